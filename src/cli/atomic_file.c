@@ -37,6 +37,9 @@
 #define NAPS_MAX 1000
 #define NAP_NS 1000000
 
+/* How the next file is opened. */
+#define NEXT_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+
 /* What a disk writes at once.  A power cut may leave zeros in its place. */
 #define SECTOR_BYTES 512
 
@@ -76,12 +79,14 @@ static bool next_was_changed(const atomic_file *f)
 }
 
 /* Whether the open file still has its name; false with errno. */
-static bool has_name(const atomic_file *f, const struct stat *open)
+static bool has_name(const atomic_file *f, int fd, struct stat *st)
 {
     struct stat named;
 
+    if (fstat(fd, st) != 0)
+        return false;
     if (fstatat(f->folder, f->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        files_are_one(&named, open))
+        files_are_one(&named, st))
         return true;
     errno = EAGAIN;
     return false;
@@ -92,22 +97,27 @@ static bool is_unchanged(const atomic_file *f)
 {
     struct stat st;
 
-    return fstat(f->next, &st) == 0 && (uint64_t)st.st_size == f->next_size &&
-           has_name(f, &st);
+    return has_name(f, f->next, &st) && (uint64_t)st.st_size == f->next_size;
 }
 
-static int open_next(const atomic_file *f, int create)
+/* Creates and locks it, if there is no file of its name; false with errno. */
+static bool create_next(atomic_file *f)
 {
-    return files_openat(f->folder, f->next_base,
-                        O_RDWR | create | O_NOFOLLOW | O_NONBLOCK);
-}
+    struct stat st;
+    int why;
+    int fd = files_openat(f->folder, f->next_base,
+                          NEXT_FLAGS | O_CREAT | O_EXCL);
 
-/* Locks it, and makes sure that it still has its name. */
-static bool lock_next(const atomic_file *f, int fd)
-{
-    struct stat open;
-
-    return files_lock(fd) && fstat(fd, &open) == 0 && has_name(f, &open);
+    if (fd < 0)
+        return false;
+    if (files_lock(fd) && has_name(f, fd, &st)) {
+        f->next = fd;
+        return true;
+    }
+    why = errno;
+    (void)close(fd);
+    errno = why;
+    return false;
 }
 
 /* How many of the first `n` bytes there are, or -1. */
@@ -140,7 +150,7 @@ static bool remove_left_over(const atomic_file *f)
     if (!S_ISREG(st.st_mode))
         return next_is_in_the_way(f);
 
-    fd = open_next(f, 0);
+    fd = files_openat(f->folder, f->next_base, NEXT_FLAGS);
     if (fd < 0 && errno == ENOENT)
         return true;
     if (fd < 0) {
@@ -150,7 +160,9 @@ static bool remove_left_over(const atomic_file *f)
                       message_name(f->next_name), message_name(f->name));
         return false;
     }
-    n = lock_next(f, fd) ? read_first(fd, first, sizeof first) : -1;
+    n = files_lock(fd) && has_name(f, fd, &st)
+            ? read_first(fd, first, sizeof first)
+            : -1;
     if (n < 0 || fstat(fd, &st) != 0)
         done = next_failed(f);
     else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
@@ -167,24 +179,17 @@ static bool remove_left_over(const atomic_file *f)
 /* Creates and locks the first one. */
 static bool begin_next(atomic_file *f)
 {
-    int fd = open_next(f, O_CREAT | O_EXCL);
+    bool begun = create_next(f);
 
-    if (fd < 0 && errno == EEXIST) {
+    if (!begun && errno == EEXIST) {
         if (!remove_left_over(f))
             return false;
-        fd = open_next(f, O_CREAT | O_EXCL);
+        begun = create_next(f);
         /* Someone else was faster. */
-        if (fd < 0 && errno == EEXIST)
+        if (!begun && errno == EEXIST)
             errno = EAGAIN;
     }
-    if (fd >= 0 && lock_next(f, fd)) {
-        f->next = fd;
-        return true;
-    }
-    (void)next_failed(f);
-    if (fd >= 0)
-        (void)close(fd);
-    return false;
+    return begun || next_failed(f);
 }
 
 /*
@@ -196,17 +201,8 @@ static bool continue_next(atomic_file *f)
     const struct timespec nap = {.tv_nsec = NAP_NS};
 
     for (int i = 0; i < NAPS_MAX; i++) {
-        int fd = open_next(f, O_CREAT | O_EXCL);
-        int why;
-
-        if (fd >= 0 && lock_next(f, fd)) {
-            f->next = fd;
+        if (create_next(f))
             return true;
-        }
-        why = errno;
-        if (fd >= 0)
-            (void)close(fd);
-        errno = why;
         if (errno != EEXIST && errno != EAGAIN)
             break;
         (void)nanosleep(&nap, NULL);

@@ -30,7 +30,11 @@
 /* Room for a title. */
 #define LINE 96
 
-const char *chart_number(char text[CHART_NUMBER], double number)
+/* Room for a number. */
+#define NUMBER 32
+
+/* A number that a tick, or a short text, has room for: "1,024", "12.5k". */
+static const char *write_number(char text[NUMBER], double number)
 {
     static const char units[] = "kMGTPE";
     int unit = -1;
@@ -41,9 +45,9 @@ const char *chart_number(char text[CHART_NUMBER], double number)
     for (; number >= 1000 && unit < 5; unit++)
         number /= 1000;
     if (unit < 0)
-        (void)snprintf(text, CHART_NUMBER, "%.6g", number);
+        (void)snprintf(text, NUMBER, "%.6g", number);
     else
-        (void)snprintf(text, CHART_NUMBER, "%.4g%c", number, units[unit]);
+        (void)snprintf(text, NUMBER, "%.4g%c", number, units[unit]);
     return text;
 }
 
@@ -111,10 +115,10 @@ void chart_draw_base(svg *s, const char *what)
 static void draw_tick(svg *s, const chart_axis *x, double value)
 {
     const double at = chart_place(x, value);
-    char text[CHART_NUMBER];
+    char text[NUMBER];
 
     chart_draw_tick(s, at);
-    svg_text(s, at, CHART_BOTTOM + 15, "m x", "%s", chart_number(text, value));
+    svg_text(s, at, CHART_BOTTOM + 15, "m x", "%s", write_number(text, value));
 }
 
 void chart_draw_across(svg *s, const chart_axis *x, const char *what)
@@ -145,11 +149,11 @@ static void draw_tick_up(svg *s, const chart_axis *y, double value,
                          const char *unit)
 {
     const double at = chart_place(y, value);
-    char text[CHART_NUMBER];
+    char text[NUMBER];
 
     svg_line(s, CHART_LEFT, at, CHART_RIGHT, at, "grid");
     svg_text(s, CHART_LEFT - 5, at + 4, "e y", "%s%s",
-             chart_number(text, value), unit);
+             write_number(text, value), unit);
 }
 
 void chart_draw_up(svg *s, const chart_axis *y, const char *unit)
@@ -262,14 +266,15 @@ double chart_draw_bins(svg *s, const chart_bins *bins, const chart_axis *x,
 
 /* ---- Histograms ---- */
 
-uint64_t chart_tallest(const chart_bars *bars)
-{
-    uint64_t most = 0;
-
-    for (unsigned i = 0; i < bars->n; i++)
-        most = bars->count[i] > most ? bars->count[i] : most;
-    return most;
-}
+/* How often values occurred, in ranges. */
+#define MAX_BARS CHART_POWERS
+typedef struct bars {
+    unsigned n;
+    double from[MAX_BARS + 1]; /* bar i: from[i] and above, below the next */
+    uint64_t count[MAX_BARS];
+    uint64_t sum;
+    uint64_t most; /* of one */
+} bars;
 
 /* "7: 1,234 packs", or "33-64: 1,234 packs". */
 static void name_bar(char *text, size_t size, double from, double to,
@@ -285,44 +290,26 @@ static void name_bar(char *text, size_t size, double from, double to,
                        report_digits(digits, count), what);
 }
 
-void chart_draw_bars(svg *s, const chart_bars *bars, const chart_axis *x,
-                     const chart_axis *y, const char *what)
-{
-    char text[128];
-
-    for (unsigned i = 0; i < bars->n; i++) {
-        const double left = chart_place(x, bars->from[i]);
-        const double width = chart_place(x, bars->from[i + 1]) - left;
-        double top = chart_place(y, (double)bars->count[i]);
-
-        if (bars->count[i] == 0)
-            continue;
-        /* What occurs is seen, however rare it is. */
-        if (top > CHART_BOTTOM - 0.5)
-            top = CHART_BOTTOM - 0.5;
-        name_bar(text, sizeof text, ceil(bars->from[i]),
-                 ceil(bars->from[i + 1]) - 1, bars->count[i], what);
-        svg_rect(s, left, top, width > 4 ? width - 1 : width * 0.8,
-                 CHART_BOTTOM - top, "bar", text);
-    }
-}
-
-void chart_draw_shares(svg *s, const chart_bars *bars, const chart_axis *x)
+/*
+ * Draws the share of all up to each value, with an axis at the right: in steps,
+ * if each bar is of one value.
+ */
+static void draw_shares(svg *s, const bars *b, const chart_axis *x)
 {
     const chart_axis y = chart_up(0, 1);
-    const bool has_steps = bars->from[bars->n] - bars->from[0] == bars->n;
+    const bool has_steps = b->from[b->n] - b->from[0] == b->n;
     uint64_t sum = 0;
 
     svg_begin_path(s, "line k1");
     if (!has_steps)
-        svg_path_to(s, chart_place(x, bars->from[0]), CHART_BOTTOM);
-    for (unsigned i = 0; i < bars->n; i++) {
-        sum += bars->count[i];
+        svg_path_to(s, chart_place(x, b->from[0]), CHART_BOTTOM);
+    for (unsigned i = 0; i < b->n; i++) {
+        sum += b->count[i];
         if (has_steps)
-            svg_path_to(s, chart_place(x, bars->from[i]),
-                        chart_place(&y, (double)sum / (double)bars->sum));
-        svg_path_to(s, chart_place(x, bars->from[i + 1]),
-                    chart_place(&y, (double)sum / (double)bars->sum));
+            svg_path_to(s, chart_place(x, b->from[i]),
+                        chart_place(&y, (double)sum / (double)b->sum));
+        svg_path_to(s, chart_place(x, b->from[i + 1]),
+                    chart_place(&y, (double)sum / (double)b->sum));
     }
     svg_end_path(s);
     for (int percent = 0; percent <= 100; percent += 50)
@@ -350,7 +337,7 @@ static uint32_t quantile(const ps_histogram *h, double share)
  * would fall into the first few of these, ranges that grow by a factor.
  * Returns the axis.
  */
-static chart_axis make_bars(chart_bars *bars, const ps_histogram *h)
+static chart_axis make_bars(bars *b, const ps_histogram *h)
 {
     const size_t n = ps_histogram_size(h);
     const double least = ps_histogram_length(h, 0);
@@ -359,44 +346,60 @@ static chart_axis make_bars(chart_bars *bars, const ps_histogram *h)
     double step = 1;
     unsigned bar = 0;
 
-    *bars = (chart_bars){.sum = ps_histogram_sequences(h)};
+    *b = (bars){.sum = ps_histogram_sequences(h)};
     if (is_log) {
         /* Of half an octave, as far as these hold a whole number; lengths are
            below 2^32, so that no more than 63 are needed. */
-        for (int k = 0; k <= 64 && bars->from[bars->n] <= greatest; k++) {
+        for (int k = 0; k <= 64 && b->from[b->n] <= greatest; k++) {
             const double edge = ceil(exp2(k / 2.0) - 1e-9);
 
-            if (edge > least && edge > bars->from[bars->n])
-                bars->n++;
-            bars->from[bars->n] = edge;
+            if (edge > least && edge > b->from[b->n])
+                b->n++;
+            b->from[b->n] = edge;
         }
     } else {
         for (int i = 0; (greatest + 1) / step > BARS; i++)
             step *= i % 3 == 1 ? 2.5 : 2;
         for (double from = step > 1 ? 0 : 0.5; from <= greatest; from += step)
-            bars->from[bars->n++] = from;
-        bars->from[bars->n] = bars->from[bars->n - 1] + step;
+            b->from[b->n++] = from;
+        b->from[b->n] = b->from[b->n - 1] + step;
     }
     for (size_t i = 0; i < n; i++) {
-        while (ps_histogram_length(h, i) >= bars->from[bar + 1])
+        while (ps_histogram_length(h, i) >= b->from[bar + 1])
             bar++;
-        bars->count[bar] += ps_histogram_count(h, i);
+        b->count[bar] += ps_histogram_count(h, i);
+        b->most = b->count[bar] > b->most ? b->count[bar] : b->most;
     }
-    return chart_across(bars->from[0], bars->from[bars->n], is_log);
+    return chart_across(b->from[0], b->from[b->n], is_log);
 }
 
 void chart_draw_histogram(svg *s, const char *title, const char *note,
-                           const ps_histogram *h, const char *across,
-                           const char *what)
+                          const ps_histogram *h, const char *across,
+                          const char *what)
 {
-    chart_bars bars;
-    const chart_axis x = make_bars(&bars, h);
-    const chart_axis y = chart_up_to((double)chart_tallest(&bars), 1);
+    bars b;
+    const chart_axis x = make_bars(&b, h);
+    const chart_axis y = chart_up_to((double)b.most, 1);
+    char text[128];
 
     svg_begin_panel(s, title, note);
     chart_draw_up(s, &y, "");
-    chart_draw_bars(s, &bars, &x, &y, what);
-    chart_draw_shares(s, &bars, &x);
+    for (unsigned i = 0; i < b.n; i++) {
+        const double left = chart_place(&x, b.from[i]);
+        const double width = chart_place(&x, b.from[i + 1]) - left;
+        double top = chart_place(&y, (double)b.count[i]);
+
+        if (b.count[i] == 0)
+            continue;
+        /* What occurs is seen, however rare it is. */
+        if (top > CHART_BOTTOM - 0.5)
+            top = CHART_BOTTOM - 0.5;
+        name_bar(text, sizeof text, ceil(b.from[i]), ceil(b.from[i + 1]) - 1,
+                 b.count[i], what);
+        svg_rect(s, left, top, width > 4 ? width - 1 : width * 0.8,
+                 CHART_BOTTOM - top, "bar", text);
+    }
+    draw_shares(s, &b, &x);
     chart_draw_across(s, &x, across);
     svg_end_panel(s);
 }
@@ -428,35 +431,36 @@ void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value)
 void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
                        const char *across, const char *what)
 {
-    chart_bars bars = {0};
+    bars b = {0};
     chart_axis x;
     chart_axis y;
     char text[128];
 
     for (unsigned i = 0; i < CHART_POWERS; i++) {
-        bars.count[i] = counts[i];
-        bars.sum += counts[i];
-        bars.n = counts[i] > 0 ? i + 1 : bars.n;
-        bars.from[i + 1] = i + 1;
+        b.count[i] = counts[i];
+        b.sum += counts[i];
+        b.most = counts[i] > b.most ? counts[i] : b.most;
+        b.n = counts[i] > 0 ? i + 1 : b.n;
+        b.from[i + 1] = i + 1;
     }
-    x = chart_across(0, bars.n, false);
-    y = chart_up_to((double)chart_tallest(&bars), 1);
+    x = chart_across(0, b.n, false);
+    y = chart_up_to((double)b.most, 1);
     chart_draw_up(s, &y, "");
-    for (unsigned i = 0; i < bars.n; i++) {
+    for (unsigned i = 0; i < b.n; i++) {
         const double from = i == 0 ? 0 : ldexp(1, (int)i - 1);
         const double left = chart_place(&x, i);
         const double width = chart_place(&x, i + 1) - left;
-        const double top = chart_place(&y, (double)bars.count[i]);
+        const double top = chart_place(&y, (double)b.count[i]);
 
         name_bar(text, sizeof text, from, i == 0 ? 0 : 2 * from - 1,
-                 bars.count[i], what);
-        if (bars.count[i] > 0)
+                 b.count[i], what);
+        if (b.count[i] > 0)
             svg_rect(s, left + 1, fmin(top, CHART_BOTTOM - 0.5), width - 2,
                      fmax(CHART_BOTTOM - top, 0.5), "bar", text);
-        if (i % ((bars.n - 1) / LABELS + 1) == 0)
+        if (i % ((b.n - 1) / LABELS + 1) == 0)
             svg_text(s, left + width / 2, CHART_BOTTOM + 15, "m x", "%s",
-                     chart_number(text, from));
+                     write_number(text, from));
     }
-    chart_draw_shares(s, &bars, &x);
+    draw_shares(s, &b, &x);
     chart_draw_base(s, across);
 }

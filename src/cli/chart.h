@@ -19,10 +19,6 @@
 #define CHART_TOP 46
 #define CHART_BOTTOM (SVG_HEIGHT - 34)
 
-/* A number that a tick, or a short text, has room for: "1,024", "12.5k". */
-#define CHART_NUMBER 32
-const char *chart_number(char text[CHART_NUMBER], double number);
-
 /* Values `from` to `to` lie between two places, in pixels. */
 typedef struct chart_axis {
     double from;
@@ -96,30 +92,11 @@ double chart_draw_bins(svg *s, const chart_bins *bins, const chart_axis *x,
                        const chart_axis *y, const char *class,
                        chart_figure *get, const void *context);
 
-/* How often values occurred, in ranges. */
-#define CHART_BARS 64
-typedef struct chart_bars {
-    unsigned n;
-    double from[CHART_BARS + 1]; /* bar i: from[i] and above, below the next */
-    uint64_t count[CHART_BARS];
-    uint64_t sum;
-} chart_bars;
-
-/* The tallest of all. */
-uint64_t chart_tallest(const chart_bars *bars);
-
-/*
- * Draws bars, which show their counts of `what` where a mouse points at them;
- * and over them the share of all up to each value, with an axis at the right:
- * in steps, if each bar is of one value.
- */
-void chart_draw_bars(svg *s, const chart_bars *bars, const chart_axis *x,
-                     const chart_axis *y, const char *what);
-void chart_draw_shares(svg *s, const chart_bars *bars, const chart_axis *x);
-
 /*
  * A panel with a histogram of values, which is finished and not empty, in
  * ranges that are equal or, where most values are small, grow by a factor.
+ * Bars show their counts of `what` where a mouse points at them; over them is
+ * the share of all up to each value, with an axis at the right.
  */
 void chart_draw_histogram(svg *s, const char *title, const char *note,
                           const ps_histogram *h, const char *across,
@@ -130,7 +107,7 @@ void chart_draw_lengths(svg *s, const ps_histogram *h);
  * Histograms of counts by powers of two, as chart_add_power counts them: 0, 1,
  * 2 to 3, 4 to 7 and so on, the last without an end.  Each has the same room.
  */
-#define CHART_POWERS CHART_BARS
+#define CHART_POWERS 64
 void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value);
 void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
                        const char *across, const char *what);

@@ -47,44 +47,14 @@ static bool can_replace(const char *name, const char *const *inputs,
     return files_spare_inputs(name, inputs, n_inputs);
 }
 
-static file_set_member *add_member(file_set *set, const char *stem, size_t n,
-                                   const char *ending)
-{
-    file_set_member *longer =
-        realloc(set->members, (set->n + 1) * sizeof *longer);
-    file_set_member *m;
-
-    if (longer == NULL)
-        return NULL;
-    set->members = longer;
-    m = &longer[set->n++];
-    *m = (file_set_member){.name = join(stem, n, ending)};
-    if (m->name != NULL)
-        m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
-    return m->new_name == NULL ? NULL : m;
-}
-
-/* Whether two names are one, be there anything under it or not. */
-static bool are_one_name(const char *a, const char *b)
-{
-    char in_a[FILES_MAX_NAME];
-    char in_b[FILES_MAX_NAME];
-    struct stat x;
-    struct stat y;
-
-    return strlen(a) < sizeof in_a && strlen(b) < sizeof in_b &&
-           strcmp(files_split(a, in_a), files_split(b, in_b)) == 0 &&
-           stat(in_a, &x) == 0 && stat(in_b, &y) == 0 && files_are_one(&x, &y);
-}
-
 bool file_set_would_write(const char *name, const char *other)
 {
     char new_name[FILES_MAX_NAME];
     const int n = snprintf(new_name, sizeof new_name, "%s" NEW_SUFFIX, name);
 
-    return are_one_name(name, other) ||
+    return files_are_one_name(name, other) ||
            (n >= 0 && (size_t)n < sizeof new_name &&
-            are_one_name(new_name, other));
+            files_are_one_name(new_name, other));
 }
 
 /* Whether the file with the new name is still the one that was created. */
@@ -126,14 +96,24 @@ static bool take(file_set *set, int fd, const char **why)
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs)
 {
-    file_set_member *m = add_member(set, stem, stem_bytes, ending);
+    file_set_member *members =
+        realloc(set->members, (set->n + 1) * sizeof *members);
+    file_set_member *m = NULL;
     const char *why;
     int fd;
 
-    if (m == NULL) {
+    if (members != NULL) {
+        set->members = members;
+        m = &members[set->n++];
+        *m = (file_set_member){.name = join(stem, stem_bytes, ending)};
+        if (m->name != NULL)
+            m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
+    }
+    if (m == NULL || m->new_name == NULL) {
         message_errno("%s", message_name(stem));
         return -1;
     }
+
     if (!can_replace(m->name, inputs, n_inputs) ||
         !can_replace(m->new_name, inputs, n_inputs))
         return -1;

@@ -140,6 +140,18 @@ const char *files_split(const char *place, char folder[FILES_MAX_NAME])
     return base;
 }
 
+bool files_are_one_name(const char *a, const char *b)
+{
+    char in_a[FILES_MAX_NAME];
+    char in_b[FILES_MAX_NAME];
+    struct stat x;
+    struct stat y;
+
+    return strlen(a) < sizeof in_a && strlen(b) < sizeof in_b &&
+           strcmp(files_split(a, in_a), files_split(b, in_b)) == 0 &&
+           stat(in_a, &x) == 0 && stat(in_b, &y) == 0 && files_are_one(&x, &y);
+}
+
 bool files_stat(const char *name, int standard, struct stat *st)
 {
     return (files_is_standard(name) ? fstat(standard, st)

@@ -59,6 +59,9 @@ const char *files_split(const char *place, char folder[FILES_MAX_NAME]);
 /* Whether both are of one file. */
 bool files_are_one(const struct stat *a, const struct stat *b);
 
+/* Whether two names are one, be there anything under it or not. */
+bool files_are_one_name(const char *a, const char *b);
+
 /* "stdin" or the name, made printable, for messages. */
 const char *files_input_name(const char *name);
 const char *files_output_name(const char *name);

@@ -77,11 +77,6 @@ static bool is_blank(int byte)
     return byte == ' ' || byte == '\t';
 }
 
-static bool is_digit(int byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
 static void skip_blanks(input *in)
 {
     while (is_blank(in->byte))
@@ -129,46 +124,22 @@ static int bad_number(const input *in, const char *what)
 static int read_number(input *in, const char *what, uint64_t *number)
 {
     uint64_t value = 0;
+    bool empty = true;
 
-    if (!is_digit(in->byte))
-        return bad_number(in, what);
-    for (; is_digit(in->byte); next(in)) {
+    for (; in->byte >= '0' && in->byte <= '9'; next(in)) {
         uint64_t digit = (uint64_t)(in->byte - '0');
 
         if (value > (UINT64_MAX - digit) / 10)
             return bad(in, "the %s is beyond 64 bits", what);
         value = value * 10 + digit;
+        empty = false;
     }
+    if (empty)
+        return bad_number(in, what);
     if (in->byte >= 0 && !is_blank(in->byte) && in->byte != '\n')
         return bad(in, "the %s is not a number", what);
     *number = value;
     return STATUS_OK;
-}
-
-/* A file may begin with the byte order mark of UTF-8, whole. */
-static int skip_bom(input *in)
-{
-    static const int bom[] = {0xef, 0xbb, 0xbf};
-    int i = 0;
-
-    for (; i < 3 && in->byte == bom[i]; i++)
-        next(in);
-    return i == 0 || i == 3 ? STATUS_OK : bad_number(in, "length");
-}
-
-/* Adds to what is lost; more than 2^63 - 1 tokens are refused. */
-static ps_result lose(length_counts *to, uint64_t tokens, uint64_t count,
-                      ps_error *err)
-{
-    const uint64_t max = (uint64_t)INT64_MAX - to->lost_tokens;
-
-    if (tokens > 0 && count > max / tokens) {
-        *err = (ps_error){.code = PS_ERR_LIMIT,
-                          .text = "more than 2^63 - 1 tokens are lost"};
-        return PS_ERR_LIMIT;
-    }
-    to->lost_tokens += tokens * count;
-    return PS_OK;
 }
 
 /* Adds `count` sequences longer than a pack, as the packer treats them. */
@@ -176,8 +147,10 @@ static ps_result add_overlong(length_counts *to, uint64_t length,
                               uint64_t count, ps_error *err)
 {
     const uint32_t capacity = to->capacity;
+    const bool cut = to->overlong == PS_OVERLONG_TRUNCATE;
     const uint64_t pieces = length / capacity;
     const uint32_t rest = (uint32_t)(length % capacity);
+    uint64_t lost = 0;
     ps_result r;
 
     if (count > (uint64_t)INT64_MAX - to->long_sequences ||
@@ -187,16 +160,23 @@ static ps_result add_overlong(length_counts *to, uint64_t length,
         return PS_ERR_LIMIT;
     }
     to->long_sequences += count;
+
     if (to->overlong == PS_OVERLONG_DROP)
-        return lose(to, length, count, err);
-    if (to->overlong == PS_OVERLONG_TRUNCATE) {
-        r = lose(to, length - capacity, count, err);
-        return r == PS_OK ? ps_histogram_add(to->histogram, capacity, count,
-                                             err)
-                          : r;
+        lost = length;
+    else if (cut)
+        lost = length - capacity;
+    if (lost > 0 && count > ((uint64_t)INT64_MAX - to->lost_tokens) / lost) {
+        *err = (ps_error){.code = PS_ERR_LIMIT,
+                          .text = "more than 2^63 - 1 tokens are lost"};
+        return PS_ERR_LIMIT;
     }
-    r = ps_histogram_add(to->histogram, capacity, count * pieces, err);
-    return r == PS_OK && rest > 0
+    to->lost_tokens += lost * count;
+
+    if (to->overlong == PS_OVERLONG_DROP)
+        return PS_OK;
+    r = ps_histogram_add(to->histogram, capacity, cut ? count : count * pieces,
+                         err);
+    return r == PS_OK && !cut && rest > 0
                ? ps_histogram_add(to->histogram, rest, count, err)
                : r;
 }
@@ -238,15 +218,18 @@ static int add(const input *in, uint64_t length, uint64_t count)
  */
 static int read_line(input *in)
 {
+    static const int bom[] = {0xef, 0xbb, 0xbf};
     uint64_t length = 0;
     uint64_t count = 0;
     int status = STATUS_OK;
+    int i = 0;
 
+    /* A file may begin with the byte order mark of UTF-8, whole. */
+    for (; in->line == 0 && i < 3 && in->byte == bom[i]; i++)
+        next(in);
     in->line++;
-    if (in->line == 1)
-        status = skip_bom(in);
-    if (status != STATUS_OK)
-        return status;
+    if (i != 0 && i != 3)
+        return bad_number(in, "length");
     skip_blanks(in);
     if (in->byte == '#')
         while (in->byte >= 0 && in->byte != '\n')

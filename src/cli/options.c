@@ -172,11 +172,6 @@ static void print_table(const parser *p, const option_program *program)
  * Values
  */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 typedef enum number_kind {
     NUMBER_GOOD,
     NUMBER_BAD,
@@ -201,13 +196,12 @@ static number_kind read_number(const char *text, uint64_t min, uint64_t max,
         {"Ti", UINT64_C(1) << 40},
     };
     const size_t n = sizeof suffixes / sizeof suffixes[0];
+    const char *const digits = text;
     uint64_t value = 0;
     bool too_large = false;
     size_t i = 0;
 
-    if (!is_digit(*text))
-        return NUMBER_BAD;
-    for (; is_digit(*text); text++) {
+    for (; *text >= '0' && *text <= '9'; text++) {
         uint64_t digit = (uint64_t)(*text - '0');
 
         too_large = too_large || value > (UINT64_MAX - digit) / 10;
@@ -216,7 +210,7 @@ static number_kind read_number(const char *text, uint64_t min, uint64_t max,
 
     while (i < n && strcmp(text, suffixes[i].text) != 0)
         i++;
-    if (i == n)
+    if (text == digits || i == n)
         return NUMBER_BAD;
     if (too_large || value > UINT64_MAX / suffixes[i].factor)
         return NUMBER_TOO_LARGE;

@@ -70,12 +70,6 @@ static int read_sample(const output_check *o, uint64_t at, size_t n,
     return STATUS_OK;
 }
 
-/* The place `n` bytes before the end, or where it all begins. */
-static uint64_t before_end(uint64_t start, uint64_t end, uint64_t n)
-{
-    return n < end - start ? end - n : start;
-}
-
 /* The hash of the samples of so many bytes, the last `record` of them one. */
 static int hash_samples(const output_check *o, uint64_t record,
                         uint64_t length, uint64_t *hash)
@@ -83,25 +77,26 @@ static int hash_samples(const output_check *o, uint64_t record,
     const uint64_t start = o->base;
     const uint64_t end = start + length;
     const struct {
-        uint64_t at;
-        uint64_t end; /* or less, if that is more than a sample */
-    } samples[] = {{before_end(0, start, SAMPLE_BYTES), start},
-                   {start, end},
-                   {before_end(start, end, record), end},
-                   {before_end(start, end, SAMPLE_BYTES), end}};
+        uint64_t start; /* or `last` bytes before `end`, if that is later */
+        uint64_t end;   /* or less, if that is more than a sample */
+        uint64_t last;
+    } samples[] = {{0, start, SAMPLE_BYTES},
+                   {start, end, length},
+                   {start, end, record},
+                   {start, end, SAMPLE_BYTES}};
     int status = STATUS_OK;
 
     *hash = 0;
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         unsigned char bytes[SAMPLE_BYTES];
-        uint64_t n = samples[i].end - samples[i].at;
+        const uint64_t all = samples[i].end - samples[i].start;
+        const uint64_t last = samples[i].last < all ? samples[i].last : all;
+        const size_t n = last < sizeof bytes ? (size_t)last : sizeof bytes;
 
-        if (n > sizeof bytes)
-            n = sizeof bytes;
-        status = read_sample(o, samples[i].at, (size_t)n, bytes);
+        status = read_sample(o, samples[i].end - last, n, bytes);
         if (status != STATUS_OK)
             break;
-        *hash = XXH3_64bits_withSeed(bytes, (size_t)n, *hash);
+        *hash = XXH3_64bits_withSeed(bytes, n, *hash);
     }
     return status;
 }

@@ -12,14 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static ps_result fail_seek(ps_error *err)
-{
-    *err = (ps_error){.code = PS_ERR_IO, .sys_errno = errno};
-    (void)snprintf(err->text, sizeof err->text, "cannot seek: %s",
-                   strerror(err->sys_errno));
-    return err->code;
-}
-
 ps_result packs_open_file(packs *p, int fd, ps_error *err)
 {
     struct stat st;
@@ -29,8 +21,12 @@ ps_result packs_open_file(packs *p, int fd, ps_error *err)
     /* Some files that are made as they are read say that they are empty. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
         at = lseek(fd, 0, SEEK_CUR);
-        if (at < 0)
-            return fail_seek(err);
+        if (at < 0) {
+            *err = (ps_error){.code = PS_ERR_IO, .sys_errno = errno};
+            (void)snprintf(err->text, sizeof err->text, "cannot seek: %s",
+                           strerror(err->sys_errno));
+            return err->code;
+        }
     }
     if (at == 0)
         return ps_pack_file_open(&p->file, fd, err);

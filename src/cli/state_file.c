@@ -30,8 +30,6 @@ static bool is_file(const char *name, const char *other, int standard)
 {
     char place_a[FILES_MAX_NAME];
     char place_b[FILES_MAX_NAME];
-    char folder_a[FILES_MAX_NAME];
-    char folder_b[FILES_MAX_NAME];
     struct stat a;
     struct stat b;
 
@@ -41,10 +39,7 @@ static bool is_file(const char *name, const char *other, int standard)
     /* What is not there yet has a folder and a name. */
     return !files_is_standard(other) && files_follow(name, place_a) &&
            files_follow(other, place_b) &&
-           strcmp(files_split(place_a, folder_a),
-                  files_split(place_b, folder_b)) == 0 &&
-           stat(folder_a, &a) == 0 && stat(folder_b, &b) == 0 &&
-           files_are_one(&a, &b);
+           files_are_one_name(place_a, place_b);
 }
 
 /* Whether the file `name`, which is for a state, is nothing else. */

@@ -227,12 +227,6 @@ void svg_end_path(svg *s)
 
 /* ---- Pages ---- */
 
-/* Pixels that so many columns take up. */
-static int width_of(int columns)
-{
-    return 2 * MARGIN + columns * SVG_WIDTH + (columns - 1) * GAP;
-}
-
 /*
  * Where headings and panels stand in so many columns, as rules of a style
  * sheet if `out` is not NULL.  Returns the height.
@@ -308,13 +302,16 @@ static void write_svg(const svg *s, svg_buffer *out)
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\""
         " height=\"%d\">\n<style>\n",
-        width_of(1), place(s, NULL, 1));
+        2 * MARGIN + SVG_WIDTH, place(s, NULL, 1));
     put_text(out, style);
     put_text(out, "svg{background:#fff}\n@media(prefers-color-scheme:dark)"
                   "{svg{background:#0d1117}}\n");
     for (int columns = 2; columns <= MAX_COLUMNS; columns++) {
+        const int width =
+            2 * MARGIN + columns * SVG_WIDTH + (columns - 1) * GAP;
+
         put(out, "@media(min-width:%dpx){svg{width:%dpx;height:%dpx}\n",
-            width_of(columns), width_of(columns), place(s, NULL, columns));
+            width, width, place(s, NULL, columns));
         (void)place(s, out, columns);
         put_text(out, "}\n");
     }
@@ -392,29 +389,24 @@ bool svg_open(svg *s, const char *name, const char *const *inputs,
     return false;
 }
 
-/* Puts the page together and writes it; false after a message. */
-static bool write_page(svg *s)
-{
-    svg_buffer whole = {.failed = s->page.failed};
-    bool written = false;
-
-    if (!whole.failed && s->html)
-        write_html(s, &whole);
-    else if (!whole.failed)
-        write_svg(s, &whole);
-    if (whole.failed)
-        (void)message_memory();
-    else
-        written = files_write(s->fd, whole.bytes, whole.n);
-    if (!written && !whole.failed)
-        message_errno("%s", message_name(s->name));
-    free(whole.bytes);
-    return written;
-}
-
 bool svg_close(svg *s, bool whole)
 {
-    whole = whole && write_page(s);
+    svg_buffer text = {.failed = s->page.failed};
+
+    /* Puts the page together and writes it. */
+    if (whole && !text.failed && s->html)
+        write_html(s, &text);
+    else if (whole && !text.failed)
+        write_svg(s, &text);
+    if (whole && text.failed) {
+        (void)message_memory();
+        whole = false;
+    } else if (whole && !files_write(s->fd, text.bytes, text.n)) {
+        message_errno("%s", message_name(s->name));
+        whole = false;
+    }
+    free(text.bytes);
+
     whole = files_close_output(s->fd, s->name) && whole;
     whole = whole && file_set_publish(&s->files);
     file_set_free(&s->files);

@@ -18,44 +18,25 @@ static bool add_digit(uint64_t *number, unsigned digit)
     return true;
 }
 
-/* Whether it is "7", "0.7", ".7" or the like. */
-static bool is_decimal(const char *text, size_t n)
+const char *weight_read(weight *w, const char *text, size_t n)
 {
     const char *point = memchr(text, '.', n);
     const size_t points = point != NULL;
 
-    return n > points && strspn(text, ".0123456789") >= n &&
-           (point == NULL ||
-            memchr(point + 1, '.', n - (size_t)(point + 1 - text)) == NULL);
-}
-
-const char *weight_read(weight *w, const char *text, size_t n)
-{
-    bool point = false;
-
     *w = (weight){0};
-    if (!is_decimal(text, n))
+    /* "7", "0.7", ".7" or the like. */
+    if (n <= points || strspn(text, ".0123456789") < n ||
+        (point != NULL &&
+         memchr(point + 1, '.', n - (size_t)(point + 1 - text)) != NULL))
         return "must be a number such as 7 or 0.7";
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '.')
-            point = true;
-        else if (!add_digit(&w->digits, (unsigned)(text[i] - '0')))
+            continue;
+        if (!add_digit(&w->digits, (unsigned)(text[i] - '0')))
             return "has too many digits";
-        else
-            w->decimals += point;
+        w->decimals += point != NULL && text + i > point;
     }
     return w->digits == 0 ? "must be above 0" : NULL;
-}
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        const uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)
@@ -75,7 +56,13 @@ bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)
         if (whole[i] > MAX_SUM - sum)
             return false;
         sum += whole[i];
-        divisor = common_divisor(whole[i], divisor);
+        /* The greatest common divisor of all so far. */
+        for (uint64_t b = whole[i]; b != 0;) {
+            const uint64_t rest = divisor % b;
+
+            divisor = b;
+            b = rest;
+        }
     }
     for (uint32_t i = 0; i < n; i++)
         whole[i] /= divisor;
