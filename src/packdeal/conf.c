@@ -112,8 +112,8 @@ const option_program conf_program = {
     .summary =
         "Deals the packs of each step to R ranks, B to each, so that all\n"
         "have as much to compute.  Reads pack streams from the FILEs, one\n"
-        "after the other, or from stdin; writes one for each rank, or that\n"
-        "of --rank to stdout.",
+        "after the other, or from stdin, or token records, each as a pack of\n"
+        "its own; writes a stream for each rank, or that of --rank to stdout.",
     .entries = entries,
 };
 

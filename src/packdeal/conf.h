@@ -7,11 +7,11 @@
  *     conf     the options
  *     pattern  the names of the ranks' files
  *     input    the packs of all files, in their order: heads of regular files,
- *              whole packs of pipes
+ *              whole packs of pipes; or token records
  *     window   which global batch gets a pack, where they may change places
  *     batch    the packs of a global batch, and their deal
  *     plot     for --plot: how even steps are
- *     shares   what is written: a pack stream for each rank
+ *     shares   what is written: a stream for each rank
  *     job      shares, a list, or the number of steps
  *     main     calls them one after the other
  *

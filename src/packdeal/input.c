@@ -31,10 +31,57 @@ static bool fail_memory(input *in)
 
 /* ---- From file to file ---- */
 
+/* Opens whatever the file holds, at any place if that is possible. */
+static ps_result open_any(input_file *file, ps_error *err)
+{
+    ps_result r = packs_open_file(&file->packs, file->fd, err);
+
+    if (r == PS_ERR_UNSUPPORTED || r == PS_ERR_MAGIC)
+        r = ps_open_any(file->fd, PS_U16, &file->packs.reader, &file->tokens,
+                        err);
+    return r;
+}
+
+/*
+ * Whether the file that was opened can be dealt with the first one, which says
+ * what all hold.  False after a message.
+ */
+static bool check_file(input *in, const input_file *file, bool first)
+{
+    const bool tokens = file->tokens != NULL;
+    ps_error err = {.text = "only one of them has packs"};
+
+    if (tokens && !ps_token_reader_schema(file->tokens)->framed) {
+        message_error("%s: no pack stream, and no token records with a "
+                      "header, as tokcat writes them without --raw",
+                      files_input_name(file->name));
+        in->status = STATUS_DATA;
+        return false;
+    }
+    if (first) {
+        in->has_tokens = tokens;
+        if (tokens)
+            in->schema = *ps_token_reader_schema(file->tokens);
+        else
+            in->info = *packs_info(&file->packs);
+        return true;
+    }
+    if (tokens == in->has_tokens &&
+        (tokens ? ps_schema_compare(ps_token_reader_schema(file->tokens),
+                                    &in->schema, &err)
+                : ps_pack_info_compare(packs_info(&file->packs), &in->info,
+                                       &err)) == PS_OK)
+        return true;
+    message_error("%s: cannot follow %.100s: %s",
+                  files_input_name(file->name),
+                  files_input_name(in->names[0]), err.text);
+    in->status = STATUS_DATA;
+    return false;
+}
+
 static bool open_next(input *in)
 {
     input_file *file = calloc(1, sizeof *file);
-    const ps_pack_info *info;
     ps_error err;
 
     if (file == NULL)
@@ -54,20 +101,9 @@ static bool open_next(input *in)
     in->number = 0;
     in->n_seen = 0;
     in->before = (ps_totals){0};
-    if (packs_open(&file->packs, file->fd, true, &err) != PS_OK)
+    if (open_any(file, &err) != PS_OK)
         return fail(in, file, &err);
-
-    /* A later file must hold packs like the first. */
-    info = packs_info(&file->packs);
-    if (in->next == 1)
-        in->info = *info;
-    if (ps_pack_info_compare(info, &in->info, &err) == PS_OK)
-        return true;
-    message_error("%s: cannot follow %.100s: %s",
-                  files_input_name(file->name),
-                  files_input_name(in->names[0]), err.text);
-    in->status = STATUS_DATA;
-    return false;
+    return check_file(in, file, in->next == 1);
 }
 
 bool input_begin(input *in, const char *const *names, int n_names,
@@ -93,6 +129,7 @@ static void forget(input *in, const input_stream *stream,
 
         in->files = file->next;
         packs_close(&file->packs);
+        ps_token_reader_free(file->tokens);
         free(file->first_ids);
         files_close_input(file->fd);
         free(file);
@@ -346,16 +383,41 @@ static bool next_shuffled(input *in, input_pack *pack)
 
 /* ---- From pack to pack ---- */
 
+/*
+ * The next token record of the open file, as a pack of one sequence; flush
+ * records are passed over.
+ */
+static ps_result next_record(input *in, input_pack *pack, ps_error *err)
+{
+    ps_sequence sequence;
+    ps_result r = ps_token_reader_next(in->file->tokens, UINT32_MAX, &sequence,
+                                       err);
+
+    if (r != PS_OK)
+        return r;
+    pack->pack = (ps_pack){
+        .n_seq = 1,
+        .n_tok = sequence.n_tok,
+        .sum_len_sq = (uint64_t)sequence.n_tok * sequence.n_tok,
+        .record = sequence.payload,
+    };
+    pack->bytes = sequence.payload_bytes;
+    return PS_OK;
+}
+
 /* The next pack of the open file, or PS_END. */
-static ps_result next_of_file(input *in, ps_pack *pack, ps_error *err)
+static ps_result next_of_file(input *in, input_pack *pack, ps_error *err)
 {
     packs *p = &in->file->packs;
 
+    if (in->has_tokens)
+        return next_record(in, pack, err);
+    pack->bytes = in->info.record_bytes;
     if (p->file == NULL)
-        return ps_pack_reader_next(p->reader, pack, err);
+        return ps_pack_reader_next(p->reader, &pack->pack, err);
     if (in->number == ps_pack_file_packs(p->file))
         return PS_END;
-    return ps_pack_file_head(p->file, in->number, pack, err);
+    return ps_pack_file_head(p->file, in->number, &pack->pack, err);
 }
 
 bool input_next(input *in, input_pack *pack)
@@ -365,21 +427,23 @@ bool input_next(input *in, input_pack *pack)
 
     if (in->shuffled != NULL)
         return next_shuffled(in, pack);
-    while ((r = next_of_file(in, &pack->pack, &err)) == PS_END) {
-        end_file(in);
+    while ((r = next_of_file(in, pack, &err)) == PS_END) {
+        if (!in->has_tokens)
+            end_file(in);
         if (in->next == in->n_names || !open_next(in))
             return false;
     }
+    if (r == PS_OK)
+        r = ps_pack_cost(in->cost, &pack->pack, &pack->cost, &err);
     if (r != PS_OK)
         return fail(in, in->file, &err);
-    if (in->stream == NULL || in->stream->file != in->file ||
-        in->n_seen != pack->pack.stream + 1) {
+    if (!in->has_tokens &&
+        (in->stream == NULL || in->stream->file != in->file ||
+         in->n_seen != pack->pack.stream + 1)) {
         if (!begin_stream(in, pack->pack.stream))
             return false;
         in->n_seen = pack->pack.stream + 1;
     }
-    if (ps_pack_cost(in->cost, &pack->pack, &pack->cost, &err) != PS_OK)
-        return fail(in, in->file, &err);
     pack->file = in->file;
     pack->number = in->number++;
     pack->all = in->n_packs++;
@@ -404,7 +468,7 @@ bool input_read(input *in, input_pack *pack)
 
 bool input_count(input *in, uint64_t *n)
 {
-    ps_pack pack;
+    input_pack pack;
     ps_error err;
     ps_result r;
 
@@ -425,15 +489,18 @@ bool input_count(input *in, uint64_t *n)
 
 void input_forget(input *in)
 {
-    if (in->stream == NULL || in->shuffled != NULL)
-        return;
-    forget(in, in->stream, in->stream->file);
+    if (in->has_tokens)
+        forget(in, NULL, in->file);
+    else if (in->stream != NULL && in->shuffled == NULL)
+        forget(in, in->stream, in->stream->file);
 }
 
 uint64_t input_offset(const input *in)
 {
     const packs *p = &in->file->packs;
 
+    if (in->has_tokens)
+        return ps_token_reader_offset(in->file->tokens);
     return p->file != NULL ? in->number * in->info.record_bytes
                            : packs_offset(p);
 }

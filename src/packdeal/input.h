@@ -1,9 +1,11 @@
 /*
- * input.h - the packs of all inputs, in their order.
+ * input.h - the packs of all inputs, in their order; or their token records, of
+ * which each counts as a pack of one sequence.
  *
  * Of a regular file it gives heads, and reads a pack when it is asked for.  A
- * pipe gives each pack once, whole.  The packs of regular files can also come
- * in another order; then they are those of one stream.
+ * pipe gives each pack once, whole, and so come all token records.  The packs
+ * of regular files can also come in another order; then they are those of one
+ * stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,6 +23,7 @@ typedef struct input_file {
     const char *name;
     int fd;
     packs packs;
+    ps_token_reader *tokens; /* instead of packs, or NULL */
     bool ended; /* all packs were given */
     uint64_t first;      /* shuffled: number of its first pack through all... */
     uint64_t *first_ids; /* ...and sequences before each of its streams */
@@ -42,15 +45,17 @@ typedef struct input_stream {
     struct input_stream *next;
 } input_stream;
 
-/* A pack of an input. */
+/* A pack of an input, or a token record. */
 typedef struct input_pack {
-    ps_pack pack; /* of a regular file without its record, until input_read */
+    ps_pack pack; /* of a regular file without its record, until input_read; of
+                     a token record its payload is the record */
+    size_t bytes; /* of a record that is there */
     uint64_t cost;
     input_file *file;
     uint64_t number;  /* in its file */
     uint64_t all;     /* through all files */
     uint64_t raise;   /* what becomes of its ids: this is added */
-    input_stream *stream;
+    input_stream *stream; /* NULL: a token record */
 } input_pack;
 
 typedef struct input {
@@ -73,7 +78,9 @@ typedef struct input {
     uint32_t n_seen;       /* streams of this file that were come to */
     ps_totals leading;     /* of files without packs before all streams */
     ps_totals before;      /* of a pipe: what streams before this one had */
-    ps_pack_info info;     /* of the first stream of all */
+    bool has_tokens;       /* records instead of packs */
+    ps_pack_info info;     /* of the first stream of all... */
+    ps_schema schema;      /* ...or of the first token records */
     int status;            /* of a failure, which was told; else STATUS_OK */
 } input;
 
@@ -103,7 +110,8 @@ bool input_next(input *in, input_pack *pack);
 bool input_count(input *in, uint64_t *n);
 
 /*
- * Reads the record of a pack of a regular file; does nothing to one of a pipe.
+ * Reads the record of a pack of a regular file; does nothing to one of a pipe,
+ * and to token records.
  * It is there until the next call.  False after a message.
  */
 bool input_read(input *in, input_pack *pack);

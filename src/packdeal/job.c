@@ -23,12 +23,31 @@ static int either(int status, int other)
     return status != STATUS_OK ? status : other;
 }
 
+/* What token records cannot do.  False after a message. */
+static bool check_tokens(input *in, const conf *c)
+{
+    if (c->seed_given)
+        message_error("%s: token records can only be read in their order, and "
+                      "--seed asks for another: see tokshuf",
+                      files_input_name(c->names[0]));
+    else if (c->zstd_level != 0)
+        message_error("%s: token records are not compressed: see zstd",
+                      files_input_name(c->names[0]));
+    else
+        return true;
+    in->status = STATUS_DATA;
+    return false;
+}
+
 static bool begin(input *in, const conf *c)
 {
-    return input_begin(in, c->names, c->n_names, &c->cost) &&
-           (!conf_reorders(c) ||
-            input_shuffle(in, c->seed_given ? "seed" : "window",
-                          c->seed_given ? &c->seed : NULL, c->epoch));
+    if (!input_begin(in, c->names, c->n_names, &c->cost))
+        return false;
+    if (in->has_tokens)
+        return check_tokens(in, c);
+    return !conf_reorders(c) ||
+           input_shuffle(in, c->seed_given ? "seed" : "window",
+                         c->seed_given ? &c->seed : NULL, c->epoch);
 }
 
 /* Draws and writes the page, if it is open; an exit status. */
@@ -79,7 +98,7 @@ static void write_all(shares *s, batch *b, input *in)
 {
     const input_stream *stream = NULL;
     progress live;
-    bool going = true;
+    bool going = !in->has_tokens || shares_begin_tokens(s, &in->schema);
 
     progress_start(&live, !s->conf->quiet);
     while (going && batch_next(b, in)) {
@@ -94,7 +113,9 @@ static void write_all(shares *s, batch *b, input *in)
         going = going && shares_push(s);
         if (progress_due(&live))
             progress_show(&live, &(progress_figures){
-                .bytes = input_offset(in), .packs = b->n_packs});
+                .bytes = input_offset(in),
+                .sequences = in->has_tokens ? b->n_packs : 0,
+                .packs = in->has_tokens ? 0 : b->n_packs});
     }
     progress_end(&live);
     if (going && b->status == STATUS_OK && in->status == STATUS_OK)
@@ -173,7 +194,7 @@ int job_steps(const conf *c)
     if (!counted)
         return status;
     steps = n / whole + (n % whole != 0 && !c->drop);
-    if (!batch_suffices(c, n) || !batch_has_start(c, steps))
+    if (!batch_suffices(c, &in, n) || !batch_has_start(c, steps))
         return STATUS_DATA;
     printf("%" PRIu64 "\n", steps - c->start);
     return files_close_stdout() ? STATUS_OK : STATUS_FAILURE;

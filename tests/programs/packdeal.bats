@@ -649,6 +649,104 @@ END
     absent r0 r0.new r1.new
 }
 
+# ------------------------------------------------------------ token records
+
+# sequences_of FILE NUMBER...: these sequences of a file, as ids.
+sequences_of() {
+    local number
+    packcat --to=ids "$1" >all.ids
+    for number in "${@:2}"; do
+        sed -n "$((number + 1))p" all.ids
+    done
+}
+
+@test "token records are dealt by what their sequences cost" {
+    draw 200 128 90 7 3 | tokcat --from=ids >x.tok
+    packdeal -q -n 3 -b 5 -o r%d x.tok
+    packdeal -n 3 -b 5 --list x.tok >list
+    [ "$(wc -l <list)" = $((3 * $(packdeal -n 3 -b 5 --steps x.tok))) ]
+    for rank in 0 1 2; do
+        # shellcheck disable=SC2046 # numbers
+        sequences_of x.tok $(awk -v rank=$rank '$2 == rank {
+            for (i = 3; i <= NF; i++) print $i }' list) >wanted
+        packcat --to=ids r$rank | diff - wanted
+        packdeal -n 3 -b 5 --rank=$rank x.tok | cmp - r$rank
+        piped x.tok | packdeal -n 3 -b 5 --rank=$rank | cmp - r$rank
+    done
+    # As packs of one sequence each, and better than in turn.
+    packstream -q -L 512 -a none x.tok >x.pks
+    for option in --cost=tokens --cost=0:1 --hidden=3 --window=4 --last=drop; do
+        packdeal -n 3 -b 5 --list $option x.pks >wanted
+        packdeal -n 3 -b 5 --list $option x.tok | diff - wanted
+        packdeal -n 3 -b 5 --list --start=4 $option x.tok |
+            diff - <(awk '$1 >= 4' wanted)
+        piped x.tok | packdeal -n 3 -b 5 --rank=2 --start=4 $option |
+            packcat --to=ids >got
+        # shellcheck disable=SC2046
+        sequences_of x.tok $(awk '$1 >= 4 && $2 == 2 {
+            for (i = 3; i <= NF; i++) print $i }' wanted) | diff - got
+    done
+    packdeal -n 4 -b 4 -v --list x.tok 2>&1 >list |
+        awk '{ exit !($8 < $10 && $8 >= 1) }'
+}
+
+@test "token records of several files, with channels, also to FIFOs" {
+    skip_without python3
+    bert_lines 90 40 >lines
+    tokcat --from=jsonl lines >x.tok
+    head -n 31 lines | tokcat --from=jsonl >y.tok
+    packdeal -q -n 4 -b 3 -o r%d x.tok y.tok
+    packcat --to=jsonl x.tok y.tok | sort >wanted
+    packcat --to=jsonl r0 r1 r2 r3 | sort | diff - wanted
+    cat y.tok | packdeal -n 4 -b 3 --rank=1 x.tok - | cmp - r1
+    zstd -q x.tok
+    packdeal -n 4 -b 3 --rank=1 x.tok.zst y.tok | cmp - r1
+    rm r?
+    readers 2
+    packdeal -q -n 2 -b 3 -o r%d x.tok
+    wait "${pids[@]}"
+    for rank in 0 1; do
+        packdeal -n 2 -b 3 --rank=$rank x.tok | cmp - got$rank
+    done
+}
+
+@test "what token records are refused for" {
+    draw 90 128 90 7 3 | tokcat --from=ids >x.tok
+    draw 90 128 90 7 3 | tokcat --from=ids --type=u32 >y.tok
+    draw 90 128 90 7 3 | tokcat --from=ids --raw >raw
+    packstream -q -L 128 x.tok >x.pks
+    head -c -1 x.tok >cut.tok
+    for option in --rank=1 --list --steps -or%d; do
+        deal=(packdeal -q -n 2 -b 4 "$option")
+        speaker=packdeal refused 65 'x.tok: token records can only be read in '\
+'their order, and --seed asks for another: see tokshuf' \
+            "${deal[@]}" --seed=1 x.tok
+        speaker=packdeal refused 65 'raw: no pack stream, and no token records '\
+'with a header, as tokcat writes them without --raw' "${deal[@]}" raw
+        speaker=packdeal refused 65 'y.tok: cannot follow x.tok: tokens are u32, not u16' \
+            "${deal[@]}" x.tok y.tok
+        speaker=packdeal refused 65 \
+            'x.pks: cannot follow x.tok: only one of them has packs' \
+            "${deal[@]}" x.tok x.pks
+        speaker=packdeal refused 65 \
+            'x.tok: cannot follow x.pks: only one of them has packs' \
+            "${deal[@]}" x.pks x.tok
+        speaker=packdeal refused 65 'cut.tok: ' "${deal[@]}" cut.tok
+        speaker=packdeal refused 65 'there are 90 sequences for 91 ranks' \
+            "${deal[@]}" -n 91 x.tok
+        speaker=packdeal refused 65 'there are 90 sequences, and 120 in a ' \
+            "${deal[@]}" -b 60 --last=drop x.tok
+    done
+    absent r0 r1 r0.new r1.new
+    speaker=packdeal refused 65 'x.tok: token records are not compressed: see ' \
+        packdeal -q -n 2 -b 4 --rank=1 --zstd x.tok
+    speaker=packdeal refused 65 'x.tok: the cost of a pack exceeds 64 bits' \
+        packdeal -q -n 2 -b 4 --list --cost=0:18446744073709551615 x.tok
+    [ -c /dev/full ] || return 0
+    speaker=packdeal refused 1 '/dev/full: cannot write: No space left' \
+        packdeal -q -n 2 -b 4 --rank=1 -o /dev/full x.tok
+}
+
 # ------------------------------------------------------------------ refused
 
 @test "bad options" {
@@ -736,8 +834,6 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     speaker=packdeal refused 65 \
         'share: cannot follow x.pks: share is 1, not 0' \
         packdeal -q -n 2 -b 4 --rank=0 x.pks share
-    speaker=packdeal refused 65 'x.tok: not a pack stream' \
-        packdeal -q -n 2 -b 4 --rank=0 x.tok
     speaker=packdeal refused 1 'missing: No such file' \
         packdeal -q -n 2 -b 4 --rank=0 missing
 }
