@@ -66,9 +66,9 @@ bool batch_suffices(const conf *c, const input *in, uint64_t n_packs)
     const uint64_t whole = (uint64_t)c->ranks * c->per_rank;
     const char *what = in->has_tokens ? "sequences" : "packs";
 
-    if (n_packs >= whole || (!c->drop && n_packs >= c->ranks))
+    if (n_packs >= whole || (c->last != CONF_DROP && n_packs >= c->ranks))
         return true;
-    if (c->drop)
+    if (c->last == CONF_DROP)
         message_error("there are %" PRIu64 " %s, and %" PRIu64 " in a global "
                       "batch: all would be dropped", n_packs, what, whole);
     else
@@ -181,6 +181,24 @@ static bool fill(batch *b, input *in)
 
 /* ---- Dealing ---- */
 
+/*
+ * Whether all ranks have something of the last packs, where their shares are
+ * to be padded by who reads them.
+ */
+static bool can_pad(batch *b, const input *in)
+{
+    const conf *c = b->conf;
+
+    if (c->last != CONF_PAD || c->what != CONF_SHARES || b->n >= c->ranks)
+        return true;
+    message_error("--last=pad: the last step has %" PRIu32 " %s for %" PRIu32
+                  " ranks, and a share cannot hold empty ones; give "
+                  "--last=drop or --last=short",
+                  b->n, in->has_tokens ? "sequences" : "packs", c->ranks);
+    b->status = STATUS_DATA;
+    return false;
+}
+
 /* What this step costs, as it was dealt and otherwise. */
 static void add_costs(batch *b)
 {
@@ -264,7 +282,7 @@ bool batch_next(batch *b, input *in)
             b->status = STATUS_DATA;
             return false;
         }
-        if (b->n == 0 || (b->n < b->most && c->drop)) {
+        if (b->n == 0 || (b->n < b->most && c->last == CONF_DROP)) {
             if (!batch_has_start(c, b->steps))
                 b->status = STATUS_DATA;
             return false;
@@ -272,5 +290,5 @@ bool batch_next(batch *b, input *in)
         b->steps++;
         b->n_packs += b->n;
     } while (b->steps <= c->start);
-    return deal(b);
+    return can_pad(b, in) && deal(b);
 }

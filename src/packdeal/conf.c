@@ -18,7 +18,7 @@
 #define MAX_LEVEL 22
 
 static const option_word lasts[] = {
-    {"short", false}, {"drop", true}, {NULL, 0}};
+    {"short", CONF_SHORT}, {"drop", CONF_DROP}, {"pad", CONF_PAD}, {NULL, 0}};
 
 /* By the weight of tokens. */
 static const option_word costs[] = {{"attention", 0}, {"tokens", 1}, {NULL, 0}};
@@ -67,8 +67,9 @@ static const option_entry entries[] = {
      OPTION_NUMBER(conf, hidden, 1, UINT32_MAX)},
     {0, "last", "WHAT",
      "packs that fill no global batch: short (default),\n"
-     "dealt as they are; or drop",
-     OPTION_WORD(conf, drop, lasts)},
+     "dealt as they are; drop; or pad, so that each rank has\n"
+     "a batch",
+     OPTION_WORD(conf, last, lasts)},
     {0, "seed", "SEED",
      "packs in an order that is drawn for each epoch; files\n"
      "must be regular ones",

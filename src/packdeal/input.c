@@ -7,6 +7,7 @@
 #include "packdeal/input.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -106,11 +107,43 @@ static bool open_next(input *in)
     return check_file(in, file, in->next == 1);
 }
 
+/*
+ * Looks at a later file, so that one that does not fit is refused before
+ * anything is dealt; but what comes by a pipe comes once.
+ */
+static bool look_at(input *in, const char *name)
+{
+    input_file file = {.name = name};
+    ps_error err;
+    struct stat st;
+    bool fits;
+
+    if (files_is_standard(name) || stat(name, &st) != 0 ||
+        !S_ISREG(st.st_mode))
+        return true;
+    file.fd = files_open_input(name);
+    if (file.fd < 0) {
+        in->status = STATUS_FAILURE;
+        return false;
+    }
+    fits = open_any(&file, &err) == PS_OK ? check_file(in, &file, false)
+                                          : fail(in, &file, &err);
+    packs_close(&file.packs);
+    ps_token_reader_free(file.tokens);
+    files_close_input(file.fd);
+    return fits;
+}
+
 bool input_begin(input *in, const char *const *names, int n_names,
                  const ps_cost *cost)
 {
+    bool fits;
+
     *in = (input){.names = names, .n_names = n_names, .cost = cost};
-    return open_next(in);
+    fits = open_next(in);
+    for (int i = 1; fits && i < n_names; i++)
+        fits = look_at(in, names[i]);
+    return fits;
 }
 
 /* Forgets the streams before one, and the files before one; NULL: all. */

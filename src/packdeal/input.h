@@ -85,7 +85,8 @@ typedef struct input {
 } input;
 
 /*
- * Opens the first file; `cost` says what packs cost, and outlives the input.
+ * Opens the first file, and looks at later ones, if they are regular, whether
+ * they hold the like; `cost` says what packs cost, and outlives the input.
  * False after a message.
  */
 bool input_begin(input *in, const char *const *names, int n_names,

@@ -149,6 +149,19 @@ int job_shares(const conf *c)
 
 /* ---- What would be done ---- */
 
+/* A line: the step, the rank, its packs, and "-" for each that is missing. */
+static void print_rank(const conf *c, const batch *b, uint32_t rank)
+{
+    uint32_t n = 0;
+
+    printf("%" PRIu64 " %" PRIu32, b->steps - 1, rank);
+    for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i], n++)
+        printf(" %" PRIu64, b->packs[i].all);
+    for (; c->last == CONF_PAD && n < c->per_rank; n++)
+        printf(" -");
+    putchar('\n');
+}
+
 int job_list(const conf *c)
 {
     const uint32_t first = c->rank_given ? c->rank : 0;
@@ -163,12 +176,8 @@ int job_list(const conf *c)
             (c->plot == NULL ||
              svg_open(&page, c->plot, c->names, c->n_names));
     while (going && batch_next(&b, &in) && !ferror(stdout))
-        for (uint32_t rank = first; rank < end; rank++) {
-            printf("%" PRIu64 " %" PRIu32, b.steps - 1, rank);
-            for (uint32_t i = b.first[rank]; i < b.n; i = b.next[i])
-                printf(" %" PRIu64, b.packs[i].all);
-            putchar('\n');
-        }
+        for (uint32_t rank = first; rank < end; rank++)
+            print_rank(c, &b, rank);
     status = either(in.status, b.status);
     if ((c->plot != NULL && page.name == NULL) || !files_close_stdout())
         status = either(status, STATUS_FAILURE);
@@ -193,7 +202,7 @@ int job_steps(const conf *c)
     status = input_end(&in);
     if (!counted)
         return status;
-    steps = n / whole + (n % whole != 0 && !c->drop);
+    steps = n / whole + (n % whole != 0 && c->last != CONF_DROP);
     if (!batch_suffices(c, &in, n) || !batch_has_start(c, steps))
         return STATUS_DATA;
     printf("%" PRIu64 "\n", steps - c->start);

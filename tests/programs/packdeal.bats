@@ -295,6 +295,34 @@ alike() {
     whole 5 40 x.pks
 }
 
+@test "--last=pad has every rank take part in the last step" {
+    draw 23 20 90 | tokcat --from=ids >x.tok
+    packstream -q -L 32 -a none x.tok >x.pks
+    for file in x.pks x.tok; do
+        packdeal -n 4 -b 3 --list $file >short
+        packdeal -n 4 -b 3 --list --last=pad $file >padded
+        sed 's/ -//g' padded | diff - short
+        [ "$(awk '{ print NF }' padded | sort -u)" = 5 ]
+        packdeal -n 4 -b 3 --list --last=pad --window=2 $file |
+            awk '{ print NF }' | sort -u | grep -x 5
+        [ "$(packdeal -n 4 -b 3 --steps --last=pad $file)" = 2 ]
+        packdeal -q -n 4 -b 3 -o s%d $file
+        packdeal -q -n 4 -b 3 -o r%d --last=pad $file
+        for rank in 0 1 2 3; do
+            cmp r$rank s$rank
+        done
+        rm r?
+        # Three are left, and no share can hold an empty one.
+        [ "$(packdeal -n 5 -b 4 --list --last=pad $file | tail -n 2)" = \
+            $'1 3 - - - -\n1 4 - - - -' ]
+        for option in --rank=1 -or%d; do
+            speaker=packdeal refused 65 '--last=pad: the last step has 3 ' \
+                packdeal -q -n 5 -b 4 --last=pad $option $file
+        done
+        absent r0 r1 r0.new r1.new
+    done
+}
+
 # ------------------------------------------------------------- later steps
 
 # goes_on START FILE...: with --start, --rank and -o write what they write
@@ -825,6 +853,16 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 @test "packs that do not fit the first" {
     uneven
     packstream -q -L 128 -d 5 x.tok >y.pks
+    # Before anything of the first file is dealt, if it is a file.
+    run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks x.pks y.pks
+    [ -z "$output" ]
+    run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks <(cat y.pks)
+    [ -n "$output" ]
+    head -c -1 x.pks >cut.pks
+    run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks cut.pks
+    [ -z "$output" ]
+    run -1 --separate-stderr packdeal -n 2 -b 4 --list x.pks missing
+    [ -z "$output" ]
     for option in --rank=1 --list --steps -or%d; do
         speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
             packdeal -q -n 2 -b 4 $option x.pks y.pks
