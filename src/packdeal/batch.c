@@ -13,8 +13,11 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* What the packs of a batch may take of memory, where they come by a pipe. */
+/* What records may take of memory: packs that come by a pipe, and tokens. */
 #define RECORDS_MAX (UINT64_C(4) << 30)
+
+/* What token records take at least. */
+#define LEAST_ROOM (UINT64_C(1) << 20)
 
 static bool fail_memory(batch *b)
 {
@@ -58,18 +61,19 @@ void batch_close(batch *b)
     window_close(&b->window);
 }
 
-bool batch_suffices(const conf *c, uint64_t n_packs)
+bool batch_suffices(const conf *c, const input *in, uint64_t n_packs)
 {
     const uint64_t whole = (uint64_t)c->ranks * c->per_rank;
+    const char *what = in->has_tokens ? "sequences" : "packs";
 
-    if (n_packs >= whole || (!c->drop && n_packs >= c->ranks))
+    if (n_packs >= whole || (c->last != CONF_DROP && n_packs >= c->ranks))
         return true;
-    if (c->drop)
-        message_error("there are %" PRIu64 " packs, and %" PRIu64 " in a "
-                      "global batch: all would be dropped", n_packs, whole);
+    if (c->last == CONF_DROP)
+        message_error("there are %" PRIu64 " %s, and %" PRIu64 " in a global "
+                      "batch: all would be dropped", n_packs, what, whole);
     else
-        message_error("there are %" PRIu64 " packs for %" PRIu32 " ranks",
-                      n_packs, c->ranks);
+        message_error("there are %" PRIu64 " %s for %" PRIu32 " ranks",
+                      n_packs, what, c->ranks);
     return false;
 }
 
@@ -84,75 +88,116 @@ bool batch_has_start(const conf *c, uint64_t steps)
 
 /* ---- Reading ---- */
 
-/*
- * Keeps the record of pack `i`, which is there until the next one comes, in
- * memory for those of a whole batch.
- */
-static bool keep_record(batch *b, uint32_t i, const input *in)
+static bool fail_room(batch *b, const input *in, uint64_t bytes)
 {
-    const size_t size = in->info.record_bytes;
-    const uint64_t bytes = (uint64_t)b->most * size;
-    ps_pack *pack = &b->packs[i].pack;
+    const char *name = files_input_name(in->file->name);
 
-    if (pack->record == NULL || !b->keep || b->steps < b->conf->start)
-        return true;
-    if (b->records == NULL && (bytes > RECORDS_MAX || bytes > SIZE_MAX)) {
+    if (in->has_tokens)
+        message_error("%s: the sequences that are dealt at once take more than "
+                      "%" PRIu64 " bytes", name, RECORDS_MAX);
+    else
         message_error("%s: a global batch of %" PRIu32 " packs takes %" PRIu64
                       " bytes, and at most %" PRIu64 " are held of what is "
-                      "not a regular file",
-                      files_input_name(in->file->name), b->most, bytes,
-                      RECORDS_MAX);
-        b->status = STATUS_DATA;
-        return false;
+                      "not a regular file", name, b->most, bytes, RECORDS_MAX);
+    b->status = STATUS_DATA;
+    return false;
+}
+
+/*
+ * Keeps the record of a pack, which is there until the next one comes, behind
+ * those that are kept, in memory that packs of equal size need once.  Where
+ * it is, its offset says, until all are there.
+ */
+static bool keep_record(batch *b, input_pack *pack, const input *in)
+{
+    const uint64_t end = b->kept + (uint64_t)pack->bytes;
+    uint64_t room = b->room;
+    unsigned char *records;
+
+    if (pack->pack.record == NULL || !b->keep)
+        return true;
+    if (room == 0)
+        room = in->has_tokens ? LEAST_ROOM : (uint64_t)b->most * pack->bytes;
+    while (room < end)
+        room *= 2;
+    if (end > RECORDS_MAX || (room > RECORDS_MAX && !in->has_tokens))
+        return fail_room(b, in, room);
+    if (room > b->room) {
+        records = room <= SIZE_MAX ? realloc(b->records, (size_t)room) : NULL;
+        if (records == NULL)
+            return fail_memory(b);
+        b->records = records;
+        b->room = room;
     }
-    if (b->records == NULL)
-        b->records = malloc((size_t)bytes);
-    if (b->records == NULL)
-        return fail_memory(b);
-    memcpy(b->records + i * size, pack->record, size);
-    pack->record = b->records + i * size;
+    memcpy(b->records + (size_t)b->kept, pack->pack.record, pack->bytes);
+    pack->pack.offset = b->kept;
+    b->kept = end;
     return true;
 }
 
-/* Reads a pack and its cost. */
-static bool read_pack(batch *b, input *in, input_pack *pack, uint64_t *cost)
+/*
+ * Reads up to `most` packs; only those of steps that are dealt are kept.  How
+ * many there are.
+ */
+static uint32_t read_packs(batch *b, input *in, input_pack *to,
+                           uint32_t most, bool dealt)
 {
-    ps_error err;
+    uint32_t n = 0;
 
-    if (!input_next(in, pack))
-        return false;
-    if (ps_pack_cost(&b->conf->cost, &pack->pack, cost, &err) == PS_OK)
-        return true;
-    b->status = message_failure(files_input_name(pack->file->name), &err);
-    return false;
+    b->kept = 0;
+    while (n < most && input_next(in, &to[n]) &&
+           (!dealt || keep_record(b, &to[n], in)))
+        n++;
+    for (uint32_t i = 0; i < n; i++)
+        if (to[i].pack.record != NULL)
+            to[i].pack.record =
+                b->records == NULL ? NULL
+                                   : b->records + (size_t)to[i].pack.offset;
+    return n;
 }
 
 /* Reads the packs of the next batch, or takes them from the window. */
 static bool fill(batch *b, input *in)
 {
+    const bool dealt = b->steps + b->conf->window > b->conf->start;
     window *w = &b->window;
 
     b->n = 0;
     if (b->conf->window > 1) {
         if (w->step == w->steps) {
-            w->first += w->steps;
+            w->first_step += w->steps;
             w->n = w->steps = w->step = 0;
-            while (w->n < w->most &&
-                   read_pack(b, in, &w->packs[w->n], &w->costs[w->n]))
-                w->n++;
+            w->n = read_packs(b, in, w->packs, w->most, dealt);
             window_arrange(w);
         }
-        b->n = window_take(w, b->packs, b->costs);
+        b->n = window_take(w, b->packs);
     } else {
-        while (b->n < b->most &&
-               read_pack(b, in, &b->packs[b->n], &b->costs[b->n]) &&
-               keep_record(b, b->n, in))
-            b->n++;
+        b->n = read_packs(b, in, b->packs, b->most, dealt);
     }
+    for (uint32_t i = 0; i < b->n; i++)
+        b->costs[i] = b->packs[i].cost;
     return in->status == STATUS_OK && b->status == STATUS_OK;
 }
 
 /* ---- Dealing ---- */
+
+/*
+ * Whether all ranks have something of the last packs, where their shares are
+ * to be padded by who reads them.
+ */
+static bool can_pad(batch *b, const input *in)
+{
+    const conf *c = b->conf;
+
+    if (c->last != CONF_PAD || c->what != CONF_SHARES || b->n >= c->ranks)
+        return true;
+    message_error("--last=pad: the last step has %" PRIu32 " %s for %" PRIu32
+                  " ranks, and a share cannot hold empty ones; give "
+                  "--last=drop or --last=short",
+                  b->n, in->has_tokens ? "sequences" : "packs", c->ranks);
+    b->status = STATUS_DATA;
+    return false;
+}
 
 /* What this step costs, as it was dealt and otherwise. */
 static void add_costs(batch *b)
@@ -220,24 +265,24 @@ bool batch_next(batch *b, input *in)
     const conf *c = b->conf;
 
     /* Passes over whole windows before --start, of which nothing is read. */
-    if (conf_reorders(c) && b->steps == 0) {
+    if (in->shuffled != NULL && b->steps == 0) {
         const uint64_t whole = in->n_packs / b->most;
         const uint64_t steps = c->start < whole ? c->start : whole;
 
         b->steps = steps - steps % c->window;
         b->n_packs = b->steps * b->most;
-        b->window.first = b->steps;
+        b->window.first_step = b->steps;
         in->number += b->n_packs;
     }
     do {
         input_forget(in);
         if (!fill(b, in))
             return false;
-        if (b->steps == 0 && !batch_suffices(c, b->n)) {
+        if (b->steps == 0 && !batch_suffices(c, in, b->n)) {
             b->status = STATUS_DATA;
             return false;
         }
-        if (b->n == 0 || (b->n < b->most && c->drop)) {
+        if (b->n == 0 || (b->n < b->most && c->last == CONF_DROP)) {
             if (!batch_has_start(c, b->steps))
                 b->status = STATUS_DATA;
             return false;
@@ -245,5 +290,5 @@ bool batch_next(batch *b, input *in)
         b->steps++;
         b->n_packs += b->n;
     } while (b->steps <= c->start);
-    return deal(b);
+    return can_pad(b, in) && deal(b);
 }

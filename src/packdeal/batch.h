@@ -34,7 +34,9 @@ typedef struct batch {
     uint64_t *sums;  /* of ranks, with -v */
     ps_deal *deal;
     window window; /* that they come from, if --window is more than 1 */
-    unsigned char *records; /* those of pipes; NULL: there were none */
+    unsigned char *records; /* of pipes, and tokens; NULL: there were none */
+    uint64_t room;          /* for them */
+    uint64_t kept;          /* bytes of them */
     bool keep;              /* their records, too */
     uint64_t steps;         /* so far, with those before --start */
     uint64_t n_packs;       /* in them */
@@ -60,7 +62,7 @@ bool batch_next(batch *b, input *in);
  * Whether so many packs can be dealt: each rank gets one, and with --last=drop
  * there is a whole batch.  False after a message.
  */
-bool batch_suffices(const conf *c, uint64_t n_packs);
+bool batch_suffices(const conf *c, const input *in, uint64_t n_packs);
 
 /* Whether --start is one of so many steps.  False after a message. */
 bool batch_has_start(const conf *c, uint64_t steps);

@@ -18,7 +18,7 @@
 #define MAX_LEVEL 22
 
 static const option_word lasts[] = {
-    {"short", false}, {"drop", true}, {NULL, 0}};
+    {"short", CONF_SHORT}, {"drop", CONF_DROP}, {"pad", CONF_PAD}, {NULL, 0}};
 
 /* By the weight of tokens. */
 static const option_word costs[] = {{"attention", 0}, {"tokens", 1}, {NULL, 0}};
@@ -67,8 +67,9 @@ static const option_entry entries[] = {
      OPTION_NUMBER(conf, hidden, 1, UINT32_MAX)},
     {0, "last", "WHAT",
      "packs that fill no global batch: short (default),\n"
-     "dealt as they are; or drop",
-     OPTION_WORD(conf, drop, lasts)},
+     "dealt as they are; drop; or pad, so that each rank has\n"
+     "a batch",
+     OPTION_WORD(conf, last, lasts)},
     {0, "seed", "SEED",
      "packs in an order that is drawn for each epoch; files\n"
      "must be regular ones",
@@ -112,8 +113,8 @@ const option_program conf_program = {
     .summary =
         "Deals the packs of each step to R ranks, B to each, so that all\n"
         "have as much to compute.  Reads pack streams from the FILEs, one\n"
-        "after the other, or from stdin; writes one for each rank, or that\n"
-        "of --rank to stdout.",
+        "after the other, or from stdin, or token records, each as a pack of\n"
+        "its own; writes a stream for each rank, or that of --rank to stdout.",
     .entries = entries,
 };
 

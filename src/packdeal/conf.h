@@ -7,11 +7,11 @@
  *     conf     the options
  *     pattern  the names of the ranks' files
  *     input    the packs of all files, in their order: heads of regular files,
- *              whole packs of pipes
+ *              whole packs of pipes; or token records
  *     window   which global batch gets a pack, where they may change places
  *     batch    the packs of a global batch, and their deal
  *     plot     for --plot: how even steps are
- *     shares   what is written: a pack stream for each rank
+ *     shares   what is written: a stream for each rank
  *     job      shares, a list, or the number of steps
  *     main     calls them one after the other
  *
@@ -35,6 +35,13 @@ typedef enum conf_what {
     CONF_STEPS /* how many global batches there are */
 } conf_what;
 
+/* What becomes of packs that fill no global batch. */
+typedef enum conf_last {
+    CONF_SHORT,
+    CONF_DROP,
+    CONF_PAD /* padding fills their batch */
+} conf_last;
+
 typedef struct conf {
     uint32_t ranks;    /* 0: not given */
     uint32_t per_rank; /* packs in a batch of one rank; 0: not given */
@@ -42,7 +49,7 @@ typedef struct conf {
     uint32_t rank;   /* the only one that is asked for */
     ps_cost cost;    /* zeros: that of attention */
     uint32_t hidden; /* for it; 0: not given */
-    bool drop;       /* packs that fill no global batch */
+    conf_last last;
     bool seed_given; /* packs come in the order of an epoch */
     uint64_t seed;
     bool epoch_given;

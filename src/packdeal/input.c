@@ -7,9 +7,16 @@
 #include "packdeal/input.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
+
+/* The costs of so many packs are held, 64 MiB... */
+#define COSTS_MAX (UINT64_C(1) << 23)
+
+/* ...if at least this part of them is to be dealt. */
+#define COSTS_PART 4
 
 static bool fail(input *in, const input_file *file, const ps_error *err)
 {
@@ -25,10 +32,57 @@ static bool fail_memory(input *in)
 
 /* ---- From file to file ---- */
 
+/* Opens whatever the file holds, at any place if that is possible. */
+static ps_result open_any(input_file *file, ps_error *err)
+{
+    ps_result r = packs_open_file(&file->packs, file->fd, err);
+
+    if (r == PS_ERR_UNSUPPORTED || r == PS_ERR_MAGIC)
+        r = ps_open_any(file->fd, PS_U16, &file->packs.reader, &file->tokens,
+                        err);
+    return r;
+}
+
+/*
+ * Whether the file that was opened can be dealt with the first one, which says
+ * what all hold.  False after a message.
+ */
+static bool check_file(input *in, const input_file *file, bool first)
+{
+    const bool tokens = file->tokens != NULL;
+    ps_error err = {.text = "only one of them has packs"};
+
+    if (tokens && !ps_token_reader_schema(file->tokens)->framed) {
+        message_error("%s: no pack stream, and no token records with a "
+                      "header, as tokcat writes them without --raw",
+                      files_input_name(file->name));
+        in->status = STATUS_DATA;
+        return false;
+    }
+    if (first) {
+        in->has_tokens = tokens;
+        if (tokens)
+            in->schema = *ps_token_reader_schema(file->tokens);
+        else
+            in->info = *packs_info(&file->packs);
+        return true;
+    }
+    if (tokens == in->has_tokens &&
+        (tokens ? ps_schema_compare(ps_token_reader_schema(file->tokens),
+                                    &in->schema, &err)
+                : ps_pack_info_compare(packs_info(&file->packs), &in->info,
+                                       &err)) == PS_OK)
+        return true;
+    message_error("%s: cannot follow %.100s: %s",
+                  files_input_name(file->name),
+                  files_input_name(in->names[0]), err.text);
+    in->status = STATUS_DATA;
+    return false;
+}
+
 static bool open_next(input *in)
 {
     input_file *file = calloc(1, sizeof *file);
-    const ps_pack_info *info;
     ps_error err;
 
     if (file == NULL)
@@ -48,26 +102,48 @@ static bool open_next(input *in)
     in->number = 0;
     in->n_seen = 0;
     in->before = (ps_totals){0};
-    if (packs_open(&file->packs, file->fd, true, &err) != PS_OK)
+    if (open_any(file, &err) != PS_OK)
         return fail(in, file, &err);
-
-    /* A later file must hold packs like the first. */
-    info = packs_info(&file->packs);
-    if (in->next == 1)
-        in->info = *info;
-    if (ps_pack_info_compare(info, &in->info, &err) == PS_OK)
-        return true;
-    message_error("%s: cannot follow %.100s: %s",
-                  files_input_name(file->name),
-                  files_input_name(in->names[0]), err.text);
-    in->status = STATUS_DATA;
-    return false;
+    return check_file(in, file, in->next == 1);
 }
 
-bool input_begin(input *in, const char *const *names, int n_names)
+/*
+ * Looks at a later file, so that one that does not fit is refused before
+ * anything is dealt; but what comes by a pipe comes once.
+ */
+static bool look_at(input *in, const char *name)
 {
-    *in = (input){.names = names, .n_names = n_names};
-    return open_next(in);
+    input_file file = {.name = name};
+    ps_error err;
+    struct stat st;
+    bool fits;
+
+    if (files_is_standard(name) || stat(name, &st) != 0 ||
+        !S_ISREG(st.st_mode))
+        return true;
+    file.fd = files_open_input(name);
+    if (file.fd < 0) {
+        in->status = STATUS_FAILURE;
+        return false;
+    }
+    fits = open_any(&file, &err) == PS_OK ? check_file(in, &file, false)
+                                          : fail(in, &file, &err);
+    packs_close(&file.packs);
+    ps_token_reader_free(file.tokens);
+    files_close_input(file.fd);
+    return fits;
+}
+
+bool input_begin(input *in, const char *const *names, int n_names,
+                 const ps_cost *cost)
+{
+    bool fits;
+
+    *in = (input){.names = names, .n_names = n_names, .cost = cost};
+    fits = open_next(in);
+    for (int i = 1; fits && i < n_names; i++)
+        fits = look_at(in, names[i]);
+    return fits;
 }
 
 /* Forgets the streams before one, and the files before one; NULL: all. */
@@ -86,6 +162,7 @@ static void forget(input *in, const input_stream *stream,
 
         in->files = file->next;
         packs_close(&file->packs);
+        ps_token_reader_free(file->tokens);
         free(file->first_ids);
         files_close_input(file->fd);
         free(file);
@@ -265,14 +342,54 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
     return in->status == STATUS_OK;
 }
 
+/* Reads the head of pack `number` of a file for its cost. */
+static bool read_cost(input *in, input_file *file, uint64_t number,
+                      ps_pack *pack, uint64_t *cost)
+{
+    ps_error err;
+
+    return (ps_pack_file_head(file->packs.file, number, pack, &err) == PS_OK &&
+            ps_pack_cost(in->cost, pack, cost, &err) == PS_OK) ||
+           fail(in, file, &err);
+}
+
+/*
+ * Reads the costs of all packs, file by file.  Heads in a row take far less
+ * time than heads here and there, above all of compressed files, where each is
+ * a frame to decompress.  If that would take much memory, or most packs are
+ * passed over, heads are read as they are needed.  False after a message.
+ */
+static bool read_costs(input *in)
+{
+    const uint64_t left = in->n_packs - in->number;
+
+    if (in->n_packs > COSTS_MAX || left < in->n_packs / COSTS_PART)
+        return true;
+    in->costs = malloc((size_t)in->n_packs * sizeof *in->costs);
+    if (in->costs == NULL)
+        return fail_memory(in);
+    for (int i = 0; i < in->n_names; i++) {
+        input_file *file = in->shuffled[i];
+        const uint64_t n = ps_pack_file_packs(file->packs.file);
+        ps_pack pack;
+
+        for (uint64_t k = 0; k < n; k++)
+            if (!read_cost(in, file, k, &pack, &in->costs[file->first + k]))
+                return false;
+    }
+    return true;
+}
+
 static bool next_shuffled(input *in, input_pack *pack)
 {
     int low = 0;
     int high = in->n_names - 1;
-    ps_error err;
 
     if (in->number == in->n_packs)
         return false;
+    if (in->seed != NULL && !in->begun && !read_costs(in))
+        return false;
+    in->begun = true;
     pack->all = in->number++;
     if (in->seed != NULL)
         pack->all = ps_shuffled(in->n_packs, *in->seed, in->epoch, pack->all);
@@ -289,25 +406,51 @@ static bool next_shuffled(input *in, input_pack *pack)
     pack->file = in->shuffled[low];
     pack->number = pack->all - pack->file->first;
     pack->stream = in->stream;
-    if (ps_pack_file_head(pack->file->packs.file, pack->number, &pack->pack,
-                          &err) != PS_OK)
-        return fail(in, pack->file, &err);
-    pack->raise = pack->file->first_ids[pack->pack.stream];
+    if (in->costs == NULL)
+        return read_cost(in, pack->file, pack->number, &pack->pack,
+                         &pack->cost);
+    pack->pack = (ps_pack){0};
+    pack->cost = in->costs[pack->all];
     return true;
 }
 
 /* ---- From pack to pack ---- */
 
+/*
+ * The next token record of the open file, as a pack of one sequence; flush
+ * records are passed over.
+ */
+static ps_result next_record(input *in, input_pack *pack, ps_error *err)
+{
+    ps_sequence sequence;
+    ps_result r = ps_token_reader_next(in->file->tokens, UINT32_MAX, &sequence,
+                                       err);
+
+    if (r != PS_OK)
+        return r;
+    pack->pack = (ps_pack){
+        .n_seq = 1,
+        .n_tok = sequence.n_tok,
+        .sum_len_sq = (uint64_t)sequence.n_tok * sequence.n_tok,
+        .record = sequence.payload,
+    };
+    pack->bytes = sequence.payload_bytes;
+    return PS_OK;
+}
+
 /* The next pack of the open file, or PS_END. */
-static ps_result next_of_file(input *in, ps_pack *pack, ps_error *err)
+static ps_result next_of_file(input *in, input_pack *pack, ps_error *err)
 {
     packs *p = &in->file->packs;
 
+    if (in->has_tokens)
+        return next_record(in, pack, err);
+    pack->bytes = in->info.record_bytes;
     if (p->file == NULL)
-        return ps_pack_reader_next(p->reader, pack, err);
+        return ps_pack_reader_next(p->reader, &pack->pack, err);
     if (in->number == ps_pack_file_packs(p->file))
         return PS_END;
-    return ps_pack_file_head(p->file, in->number, pack, err);
+    return ps_pack_file_head(p->file, in->number, &pack->pack, err);
 }
 
 bool input_next(input *in, input_pack *pack)
@@ -317,15 +460,19 @@ bool input_next(input *in, input_pack *pack)
 
     if (in->shuffled != NULL)
         return next_shuffled(in, pack);
-    while ((r = next_of_file(in, &pack->pack, &err)) == PS_END) {
-        end_file(in);
+    while ((r = next_of_file(in, pack, &err)) == PS_END) {
+        if (!in->has_tokens)
+            end_file(in);
         if (in->next == in->n_names || !open_next(in))
             return false;
     }
+    if (r == PS_OK)
+        r = ps_pack_cost(in->cost, &pack->pack, &pack->cost, &err);
     if (r != PS_OK)
         return fail(in, in->file, &err);
-    if (in->stream == NULL || in->stream->file != in->file ||
-        in->n_seen != pack->pack.stream + 1) {
+    if (!in->has_tokens &&
+        (in->stream == NULL || in->stream->file != in->file ||
+         in->n_seen != pack->pack.stream + 1)) {
         if (!begin_stream(in, pack->pack.stream))
             return false;
         in->n_seen = pack->pack.stream + 1;
@@ -344,14 +491,17 @@ bool input_read(input *in, input_pack *pack)
 
     if (pack->pack.record != NULL)
         return true;
-    return ps_pack_file_read(pack->file->packs.file, pack->number,
-                             &pack->pack, &err) == PS_OK ||
-           fail(in, pack->file, &err);
+    if (ps_pack_file_read(pack->file->packs.file, pack->number, &pack->pack,
+                          &err) != PS_OK)
+        return fail(in, pack->file, &err);
+    if (in->shuffled != NULL)
+        pack->raise = pack->file->first_ids[pack->pack.stream];
+    return true;
 }
 
 bool input_count(input *in, uint64_t *n)
 {
-    ps_pack pack;
+    input_pack pack;
     ps_error err;
     ps_result r;
 
@@ -372,15 +522,18 @@ bool input_count(input *in, uint64_t *n)
 
 void input_forget(input *in)
 {
-    if (in->stream == NULL || in->shuffled != NULL)
-        return;
-    forget(in, in->stream, in->stream->file);
+    if (in->has_tokens)
+        forget(in, NULL, in->file);
+    else if (in->stream != NULL && in->shuffled == NULL)
+        forget(in, in->stream, in->stream->file);
 }
 
 uint64_t input_offset(const input *in)
 {
     const packs *p = &in->file->packs;
 
+    if (in->has_tokens)
+        return ps_token_reader_offset(in->file->tokens);
     return p->file != NULL ? in->number * in->info.record_bytes
                            : packs_offset(p);
 }
@@ -389,5 +542,6 @@ int input_end(input *in)
 {
     forget(in, NULL, NULL);
     free(in->shuffled);
+    free(in->costs);
     return in->status;
 }

@@ -1,9 +1,11 @@
 /*
- * input.h - the packs of all inputs, in their order.
+ * input.h - the packs of all inputs, in their order; or their token records, of
+ * which each counts as a pack of one sequence.
  *
  * Of a regular file it gives heads, and reads a pack when it is asked for.  A
- * pipe gives each pack once, whole.  The packs of regular files can also come
- * in another order; then they are those of one stream.
+ * pipe gives each pack once, whole, and so come all token records.  The packs
+ * of regular files can also come in another order; then they are those of one
+ * stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,6 +23,7 @@ typedef struct input_file {
     const char *name;
     int fd;
     packs packs;
+    ps_token_reader *tokens; /* instead of packs, or NULL */
     bool ended; /* all packs were given */
     uint64_t first;      /* shuffled: number of its first pack through all... */
     uint64_t *first_ids; /* ...and sequences before each of its streams */
@@ -42,19 +45,23 @@ typedef struct input_stream {
     struct input_stream *next;
 } input_stream;
 
-/* A pack of an input. */
+/* A pack of an input, or a token record. */
 typedef struct input_pack {
-    ps_pack pack; /* of a regular file without its record */
+    ps_pack pack; /* of a regular file without its record, until input_read; of
+                     a token record its payload is the record */
+    size_t bytes; /* of a record that is there */
+    uint64_t cost;
     input_file *file;
     uint64_t number;  /* in its file */
     uint64_t all;     /* through all files */
     uint64_t raise;   /* what becomes of its ids: this is added */
-    input_stream *stream;
+    input_stream *stream; /* NULL: a token record */
 } input_pack;
 
 typedef struct input {
     const char *const *names; /* "-" is stdin */
     int n_names;
+    const ps_cost *cost; /* of packs */
     int next;            /* index of the next name */
     input_file *files;   /* that are open, the oldest first */
     input_file *file;    /* that is read, the last of them */
@@ -64,17 +71,26 @@ typedef struct input {
     input_file **shuffled; /* all files, or NULL */
     const uint64_t *seed; /* or NULL */
     uint64_t epoch;
+    bool begun;           /* a pack was given */
+    uint64_t *costs;      /* with a seed: of all packs, or NULL */
     input_stream *streams; /* of packs that were given, the oldest first */
     input_stream *stream;  /* the last of them */
     uint32_t n_seen;       /* streams of this file that were come to */
     ps_totals leading;     /* of files without packs before all streams */
     ps_totals before;      /* of a pipe: what streams before this one had */
-    ps_pack_info info;     /* of the first stream of all */
+    bool has_tokens;       /* records instead of packs */
+    ps_pack_info info;     /* of the first stream of all... */
+    ps_schema schema;      /* ...or of the first token records */
     int status;            /* of a failure, which was told; else STATUS_OK */
 } input;
 
-/* Opens the first file; false after a message. */
-bool input_begin(input *in, const char *const *names, int n_names);
+/*
+ * Opens the first file, and looks at later ones, if they are regular, whether
+ * they hold the like; `cost` says what packs cost, and outlives the input.
+ * False after a message.
+ */
+bool input_begin(input *in, const char *const *names, int n_names,
+                 const ps_cost *cost);
 
 /*
  * Has packs come in the order of an epoch, or without a seed in their own, but
@@ -85,7 +101,8 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
                    uint64_t epoch);
 
 /*
- * The next pack; the record of one from a pipe is there until the next call.
+ * The next pack and its cost; the record of one from a pipe is there until the
+ * next call.  In the order of an epoch its numbers come with its record.
  * False at the end, or after a message.
  */
 bool input_next(input *in, input_pack *pack);
@@ -94,7 +111,8 @@ bool input_next(input *in, input_pack *pack);
 bool input_count(input *in, uint64_t *n);
 
 /*
- * Reads the record of a pack of a regular file; does nothing to one of a pipe.
+ * Reads the record of a pack of a regular file; does nothing to one of a pipe,
+ * and to token records.
  * It is there until the next call.  False after a message.
  */
 bool input_read(input *in, input_pack *pack);

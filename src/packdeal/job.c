@@ -23,12 +23,31 @@ static int either(int status, int other)
     return status != STATUS_OK ? status : other;
 }
 
+/* What token records cannot do.  False after a message. */
+static bool check_tokens(input *in, const conf *c)
+{
+    if (c->seed_given)
+        message_error("%s: token records can only be read in their order, and "
+                      "--seed asks for another: see tokshuf",
+                      files_input_name(c->names[0]));
+    else if (c->zstd_level != 0)
+        message_error("%s: token records are not compressed: see zstd",
+                      files_input_name(c->names[0]));
+    else
+        return true;
+    in->status = STATUS_DATA;
+    return false;
+}
+
 static bool begin(input *in, const conf *c)
 {
-    return input_begin(in, c->names, c->n_names) &&
-           (!conf_reorders(c) ||
-            input_shuffle(in, c->seed_given ? "seed" : "window",
-                          c->seed_given ? &c->seed : NULL, c->epoch));
+    if (!input_begin(in, c->names, c->n_names, &c->cost))
+        return false;
+    if (in->has_tokens)
+        return check_tokens(in, c);
+    return !conf_reorders(c) ||
+           input_shuffle(in, c->seed_given ? "seed" : "window",
+                         c->seed_given ? &c->seed : NULL, c->epoch);
 }
 
 /* Draws and writes the page, if it is open; an exit status. */
@@ -79,7 +98,7 @@ static void write_all(shares *s, batch *b, input *in)
 {
     const input_stream *stream = NULL;
     progress live;
-    bool going = true;
+    bool going = !in->has_tokens || shares_begin_tokens(s, &in->schema);
 
     progress_start(&live, !s->conf->quiet);
     while (going && batch_next(b, in)) {
@@ -94,7 +113,9 @@ static void write_all(shares *s, batch *b, input *in)
         going = going && shares_push(s);
         if (progress_due(&live))
             progress_show(&live, &(progress_figures){
-                .bytes = input_offset(in), .packs = b->n_packs});
+                .bytes = input_offset(in),
+                .sequences = in->has_tokens ? b->n_packs : 0,
+                .packs = in->has_tokens ? 0 : b->n_packs});
     }
     progress_end(&live);
     if (going && b->status == STATUS_OK && in->status == STATUS_OK)
@@ -128,6 +149,19 @@ int job_shares(const conf *c)
 
 /* ---- What would be done ---- */
 
+/* A line: the step, the rank, its packs, and "-" for each that is missing. */
+static void print_rank(const conf *c, const batch *b, uint32_t rank)
+{
+    uint32_t n = 0;
+
+    printf("%" PRIu64 " %" PRIu32, b->steps - 1, rank);
+    for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i], n++)
+        printf(" %" PRIu64, b->packs[i].all);
+    for (; c->last == CONF_PAD && n < c->per_rank; n++)
+        printf(" -");
+    putchar('\n');
+}
+
 int job_list(const conf *c)
 {
     const uint32_t first = c->rank_given ? c->rank : 0;
@@ -142,12 +176,8 @@ int job_list(const conf *c)
             (c->plot == NULL ||
              svg_open(&page, c->plot, c->names, c->n_names));
     while (going && batch_next(&b, &in) && !ferror(stdout))
-        for (uint32_t rank = first; rank < end; rank++) {
-            printf("%" PRIu64 " %" PRIu32, b.steps - 1, rank);
-            for (uint32_t i = b.first[rank]; i < b.n; i = b.next[i])
-                printf(" %" PRIu64, b.packs[i].all);
-            putchar('\n');
-        }
+        for (uint32_t rank = first; rank < end; rank++)
+            print_rank(c, &b, rank);
     status = either(in.status, b.status);
     if ((c->plot != NULL && page.name == NULL) || !files_close_stdout())
         status = either(status, STATUS_FAILURE);
@@ -172,8 +202,8 @@ int job_steps(const conf *c)
     status = input_end(&in);
     if (!counted)
         return status;
-    steps = n / whole + (n % whole != 0 && !c->drop);
-    if (!batch_suffices(c, n) || !batch_has_start(c, steps))
+    steps = n / whole + (n % whole != 0 && c->last != CONF_DROP);
+    if (!batch_suffices(c, &in, n) || !batch_has_start(c, steps))
         return STATUS_DATA;
     printf("%" PRIu64 "\n", steps - c->start);
     return files_close_stdout() ? STATUS_OK : STATUS_FAILURE;

@@ -141,14 +141,30 @@ bool shares_begin(shares *s, const ps_pack_info *info, const char *name)
     return true;
 }
 
+bool shares_begin_tokens(shares *s, const ps_schema *schema)
+{
+    ps_error err;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (ps_token_writer_open(&s->of[i].tokens, s->of[i].fd, schema,
+                                 &err) != PS_OK)
+            return fail_output(s, &s->of[i], &err);
+    return true;
+}
+
 bool shares_push(shares *s)
 {
     ps_error err;
 
     /* Whole blocks do for files. */
-    for (uint32_t i = 0; i < s->n && !s->of[i].regular; i++)
-        if (ps_pack_writer_push(s->of[i].writer, &err) != PS_OK)
-            return fail_output(s, &s->of[i], &err);
+    for (uint32_t i = 0; i < s->n && !s->of[i].regular; i++) {
+        share *one = &s->of[i];
+
+        if ((one->tokens != NULL
+                 ? ps_token_writer_flush(one->tokens, &err)
+                 : ps_pack_writer_push(one->writer, &err)) != PS_OK)
+            return fail_output(s, one, &err);
+    }
     return true;
 }
 
@@ -173,9 +189,14 @@ bool shares_finish(shares *s)
 {
     ps_error err;
 
-    for (uint32_t i = 0; i < s->n; i++)
-        if (ps_pack_writer_finish(s->of[i].writer, &err) != PS_OK)
-            return fail_output(s, &s->of[i], &err);
+    for (uint32_t i = 0; i < s->n; i++) {
+        share *one = &s->of[i];
+
+        if ((one->tokens != NULL
+                 ? ps_token_writer_finish(one->tokens, &err)
+                 : ps_pack_writer_finish(one->writer, &err)) != PS_OK)
+            return fail_output(s, one, &err);
+    }
     return true;
 }
 
@@ -190,12 +211,18 @@ bool shares_put(shares *s, uint32_t rank, const input_pack *pack)
 {
     share *one = shares_of(s, rank);
     ps_error err;
+    ps_result r;
 
     if (one == NULL)
         return true;
-    ps_pack_writer_raise_ids(one->writer, pack->raise);
-    return ps_pack_writer_put(one->writer, &pack->pack, &err) == PS_OK ||
-           fail_output(s, one, &err);
+    if (one->tokens != NULL) {
+        r = ps_token_writer_put(one->tokens, pack->pack.n_tok,
+                                pack->pack.record, &err);
+    } else {
+        ps_pack_writer_raise_ids(one->writer, pack->raise);
+        r = ps_pack_writer_put(one->writer, &pack->pack, &err);
+    }
+    return r == PS_OK || fail_output(s, one, &err);
 }
 
 /* ---- Closing ---- */
@@ -208,6 +235,7 @@ int shares_end(shares *s, int status)
         share *one = &s->of[i];
 
         ps_pack_writer_free(one->writer);
+        ps_token_writer_free(one->tokens);
         if (one->fd >= 0 && !files_close_output(one->fd, one->name) &&
             s->status == STATUS_OK)
             s->status = STATUS_FAILURE;

@@ -1,9 +1,10 @@
 /*
- * shares.h - what is written: a pack stream for each rank.
+ * shares.h - what is written: a stream of packs or of token records for each
+ * rank.
  *
  * Regular files get their names when all of them are whole.  Pipes have threads
- * that write, so that a reader who lags stops the others only once its buffer
- * is full.
+ * that write packs, so that a reader who lags stops the others only once its
+ * buffer is full.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +25,8 @@ typedef struct share {
     int fd; /* -1: not open */
     char *name; /* NULL: stdout */
     bool regular;
-    ps_pack_writer *writer; /* or NULL */
+    ps_pack_writer *writer; /* one of them, or none */
+    ps_token_writer *tokens;
 } share;
 
 typedef struct shares {
@@ -44,6 +46,9 @@ bool shares_open(shares *s, const conf *c);
  * False after a message.
  */
 bool shares_sandbox(shares *s, const svg *page);
+
+/* Begins the only stream of token records in each share.  As below. */
+bool shares_begin_tokens(shares *s, const ps_schema *schema);
 
 /*
  * Begins a stream in each share, of one with the header `info`.  If that cannot

@@ -15,19 +15,19 @@ bool window_open(window *w, const conf *c)
 
     *w = (window){.ranks = c->ranks, .batch = batch, .most = most};
     w->packs = calloc(most, sizeof *w->packs);
-    w->costs = calloc(most, sizeof *w->costs);
-    w->step_of = calloc(most, sizeof *w->step_of);
     w->items = calloc(most, sizeof *w->items);
-    return w->packs != NULL && w->costs != NULL && w->step_of != NULL &&
-           w->items != NULL;
+    w->first = calloc((size_t)c->window + 1, sizeof *w->first);
+    w->next = calloc(most, sizeof *w->next);
+    return w->packs != NULL && w->items != NULL && w->first != NULL &&
+           w->next != NULL;
 }
 
 void window_close(window *w)
 {
     free(w->packs);
-    free(w->costs);
-    free(w->step_of);
     free(w->items);
+    free(w->first);
+    free(w->next);
 }
 
 /* The costliest first, equal ones in their order. */
@@ -45,35 +45,46 @@ void window_arrange(window *w)
 {
     const uint32_t whole = w->n / w->batch;
     const uint32_t n = whole * w->batch;
+    uint32_t *turns = w->first;
 
     for (uint32_t i = 0; i < n; i++)
-        w->items[i] = (window_item){w->costs[i], i};
+        w->items[i] = (window_item){w->packs[i].cost, i};
     if (n > 0)
         qsort(w->items, n, sizeof *w->items, compare);
+    /* Else the first batch of each window had the costliest row. */
+    for (uint32_t i = 0; i < whole; i++)
+        turns[i] = (uint32_t)ps_shuffled(whole, w->first_step, 0, i);
     /* Rows go there and back through the batches. */
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = i / w->ranks;
         const uint32_t at = row % whole;
-        const uint32_t turn = row / whole % 2 == 0 ? at : whole - 1 - at;
 
-        /* Else the first batch of each window had the costliest row. */
-        w->step_of[w->items[i].i] =
-            (uint32_t)ps_shuffled(whole, w->first, 0, turn);
+        w->next[w->items[i].i] =
+            turns[row / whole % 2 == 0 ? at : whole - 1 - at];
     }
     for (uint32_t i = n; i < w->n; i++)
-        w->step_of[i] = whole;
+        w->next[i] = whole;
+
+    /* Links the packs of each batch, from the last one on. */
+    for (uint32_t step = 0; step <= whole; step++)
+        w->first[step] = w->n;
+    for (uint32_t i = w->n; i-- > 0;) {
+        const uint32_t step = w->next[i];
+
+        w->next[i] = w->first[step];
+        w->first[step] = i;
+    }
     w->steps = whole + (n < w->n);
 }
 
-uint32_t window_take(window *w, input_pack *taken, uint64_t *costs)
+uint32_t window_take(window *w, input_pack *taken)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < w->n; i++)
-        if (w->step_of[i] == w->step) {
-            taken[n] = w->packs[i];
-            costs[n++] = w->costs[i];
-        }
-    w->step += n > 0;
+    if (w->step == w->steps)
+        return 0;
+    for (uint32_t i = w->first[w->step]; i < w->n; i = w->next[i])
+        taken[n++] = w->packs[i];
+    w->step++;
     return n;
 }

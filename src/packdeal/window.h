@@ -29,13 +29,13 @@ typedef struct window {
     uint32_t batch; /* packs of one */
     uint32_t most;  /* packs of the window */
     uint32_t n;     /* packs in it */
-    uint64_t first; /* its first step */
+    uint64_t first_step;
     uint32_t steps; /* batches in it, with one that is not whole */
     uint32_t step;  /* of these, which is taken next */
     input_pack *packs;
-    uint64_t *costs;
-    uint32_t *step_of; /* each pack */
     window_item *items;
+    uint32_t *first; /* of each of the steps: its first pack, or n */
+    uint32_t *next;  /* of each pack: the next one of its step, or n */
 } window;
 
 /* False without memory. */
@@ -46,6 +46,6 @@ void window_close(window *w);
 void window_arrange(window *w);
 
 /* Gives the packs of the next batch, in their order; how many. */
-uint32_t window_take(window *w, input_pack *taken, uint64_t *costs);
+uint32_t window_take(window *w, input_pack *taken);
 
 #endif

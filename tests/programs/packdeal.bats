@@ -295,6 +295,34 @@ alike() {
     whole 5 40 x.pks
 }
 
+@test "--last=pad has every rank take part in the last step" {
+    draw 23 20 90 | tokcat --from=ids >x.tok
+    packstream -q -L 32 -a none x.tok >x.pks
+    for file in x.pks x.tok; do
+        packdeal -n 4 -b 3 --list $file >short
+        packdeal -n 4 -b 3 --list --last=pad $file >padded
+        sed 's/ -//g' padded | diff - short
+        [ "$(awk '{ print NF }' padded | sort -u)" = 5 ]
+        packdeal -n 4 -b 3 --list --last=pad --window=2 $file |
+            awk '{ print NF }' | sort -u | grep -x 5
+        [ "$(packdeal -n 4 -b 3 --steps --last=pad $file)" = 2 ]
+        packdeal -q -n 4 -b 3 -o s%d $file
+        packdeal -q -n 4 -b 3 -o r%d --last=pad $file
+        for rank in 0 1 2 3; do
+            cmp r$rank s$rank
+        done
+        rm r?
+        # Three are left, and no share can hold an empty one.
+        [ "$(packdeal -n 5 -b 4 --list --last=pad $file | tail -n 2)" = \
+            $'1 3 - - - -\n1 4 - - - -' ]
+        for option in --rank=1 -or%d; do
+            speaker=packdeal refused 65 '--last=pad: the last step has 3 ' \
+                packdeal -q -n 5 -b 4 --last=pad $option $file
+        done
+        absent r0 r1 r0.new r1.new
+    done
+}
+
 # ------------------------------------------------------------- later steps
 
 # goes_on START FILE...: with --start, --rank and -o write what they write
@@ -438,6 +466,18 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     flip flipped $((4096 + 3 * $(number x.pks 20 4) + 100))
     speaker=packdeal refused 65 'flipped: ' \
         packdeal -q -n 2 -b 4 --seed=1 -o r%d flipped
+    # Heads of all packs are read first, unless most are passed over.
+    cp x.pks flipped
+    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 12))
+    speaker=packdeal refused 65 'flipped: record 3 ' \
+        packdeal -q -n 2 -b 4 --seed=1 --list flipped
+    speaker=packdeal refused 65 'x.pks: ' packdeal -n 2 -b 2 --list --seed=3 \
+        --cost=0:18446744073709551615 x.pks
+    steps=$(packdeal -n 1 -b 1 --steps x.pks)
+    packdeal -n 1 -b 1 --list --seed=2 x.pks | tail -n 3 >wanted
+    [ "$(grep -c ' 0 3$' wanted)" = 0 ]
+    packdeal -n 1 -b 1 --list --seed=2 --start=$((steps - 3)) flipped |
+        diff - wanted
     cp x.pks later
     poke later "header 12" 65537
     packdeal --list --seed=1 -n 2 -b 4 x.pks later >/dev/null
@@ -637,6 +677,104 @@ END
     absent r0 r0.new r1.new
 }
 
+# ------------------------------------------------------------ token records
+
+# sequences_of FILE NUMBER...: these sequences of a file, as ids.
+sequences_of() {
+    local number
+    packcat --to=ids "$1" >all.ids
+    for number in "${@:2}"; do
+        sed -n "$((number + 1))p" all.ids
+    done
+}
+
+@test "token records are dealt by what their sequences cost" {
+    draw 200 128 90 7 3 | tokcat --from=ids >x.tok
+    packdeal -q -n 3 -b 5 -o r%d x.tok
+    packdeal -n 3 -b 5 --list x.tok >list
+    [ "$(wc -l <list)" = $((3 * $(packdeal -n 3 -b 5 --steps x.tok))) ]
+    for rank in 0 1 2; do
+        # shellcheck disable=SC2046 # numbers
+        sequences_of x.tok $(awk -v rank=$rank '$2 == rank {
+            for (i = 3; i <= NF; i++) print $i }' list) >wanted
+        packcat --to=ids r$rank | diff - wanted
+        packdeal -n 3 -b 5 --rank=$rank x.tok | cmp - r$rank
+        piped x.tok | packdeal -n 3 -b 5 --rank=$rank | cmp - r$rank
+    done
+    # As packs of one sequence each, and better than in turn.
+    packstream -q -L 512 -a none x.tok >x.pks
+    for option in --cost=tokens --cost=0:1 --hidden=3 --window=4 --last=drop; do
+        packdeal -n 3 -b 5 --list $option x.pks >wanted
+        packdeal -n 3 -b 5 --list $option x.tok | diff - wanted
+        packdeal -n 3 -b 5 --list --start=4 $option x.tok |
+            diff - <(awk '$1 >= 4' wanted)
+        piped x.tok | packdeal -n 3 -b 5 --rank=2 --start=4 $option |
+            packcat --to=ids >got
+        # shellcheck disable=SC2046
+        sequences_of x.tok $(awk '$1 >= 4 && $2 == 2 {
+            for (i = 3; i <= NF; i++) print $i }' wanted) | diff - got
+    done
+    packdeal -n 4 -b 4 -v --list x.tok 2>&1 >list |
+        awk '{ exit !($8 < $10 && $8 >= 1) }'
+}
+
+@test "token records of several files, with channels, also to FIFOs" {
+    skip_without python3
+    bert_lines 90 40 >lines
+    tokcat --from=jsonl lines >x.tok
+    head -n 31 lines | tokcat --from=jsonl >y.tok
+    packdeal -q -n 4 -b 3 -o r%d x.tok y.tok
+    packcat --to=jsonl x.tok y.tok | sort >wanted
+    packcat --to=jsonl r0 r1 r2 r3 | sort | diff - wanted
+    cat y.tok | packdeal -n 4 -b 3 --rank=1 x.tok - | cmp - r1
+    zstd -q x.tok
+    packdeal -n 4 -b 3 --rank=1 x.tok.zst y.tok | cmp - r1
+    rm r?
+    readers 2
+    packdeal -q -n 2 -b 3 -o r%d x.tok
+    wait "${pids[@]}"
+    for rank in 0 1; do
+        packdeal -n 2 -b 3 --rank=$rank x.tok | cmp - got$rank
+    done
+}
+
+@test "what token records are refused for" {
+    draw 90 128 90 7 3 | tokcat --from=ids >x.tok
+    draw 90 128 90 7 3 | tokcat --from=ids --type=u32 >y.tok
+    draw 90 128 90 7 3 | tokcat --from=ids --raw >raw
+    packstream -q -L 128 x.tok >x.pks
+    head -c -1 x.tok >cut.tok
+    for option in --rank=1 --list --steps -or%d; do
+        deal=(packdeal -q -n 2 -b 4 "$option")
+        speaker=packdeal refused 65 'x.tok: token records can only be read in '\
+'their order, and --seed asks for another: see tokshuf' \
+            "${deal[@]}" --seed=1 x.tok
+        speaker=packdeal refused 65 'raw: no pack stream, and no token records '\
+'with a header, as tokcat writes them without --raw' "${deal[@]}" raw
+        speaker=packdeal refused 65 'y.tok: cannot follow x.tok: tokens are u32, not u16' \
+            "${deal[@]}" x.tok y.tok
+        speaker=packdeal refused 65 \
+            'x.pks: cannot follow x.tok: only one of them has packs' \
+            "${deal[@]}" x.tok x.pks
+        speaker=packdeal refused 65 \
+            'x.tok: cannot follow x.pks: only one of them has packs' \
+            "${deal[@]}" x.pks x.tok
+        speaker=packdeal refused 65 'cut.tok: ' "${deal[@]}" cut.tok
+        speaker=packdeal refused 65 'there are 90 sequences for 91 ranks' \
+            "${deal[@]}" -n 91 x.tok
+        speaker=packdeal refused 65 'there are 90 sequences, and 120 in a ' \
+            "${deal[@]}" -b 60 --last=drop x.tok
+    done
+    absent r0 r1 r0.new r1.new
+    speaker=packdeal refused 65 'x.tok: token records are not compressed: see ' \
+        packdeal -q -n 2 -b 4 --rank=1 --zstd x.tok
+    speaker=packdeal refused 65 'x.tok: the cost of a pack exceeds 64 bits' \
+        packdeal -q -n 2 -b 4 --list --cost=0:18446744073709551615 x.tok
+    [ -c /dev/full ] || return 0
+    speaker=packdeal refused 1 '/dev/full: cannot write: No space left' \
+        packdeal -q -n 2 -b 4 --rank=1 -o /dev/full x.tok
+}
+
 # ------------------------------------------------------------------ refused
 
 @test "bad options" {
@@ -715,6 +853,16 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 @test "packs that do not fit the first" {
     uneven
     packstream -q -L 128 -d 5 x.tok >y.pks
+    # Before anything of the first file is dealt, if it is a file.
+    run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks x.pks y.pks
+    [ -z "$output" ]
+    run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks <(cat y.pks)
+    [ -n "$output" ]
+    head -c -1 x.pks >cut.pks
+    run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks cut.pks
+    [ -z "$output" ]
+    run -1 --separate-stderr packdeal -n 2 -b 4 --list x.pks missing
+    [ -z "$output" ]
     for option in --rank=1 --list --steps -or%d; do
         speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
             packdeal -q -n 2 -b 4 $option x.pks y.pks
@@ -724,8 +872,6 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     speaker=packdeal refused 65 \
         'share: cannot follow x.pks: share is 1, not 0' \
         packdeal -q -n 2 -b 4 --rank=0 x.pks share
-    speaker=packdeal refused 65 'x.tok: not a pack stream' \
-        packdeal -q -n 2 -b 4 --rank=0 x.tok
     speaker=packdeal refused 1 'missing: No such file' \
         packdeal -q -n 2 -b 4 --rank=0 missing
 }

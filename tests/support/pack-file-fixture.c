@@ -156,6 +156,22 @@ void check_pack(ps_pack_file *file, const expected *e, uint64_t i)
     assert_true(is_pack(e, i, &pack));
 }
 
+/* Heads alone, and now and then a pack; large records and small ones. */
+static void check_heads(ps_pack_file *file, const expected *e)
+{
+    ps_pack pack;
+    ps_error err;
+
+    for (uint64_t i = 0; i < e->n; i++) {
+        assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
+        assert_null(pack.record);
+        pack.record = e->records[i];
+        assert_true(is_pack(e, i, &pack));
+        if (i % 7 == 3)
+            check_pack(file, e, i - i % 4);
+    }
+}
+
 /* All packs of a file, forwards, backwards, and here and there. */
 void check_packs(const bytes *b, const expected *e)
 {
@@ -172,6 +188,7 @@ void check_packs(const bytes *b, const expected *e)
     assert_int_equal(ps_pack_file_info(file)->window, e->info.window);
     assert_int_equal(ps_pack_file_info(file)->record_bytes,
                      e->info.record_bytes);
+    check_heads(file, e);
     for (uint64_t i = 0; i < e->n; i++)
         check_pack(file, e, i);
     for (uint64_t i = e->n; i-- > 0;)

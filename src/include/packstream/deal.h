@@ -73,9 +73,9 @@ PS_MUST_CHECK ps_result ps_deal_make(ps_deal *deal, const uint64_t *costs,
 /*
  * Of the last deal: the greatest cost of a rank, and a lower bound on it for
  * any deal of these items.  The bound is the mean of all ranks, rounded up, or
- * more if the costliest items force it: some rank has k + 1 of the
- * k * ranks + 1 costliest, and its others cost at least as much as the
- * per_rank - k - 1 cheapest of all.
+ * more if equal counts force it: the costliest item needs per_rank - 1 others,
+ * which cost at least as much as the cheapest of all; so do the two costliest,
+ * which take twice as many of these, and so on.
  */
 uint64_t ps_deal_max(const ps_deal *deal);
 uint64_t ps_deal_bound(const ps_deal *deal);

@@ -279,7 +279,9 @@ PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
 
 /*
  * The head of pack `i` alone: its numbers; pack->record is NULL.  Reads 64
- * bytes of a plain file, a whole frame of a compressed one.  The checksum
+ * bytes of a plain file, a whole frame of a compressed one.  Heads in a row are
+ * read with all that lies between them, 256 KiB at a time, if records have at
+ * most 4 KiB: one system call for each would take longer.  The checksum
  * covers the whole record and is not checked: a damaged head shows only in its
  * magic, flags and index, or in more sequences or tokens than a pack can have;
  * other numbers may be wrong.

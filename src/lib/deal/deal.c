@@ -64,11 +64,67 @@ void ps_deal_free(ps_deal *d)
     free(d);
 }
 
-/* The bound is tried for k below this. */
-#define BOUND_ITEMS 16
+/* The bound is tried for so many times as many items as there are ranks. */
+#define BOUND_ROWS 16
+
+/* So many means are worked out for each of these items, on average, at most. */
+#define BOUND_WORK 4
 
 /* A greatest sum that is no farther above it, as a part, is good enough. */
 #define ENOUGH_PART 1024
+
+/* The cost of the `n` costliest items, and of the n cheapest. */
+static uint64_t costliest(const ps_deal *d, uint32_t n)
+{
+    return n == 0 ? 0 : d->spare[n - 1].cost;
+}
+
+static uint64_t cheapest(const ps_deal *d, uint32_t n)
+{
+    return costliest(d, d->n) - costliest(d, d->n - n);
+}
+
+/*
+ * Raises the bound by what equal counts force.  Of the `top` costliest items,
+ * more than k * ranks, some ranks have more than k.  Let these be m ranks: the
+ * others have at most k each, so the m have at least top - k * (ranks - m) of
+ * them, and otherwise at least the cheapest of all.  One of the m costs their
+ * mean or more.  How many they are is not known, so the least mean counts: it
+ * falls and then rises with m, and is not less where m is above
+ * top - k * ranks.
+ */
+static void raise_bound(ps_deal *d)
+{
+    const uint32_t rows = d->per_rank < BOUND_ROWS ? d->per_rank : BOUND_ROWS;
+    uint64_t work = (uint64_t)BOUND_WORK * rows * d->ranks;
+
+    d->spare[0].cost = d->items[0].cost;
+    for (uint32_t i = 1; i < d->n; i++)
+        d->spare[i].cost = d->spare[i - 1].cost + d->items[i].cost;
+    for (uint32_t top = 1; top <= rows * d->ranks; top++) {
+        const uint32_t k = (top - 1) / d->ranks;
+        uint64_t least = UINT64_MAX;
+
+        for (uint32_t m = top - k * d->ranks; m > 0; m--) {
+            const uint32_t n = top - k * (d->ranks - m);
+            const uint32_t all = m * d->per_rank;
+            uint64_t sum;
+            uint64_t mean;
+
+            if (n > all || least <= d->bound)
+                break;
+            if (work-- == 0)
+                return;
+            sum = costliest(d, top) - costliest(d, top - n) +
+                  cheapest(d, all - n);
+            mean = sum / m + (sum % m != 0);
+            if (mean > least)
+                break;
+            least = mean;
+        }
+        d->bound = ps_mem_max(d->bound, least);
+    }
+}
 
 /* Takes the costs: sorts the items and works out the bound.  PS_ERR_LIMIT. */
 static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
@@ -84,20 +140,8 @@ static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
     }
     ps_deal_sort(d->items, d->spare, d->n);
 
-    /*
-     * Some rank has k + 1 of the k * ranks + 1 costliest items.  It has at
-     * least the cheapest k + 1 of these, and besides the cheapest of all.
-     */
     d->bound = total / d->ranks + (total % d->ranks != 0);
-    for (uint32_t k = 0; k < d->per_rank && k < BOUND_ITEMS; k++) {
-        uint64_t sum = 0;
-
-        for (uint32_t i = 0; i <= k; i++)
-            sum += d->items[k * d->ranks - i].cost;
-        for (uint32_t i = k + 1; i < d->per_rank; i++)
-            sum += d->items[d->n + k - i].cost;
-        d->bound = ps_mem_max(d->bound, sum);
-    }
+    raise_bound(d);
     d->enough = d->bound + d->bound / ENOUGH_PART;
     return PS_OK;
 }

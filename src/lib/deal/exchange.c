@@ -86,29 +86,26 @@ static void find_swap(const ps_deal *d, uint32_t other, bool pairs, choices a,
 }
 
 /*
- * Tries the sets at these places of the order, the emptiest first, until a swap
- * brings both sets down to `enough`; returns the work.
+ * Tries items, or pairs, of the sets at these places of the order, the emptiest
+ * first, until a swap brings both sets down to `enough`; returns the work.
+ * Sets are not tried whose mean with the fullest is not below the best swap.
  */
-static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end,
+static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end, bool pairs,
                          uint64_t enough, swap *best)
 {
     const uint32_t full = d->order[d->ranks - 1];
-    const int passes = d->per_rank > PS_DEAL_PAIRED ? 1 : 2;
+    const choices a = choices_of(d, full, pairs ? d->pairs[0] : NULL);
     uint64_t work = 0;
 
-    /* Single items first, then pairs, which also have to be made. */
-    for (int pass = 0; pass < passes && first < end && best->max > enough;
-         pass++) {
-        const bool pairs = pass == 1;
-        const choices a = choices_of(d, full, pairs ? d->pairs[0] : NULL);
+    for (uint32_t i = first; i < end && best->max > enough; i++) {
+        const uint64_t low = d->sets[d->order[i]].sum;
+        choices b;
 
-        for (uint32_t i = first; i < end && best->max > enough; i++) {
-            const choices b =
-                choices_of(d, d->order[i], pairs ? d->pairs[1] : NULL);
-
-            find_swap(d, i, pairs, a, b, best);
-            work += (pairs ? 4 : 2) * (uint64_t)a.n;
-        }
+        if (low + (d->sets[full].sum - low) / 2 >= best->max)
+            break;
+        b = choices_of(d, d->order[i], pairs ? d->pairs[1] : NULL);
+        find_swap(d, i, pairs, a, b, best);
+        work += (pairs ? 4 : 2) * (uint64_t)a.n;
     }
     return work;
 }
@@ -171,6 +168,7 @@ void ps_deal_exchange(ps_deal *d)
 {
     const uint32_t last = d->ranks - 1;
     const uint32_t few = last < EMPTIEST ? last : EMPTIEST;
+    const int passes = d->per_rank > PS_DEAL_PAIRED ? 1 : 2;
     ps_deal_item *sums = d->sums;
     uint64_t work = 0;
 
@@ -187,9 +185,11 @@ void ps_deal_exchange(ps_deal *d)
 
         if (max <= d->enough)
             break;
-        work += try_sets(d, 0, few, enough, &best);
-        if (best.max == max)
-            work += try_sets(d, few, last, enough, &best);
+        for (int pass = 0; pass < passes && best.max == max; pass++) {
+            work += try_sets(d, 0, few, pass == 1, enough, &best);
+            if (best.max == max)
+                work += try_sets(d, few, last, pass == 1, enough, &best);
+        }
         if (best.max == max)
             break;
         work += d->ranks;

@@ -2,8 +2,9 @@
  * random_input.c - the bytes of a regular file at any place, without
  * compression.
  *
- * Of a plain file it keeps a run of bytes, longer if they are asked for one
- * after another; of a compressed one the frame that was decompressed last.
+ * Of a plain file it keeps the bytes that were asked for last, more of them if
+ * they are asked for one after another, and those of a run; of a compressed one
+ * the frame that was decompressed last.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,6 +27,13 @@ typedef struct buffer {
     size_t size;
 } buffer;
 
+/* Bytes of the file, without compression, from `at` up to `end`. */
+typedef struct piece {
+    buffer buffer;
+    uint64_t at;
+    uint64_t end;
+} piece;
+
 /* Frames that have a seek table behind them. */
 typedef struct segment {
     uint64_t at;       /* of the first frame in the file */
@@ -37,12 +45,11 @@ struct ps_random_input {
     int fd;
     uint64_t file_size;
     uint64_t size; /* without compression */
-    buffer kept;   /* the bytes from `kept_at` to `kept_end` */
-    uint64_t kept_at;
-    uint64_t kept_end;
+    piece kept;    /* what was read last */
+    piece run;     /* of a plain file */
     ZSTD_DCtx *zstd; /* NULL: a plain file */
-    buffer compressed;             /* a frame of the file */
-    buffer joined;                 /* bytes of several frames */
+    buffer compressed; /* a frame of the file */
+    buffer joined;     /* bytes of several frames */
     segment *segments;
     uint32_t n_segments;
     size_t segments_capacity;
@@ -79,6 +86,31 @@ static ps_result read_at(const ps_random_input *f, uint64_t at,
     return PS_OK;
 }
 
+/*
+ * Reads the `n` bytes at `offset` into a piece, and up to `most` with them.  If
+ * those behind the n cannot be read, that is for whoever asks for them.
+ */
+static ps_result read_piece(ps_random_input *f, piece *p, uint64_t offset,
+                            size_t n, size_t most, ps_error *err)
+{
+    ssize_t got = -1;
+    ps_result r;
+
+    if (most > f->size - offset)
+        most = (size_t)(f->size - offset);
+    r = reserve(&p->buffer, most, err);
+    p->at = p->end = offset;
+    if (r == PS_OK && most > n)
+        got = ps_read_at(f->fd, p->buffer.bytes, most, offset);
+    if (r == PS_OK && got < (ssize_t)n) {
+        r = read_at(f, offset, p->buffer.bytes, n, err);
+        got = (ssize_t)n;
+    }
+    if (r == PS_OK)
+        p->end = offset + (uint64_t)got;
+    return r;
+}
+
 /* Decompresses the frame that holds byte `offset`. */
 static ps_result read_frame(ps_random_input *f, uint64_t offset,
                             ps_error *err)
@@ -100,25 +132,25 @@ static ps_result read_frame(ps_random_input *f, uint64_t offset,
     }
     s += low;
     frame = ps_seek_table_find(s->table, offset - s->plain_at);
-    f->kept_at = f->kept_end = 0;
+    f->kept.at = f->kept.end = 0;
     r = reserve(&f->compressed, frame.bytes, err);
     if (r == PS_OK)
-        r = reserve(&f->kept, frame.plain, err);
+        r = reserve(&f->kept.buffer, frame.plain, err);
     if (r == PS_OK)
         r = read_at(f, s->at + frame.at, f->compressed.bytes, frame.bytes,
                     err);
     if (r != PS_OK)
         return r;
     r = ps_decompress_frame(f->zstd, f->compressed.bytes, frame.bytes,
-                            f->kept.bytes, frame.plain, &why);
+                            f->kept.buffer.bytes, frame.plain, &why);
     if (r == PS_ERR_MEMORY)
         return ps_fail_memory(err);
     if (r != PS_OK)
         return ps_fail(err, r,
                        "the zstd frame at byte %" PRIu64 " of the file: %s",
                        s->at + frame.at, why.text);
-    f->kept_at = s->plain_at + frame.plain_at;
-    f->kept_end = f->kept_at + frame.plain;
+    f->kept.at = s->plain_at + frame.plain_at;
+    f->kept.end = f->kept.at + frame.plain;
     return PS_OK;
 }
 
@@ -135,14 +167,14 @@ static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
     while (r == PS_OK && done < n) {
         uint64_t at = offset + done;
 
-        if (at >= f->kept_end)
+        if (at >= f->kept.end)
             r = read_frame(f, at, err);
         if (r == PS_OK) {
-            uint64_t there = f->kept_end - at;
+            uint64_t there = f->kept.end - at;
             size_t m = there < n - done ? (size_t)there : n - done;
 
             memcpy(f->joined.bytes + done,
-                   f->kept.bytes + (size_t)(at - f->kept_at), m);
+                   f->kept.buffer.bytes + (size_t)(at - f->kept.at), m);
             done += m;
         }
     }
@@ -150,41 +182,66 @@ static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
     return r;
 }
 
-static bool is_kept(const ps_random_input *f, uint64_t offset, size_t n)
+static bool has(const piece *p, uint64_t offset, size_t n)
 {
-    return offset >= f->kept_at && offset <= f->kept_end &&
-           n <= f->kept_end - offset;
+    return offset >= p->at && offset <= p->end && n <= p->end - offset;
+}
+
+static ps_result read_compressed(ps_random_input *f, uint64_t offset, size_t n,
+                                 const unsigned char **bytes, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (!has(&f->kept, offset, 1))
+        r = read_frame(f, offset, err);
+    if (r != PS_OK)
+        return r;
+    if (!has(&f->kept, offset, n))
+        return join(f, offset, n, bytes, err);
+    *bytes = f->kept.buffer.bytes + (size_t)(offset - f->kept.at);
+    return PS_OK;
+}
+
+/* Bytes of a plain file; those that are not there yet come into piece `p`. */
+static ps_result read_plain(ps_random_input *f, piece *p, uint64_t offset,
+                            size_t n, size_t most,
+                            const unsigned char **bytes, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (has(&f->kept, offset, n))
+        p = &f->kept;
+    else if (has(&f->run, offset, n))
+        p = &f->run;
+    else
+        r = read_piece(f, p, offset, n, most, err);
+    if (r == PS_OK)
+        *bytes = p->buffer.bytes + (size_t)(offset - p->at);
+    return r;
 }
 
 ps_result ps_random_input_read(ps_random_input *f, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err)
 {
-    ps_result r = PS_OK;
+    const bool goes_on = f->kept.at < f->kept.end && f->kept.end == offset;
+    size_t most = n;
 
-    if (f->zstd != NULL && !is_kept(f, offset, 1)) {
-        r = read_frame(f, offset, err);
-    } else if (f->zstd == NULL && !is_kept(f, offset, n)) {
-        bool goes_on = f->kept_at < f->kept_end && f->kept_end == offset;
-        size_t more = n;
+    if (f->zstd != NULL)
+        return read_compressed(f, offset, n, bytes, err);
+    /* A caller that goes on where the last read ended will want more. */
+    if (goes_on && n > 0 && n < PS_IO_BYTES)
+        most = PS_IO_BYTES / n * n;
+    return read_plain(f, &f->kept, offset, n, most, bytes, err);
+}
 
-        /* A caller that goes on where the last read ended will want more. */
-        if (goes_on && n > 0 && n < PS_IO_BYTES)
-            more = PS_IO_BYTES / n * n;
-        if (more > f->size - offset)
-            more = (size_t)(f->size - offset);
-        r = reserve(&f->kept, more, err);
-        f->kept_at = f->kept_end = offset;
-        if (r == PS_OK)
-            r = read_at(f, offset, f->kept.bytes, more, err);
-        if (r == PS_OK)
-            f->kept_end = offset + more;
-    }
-    if (r != PS_OK)
-        return r;
-    if (!is_kept(f, offset, n))
-        return join(f, offset, n, bytes, err);
-    *bytes = f->kept.bytes + (size_t)(offset - f->kept_at);
-    return PS_OK;
+ps_result ps_random_input_read_run(ps_random_input *f, uint64_t offset,
+                                   size_t n, const unsigned char **bytes,
+                                   ps_error *err)
+{
+    if (f->zstd != NULL)
+        return read_compressed(f, offset, n, bytes, err);
+    return read_plain(f, &f->run, offset, n, ps_mem_max(n, PS_IO_BYTES), bytes,
+                      err);
 }
 
 /* Reads the table that ends at *end, which becomes where its frames start. */
@@ -268,29 +325,36 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
     return PS_OK;
 }
 
+static ps_result open_file(ps_random_input *f, ps_error *err)
+{
+    unsigned char magic[4];
+    struct stat st;
+    ps_result r;
+
+    if (fstat(f->fd, &st) != 0)
+        return ps_fail_errno(err, "cannot look at the file");
+    if (!S_ISREG(st.st_mode))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "only a regular file can be read at any place");
+    f->file_size = f->size = (uint64_t)st.st_size;
+    if (f->size < sizeof magic)
+        return PS_OK;
+    r = read_at(f, 0, magic, sizeof magic, err);
+    if (r == PS_OK && ps_is_frame_magic(magic))
+        r = open_compressed(f, err);
+    return r;
+}
+
 ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
 {
     ps_random_input *f = calloc(1, sizeof *f);
-    unsigned char magic[4];
-    struct stat st;
-    ps_result r = PS_OK;
+    ps_result r;
 
     *file = NULL;
     if (f == NULL)
         return ps_fail_memory(err);
     f->fd = fd;
-    if (fstat(fd, &st) != 0)
-        r = ps_fail_errno(err, "cannot look at the file");
-    else if (!S_ISREG(st.st_mode))
-        r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "only a regular file can be read at any place");
-    else
-        f->file_size = f->size = (uint64_t)st.st_size;
-    if (r == PS_OK && f->size >= sizeof magic) {
-        r = read_at(f, 0, magic, sizeof magic, err);
-        if (r == PS_OK && ps_is_frame_magic(magic))
-            r = open_compressed(f, err);
-    }
+    r = open_file(f, err);
     if (r != PS_OK) {
         ps_random_input_free(f);
         return r;
@@ -312,7 +376,8 @@ void ps_random_input_free(ps_random_input *f)
         ps_seek_table_free(f->segments[i].table);
     free(f->segments);
     (void)ZSTD_freeDCtx(f->zstd);
-    free(f->kept.bytes);
+    free(f->kept.buffer.bytes);
+    free(f->run.buffer.bytes);
     free(f->compressed.bytes);
     free(f->joined.bytes);
     free(f);

@@ -35,6 +35,15 @@ uint64_t ps_random_input_size(const ps_random_input *file);
 ps_result ps_random_input_read(ps_random_input *file, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err);
 
+/*
+ * The same for bytes that are asked for from front to back, with gaps that are
+ * cheaper to read than to pass over: those that follow are read with them, and
+ * kept beside what other reads have.
+ */
+ps_result ps_random_input_read_run(ps_random_input *file, uint64_t offset,
+                                   size_t n, const unsigned char **bytes,
+                                   ps_error *err);
+
 void ps_random_input_free(ps_random_input *file);
 
 #endif

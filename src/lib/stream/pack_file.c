@@ -20,6 +20,13 @@
 #include "format/totals.h"
 #include "io/random_input.h"
 
+/*
+ * Heads of packs up to this size are read with all that lies between them, if
+ * they are asked for one after another: it takes less time than a system call
+ * for each.
+ */
+#define RUN_RECORD 4096
+
 /* One of the streams of a file. */
 typedef struct stream {
     uint64_t at; /* of its header */
@@ -34,6 +41,7 @@ struct ps_pack_file {
     stream *streams;
     uint32_t n_streams;
     size_t streams_capacity;
+    uint64_t next_head; /* number of the pack behind that of the last head */
 };
 
 /* The header at `at`, or what there is of it. */
@@ -188,6 +196,7 @@ ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
         s[i].first = packs;
         packs += s[i].packs;
     }
+    f->next_head = UINT64_MAX;
     *file = f;
     return PS_OK;
 }
@@ -221,11 +230,16 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
+static ps_result has_changed(const stream *s, ps_error *err)
+{
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "the stream at byte %" PRIu64 " has changed", s->at);
+}
+
 ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
                               ps_totals *totals, ps_error *err)
 {
     const stream *s;
-    bool same;
     ps_result r;
 
     if (i >= f->n_streams)
@@ -238,31 +252,20 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     if (r != PS_OK)
         return r;
     /* END is checked by this header, so it must not be of larger records. */
-    same = ps_pack_info_compare(info, &f->info, NULL) == PS_OK;
-    if (same) {
-        r = read_end(f, info,
-                     s->at + PS_PACK_HEADER_BYTES +
-                     (s->packs + 1) * f->info.record_bytes,
-                     totals, err);
-        if (r != PS_OK)
-            return r;
-        same = totals->packs == s->packs;
-    }
-    return same ? PS_OK
-                : ps_fail(err, PS_ERR_CORRUPT,
-                          "the stream at byte %" PRIu64 " has changed", s->at);
+    if (ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
+        return has_changed(s, err);
+    r = read_end(f, info,
+                 s->at + PS_PACK_HEADER_BYTES +
+                 (s->packs + 1) * f->info.record_bytes,
+                 totals, err);
+    return r == PS_OK && totals->packs != s->packs ? has_changed(s, err) : r;
 }
 
-/* Reads pack `i` as a whole, or its head alone. */
-static ps_result read_pack(ps_pack_file *f, uint64_t i, bool whole,
-                           ps_pack *pack, ps_error *err)
+/* Finds pack `i`: says in *pack where it is and has to be. */
+static ps_result locate(const ps_pack_file *f, uint64_t i, ps_pack *pack,
+                        ps_error *err)
 {
-    const ps_pack_info *info = &f->info;
     const stream *s;
-    const unsigned char *bytes;
-    uint64_t index;
-    bool is_end = false;
-    ps_result r;
 
     *pack = (ps_pack){0};
     if (i >= f->totals.packs)
@@ -271,42 +274,70 @@ static ps_result read_pack(ps_pack_file *f, uint64_t i, bool whole,
                        " from 0 on",
                        i, f->totals.packs);
     s = &f->streams[stream_of(f, i)];
-    index = i - s->first;
-    pack->index = index;
+    pack->index = i - s->first;
     pack->stream = (uint32_t)(s - f->streams);
-    pack->offset = s->at + PS_PACK_HEADER_BYTES + index * info->record_bytes;
-    r = ps_random_input_read(f->input, pack->offset,
-                             whole ? info->record_bytes : PS_HEAD_BYTES,
-                             &bytes, err);
-    if (r == PS_OK && !whole)
-        r = ps_head_decode(info, bytes, pack, err);
-    if (r == PS_OK && whole) {
-        r = ps_record_check(info, bytes, &is_end, err);
-        if (r == PS_OK && is_end)
-            r = ps_fail(err, PS_ERR_CORRUPT,
-                        "END stands in the place of a pack");
-        if (r == PS_OK)
-            r = ps_record_decode(info, bytes, pack, err);
-    }
-    if (r == PS_OK && pack->index != index)
-        r = ps_fail(err, PS_ERR_CORRUPT,
-                    "its index is %" PRIu64
-                    ": records are missing, repeated or out of order",
-                    pack->index);
-    return r == PS_ERR_CORRUPT
-               ? ps_record_blame(index, pack->offset, r, err) : r;
+    pack->offset = s->at + PS_PACK_HEADER_BYTES +
+                   pack->index * f->info.record_bytes;
+    return PS_OK;
+}
+
+/* Whether a pack that was decoded is the one of this index. */
+static ps_result check_index(const ps_pack *pack, uint64_t index,
+                             ps_error *err)
+{
+    if (pack->index == index)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "its index is %" PRIu64
+                   ": records are missing, repeated or out of order",
+                   pack->index);
 }
 
 ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
-    return read_pack(f, i, true, pack, err);
+    const unsigned char *bytes;
+    ps_result r = locate(f, i, pack, err);
+    const uint64_t index = pack->index;
+    bool is_end;
+
+    if (r == PS_OK)
+        r = ps_random_input_read(f->input, pack->offset, f->info.record_bytes,
+                                 &bytes, err);
+    if (r == PS_OK)
+        r = ps_record_check(&f->info, bytes, &is_end, err);
+    if (r == PS_OK && is_end)
+        r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
+    if (r == PS_OK)
+        r = ps_record_decode(&f->info, bytes, pack, err);
+    if (r == PS_OK)
+        r = check_index(pack, index, err);
+    return r == PS_ERR_CORRUPT
+               ? ps_record_blame(index, pack->offset, r, err) : r;
 }
 
 ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
-    return read_pack(f, i, false, pack, err);
+    const bool goes_on = i == f->next_head;
+    const unsigned char *bytes;
+    ps_result r = locate(f, i, pack, err);
+    const uint64_t index = pack->index;
+
+    if (r == PS_OK)
+        f->next_head = i + 1;
+    if (r == PS_OK && goes_on && f->info.record_bytes <= RUN_RECORD)
+        r = ps_random_input_read_run(f->input, pack->offset, PS_HEAD_BYTES,
+                                     &bytes, err);
+    else if (r == PS_OK)
+        r = ps_random_input_read(f->input, pack->offset, PS_HEAD_BYTES,
+                                 &bytes, err);
+    if (r == PS_OK)
+        r = ps_head_decode(&f->info, bytes, pack, err);
+    if (r == PS_OK)
+        r = check_index(pack, index, err);
+    return r == PS_ERR_CORRUPT
+               ? ps_record_blame(index, pack->offset, r, err) : r;
 }
 
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)

@@ -181,6 +181,19 @@ static void test_degenerate(void **state)
     assert_int_equal(r.bound, 1000000 + 24 * 100 + 23 * 24 / 2);
     assert_true(r.max <= r.bound + r.bound / 1024);
 
+    /* Three are: with six others, of which two are cheaper.  Then four are. */
+    for (uint32_t i = 0; i < 600; i++)
+        costs[i] = 10;
+    costs[5] = costs[7] = costs[11] = 100;
+    costs[0] = costs[1] = 1;
+    deal_once(costs, 4, 3, &r);
+    assert_int_equal(r.bound, (300 + 2 * 1 + 4 * 10) / 3);
+    assert_int_equal(r.max, 120);
+    costs[2] = 100;
+    deal_once(costs, 3, 4, &r);
+    assert_int_equal(r.bound, 202);
+    assert_int_equal(r.max, 202);
+
     /* Nothing costs anything. */
     memset(costs, 0, sizeof costs);
     deal_once(costs, 24, 25, &r);

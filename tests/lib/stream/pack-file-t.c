@@ -216,6 +216,42 @@ static void test_file_shrinks(void **state)
     free_bytes(&b);
 }
 
+/* Heads in a row: each that is still there comes, and no other. */
+static void test_file_shrinks_among_heads(void **state)
+{
+    bytes b = make_pack_stream(3000, 3, 2);
+    expected e = read_whole(&b);
+    const uint64_t left = e.n / 3;
+    const off_t cut = (off_t)e.packs[left].offset + 63;
+    int fd = open_bytes(&b);
+    ps_pack_file *file;
+    ps_pack pack;
+    ps_error err;
+
+    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    assert_int_equal(ftruncate(fd, cut), 0);
+    for (int again = 0; again < 2; again++) {
+        for (uint64_t i = 0; i < left; i++) {
+            assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
+            pack.record = e.records[i];
+            assert_true(is_pack(&e, i, &pack));
+        }
+        assert_result(ps_pack_file_head(file, left, &pack, &err),
+                      PS_ERR_TRUNCATED, &err);
+        assert_result(ps_pack_file_head(file, left + 1, &pack, &err),
+                      PS_ERR_TRUNCATED, &err);
+    }
+    /* What was cut off has come back. */
+    assert_int_equal(pwrite(fd, b.data + cut, b.size - (size_t)cut, cut),
+                     b.size - (size_t)cut);
+    for (uint64_t i = left - 1; i < e.n; i++)
+        assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
+    ps_pack_file_free(file);
+    (void)close(fd);
+    free_expected(&e);
+    free_bytes(&b);
+}
+
 static void try_without_memory(int fd, const expected *e)
 {
     const size_t before = alloc_so_far().blocks;
@@ -264,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_no_packs_at_all),
         cmocka_unit_test(test_no_regular_file),
         cmocka_unit_test(test_file_shrinks),
+        cmocka_unit_test(test_file_shrinks_among_heads),
         cmocka_unit_test(test_without_memory),
     };
 
