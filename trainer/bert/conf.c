@@ -61,6 +61,10 @@ static const option_entry entries[] = {
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
      "float, tf32 or bf16; of products and activations (float on the CPU, "
      "bf16 on a GPU)"},
+    {"graphs", OPTION_CHOICE, 0, 0, AT(graphs),
+     "off, rounded or on; whether steps whose shapes repeat are CUDA graphs, "
+     "for which counts are rounded up; rounded: that alone, to compare with; "
+     "no GPU has run it yet (off)"},
     {"exchange", OPTION_CHOICE, 0, 0, AT(exchange),
      "balance, padded or none; how ranks exchange packs that not all of them "
      "read (balance)"},
@@ -131,6 +135,8 @@ static const char *check_device(conf *c)
 
     if (c->precision < 0)
         c->precision = cuda ? BERT_BF16 : BERT_FLOAT;
+    if (!cuda && c->graphs != BERT_EXACT)
+        return "--graphs is for --device=cuda";
     if (!cuda)
         return c->precision == BERT_FLOAT
                    ? NULL : "--precision of the CPU is float";

@@ -30,6 +30,7 @@ typedef struct conf {
     int rows;      /* a bert_rows */
     int device;    /* a conf_device */
     int precision; /* a bert_precision */
+    int graphs;    /* a bert_repeat */
     int loss;      /* a feed_loss */
     int exchange;  /* a feed_exchange; below 0: as if it were the first one */
     int stats;     /* 0: text; 1: json */

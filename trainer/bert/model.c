@@ -175,13 +175,16 @@ static const bert_batch *rows_of(bert_model *model, const bert_batch *padded,
 static bert_pass pass_of(bert_model *model, const bert_batch *staged,
                          const bert_step *step)
 {
+    const bert_ops *const ops = model->device->ops;
     bert_dropout dropout = bert_dropout_at(
         step->training ? model->config.dropout : 0, step->seed);
 
     dropout.place = staged->place;
+    if (model->repeat == BERT_GRAPHS)
+        dropout.shared = ops->step_begin(model->device, staged, step->seed);
     return (bert_pass){
         .device = model->device,
-        .ops = model->device->ops,
+        .ops = ops,
         .params = &model->params,
         .config = &model->config,
         .batch = staged,

@@ -112,11 +112,15 @@ bool bert_model_forward(bert_model *model, const bert_batch *padded,
 
 /* What steps whose batches are much alike have in common. */
 typedef enum bert_repeat {
-    BERT_EXACT,  /* nothing: each is as its batch is */
-    BERT_ROUNDED /* counts, which are rounded up: round.h */
+    BERT_EXACT,   /* nothing: each is as its batch is */
+    BERT_ROUNDED, /* counts, which are rounded up: round.h */
+    BERT_GRAPHS   /* and how a device does them: step_begin() in ops.h */
 } bert_repeat;
 
-/* From now on. */
+/*
+ * From now on.  With BERT_GRAPHS backward and lamb() come after each forward,
+ * and then step_end() of the device; nothing else does.
+ */
 void bert_model_repeat(bert_model *model, bert_repeat how);
 
 /* Adds to the gradients those of the last forward's losses. */

@@ -25,7 +25,7 @@ static inline size_t bert_groups_max(uint32_t spans)
  * them along.
  *
  * Where the batch is rounded, so are groups that are not empty, by span
- * batch->n_spans + 1, which has no rows; and `longest` is that of any such group.
+ * batch->n_spans + 1, which has no rows; `longest` is that of any such one.
  */
 void bert_cuda_group(const bert_batch *batch, int32_t *list,
                      struct bert_group *group);

@@ -73,7 +73,7 @@ static void free_buffers(slot *s)
     cudaStreamSynchronize(s->cuda->copies);
     bert_cuda_wait(s->cuda, "batches");
     cudaFreeHost(s->host);
-    cudaFree(s->device);
+    bert_cuda_free(s->cuda, s->device);
     s->host = s->device = NULL;
     s->bytes = 0;
 }
