@@ -64,9 +64,10 @@ const char *__lsan_default_suppressions(void)
 /* All that steps of a kind have in common. */
 typedef struct kind {
     uint32_t n_packs, capacity;
-    uint32_t shortest, longest; /* sequence */
-    uint32_t masked;            /* of 16 tokens */
-    bool dead;                  /* its loss is no number */
+    uint32_t shortest, longest; /* sequence... */
+    uint32_t rest; /* ...but for those behind the first of a pack; 0: of none */
+    uint32_t masked; /* of 16 tokens */
+    bool dead;       /* its loss is no number */
 } kind;
 
 /*
@@ -77,14 +78,14 @@ typedef struct kind {
 static kind kind_of(char name)
 {
     switch (name) {
-    case 'b': return (kind){3, 32, 9, 16, 0, false};
-    case 'c': return (kind){3, 32, 2, 2, 2, false};
-    case 'd': return (kind){1, 160, 130, 140, 2, false};
-    case 'e': return (kind){2, 32, 9, 16, 2, false};
-    case 'f': return (kind){1, 160, 60, 70, 2, false};
-    case 'x': return (kind){3, 32, 9, 16, 2, true};
-    case 'z': return (kind){6, 32, 9, 16, 2, false};
-    default: return (kind){3, 32, 9, 16, 2, false};
+    case 'b': return (kind){3, 32, 9, 16, 0, 0, false};
+    case 'c': return (kind){3, 32, 2, 2, 0, 2, false};
+    case 'd': return (kind){1, 180, 130, 140, 2, 2, false};
+    case 'e': return (kind){2, 32, 9, 16, 0, 2, false};
+    case 'f': return (kind){1, 180, 120, 128, 2, 2, false};
+    case 'x': return (kind){3, 32, 9, 16, 0, 2, true};
+    case 'z': return (kind){6, 32, 9, 16, 0, 2, false};
+    default: return (kind){3, 32, 9, 16, 0, 2, false};
     }
 }
 
@@ -132,9 +133,11 @@ static void put_pack(store *s, const kind *k)
     uint32_t left = k->capacity;
     int32_t segment = 0;
 
-    while (left >= k->longest) {
+    while (left >= (segment > 0 && k->rest > 0 ? k->rest : k->longest)) {
         const uint32_t length =
-            k->shortest + draw(s, k->longest - k->shortest + 1);
+            segment > 0 && k->rest > 0
+                ? k->rest
+                : k->shortest + draw(s, k->longest - k->shortest + 1);
 
         s->cls_row[b->n_seq] = (int32_t)b->n_rows;
         s->nsp_label[b->n_seq] = (int32_t)draw(s, 3) - 1;
@@ -327,12 +330,12 @@ static void test_bits(bert_precision precision, bert_rows rows,
 }
 
 /* Rounding changes the order of sums alone. */
-static void test_exact(bert_rows rows)
+static void test_exact(void)
 {
-    pupil exact = open_pupil(BERT_FLOAT, rows, BERT_EXACT);
-    pupil graph = open_pupil(BERT_FLOAT, rows, BERT_GRAPHS);
+    pupil exact = open_pupil(BERT_FLOAT, BERT_UNPADDED, BERT_EXACT);
+    pupil graph = open_pupil(BERT_FLOAT, BERT_UNPADDED, BERT_GRAPHS);
     double sum[2] = {0, 0}, off[2] = {0, 0};
-    bool good = learn(&exact, "aaabab") && learn(&graph, "aaabab");
+    bool good = learn(&exact, "aaaaba") && learn(&graph, "aaaaba");
 
     for (int i = 0; i < BERT_LOSSES; i++)
         good = good && is_near(exact.results.sum[i], graph.results.sum[i],
@@ -392,14 +395,14 @@ static void test_halt(void)
 {
     pupil plain = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_ROUNDED);
     pupil graph = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_GRAPHS);
-    bool good = learn(&plain, "aaaaxaa") && learn(&graph, "aaaaxaa");
+    bool good = learn(&plain, "aaaaxa") && learn(&graph, "aaaaxa");
 
     good = good && graph.results.steps == 4
            && same_numbers(&plain, bert_model_weights(plain.model),
                            bert_model_weights(graph.model))
-           && graph.results.graphs == 5;
-    good = good && learn(&plain, "aa") && learn(&graph, "aa")
-           && same(&plain, &graph) && graph.results.graphs == 2;
+           && graph.results.graphs == 4;
+    good = good && learn(&plain, "a") && learn(&graph, "a")
+           && same(&plain, &graph) && graph.results.graphs == 1;
     ok(good, "steps behind a loss that is no number are not made");
     close_pupil(&plain);
     close_pupil(&graph);
@@ -456,13 +459,13 @@ static void test_other(void)
 /* ---- Failures ---- */
 
 /* A run in which one call fails; its end is told, and nothing is learnt. */
-static void test_failure(const char *what)
+static void test_failure(const char *what, const char *said)
 {
     pupil p = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_GRAPHS);
-    bool good = learn(&p, "a");
+    bool good;
 
     hostcuda_fail(what);
-    good = !learn(&p, "aaaa") && p.why != NULL && good;
+    good = !learn(&p, "aaaa") && p.why != NULL && strstr(p.why, said);
     hostcuda_fail(NULL);
     ok(good, "%s: %s", what, p.why ? p.why : "nothing is told");
     close_pupil(&p);
@@ -472,27 +475,27 @@ int main(void)
 {
     const bool quick = getenv("QUICK") && *getenv("QUICK");
 
-    test_bits(BERT_BF16, BERT_UNPADDED, "aaaaaa", 4);
+    test_bits(BERT_BF16, BERT_UNPADDED, "aaaaa", 3);
     test_bits(BERT_FLOAT, BERT_PADDED, "aabbaaccaabbcc", 8);
-    test_bits(BERT_FLOAT, BERT_PADDED, "aaaaazaaaaa", 7);
+    test_bits(BERT_FLOAT, BERT_PADDED, "aaaazaaaa", 5);
     test_halt();
     test_shapes(32, 128);
     test_shapes(33, 0);
     if (!quick) {
-        test_bits(BERT_BF16, BERT_PADDED, "eaebaebeaebac", 6);
         test_bits(BERT_BF16, BERT_PADDED, "ddffddff", 4);
         test_resume();
-        test_exact(BERT_PADDED);
-        test_exact(BERT_UNPADDED);
+        test_exact();
     }
     test_other();
-    test_failure("cudaStreamBeginCapture:1");
-    test_failure("cudaGraphInstantiate:1");
-    test_failure("cudaGraphLaunch:1");
-    test_failure("cudaGraphDestroy:2");
-    test_failure("cudaLaunchKernelEx:150=9");
-    test_failure("kernel:300");
-    test_failure("cudaStreamEndCapture:2");
+    test_failure("cudaStreamBeginCapture:1", "a graph of a step: out of");
+    test_failure("cudaGraphInstantiate:1", "a graph of a step: out of");
+    test_failure("cudaGraphLaunch:1", "a graph of a step: out of");
+    test_failure("cudaLaunchKernelEx:180=9", "sums of columns: invalid conf");
+    test_failure("kernel:240", "a kernel in front of: ");
+#ifndef __SANITIZE_ADDRESS__ /* hostcuda loses what these two do not give */
+    test_failure("cudaGraphDestroy:2", "a graph of a step: out of");
+    test_failure("cudaStreamEndCapture:2", "a graph of a step: out of");
+#endif
     printf("1..%d\n# bits %016llx\n", count, (unsigned long long)bits);
     return failures != 0;
 }

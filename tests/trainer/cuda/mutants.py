@@ -39,6 +39,8 @@ ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
              "groups.cc"}
 # Of product-lt-t; the others have product_blas.cc in its place.
 LT = "product_lt.cu"
+# Of several ranks, which no program here has.
+RANKS = {"ranks.cc", "nccl.cc", "nccl_none.cc"}
 
 # Suffix of objects by the part of a program's name that says how it is built.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
@@ -225,6 +227,8 @@ def programs_for(users):
     names = ["%s-t" % stem for stem in stems]
     if "rows" in stems:
         names.append("bytes-t")
+    if "product_blas.cc" not in users:  # it has product_lt.cu
+        names.append("graphs-t")
     names += ["%s-double-t" % stem for stem in stems]
     if "attention" in stems:
         names.append("attention-bytes-t")
@@ -248,7 +252,7 @@ def users_of(file):
             break
         users |= more
     return {user for user in users if not user.endswith(".h")
-            and (user != LT or file == LT)}
+            and (user != LT or file == LT) and user not in RANKS}
 
 
 class Hunt:
