@@ -124,8 +124,8 @@ typedef struct bert_results {
      * the sums of the losses in front of them. */
     uint64_t steps;
     double sum[BERT_LOSSES];
-    /* On a GPU, since then: steps that were launched as one, and kernels and
-     * products that were launched by themselves. */
+    /* On a GPU, since then: steps that were launched as graphs, and kernels,
+     * products and fills that were launched by themselves. */
     uint64_t graphs, launches;
 } bert_results;
 
