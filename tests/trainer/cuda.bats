@@ -146,19 +146,23 @@ same() {
 }
 
 @test "SIGTERM ends a run after a whole step, which is kept" {
-    : >told
-    "$built/bert-train-cuda" "${small[@]}" --device=cuda --save=part \
-        --epochs=1000000 x.pks >told &
-    pid=$!
-    while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
-        sleep 0.1
+    for graphs in off on; do
+        long=(--epochs=1000000 "--graphs=$graphs" x.pks)
+        rm -f part whole
+        : >told
+        "$built/bert-train-cuda" "${small[@]}" --device=cuda --save=part \
+            "${long[@]}" >told &
+        pid=$!
+        while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
+            sleep 0.1
+        done
+        kill -TERM "$pid"
+        exits 143 "$pid"
+        made=$(wc -l <told)
+        [ "$(number part 32 8)" -eq "$made" ]
+        bf16 --save=whole --steps="$made" "${long[@]}" >all
+        cmp whole part
     done
-    kill -TERM "$pid"
-    exits 143 "$pid"
-    made=$(wc -l <told)
-    [ "$(number part 32 8)" -eq "$made" ]
-    bf16 --save=whole --steps="$made" --epochs=1000000 x.pks >all
-    cmp whole part
 }
 
 # ---- What is refused ----

@@ -51,8 +51,9 @@ uint64_t conf_digest(const conf *c);
 
 /*
  * What has to be the same in a run that goes on; `model` is whole.  Not the
- * device, and not which rows of padding are computed, but its precision:
- * numbers that are rounded otherwise make another run.
+ * device, and not which rows of padding are computed, or whether steps are
+ * graphs, but its precision: numbers that are rounded otherwise make another
+ * run.
  */
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes);

@@ -172,7 +172,7 @@ def orders_of(program):
     way = way_of(program)
     if way in SLOW:
         return [("1", way != "asan" or program == "attention-asan-t")]
-    quick = program.split("-")[0] in ("attention", "rows")
+    quick = program.split("-")[0] in ("attention", "graphs", "rows")
     return [("forward", False)] + [(order, quick)
                                    for order in ("reverse", "1", "2", "3")]
 
