@@ -50,6 +50,11 @@ static void test_forward_without_memory(void **state)
         alloc_fail(0, false);
     }
     assert_true(nth > 2);
+    bert_model_repeat(model, BERT_ROUNDED);
+    alloc_fail(1, false);
+    assert_false(bert_model_forward(model, &toy.batch, &step));
+    alloc_fail(0, false);
+    assert_true(bert_model_forward(model, &toy.batch, &step));
     assert_true(toy_finish().loss[BERT_LOSS_MLM] > 0);
     toy_free(&toy);
     bert_model_free(model);

@@ -87,6 +87,12 @@ shared() {
         gpus -- --steps=1 x.pks
 }
 
+# shellcheck disable=SC2034 # refused() reads it
+@test "graphs are for one process" {
+    speaker="bert-train: "
+    refused 64 "--graphs=on is for one process" gpus -- --graphs=on x.pks
+}
+
 @test "without NCCL, what was learnt before a GPU failed is kept" {
     ends_with "a kernel in front of: sums over ranks: unspecified launch" \
         gpus 1 kernel:300 -- --report=3 --steps=8 --save=part x.pks

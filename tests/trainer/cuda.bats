@@ -110,20 +110,59 @@ same() {
     done
 }
 
-@test "SIGTERM ends a run after a whole step, which is kept" {
-    : >told
-    "$built/bert-train-cuda" "${small[@]}" --device=cuda --save=part \
-        --epochs=1000000 x.pks >told &
-    pid=$!
-    while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
-        sleep 0.1
+# ---- Graphs ----
+
+@test "steps that are graphs have the bits of those that are not" {
+    gpu --graphs=rounded --save=single --steps=6 x.pks >single.out
+    gpu --graphs=on --save=graphs --steps=6 x.pks >graphs.out
+    diff <(steps single.out) <(steps graphs.out)
+    cmp single graphs
+    [[ $(tail -n 1 single.out) = *'"graphs": 0, "launches": 1'??'}' ]]
+    [ "$(grep -c '"graphs": 1, "launches": 1}' graphs.out)" -eq 4 ]
+    gpu --graphs=on --save=part --steps=3 x.pks >first
+    gpu --graphs=on --save=part --resume --steps=6 x.pks >rest
+    diff <(steps graphs.out) <(steps first; steps rest)
+    cmp graphs part
+    gpu --steps=6 x.pks >exact
+    same 1e-6 exact graphs.out
+}
+
+@test "bits of graphs do not depend on the order of threads and streams" {
+    bf16 --graphs=on --save=usual --steps=4 x.pks >usual.out
+    for order in reverse 1 2; do
+        export HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order
+        rm -f other
+        bf16 --graphs=on --save=other --report=1000 --steps=4 x.pks >out
+        cmp usual other
     done
-    kill -TERM "$pid"
-    exits 143 "$pid"
-    made=$(wc -l <told)
-    [ "$(number part 32 8)" -eq "$made" ]
-    bf16 --save=whole --steps="$made" --epochs=1000000 x.pks >all
-    cmp whole part
+}
+
+@test "how often shapes repeat is counted" {
+    run -0 "$built/repeats" x.pks 5 padded 20
+    [[ $output = "20 steps of 5 packs, padded: 18 are graphs, 90.0 %; rows "* ]]
+    run -0 "$built/repeats" x.pks 5 unpadded 20
+    [[ $output = *", unpadded: 18 are graphs"*"rows +"*"masked tokens +"* ]]
+    run -1 "$built/repeats" x.pks 5 other 20
+}
+
+@test "SIGTERM ends a run after a whole step, which is kept" {
+    for graphs in off on; do
+        long=(--epochs=1000000 "--graphs=$graphs" x.pks)
+        rm -f part whole
+        : >told
+        "$built/bert-train-cuda" "${small[@]}" --device=cuda --save=part \
+            "${long[@]}" >told &
+        pid=$!
+        while kill -0 "$pid" && [ "$(wc -l <told)" -lt 2 ]; do
+            sleep 0.1
+        done
+        kill -TERM "$pid"
+        exits 143 "$pid"
+        made=$(wc -l <told)
+        [ "$(number part 32 8)" -eq "$made" ]
+        bf16 --save=whole --steps="$made" "${long[@]}" >all
+        cmp whole part
+    done
 }
 
 # ---- What is refused ----
@@ -136,6 +175,10 @@ same() {
         gpu --hidden=8200 --heads=100 x.pks
     refused 64 "--device=cuda has heads of a width up to 128" \
         gpu --hidden=258 --heads=2 x.pks
+    refused 64 "--graphs is for --device=cuda" \
+        train --graphs=on x.pks
+    refused 64 "--graphs: 'maybe' is not off, rounded or on" \
+        gpu --graphs=maybe x.pks
     refused 64 "--precision of the CPU is float" \
         train --precision=bf16 x.pks
     refused 64 "--precision: 'half' is not float, tf32 or bf16" \
@@ -236,21 +279,39 @@ keeps() {
     fails cudaFuncSetAttribute 1 1
 }
 
+@test "a graph that fails is told once, and what is kept stays whole" {
+    gpu --graphs=on --save=kept --steps=2 x.pks >out
+    for call in cudaStreamBeginCapture cudaStreamEndCapture \
+        cudaGraphInstantiate cudaGraphDestroy cudaGraphLaunch; do
+        rm -f part
+        stderr=
+        HOSTCUDA_FAIL=$call:1 run -1 --separate-stderr gpu --graphs=on \
+            --save=part --save-every=2 --report=1000 --steps=5 x.pks
+        [ "$stderr" = "bert-train: a graph of a step: out of memory" ]
+        cmp part kept
+    done
+}
+
 @test "what was learnt before a loss that is no number is kept" {
     speaker="bert-train: "
-    wild=(--rate=1000 --clip=0)
-    refused 1 ": the loss is no number any more" \
-        gpu --save=part --report=1000 "${wild[@]}" x.pks
-    made=$(number part 32 8)
-    [ "$made" -gt 0 ]
-    gpu --save=whole --steps="$made" "${wild[@]}" x.pks >all
-    cmp whole part
+    for graphs in off on; do
+        wild=(--rate=1000 --clip=0 "--graphs=$graphs")
+        rm -f part whole
+        refused 1 ": the loss is no number any more" \
+            gpu --save=part --report=1000 "${wild[@]}" x.pks
+        made=$(number part 32 8)
+        [ "$made" -gt 0 ]
+        gpu --save=whole --steps="$made" "${wild[@]}" x.pks >all
+        cmp whole part
+    done
 }
 
 @test "a GPU with little memory is told of once" {
     speaker="bert-train: "
     HOSTCUDA_MEMORY=100000 refused 1 "memory" gpu --steps=1 x.pks
     HOSTCUDA_MEMORY=400000 refused 1 "memory" gpu --steps=1 --packs=50 x.pks
+    HOSTCUDA_MEMORY=400000 refused 1 "memory" \
+        gpu --graphs=on --steps=1 --packs=50 x.pks
     # A batch that has room there if its padding is left out, as it is.
     packs -d 1 -w 1 >x.pks
     export HOSTCUDA_MEMORY=3000000

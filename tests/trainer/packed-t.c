@@ -450,6 +450,52 @@ static void test_gradients_accumulate(void **state)
     bert_model_free(model);
 }
 
+/* ---- counts that are rounded up ---- */
+
+static void learn_from(bert_model *model, const toy_batch *toy,
+                       const bert_step *step, bert_repeat how)
+{
+    bert_model_repeat(model, how);
+    bert_model_clear_gradients(model);
+    assert_true(bert_model_forward(model, &toy->batch, step));
+    bert_model_backward(model);
+    bert_model_fetch_gradients(model);
+}
+
+/* What is added changes no loss and no gradient, whatever it holds. */
+static void test_rounding_adds_nothing(void **state)
+{
+    static const bert_step steps[] = {{BERT_VARLEN, true, 3, BERT_PADDED},
+                                      {BERT_DENSE, true, 3, BERT_PADDED},
+                                      {BERT_VARLEN, true, 3, BERT_STRIPPED},
+                                      {BERT_VARLEN, true, 3, BERT_UNPADDED}};
+    const toy_plan plan = toy_packed_plan();
+
+    skip_if_quick();
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        bert_model *const model = open_model(0.1);
+        toy_batch toy = toy_open(&plan);
+        bert_results x, y;
+        real *gradients;
+
+        if (toy_can(&steps[i])) {
+            learn_from(model, &toy, &steps[i], BERT_EXACT);
+            x = toy_finish();
+            gradients = gradients_of(model);
+            model->poison = true;
+            learn_from(model, &toy, &steps[i], BERT_ROUNDED);
+            y = toy_finish();
+            for (int l = 0; l < BERT_LOSSES; l++)
+                assert_near(y.loss[l], x.loss[l]);
+            assert_same_gradients(model, bert_model_gradients(model),
+                                  gradients);
+            free(gradients);
+        }
+        toy_free(&toy);
+        bert_model_free(model);
+    }
+}
+
 /* ---- threads ---- */
 
 static void test_threads_change_no_bit(void **state)
@@ -498,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_poison_and_spans_do_nothing),
         cmocka_unit_test(test_batches_of_any_size_follow),
         cmocka_unit_test(test_gradients_accumulate),
+        cmocka_unit_test(test_rounding_adds_nothing),
         cmocka_unit_test(test_threads_change_no_bit),
     };
 

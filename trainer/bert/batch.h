@@ -14,6 +14,7 @@
 #ifndef BERT_BATCH_H
 #define BERT_BATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "real.h"
@@ -51,6 +52,10 @@ typedef struct bert_batch {
     /* [n_rows] Which row of the padded batch of all ranks it is, which dropout
      * goes by; NULL: this is that batch. */
     const int32_t *place;
+
+    /* Counts are rounded up, see round.h: what a device makes of the batch, and
+     * counts, is to be, too. */
+    bool rounded;
 } bert_batch;
 
 #endif /* BERT_BATCH_H */

@@ -62,6 +62,10 @@ static const option_entry entries[] = {
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
      "float, tf32 or bf16; of products and activations (float on the CPU, "
      "bf16 on a GPU)"},
+    {"graphs", OPTION_CHOICE, 0, 0, AT(graphs),
+     "off, rounded or on; whether steps whose shapes repeat are CUDA graphs, "
+     "for which counts are rounded up; rounded: that alone, to compare with; "
+     "no GPU has run it yet (off)"},
     {"exchange", OPTION_CHOICE, 0, 0, AT(exchange),
      "balance, padded or none; how ranks exchange packs that not all of them "
      "read (balance)"},
@@ -132,6 +136,8 @@ static const char *check_cudnn(const conf *c)
         return "--attention=cudnn wants --device=cuda";
     if (c->precision != BERT_BF16)
         return "--attention=cudnn has --precision=bf16 only";
+    if (c->graphs == BERT_GRAPHS)
+        return "--attention=cudnn does without --graphs=on";
     if (c->model.hidden / c->model.heads % BERT_CUDNN_HEAD != 0)
         return "--attention=cudnn has heads of a width that "
                WORD(BERT_CUDNN_HEAD) " divides";
@@ -145,6 +151,8 @@ static const char *check_device(conf *c)
 
     if (c->precision < 0)
         c->precision = cuda ? BERT_BF16 : BERT_FLOAT;
+    if (!cuda && c->graphs != BERT_EXACT)
+        return "--graphs is for --device=cuda";
     if (!cuda)
         return c->precision == BERT_FLOAT
                    ? NULL : "--precision of the CPU is float";

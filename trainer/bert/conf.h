@@ -30,6 +30,7 @@ typedef struct conf {
     int rows;      /* a bert_rows */
     int device;    /* a conf_device */
     int precision; /* a bert_precision */
+    int graphs;    /* a bert_repeat */
     int loss;      /* a feed_loss */
     int exchange;  /* a feed_exchange; below 0: as if it were the first one */
     int stats;     /* 0: text; 1: json */
@@ -50,8 +51,9 @@ uint64_t conf_digest(const conf *c);
 
 /*
  * What has to be the same in a run that goes on; `model` is whole.  Not the
- * device, and not which rows of padding are computed, but its precision:
- * numbers that are rounded otherwise make another run.
+ * device, and not which rows of padding are computed, or whether steps are
+ * graphs, but its precision: numbers that are rounded otherwise make another
+ * run.
  */
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes);

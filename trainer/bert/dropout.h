@@ -33,6 +33,7 @@ static inline bert_dropout bert_dropout_at(double rate, uint64_t seed)
     dropout.threshold = (uint32_t)(rate * 4294967296.0);
     dropout.scale = (real)(1 / (1 - rate));
     dropout.place = NULL;
+    dropout.shared = NULL;
     return dropout;
 }
 
@@ -40,7 +41,8 @@ BERT_BOTH
 static inline bert_dropout_key bert_dropout_row(const bert_dropout *dropout,
                                                 uint32_t site, uint64_t row)
 {
-    const uint64_t h = bert_mix(bert_mix(dropout->seed, site), row);
+    const uint64_t seed = dropout->shared ? *dropout->shared : dropout->seed;
+    const uint64_t h = bert_mix(bert_mix(seed, site), row);
     bert_dropout_key key;
 
     key.first = (uint32_t)h;

@@ -40,6 +40,7 @@ void bert_model_free(bert_model *model)
     bert_params_free(&model->params);
     bert_activations_free(&model->activations);
     bert_strip_free(&model->strip);
+    bert_round_free(&model->round);
     free(model);
 }
 
@@ -154,16 +155,36 @@ static void tell_done(const bert_model *model, size_t bucket)
 
 /* ---- Forward and backward ---- */
 
+void bert_model_repeat(bert_model *model, bert_repeat how)
+{
+    model->repeat = how;
+}
+
+/* What of a batch is computed; NULL: no memory. */
+static const bert_batch *rows_of(bert_model *model, const bert_batch *padded,
+                                 bert_rows rows)
+{
+    const bert_batch *const batch =
+        bert_strip_rows(&model->strip, padded, rows);
+
+    if (!batch || model->repeat == BERT_EXACT)
+        return batch;
+    return bert_round_batch(&model->round, batch, rows != BERT_PADDED);
+}
+
 static bert_pass pass_of(bert_model *model, const bert_batch *staged,
                          const bert_step *step)
 {
+    const bert_ops *const ops = model->device->ops;
     bert_dropout dropout = bert_dropout_at(
         step->training ? model->config.dropout : 0, step->seed);
 
     dropout.place = staged->place;
+    if (model->repeat == BERT_GRAPHS)
+        dropout.shared = ops->step_begin(model->device, staged, step->seed);
     return (bert_pass){
         .device = model->device,
-        .ops = model->device->ops,
+        .ops = ops,
         .params = &model->params,
         .config = &model->config,
         .batch = staged,
@@ -204,8 +225,7 @@ static const void *output_of(const bert_model *model)
 bool bert_model_forward(bert_model *model, const bert_batch *padded,
                         const bert_step *step)
 {
-    const bert_batch *const batch =
-        bert_strip_rows(&model->strip, padded, step->rows);
+    const bert_batch *const batch = rows_of(model, padded, step->rows);
     bert_activations *const a = &model->activations;
     const bert_tables tables = tables_of(&model->params);
     const bert_norm norm = embedding_norm(&model->params);

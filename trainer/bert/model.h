@@ -111,6 +111,19 @@ typedef struct bert_step {
 bool bert_model_forward(bert_model *model, const bert_batch *padded,
                         const bert_step *step);
 
+/* What steps whose batches are much alike have in common. */
+typedef enum bert_repeat {
+    BERT_EXACT,   /* nothing: each is as its batch is */
+    BERT_ROUNDED, /* counts, which are rounded up: round.h */
+    BERT_GRAPHS   /* and how a device does them: step_begin() in ops.h */
+} bert_repeat;
+
+/*
+ * From now on.  With BERT_GRAPHS backward and lamb() come after each forward,
+ * and then step_end() of the device; nothing else does.
+ */
+void bert_model_repeat(bert_model *model, bert_repeat how);
+
 /* Adds to the gradients those of the last forward's losses. */
 void bert_model_backward(bert_model *model);
 
@@ -118,7 +131,8 @@ void bert_model_clear_gradients(bert_model *model);
 
 /*
  * Of the last forward: the encoder's output, n_rows x hidden values of the
- * device, and the losses of masked tokens and of sequences, not weighted.
+ * device, and the losses of masked tokens and of sequences, not weighted, in
+ * each case with what rounding adds.
  */
 void bert_model_hidden(const bert_model *model, void *values);
 void bert_model_row_losses(const bert_model *model, double *mlm, double *nsp);

@@ -8,12 +8,15 @@
 
 #include "model.h"
 #include "pass.h"
+#include "round.h"
 
 struct bert_model {
     bert_device *device;
     bert_config config;
     bert_params params;
+    bert_repeat repeat;
     bert_strip strip;
+    bert_round round;
     bert_activations activations;
     bert_pass pass; /* the last forward's */
     bert_bucket_done *done; /* NULL: nobody is told */

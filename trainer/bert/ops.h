@@ -71,6 +71,7 @@ typedef struct bert_dropout {
     uint32_t threshold; /* of 2^32 numbers so many are zeroed; 0: none */
     real scale;         /* of those that stay */
     const int32_t *place; /* the staged batch's, see batch.h */
+    const uint64_t *shared; /* step_begin()'s; NULL: `seed` is meant */
 } bert_dropout;
 
 /* The embedding: vectors of word, position and type, summed, normed. */
@@ -123,6 +124,9 @@ typedef struct bert_results {
      * the sums of the losses in front of them. */
     uint64_t steps;
     double sum[BERT_LOSSES];
+    /* On a GPU, since then: steps that were launched as graphs, and kernels,
+     * products and fills that were launched by themselves. */
+    uint64_t graphs, launches;
 } bert_results;
 
 typedef struct bert_ops {
@@ -154,6 +158,18 @@ typedef struct bert_ops {
      * lacks arrays that no operation reads.  NULL as alloc().
      */
     const bert_batch *(*stage)(bert_device *d, const bert_batch *batch);
+
+    /*
+     * A step begins, and step_end() ends it: what is asked for in between hangs
+     * on nothing but the shape of this staged batch, `seed`, which dropout goes
+     * by, the numbers of lamb(), and memory that is not released.  So a device
+     * may do it as it did another step of the same shape.  Nothing in between
+     * waits.  Gives where the seed lies, for bert_dropout, or NULL.  A step may
+     * go without both.
+     */
+    const uint64_t *(*step_begin)(bert_device *d, const bert_batch *batch,
+                                  uint64_t seed);
+    void (*step_end)(bert_device *d);
 
     /* Waits for all of it.  False: something failed; `why` says what. */
     bool (*finish)(bert_device *d, bert_results *results, const char **why);

@@ -23,6 +23,8 @@ void report_add(report_step *sum, const report_step *step)
     sum->learnt += step->learnt;
     sum->seconds += step->seconds;
     sum->processor += step->processor;
+    sum->graphs += step->graphs;
+    sum->launches += step->launches;
     sum->exchange += step->exchange;
     sum->waited += step->waited;
     sum->imbalance += step->imbalance;
@@ -46,6 +48,9 @@ static void print_json(const report_step *s)
         (void)printf(", \"exchange\": %.6f, \"waited\": %.6f"
                      ", \"imbalance\": %.6f",
                      s->exchange, s->waited, s->imbalance / s->steps);
+    if (s->launches > 0)
+        (void)printf(", \"graphs\": %" PRIu64 ", \"launches\": %" PRIu64,
+                     s->graphs, s->launches);
     (void)printf("}\n");
 }
 

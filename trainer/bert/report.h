@@ -19,6 +19,7 @@ typedef struct report_step {
     uint64_t packs, tokens, rows, learnt; /* in these steps: `rows` counts */
     double seconds;   /* padding, too, and `learnt` sequences */
     double processor; /* seconds of all threads */
+    uint64_t graphs, launches; /* as bert_results has them */
     double exchange, waited, imbalance; /* feed_times, added up */
     uint32_t steps;
 } report_step;

@@ -174,6 +174,8 @@ static void settle_good(training *t, const bert_results *r)
     last->loss = last->mlm + last->nsp;
     last->seconds = now(CLOCK_MONOTONIC) - t->started;
     last->processor = now(CLOCK_PROCESS_CPUTIME_ID) - t->used;
+    last->graphs = r->graphs;
+    last->launches = r->launches;
     for (uint64_t i = 0; i < r->steps; i++) {
         report_add(&t->unprinted, &t->asked[i].report);
         t->idle += t->asked[i].idle;
@@ -341,10 +343,23 @@ static int settle_input(training *t)
                           "(MPI_THREAD_MULTIPLE)");
 }
 
+/* What is for one process alone. */
+static int settle_graphs(const training *t)
+{
+    if (is_alone(t) || t->conf.graphs != BERT_GRAPHS)
+        return STATUS_OK;
+    say(CONF_PROGRAM, "--graphs=on is for one process: sums over several are "
+        "no part of a graph");
+    return STATUS_USAGE;
+}
+
 static int prepare(training *t)
 {
     /* Before the first rank waits for a writer of its pipe. */
-    int status = agree(t, settle_input(t), 0);
+    int status = agree(t, settle_graphs(t), 0);
+
+    if (status == STATUS_OK)
+        status = agree(t, settle_input(t), 0);
 
     if (status == STATUS_OK)
         status = share_out(t);
@@ -455,6 +470,7 @@ static int open_model(training *t)
         return complain_memory(t, "no memory for the optimiser");
     if (!is_alone(t))
         bert_model_watch(t->model, sum_bucket, t);
+    bert_model_repeat(t->model, (bert_repeat)t->conf.graphs);
     conf_settings(&t->conf, &config, t->keep.settings,
                   sizeof t->keep.settings);
     return keep_room(&t->keep, t->feed) ? STATUS_OK
@@ -517,7 +533,10 @@ static int learn(training *t, double rate)
 
     if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
         status = complain_memory(t, "no memory for a batch in the model");
-    status = agree(t, status, 0);
+    /* One rank agrees with nobody, and no signal is let into a step that the
+     * device may capture, since nobody can wait for it then. */
+    if (t->conf.graphs != BERT_GRAPHS || status != STATUS_OK)
+        status = agree(t, status, 0);
     if (status != STATUS_OK)
         return status;
     bert_model_clear_gradients(t->model);
@@ -526,6 +545,7 @@ static int learn(training *t, double rate)
     if (status == STATUS_OK)
         lamb_step(t->lamb, bert_model_device_weights(t->model),
                   bert_model_device_gradients(t->model), rate, factor_of(t));
+    t->device->ops->step_end(t->device);
     return status;
 }
 

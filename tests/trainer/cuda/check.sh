@@ -28,12 +28,12 @@ run() {
 for program in "$@"; do
     : >"$dir/bits"
     case $program in
-        *-tsan-t | *attention-asan-t | *packed-asan-t | *attention-bytes-t | \
-            *gradient-t)
+        *-tsan-t | *attention-asan-t | *graphs-asan-t | *packed-asan-t | \
+            *attention-bytes-t | *gradient-t)
             run "$program" 1 quick
             ;;
         *-asan-t | *bytes-t) run "$program" 1 ;;
-        *attention* | *rows* | *packed*)
+        *attention* | *graphs* | *rows* | *packed*)
             run "$program" forward
             for order in reverse 1 2 3; do
                 run "$program" "$order" quick

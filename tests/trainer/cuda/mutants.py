@@ -42,7 +42,8 @@ LT = "product_lt.cu"
 # Of sdpa-t.
 SDPA = {"sdpa.cc", "spans.cc"}
 # What is not in the library, and what only some tests, or none, have.
-APART = {LT, "sdpa.cc", "sdpa_none.cc", "nccl.cc", "nccl_none.cc"}
+APART = {LT, "sdpa.cc", "sdpa_none.cc", "ranks.cc", "nccl.cc",
+         "nccl_none.cc"}
 
 # Suffix of objects by the part of a program's name that says how it is built.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
@@ -174,7 +175,7 @@ def orders_of(program):
     way = way_of(program)
     if way in SLOW:
         return [("1", way != "asan" or program == "attention-asan-t")]
-    quick = program.split("-")[0] in ("attention", "rows")
+    quick = program.split("-")[0] in ("attention", "graphs", "rows")
     return [("forward", False)] + [(order, quick)
                                    for order in ("reverse", "1", "2", "3")]
 
@@ -231,6 +232,8 @@ def programs_for(users):
     names = ["%s-t" % stem for stem in stems]
     if "rows" in stems:
         names.append("bytes-t")
+    if "product_blas.cc" not in users:  # it has product_lt.cu
+        names.append("graphs-t")
     names += ["%s-double-t" % stem for stem in stems]
     if "attention" in stems:
         names.append("attention-bytes-t")

@@ -224,7 +224,7 @@ struct full_batch {
                         position.data(), segment.data(), 3, 130, cu.data(), 3,
                         cls_row.data(), nsp_label.data(), nsp_weight.data(),
                         5, mlm_row.data(), mlm_label.data(), mlm_seq.data(),
-                        mlm_weight.data(), place.data()};
+                        mlm_weight.data(), place.data(), false};
 };
 
 /* Whether the device has an array as the host has it. */

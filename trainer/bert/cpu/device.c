@@ -64,6 +64,20 @@ static const bert_batch *stage(bert_device *d, const bert_batch *batch)
     return batch;
 }
 
+static const uint64_t *step_begin(bert_device *d, const bert_batch *batch,
+                                  uint64_t seed)
+{
+    (void)d;
+    (void)batch;
+    (void)seed;
+    return NULL;
+}
+
+static void step_end(bert_device *d)
+{
+    (void)d;
+}
+
 static bool finish(bert_device *d, bert_results *results, const char **why)
 {
     bert_cpu *const c = bert_cpu_of(d);
@@ -90,6 +104,8 @@ static const bert_ops ops = {
     .download = copy_bytes,
     .weights_written = weights_written,
     .stage = stage,
+    .step_begin = step_begin,
+    .step_end = step_end,
     .finish = finish,
     .linear_forward = bert_cpu_linear_forward,
     .linear_backward_input = bert_cpu_linear_backward_input,

@@ -350,6 +350,11 @@ static inline void for_groups(bert_cuda *c, const bert_batch *batch,
 {
     const bert_staged *const staged = bert_cuda_staged(batch);
 
+    if (bert_cuda_replays(c)) {
+        for (int g = BERT_GROUPS - 1; g >= 0; g--)
+            launch(staged->group[g], c->side[g]);
+        return;
+    }
     bert_cuda_good(c, cudaEventRecord(c->fork, c->stream), "attention");
     for (unsigned g = BERT_GROUPS; g-- > 0;) {
         if (staged->group[g].count == 0)

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "attention.h"
+#include "graphs.h"
 #include "kernel.h"
 #include "product.h"
 #include "stage.h"
@@ -76,14 +77,14 @@ static void release(bert_device *d, void *block)
 
     /* What could not be waited for may still use it. */
     if (bert_cuda_wait(c, "memory on the GPU"))
-        bert_cuda_good(c, cudaFree(block), "memory on the GPU");
+        bert_cuda_free(c, block);
 }
 
 static void fill(bert_device *d, void *to, int byte, size_t bytes)
 {
     bert_cuda *const c = cuda_of(d);
 
-    if (!c->failed && bytes > 0)
+    if (bytes > 0 && bert_cuda_asks(c, to, (uint64_t)byte, bytes))
         bert_cuda_good(c, cudaMemsetAsync(to, byte, bytes, c->stream),
                        "fill");
 }
@@ -207,6 +208,9 @@ static bool finish(bert_device *d, bert_results *results, const char **why)
     }
     results->gradient = c->told->gradient;
     results->steps = c->told->steps;
+    results->graphs = c->graph_launches;
+    results->launches = c->launches;
+    c->graph_launches = c->launches = 0;
     return true;
 }
 
@@ -280,6 +284,7 @@ static void close_device(bert_device *d)
 
     if (c->stream)
         cudaStreamSynchronize(c->stream);
+    bert_graphs_close(c);
     bert_products_close(c);
     bert_chunks_close(c);
     bert_stages_close(c);
@@ -319,6 +324,7 @@ static void fill_table(bert_cuda *c)
     ops->attention_forward = bert_cuda_attention_forward;
     ops->attention_backward = bert_cuda_attention_backward;
     bert_cuda_stage_ops(ops);
+    bert_cuda_graphs_ops(ops);
     bert_cuda_linear_ops(ops);
     bert_cuda_norm_ops(ops);
     bert_cuda_gelu_ops(ops);
@@ -341,7 +347,8 @@ bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
     c->precision = precision;
     c->bf16 = precision == BERT_BF16;
     if (open_device(c, nth) && open_streams(c) && open_sums(c)
-        && bert_stages_open(c) && bert_products_open(c)) {
+        && bert_graphs_open(c) && bert_stages_open(c)
+        && bert_products_open(c)) {
         fill_table(c);
         return &c->device;
     }

@@ -65,6 +65,7 @@ struct bert_staged {
 struct bert_products; /* product.h: cuBLASLt, or OpenBLAS on the host */
 struct bert_stages;   /* stage.cu */
 struct bert_chunks;   /* lamb.cu */
+struct bert_graphs;   /* graphs.cu */
 struct bert_ranks;    /* ranks.cc */
 struct bert_nccl;     /* nccl.cc */
 struct bert_sdpa;     /* sdpa.cc */
@@ -81,6 +82,8 @@ struct bert_cuda {
     struct bert_products *products;
     struct bert_stages *stages;
     struct bert_chunks *chunks;
+    struct bert_graphs *graphs;
+    uint64_t graph_launches, launches; /* since the last finish() */
     struct bert_ranks *ranks; /* one of these... */
     struct bert_nccl *nccl;   /* ...sums over them, if there are several */
     struct bert_sdpa *sdpa;   /* NULL: our kernels attend */
@@ -134,12 +137,27 @@ void *bert_cuda_scratch(bert_cuda *c, size_t bytes);
 /* A weight where products read it: the copy in bfloat16, if there is one. */
 const void *bert_cuda_weight(bert_cuda *c, const real *weight);
 
+/* Frees memory of the device, after which no graph may be launched. */
+void bert_cuda_free(bert_cuda *c, void *block);
+
+/*
+ * Comes before all that is launched in c->stream.  False: it is not to be,
+ * since something failed, or the step is launched again as a graph, in which it
+ * is.  The arguments tell one from another.
+ */
+bool bert_cuda_asks(bert_cuda *c, const void *what, uint64_t size,
+                    uint64_t more);
+
+/* Whether the step is launched again, so that nothing comes into a stream. */
+bool bert_cuda_replays(const bert_cuda *c);
+
 /* The table that lamb.cu keeps from step to step. */
 void bert_chunks_close(bert_cuda *c);
 
 /* Each file fills in the operations that it has. */
 void bert_cuda_embed_ops(bert_ops *ops);
 void bert_cuda_gelu_ops(bert_ops *ops);
+void bert_cuda_graphs_ops(bert_ops *ops);
 void bert_cuda_heads_ops(bert_ops *ops);
 void bert_cuda_lamb_ops(bert_ops *ops);
 void bert_cuda_linear_ops(bert_ops *ops);
@@ -163,7 +181,10 @@ static void launch(bert_cuda *c, cudaStream_t stream, const char *name,
 {
     cudaLaunchConfig_t config = {};
 
-    if (c->failed || grid.x == 0 || grid.y == 0)
+    if (grid.x == 0 || grid.y == 0
+        || !bert_cuda_asks(c, (const void *)kernel,
+                           (uint64_t)grid.x << 32 | grid.y,
+                           (uint64_t)threads << 32 | shared))
         return;
     config.gridDim = grid;
     config.blockDim = dim3(threads);

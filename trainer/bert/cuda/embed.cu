@@ -118,6 +118,8 @@ pieces_kernel(const bert_piece *pieces, const int32_t *order, unsigned width,
                                    + (size_t)piece.to * width
                              : to.partial + (size_t)piece.partial * width;
 
+    if (piece.count == 0)
+        return;
     for (unsigned i = threadIdx.x * N; i < width; i += blockDim.x * N) {
         real sum[N] = {};
 
@@ -141,9 +143,12 @@ longs_kernel(const bert_long *longs, unsigned width, table_gradients to)
 {
     const bert_long it = longs[blockIdx.y];
     const unsigned i = blockIdx.x * 32 + threadIdx.x % 32;
-    const double sum = partial_sum(to.partial + (size_t)it.first * width,
-                                   it.count, width, i, i < width);
+    double sum;
 
+    if (it.count == 0)
+        return;
+    sum = partial_sum(to.partial + (size_t)it.first * width,
+                      it.count, width, i, i < width);
     if (threadIdx.x < 32 && i < width)
         table_of(to, it.table)[(size_t)it.to * width + i] += (real)sum;
 }

@@ -22,6 +22,7 @@
 
 #include <new>
 
+#include "graphs.h"
 #include "kernel.h"
 
 #define CHUNK ((size_t)1 << 12) /* numbers */
@@ -64,11 +65,11 @@ static void free_table(bert_cuda *c)
 
     cudaStreamSynchronize(c->stream);
     free(t->parts);
-    cudaFree(t->chunks);
-    cudaFree(t->tensors);
-    cudaFree(t->norms);
-    cudaFree(t->sums);
-    cudaFree(t->clip);
+    bert_cuda_free(c, t->chunks);
+    bert_cuda_free(c, t->tensors);
+    bert_cuda_free(c, t->norms);
+    bert_cuda_free(c, t->sums);
+    bert_cuda_free(c, t->clip);
     *t = {};
 }
 
@@ -190,6 +191,17 @@ static bert_chunks *table_of(bert_cuda *c, size_t n_parts,
 
 /* ---- The gradient ---- */
 
+/* A step's numbers: as they are, or where a graph finds them. */
+struct step_numbers {
+    bert_lamb_numbers here;
+    const bert_lamb_numbers *shared; /* NULL: here */
+};
+
+static inline __device__ bert_lamb_numbers numbers_of(const step_numbers &s)
+{
+    return s.shared ? *s.shared : s.here;
+}
+
 /* Grid: a block of CHUNK numbers; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
@@ -212,9 +224,10 @@ norm_kernel(size_t numbers, const real *gradients, double *norms)
 
 /* Grid: one block; block: ONE_BLOCK threads. */
 static __global__ void __launch_bounds__(ONE_BLOCK)
-begin_kernel(unsigned n, const double *norms, double most, double *clip,
+begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
              bert_sums *sums)
 {
+    const double most = numbers_of(step).clip;
     double sum[1] = {0};
     double norm;
     bool finite;
@@ -249,19 +262,10 @@ struct arenas {
     __nv_bfloat16 *copy; /* of the weights; NULL: none */
 };
 
-/* A step, in the numbers that kernels compute with. */
-struct step_numbers {
-    real beta1, rest1; /* 1 - beta1 */
-    real beta2, rest2;
-    real correct1, correct2; /* to multiply by */
-    real epsilon;
-    real decay;
-    double rate;
-};
-
 /* What is taken from a weight, but for the rate and the ratio. */
-static inline __device__ real update_of(const step_numbers &s, real decay,
-                                        real mean, real square, real weight)
+static inline __device__ real update_of(const bert_lamb_numbers &s,
+                                        real decay, real mean, real square,
+                                        real weight)
 {
     return mean * s.correct1 / (sqrt(square * s.correct2) + s.epsilon)
            + decay * weight;
@@ -273,9 +277,10 @@ static inline __device__ real update_of(const step_numbers &s, real decay,
  */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
-moments_kernel(step_numbers s, const chunk *chunks, const double *clip,
+moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
                const int *halted, arenas a, double (*sums)[2])
 {
+    const bert_lamb_numbers s = numbers_of(step);
     const chunk own = chunks[blockIdx.x];
     const long long begin = (long long)own.begin, end = (long long)own.end;
     const real scale = (real)*clip;
@@ -332,9 +337,10 @@ ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
 /* Grid: a chunk a block; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
-update_kernel(step_numbers s, const chunk *chunks, const tensor *tensors,
+update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,
               const int *halted, arenas a)
 {
+    const bert_lamb_numbers s = numbers_of(step);
     const chunk own = chunks[blockIdx.x];
     const long long begin = (long long)own.begin, end = (long long)own.end;
     const tensor its = tensors[own.part];
@@ -363,8 +369,7 @@ update_kernel(step_numbers s, const chunk *chunks, const tensor *tensors,
 
 template <int N>
 static void launch_step(bert_cuda *c, const bert_chunks *t,
-                        const bert_lamb_step *step, const step_numbers &s,
-                        const arenas &a)
+                        const step_numbers &s, const arenas &a)
 {
     const unsigned blocks = blocks_of(t->numbers, CHUNK);
     const int *const halted = &c->sums->halted;
@@ -373,7 +378,7 @@ static void launch_step(bert_cuda *c, const bert_chunks *t,
     launch(c, c->stream, "norm of the gradient", dim3(blocks), THREADS, 0,
            norm_kernel<N>, t->numbers, a.gradients, t->norms);
     launch(c, c->stream, "clip", dim3(1), ONE_BLOCK, 0, begin_kernel, blocks,
-           t->norms, step->clip, t->clip, c->sums);
+           t->norms, s, t->clip, c->sums);
     launch(c, c->stream, "moments", chunks, THREADS, 0, moments_kernel<N>, s,
            t->chunks, t->clip, halted, a, t->sums);
     launch(c, c->stream, "trust ratios", dim3((unsigned)t->n_parts), THREADS,
@@ -388,12 +393,13 @@ static void lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
 {
     constexpr int N = WIDE<real>;
     bert_cuda *const c = cuda_of(d);
-    const step_numbers s = {
+    const bert_lamb_numbers given = {
         (real)step->beta1,          (real)(1 - step->beta1),
         (real)step->beta2,          (real)(1 - step->beta2),
         (real)(1 / step->correct1), (real)(1 / step->correct2),
         (real)step->epsilon,        (real)step->decay,
-        step->rate};
+        step->clip,                 step->rate};
+    const step_numbers s = {given, bert_graphs_lamb(c, &given)};
     const arenas a = {weights, gradients, mean, square,
                       c->bf16 ? (__nv_bfloat16 *)bert_cuda_weight(c, weights)
                               : NULL};
@@ -406,9 +412,9 @@ static void lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
         return;
     if (aligned(weights, gradients, mean, square)
         && (uintptr_t)a.copy % (N * sizeof *a.copy) == 0)
-        launch_step<N>(c, t, step, s, a);
+        launch_step<N>(c, t, s, a);
     else
-        launch_step<1>(c, t, step, s, a);
+        launch_step<1>(c, t, s, a);
 }
 
 void bert_cuda_lamb_ops(bert_ops *ops)

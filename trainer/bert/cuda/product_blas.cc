@@ -94,7 +94,8 @@ void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
     const bert_product p = *given;
     const bool bf16 = c->bf16;
 
-    if (c->failed || p.m == 0 || p.n == 0 || p.k == 0)
+    if (p.m == 0 || p.n == 0 || p.k == 0
+        || !bert_cuda_asks(c, p.c, (uint64_t)p.m << 32 | p.n, p.k))
         return;
     hostcuda::enqueue(c->stream, "product", [p, bf16] { multiply(&p, bf16); },
                       {p.a, p.b, p.bias, p.c});

@@ -283,7 +283,8 @@ void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
     bert_product p = *given;
     const plan *plan;
 
-    if (c->failed || p.m == 0 || p.n == 0 || p.k == 0)
+    if (p.m == 0 || p.n == 0 || p.k == 0
+        || !bert_cuda_asks(c, p.c, (uint64_t)p.m << 32 | p.n, p.k))
         return;
     p.bias = aligned_bias(c, given);
     plan = c->failed ? NULL : plan_of(c, &p);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "round.h"
+
 #define DIGIT 11 /* bits */
 
 /* A pass of a radix sort: by one digit, rows of the same one as they were. */
@@ -78,4 +80,17 @@ void bert_segments_make(struct bert_segments *s, uint32_t n_rows,
             first = i;
         }
     }
+}
+
+void bert_segments_round(struct bert_segments *s, uint32_t n_rows)
+{
+    const uint32_t pieces = bert_round_up(s->n_pieces, BERT_PIECES_ROUND);
+    const uint32_t longs = bert_round_up(s->n_longs, BERT_LONGS_ROUND);
+
+    memset(s->pieces + s->n_pieces, 0,
+           (pieces - s->n_pieces) * sizeof *s->pieces);
+    memset(s->longs + s->n_longs, 0, (longs - s->n_longs) * sizeof *s->longs);
+    s->n_pieces = pieces;
+    s->n_longs = longs;
+    s->n_partials = BERT_TABLES * (n_rows / BERT_PIECE_ROWS) + longs;
 }

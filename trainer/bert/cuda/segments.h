@@ -26,7 +26,7 @@ struct bert_piece {
     uint32_t table;
     int32_t to;      /* row of the table */
     uint32_t first;
-    uint32_t count;
+    uint32_t count;  /* 0: none */
     int32_t partial; /* which partial sum it is; -1: it is all there is */
 };
 
@@ -35,7 +35,7 @@ struct bert_long {
     uint32_t table;
     int32_t to;
     uint32_t first;
-    uint32_t count;
+    uint32_t count; /* 0: none */
 };
 
 struct bert_segments {
@@ -47,15 +47,19 @@ struct bert_segments {
     uint32_t n_partials;
 };
 
+/* Of a rounded batch there are multiples of so many. */
+#define BERT_PIECES_ROUND 1024
+#define BERT_LONGS_ROUND 64
+
 /* How many pieces and long segments there are at most. */
 static inline size_t bert_pieces_max(size_t rows)
 {
-    return BERT_TABLES * rows;
+    return BERT_TABLES * rows + BERT_PIECES_ROUND;
 }
 
 static inline size_t bert_longs_max(size_t rows)
 {
-    return BERT_TABLES * (rows / BERT_PIECE_ROWS);
+    return BERT_TABLES * (rows / BERT_PIECE_ROWS) + BERT_LONGS_ROUND;
 }
 
 /*
@@ -65,5 +69,11 @@ static inline size_t bert_longs_max(size_t rows)
 void bert_segments_make(struct bert_segments *segments, uint32_t n_rows,
                         const int32_t *const index[BERT_TABLES],
                         int32_t *spare);
+
+/*
+ * Adds pieces and long segments of nothing, which are passed over, and says the
+ * partial sums that there may be at most.
+ */
+void bert_segments_round(struct bert_segments *segments, uint32_t n_rows);
 
 #endif /* BERT_CUDA_SEGMENTS_H */

@@ -19,8 +19,12 @@
 #include <new>
 
 #include "groups.h"
+#include "round.h"
 #include "sdpa.h"
 #include "segments.h"
+
+/* Of a rounded batch so many spans, or a multiple, have room. */
+#define SPANS_ROUND 64
 
 /* What an int32_t counts has to be that of all tables together. */
 #define MOST_ROWS (INT32_MAX / BERT_TABLES)
@@ -70,7 +74,7 @@ static void free_buffers(slot *s)
     cudaStreamSynchronize(s->cuda->copies);
     bert_cuda_wait(s->cuda, "batches");
     cudaFreeHost(s->host);
-    cudaFree(s->device);
+    bert_cuda_free(s->cuda, s->device);
     s->host = s->device = NULL;
     s->bytes = 0;
 }
@@ -160,6 +164,26 @@ template <typename T> static void pack(layout *l, size_t n, const T **array)
     *array = there;
 }
 
+/* How many there is room for: what comes behind them is not to move. */
+static uint32_t spans_of(const bert_batch *b)
+{
+    return b->rounded ? bert_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
+}
+
+/* Behind the last there is one more, from row 0 to row 0; see groups.h. */
+static void pack_spans(layout *l, bert_batch *b)
+{
+    const size_t bounds = (size_t)b->n_spans + 1;
+    int32_t *there;
+    int32_t *const here = reserve(l, (size_t)spans_of(b) + 3, &there);
+
+    if (here) {
+        memcpy(here, b->cu, bounds * sizeof *here);
+        here[bounds] = here[bounds + 1] = 0;
+    }
+    b->cu = there;
+}
+
 /* Those that kernels read. */
 static void pack_arrays(layout *l, bert_batch *b)
 {
@@ -170,7 +194,7 @@ static void pack_arrays(layout *l, bert_batch *b)
     pack(l, b->n_rows, &b->position);
     if (b->place)
         pack(l, b->n_rows, &b->place);
-    pack(l, (size_t)b->n_spans + 1, &b->cu);
+    pack_spans(l, b);
     pack(l, b->n_seq, &b->cls_row);
     pack(l, b->n_seq, &b->nsp_label);
     pack(l, b->n_seq, &b->nsp_weight);
@@ -183,7 +207,7 @@ static void pack_groups(layout *l, const bert_batch *batch,
                         bert_group *groups)
 {
     int32_t *there;
-    int32_t *const here = reserve(l, batch->n_spans, &there);
+    int32_t *const here = reserve(l, bert_groups_max(spans_of(batch)), &there);
 
     if (here == NULL)
         return;
@@ -224,6 +248,8 @@ static void pack_segments(layout *l, const bert_batch *batch, int32_t *spare,
     segments->pieces = reserve(l, bert_pieces_max(rows), &there.pieces);
     if (l->host) {
         bert_segments_make(segments, batch->n_rows, index, spare);
+        if (batch->rounded)
+            bert_segments_round(segments, batch->n_rows);
         l->at = (size_t)((char *)(segments->pieces + segments->n_pieces)
                          - l->host);
     }
