@@ -100,6 +100,8 @@ same() {
     speaker="bert-train: "
     refused 64 "--attention=cudnn wants --device=cuda" \
         bert-train --attention=cudnn x.pks
+    refused 64 "--attention=cudnn does without --graphs=on" \
+        bert-train --device=cuda --attention=cudnn --graphs=on x.pks
     for precision in float tf32; do
         refused 64 "--attention=cudnn has --precision=bf16 only" \
             cudnn --precision=$precision x.pks
