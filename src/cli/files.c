@@ -290,7 +290,14 @@ int files_open_input(const char *name)
         else
             return fd;
     }
-    message_errno("%s", files_input_name(name));
+    /* What the system allows the sandbox forbids, which knows other files. */
+    if (errno == EACCES && !files_is_standard(name) &&
+        faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0)
+        message_error("%s: another file had this name when the job began, and "
+                      "the sandbox lets it read no other",
+                      files_input_name(name));
+    else
+        message_errno("%s", files_input_name(name));
     if (fd != -1)
         files_close_input(fd);
     return -1;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "cli/file_set.h"
 #include "cli/files.h"
 #include "cli/message.h"
 #include "tokcat/channel.h"
@@ -52,11 +53,32 @@ const char *files_output_name(const char *name)
     return message_name(name);
 }
 
-int files_open_output(const char *name, bool bytes_out, int input_fd)
+/* No input has a size by which progress could be told. */
+bool files_stat(const char *name, int standard, struct stat *st)
 {
     (void)name;
-    must(bytes_out && is_input(input_fd));
+    (void)standard;
+    (void)st;
+    return false;
+}
+
+int file_set_open(file_set *set, const char *name, bool binary,
+                  const char *const *inputs, int n_inputs)
+{
+    (void)name;
+    (void)inputs;
+    must(set->n == 0 && binary && n_inputs > 0);
     return FEED_FD;
+}
+
+bool file_set_publish(file_set *set)
+{
+    return set->n == 0;
+}
+
+void file_set_free(file_set *set)
+{
+    must(set->n == 0);
 }
 
 bool files_begin(int fd, const char *name)

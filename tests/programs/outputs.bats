@@ -184,6 +184,24 @@ is_removed() {
     bash -c 'exec 3<>t; rm t; packstream -q -L 256 -o /dev/fd/3 many'
 }
 
+@test "a later input that is replaced while another one is read" {
+    record16 1 2 3 >x
+    cp x y
+    mkfifo pipe
+    packstream -q -L 8 -o o pipe y 2>err &
+    local job=$!
+    opens 7 '>' pipe "$job"
+    idle "$job"
+    cp x z
+    mv z y
+    cat x >&7
+    exec 7>&-
+    wait "$job" || grep -q "^packstream: y: another file had this name when the\
+ job began, and the sandbox lets it read no other\$" err
+    # Where there is no sandbox it is read.
+    [ -s err ] || packstat -q --verify --against=x --against=x o
+}
+
 @test "an output appears when it is whole; else the old one stays" {
     { record16 1 2 3; record16 1 2 3 4 5 6; } >bad
     tokcat --from=ids <<<'1 2' >in.tok
