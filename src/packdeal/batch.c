@@ -163,6 +163,7 @@ static bool fill(batch *b, input *in)
     window *w = &b->window;
 
     b->n = 0;
+    b->has_tokens = in->has_tokens;
     if (b->conf->window > 1) {
         if (w->step == w->steps) {
             w->first_step += w->steps;

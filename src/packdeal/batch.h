@@ -26,6 +26,7 @@ typedef struct batch {
     const conf *conf;
     uint32_t most; /* packs of a whole one */
     uint32_t n;    /* packs in it */
+    bool has_tokens; /* they are token records */
     input_pack *packs;
     uint32_t *ranks; /* of each pack */
     uint32_t *first; /* of each rank: its first pack, or n */

@@ -120,8 +120,9 @@ void plot_steps(svg *page, batch *b)
 
     chart_bins_finish(&b->bins);
     (void)snprintf(text, sizeof text,
-                   "%" PRIu32 " ranks, %" PRIu32 " packs each", b->conf->ranks,
-                   b->conf->per_rank);
+                   "%" PRIu32 " ranks, %" PRIu32 " %s each", b->conf->ranks,
+                   b->conf->per_rank,
+                   b->has_tokens ? "sequences" : "packs");
     svg_begin_section(page, text);
     x = chart_across(first, fmax((double)b->steps, first + 1), false);
     draw_balance(page, b, &x);

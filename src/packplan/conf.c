@@ -297,6 +297,11 @@ static const option_entry entries[] = {
      OPTION_CALL(set_overhead), GIVEN(CONF_OVERHEAD)},
     {0, "lamb", "B1,B2", "shows what to make of the decays of LAMB",
      OPTION_CALL(set_lamb), GIVEN(CONF_LAMB)},
+    {0, "global-batch", "N",
+     "shows how many steps there are, if all ranks together\n"
+     "take N packs in each",
+     OPTION_NUMBER(conf, global_batch, 1, UINT64_MAX),
+     GIVEN(CONF_GLOBAL_BATCH)},
     {0, "batch", "N",
      "sequences in a batch, for sorted and --scaling\n"
      "(default: 32)",
@@ -335,6 +340,7 @@ static const char *const option_names[CONF_OPTIONS] = {
     [CONF_ALGORITHM] = "-a",
     [CONF_OVERHEAD] = "--overhead",
     [CONF_LAMB] = "--lamb",
+    [CONF_GLOBAL_BATCH] = "--global-batch",
     [CONF_BATCH] = "--batch",
     [CONF_DEVICES] = "--devices",
     [CONF_SHORT_LENGTH] = "--short-length",

@@ -60,6 +60,7 @@ typedef enum conf_option {
     CONF_ALGORITHM,
     CONF_OVERHEAD,
     CONF_LAMB,
+    CONF_GLOBAL_BATCH,
     CONF_BATCH,
     CONF_DEVICES,
     CONF_SHORT_LENGTH,
@@ -82,6 +83,7 @@ typedef struct conf {
     double overheads[CONF_LIST]; /* per cent; 0 if not given */
     unsigned n_overheads;        /* as given: none, one or one a depth */
     double betas[2];
+    uint64_t global_batch; /* packs of a step; 0: not given */
     uint32_t devices[CONF_LIST];
     unsigned n_devices;
     conf_what what;

@@ -128,6 +128,12 @@ static double packed_beta(const conf *c, const row *r, unsigned i)
                                               : pow(c->betas[i], r->factor);
 }
 
+/* A last step with fewer packs counts, as it does for packdeal. */
+static uint64_t steps_of(const conf *c, const row *r)
+{
+    return r->packs / c->global_batch + (r->packs % c->global_batch != 0);
+}
+
 /* What the user asked to see besides; the same in all tables. */
 static void put_extras(table *t, const conf *c, const row *r)
 {
@@ -137,6 +143,8 @@ static void put_extras(table *t, const conf *c, const row *r)
     }
     for (unsigned i = 0; c->given[CONF_LAMB] && i < 2; i++)
         put_ratio(t, c, r, 5, packed_beta(c, r, i));
+    if (c->global_batch > 0)
+        put(t, "%" PRIu64, steps_of(c, r));
 }
 
 static void put_heading(table *t, const conf *c, const char *const *names,
@@ -144,12 +152,15 @@ static void put_heading(table *t, const conf *c, const char *const *names,
 {
     static const char *const speed_up[] = {"overhead", "speed_up"};
     static const char *const betas[] = {"beta1", "beta2"};
+    static const char *const steps = "steps";
 
     put_names(t, names, n);
     if (c->n_overheads > 0)
         put_names(t, speed_up, 2);
     if (c->given[CONF_LAMB])
         put_names(t, betas, 2);
+    if (c->global_batch > 0)
+        put_names(t, &steps, 1);
     t->columns = (unsigned)t->n;
 }
 
@@ -302,6 +313,8 @@ static void report_json(const conf *c, const length_counts *of, const rows *rs)
             print_ratio("beta1", packed_beta(c, r, 0), packed);
             print_ratio("beta2", packed_beta(c, r, 1), packed);
         }
+        if (c->global_batch > 0)
+            printf(", \"steps\": %" PRIu64, steps_of(c, r));
         putchar('}');
     }
     printf("]}\n");

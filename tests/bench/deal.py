@@ -1,24 +1,32 @@
 """deal.py - how even deals are, beside those of others.
 
-    deal.py [--steps=N] [--hist=FILE] BUILD
+    deal.py [--steps=N] [--items=N] [--hist=FILE] BUILD
 
-Prints the greatest cost of a rank over the mean, on average of all steps:
-as the packs come; dealt round after sorting, there and back (Zeng et al.,
-IV.B); by the equal-size partition of verl, Karmarkar and Karp's differencing
-stated once more; and by ps_deal.  Then what that makes over the greater of
-mean and costliest item, and over ps_deal_bound, which knows that ranks have
-equally many items; and the nanoseconds that it took for an item.
+Prints the greatest cost of a rank on average of all steps, as the items come;
+dealt round after sorting, there and back (Zeng et al., IV.B); by the equal-size
+partition of verl, Karmarkar and Karp's differencing stated once more; and by
+ps_deal: over the mean of all ranks, over the greater of mean and costliest
+item, and over ps_deal_bound, which no deal with equally many items for each
+rank is below.  Of 2 ranks with 4 items each all 35 deals are tried, and the
+best takes the place of the bound.  Then the nanoseconds for an item.
 
 Packs of a distribution like Wikipedia's, 512 tokens, cost what BERT-large's
 attention does; those of lengths up to 8,192 (lognormal) and 131,072 (Pareto)
-what that of a model of 7B parameters does; unpadded sequences their tokens.
-Needs numpy.
+what that of a model of 7B parameters does; unpadded sequences their tokens, and
+packdeal --list itself deals their token records.  Where there are too few packs
+for the steps, these are drawn from them.
+
+At last the time of a step of the model of 7B parameters at 512 and 4,096 ranks,
+which is that of its costliest rank: 32 layers of width 4,096, forward and
+backward, at 400 * 10^12 operations a second, and nothing for what ranks send
+each other.  Needs numpy.
 
 SPDX-License-Identifier: MIT
 """
 
 import argparse
 import heapq
+import itertools
 import os
 import subprocess
 import sys
@@ -28,6 +36,11 @@ import numpy as np
 
 RANKS = [2, 8, 64, 512]
 PER_RANK = [4, 16]
+
+# A layer multiplies 2 * WIDTH times for each unit of cost; a multiplication is
+# two operations with its addition, and the way back takes twice as many.
+WIDTH = 4096
+SECONDS = 32 * 2 * WIDTH * 2 * 3 / 400e12
 
 
 def verl(costs, ranks):
@@ -66,15 +79,50 @@ def deal(build, costs, ranks, per_rank):
     return sums, bounds, 1e9 * np.median(took) / costs.shape[1]
 
 
+def best_of_two(costs):
+    """The least greatest sum of two ranks with half of the items each."""
+    n = len(costs)
+    rest = np.array(list(itertools.combinations(range(1, n), n // 2 - 1)))
+    sums = costs[0] + costs[rest].sum(axis=1)
+    return np.maximum(sums, costs.sum() - sums).min()
+
+
+def write_records(path, lengths):
+    zeros = np.zeros(lengths.max(), "<u2")
+    with open(path, "wb") as out:
+        for length in lengths:
+            out.write(int(length).to_bytes(4, "little"))
+            out.write(zeros[:length].tobytes())
+
+
+def write_lines(path, lengths):
+    """A line of so many bytes for each, of which a line feed is the last."""
+    line = b"a" * lengths.max()
+    with open(path, "wb") as out:
+        for length in lengths:
+            out.write(line[:length - 1] + b"\n")
+
+
+def listed(build, path, shape, ranks):
+    """What packdeal makes of steps of token records."""
+    steps, n = shape
+    run = subprocess.run(
+        [os.path.join(build, "packdeal"), "--list", "--cost=tokens", "-n",
+         str(ranks), "-b", str(n // ranks), path],
+        capture_output=True, check=True, text=True)
+    dealt = np.zeros(steps * n, np.uint32)
+    for line in run.stdout.splitlines():
+        step, rank, *numbers = (int(word) for word in line.split())
+        if step < steps:
+            dealt[numbers] = rank
+    return dealt.reshape(shape)
+
+
 def packs(build, lengths, capacity, depth):
     """Tokens and squared lengths of the packs that packstream makes."""
-    zeros = np.zeros(capacity, "<u2")
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "x")
-        with open(name + ".tok", "wb") as out:
-            for length in lengths:
-                out.write(int(length).to_bytes(4, "little"))
-                out.write(zeros[:length].tobytes())
+        write_records(name + ".tok", lengths)
         subprocess.run([os.path.join(build, "packstream"), "-q", "-L",
                         str(capacity), "-d", str(depth), "-o", name + ".pks",
                         name + ".tok"], check=True)
@@ -99,53 +147,103 @@ def draw(args, rng, items):
     """Costs of at least so many items of each kind, one after another."""
     n = 3 * items
     tokens, squares = packs(args.build, wikipedia(rng, args.hist, n), 512, 3)
-    yield "Wikipedia, L 512, width 1024", 6 * 1024 * tokens + squares
+    yield "Wikipedia, 512", 6 * 1024 * tokens + squares, True
     lengths = np.clip(rng.lognormal(6, 1.2, items * 16), 1, 8192)
     tokens, squares = packs(args.build, lengths.astype(np.int64), 8192, 64)
-    yield "lognormal, L 8192, width 4096", 6 * 4096 * tokens + squares
+    yield "lognormal, 8192", 6 * WIDTH * tokens + squares, True
     lengths = np.clip(256 * (1 + rng.pareto(1.1, items * 16)), 1, 131072)
     tokens, squares = packs(args.build, lengths.astype(np.int64), 131072, 256)
-    yield "Pareto, L 131072, width 4096", 6 * 4096 * tokens + squares
-    yield "Wikipedia, unpadded", wikipedia(rng, args.hist, items)
-    lengths = np.clip(rng.lognormal(6, 1.2, items), 1, 8192)
-    yield "lognormal, unpadded", lengths.astype(np.int64)
+    yield "Pareto, 131072", 6 * WIDTH * tokens + squares, True
+    yield "Wikipedia, none", wikipedia(rng, args.hist, items * 3), False
+    lengths = np.clip(rng.lognormal(6, 1.2, items * 3), 2, 8192)
+    yield "lognormal, none", lengths.astype(np.int64), False
 
 
-def rows(args, name, costs):
-    for ranks in RANKS:
-        for per_rank in PER_RANK:
-            steps = min(args.steps, len(costs) // (ranks * per_rank))
-            if steps == 0:
-                continue
-            items = costs[:steps * ranks * per_rank].reshape(steps, -1)
-            mean = items.sum(axis=1) / ranks
-            ours, bounds, ns = deal(args.build, items, ranks, per_rank)
-            even = [items.reshape(steps, per_rank, ranks).sum(axis=1),
-                    [snake(row, ranks) for row in items],
-                    [verl(row, ranks) for row in items], ours]
-            ratios = ["%9.5f" % np.mean(np.max(sums, axis=1) / mean)
-                      for sums in even]
-            simple = np.maximum(mean, items.max(axis=1))
-            over = [np.mean(np.max(ours, axis=1) / b) for b in (simple, bounds)]
-            print("%-30s%5d%4d%6d %s %9.5f%9.5f%6.0f" % (
-                name, ranks, per_rank, steps, " ".join(ratios),
-                *over, ns), flush=True)
+def steps_of(args, costs, are_packs, n):
+    """The costs of steps of n items; packs are drawn if they are too few."""
+    steps = args.steps
+    if are_packs and len(costs) < steps * n:
+        rng = np.random.default_rng(args.seed)
+        costs = rng.choice(costs, steps * n)
+    steps = min(steps, len(costs) // n)
+    return costs[:steps * n].reshape(steps, n)
+
+
+def in_turn(row, ranks):
+    return row.reshape(-1, ranks).sum(axis=0)
+
+
+def greatest(args, items, ranks):
+    """Of each way and step the greatest sum; the bounds; nanoseconds."""
+    ours, bounds, ns = deal(args.build, items, ranks, items.shape[1] // ranks)
+    ways = [[way(row, ranks) for row in items]
+            for way in (in_turn, snake, verl)] + [ours]
+    return [np.max(sums, axis=1) for sums in ways], bounds, ns
+
+
+def rows(args, name, costs, are_packs, path):
+    for ranks, per_rank in itertools.product(RANKS, PER_RANK):
+        items = steps_of(args, costs, are_packs, ranks * per_rank)
+        if len(items) == 0:
+            continue
+        most, bounds, ns = greatest(args, items, ranks)
+        if not are_packs:
+            dealt = listed(args.build, path, items.shape, ranks)
+            for row, whose, wanted in zip(items, dealt, most[3]):
+                assert np.bincount(whose, row, ranks).max() == wanted
+        if ranks == 2 and per_rank == 4:
+            bounds = np.array([best_of_two(row) for row in items])
+        mean = items.sum(axis=1) / ranks
+        simple = np.maximum(mean, items.max(axis=1))
+        figures = [np.mean(way / mean) for way in most]
+        for least in (simple, bounds):
+            figures += [np.mean(way / least) for way in most[1:]]
+        print("%-15s%4d%3d%3d" % (name, ranks, per_rank, len(items)) +
+              "".join("%6.3f" % figure for figure in figures) + "%4.0f" % ns,
+              flush=True)
+
+
+def simulated(args, name, costs):
+    for ranks, per_rank in itertools.product([512, 4096], PER_RANK):
+        items = steps_of(args, costs, True, ranks * per_rank)
+        most, _, _ = greatest(args, items, ranks)
+        times = [items.sum(axis=1) / ranks] + most
+        print("%-16s%5d%3d%4d" % (name, ranks, per_rank, len(items)) +
+              "".join("%9.2f" % (SECONDS * np.mean(t)) for t in times),
+              flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--items", type=int, default=30000)
     parser.add_argument("--hist")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("build")
     args = parser.parse_args()
-    print("%-30s%5s%4s%6s %9s %9s %9s %9s %9s%9s%6s" % (
-        "items", "R", "B", "steps", "as come", "snake", "verl", "ps_deal",
-        "/simple", "/bound", "ns"))
+    print("%25s%24s%18s%18s" % ("", "over the mean", "max(mean, most)",
+                                "the bound"))
+    print("%-15s%4s%3s%3s" % ("items", "R", "B", "of") +
+          "".join("%6s" % word for word in
+                  ["come"] + 3 * ["snake", "verl", "deal"]) + "%4s" % "ns")
     rng = np.random.default_rng(args.seed)
-    for name, costs in draw(args, rng, args.items):
-        rows(args, name, costs)
+    long_packs = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.tok")
+        for name, costs, are_packs in draw(args, rng, args.items):
+            if not are_packs:
+                write_lines(path + ".lines", costs)
+                subprocess.run([os.path.join(args.build, "tokcat"),
+                                "--from=bytes", "-q", "-o", path,
+                                path + ".lines"], check=True)
+            rows(args, name, costs, are_packs, path)
+            if are_packs and costs.max() > 6 * WIDTH * 512:
+                long_packs.append((name, costs))
+    print("\n%-16s%5s%3s%4s" % ("seconds", "R", "B", "of") +
+          "".join("%9s" % word for word in
+                  ["mean", "come", "snake", "verl", "deal"]))
+    for name, costs in long_packs:
+        simulated(args, name, costs)
     return 0
 
 

@@ -67,6 +67,18 @@ is_flat_for_packs() {
     are_alike "$small" "$large"
 }
 
+# is_flat_for_records COMMAND: so are they for records with a header.
+is_flat_for_records() {
+    local packs small large
+    for packs in 15000 90000; do
+        packcat --range=0:$packs --to=ids "$BATS_FILE_TMPDIR/even20.pks" |
+            tokcat --from=ids >"$packs.tok"
+    done
+    small=$(eval "$1" <15000.tok)
+    large=$(eval "$1" <90000.tok)
+    are_alike "$small" "$large"
+}
+
 @test "what is measured is measured" {
     # What keeps its input is no filter.
     run -1 is_flat "peak python3 -c 'import sys; sys.stdin.buffer.read()'"
@@ -131,6 +143,8 @@ is_flat_for_packs() {
     is_flat_for_packs 'peak packdeal -n 4 -b 8 --rank=1'
     is_flat_for_packs 'cat | peak packdeal -n 4 -b 8 --rank=1'
     is_flat_for_packs 'peak packdeal -q -n 4 -b 8 -o r%d'
+    is_flat_for_records 'peak packdeal -q -n 4 -b 8 -o r%d'
+    is_flat_for_records 'peak packdeal --list -n 4 -b 8 --window=9'
 }
 
 @test "tokmix, a file and a pipe" {

@@ -213,8 +213,8 @@ beyond() {
     why+=' looks for a depth with the algorithm of packstream'
     local option
     for option in '-a ffd' '-d 3' --overhead=1 --lamb=0.9,0.9 --batch=1 \
-        --devices=1 --short-length=1 --short-weight=1 --no-distribute \
-        --no-bound; do
+        --global-batch=1 --devices=1 --short-length=1 --short-weight=1 \
+        --no-distribute --no-bound; do
         # shellcheck disable=SC2086 # -a and its word
         bad_option "${option%%[ =]*}$why" -L 8,9 $option
         # shellcheck disable=SC2086

@@ -161,6 +161,29 @@ sorted 0.5 0.9
 lpfhp 0.25 0.81' ]
 }
 
+@test "--global-batch tells the steps, with a last one that is not full" {
+    skip_without python3
+    printf '1 9\n2 1\n' >h
+    for n in 1 2 5 10 18446744073709551615; do
+        packplan -L 2 -d 2 -a none,lpfhp --tsv --global-batch=$n h |
+            awk -F '\t' -v n=$n 'NR == 1 { ok = $10 == "steps"; next }
+                $10 != int($3 / n) + ($3 % n > 0) { ok = 0 }
+                END { exit !(ok && NR == 3) }'
+    done
+    packplan -L 2 -a lpfhp --global-batch=4 h | awk 'END { exit $NF != 2 }'
+    packplan -L 2 -a lpfhp --global-batch=4 --lamb=0.5,0.9 --json h |
+        python3 -c 'import json, sys
+assert json.load(sys.stdin)["rows"][0]["steps"] == 2'
+    printf '' >none
+    packplan -L 2 -a lpfhp --global-batch=4 --tsv none |
+        awk -F '\t' 'END { exit $10 != 0 }'
+    # As many as packdeal has of packs that are as many.
+    seq 1 40 | tokcat --from=ids | packstream -q -L 2 -d 2 >x.pks
+    packplan -L 2 -d 2 -a lpfhp --global-batch=6 --tsv <(echo 1 40) |
+        awk -F '\t' 'END { print $10 }' |
+        diff - <(packdeal -n 2 -b 3 --steps x.pks)
+}
+
 @test "--no-distribute and --batch are obeyed" {
     printf '4 3\n' >h
     plans 2 -L 10 -a lpfhp h
