@@ -22,8 +22,10 @@
 #define BELOW 18
 #define MAX_COLUMNS 3
 
-/* A heading in SVG is as long as a panel is wide. */
-#define HEADING_CHARACTERS 38
+/* A heading in SVG is as long as a panel is wide; of a longer one this is its
+   beginning, and the end, which tells files of a folder apart, has the rest. */
+#define HEADING_WIDTH 38
+#define HEADING_BEGIN 14
 
 /*
  * Colours are those that Okabe and Ito (2008) chose for readers who see some
@@ -129,12 +131,12 @@ static size_t character_bytes(const char *p)
 }
 
 /*
- * Text as XML has it, at most `max` characters: what is not well-formed UTF-8,
- * or no character of XML, becomes U+FFFD.
+ * Text as XML has it, up to `end`: what is not well-formed UTF-8, or no
+ * character of XML, becomes U+FFFD.
  */
-static void escape(svg_buffer *out, const char *text, size_t max)
+static void escape_to(svg_buffer *out, const char *text, const char *end)
 {
-    for (size_t i = 0; *text != '\0' && i < max; i++) {
+    while (text < end) {
         const size_t n = character_bytes(text);
 
         if (*text == '&')
@@ -151,8 +153,53 @@ static void escape(svg_buffer *out, const char *text, size_t max)
             put_text(out, "\xef\xbf\xbd");
         text += n > 0 ? n : 1;
     }
-    if (*text != '\0')
-        put_text(out, "\xe2\x80\xa6"); /* ... */
+}
+
+static void escape(svg_buffer *out, const char *text)
+{
+    escape_to(out, text, text + strlen(text));
+}
+
+/* About how wide a text is, in letters: others than European ones have two. */
+static unsigned letters(const char *text)
+{
+    unsigned n = 0;
+
+    for (size_t bytes; *text != '\0'; text += bytes > 0 ? bytes : 1) {
+        bytes = character_bytes(text);
+        n += bytes == 1 || bytes == 2 ? 1 : 2;
+    }
+    return n;
+}
+
+/* Where the part of a text begins behind which there are at most so many. */
+static const char *last_letters(const char *text, unsigned most)
+{
+    while (letters(text) > most) {
+        const size_t bytes = character_bytes(text);
+
+        text += bytes > 0 ? bytes : 1;
+    }
+    return text;
+}
+
+/* A heading without its middle, if it is too long; a mouse shows it whole. */
+static void put_short(svg_buffer *out, const char *heading)
+{
+    const unsigned all = letters(heading);
+    const char *end;
+
+    if (all <= HEADING_WIDTH) {
+        escape(out, heading);
+        return;
+    }
+    end = last_letters(heading, all - HEADING_BEGIN);
+    escape_to(out, heading, end);
+    put_text(out, "\xe2\x80\xa6"); /* ... */
+    escape(out, last_letters(end, HEADING_WIDTH - HEADING_BEGIN - 2));
+    put_text(out, "<title>");
+    escape(out, heading);
+    put_text(out, "</title>");
 }
 
 void svg_text(svg *s, double x, double y, const char *class,
@@ -168,7 +215,7 @@ void svg_text(svg *s, double x, double y, const char *class,
     if (class[0] != '\0')
         svg_put(s, " class=\"%s\"", class);
     put_text(&s->page, ">");
-    escape(&s->page, text, sizeof text);
+    escape(&s->page, text);
     put_text(&s->page, "</text>\n");
 }
 
@@ -195,7 +242,7 @@ void svg_rect(svg *s, double x, double y, double width, double height,
         return;
     }
     put_text(&s->page, "><title>");
-    escape(&s->page, label, SIZE_MAX);
+    escape(&s->page, label);
     put_text(&s->page, "</title></rect>\n");
 }
 
@@ -206,7 +253,7 @@ void svg_dot(svg *s, double x, double y, const char *class,
             "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"2\" class=\"%s\">"
             "<title>",
             x, y, class);
-    escape(&s->page, label, SIZE_MAX);
+    escape(&s->page, label);
     put_text(&s->page, "</title></circle>\n");
 }
 
@@ -269,7 +316,10 @@ void svg_begin_section(svg *s, const char *heading)
                 "<text id=\"s%u\" class=\"h\""
                 " transform=\"translate(%d,%d)\">",
                 s->n_sections - 1, MARGIN, place(s, NULL, 1) - BELOW);
-    escape(&s->page, heading, s->html ? SIZE_MAX : HEADING_CHARACTERS);
+    if (s->html)
+        escape(&s->page, heading);
+    else
+        put_short(&s->page, heading);
     put_text(&s->page, s->html ? "</h2>\n" : "</text>\n");
     section->body = s->page.n;
 }
@@ -328,7 +378,7 @@ static void write_html(const svg *s, svg_buffer *out)
              " content=\"width=device-width, initial-scale=1\"/>\n"
              "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
              "<title>");
-    escape(out, message_program(), SIZE_MAX);
+    escape(out, message_program());
     put_text(out, "</title>\n<style>\n");
     put_text(out, style);
     put(out,

@@ -145,6 +145,25 @@ many() {
     support plot.py heading stdin x.html
 }
 
+@test "a heading that is too long for a panel ends as the name does" {
+    many
+    local folder=a-folder-of-shards-with-a-name-that-is-long
+    mkdir $folder
+    cp many.pks $folder/shard-00017.pks
+    draws $folder/shard-00017.pks
+    support plot.py heading $folder/shard-00017.pks x.html
+    local dots=$'\xe2\x80\xa6'
+    support plot.py heading "a-folder-of-sh${dots}s-long/shard-00017.pks" x.svg
+    grep -q "<title>$folder/shard-00017.pks</title>" x.svg
+    # Letters that are twice as wide.
+    local letter=$'\xe8\xaa\x9e'
+    local two=$letter$letter
+    local six=$two$two$two
+    cp many.pks abc$six$six$six
+    packstat -q --plot=x.svg abc* >/dev/null
+    support plot.py heading "abc$six$dots$six$two$two$letter" x.svg
+}
+
 @test "a page appears whole or not at all" {
     many
     echo old >x.svg
