@@ -44,10 +44,10 @@ static const char style[] =
     ".k3{color:#a5477f}.k4{color:#8a6400}.k5{color:#2f86bd}"
     ".k6{color:#333333}.k7{color:#6e7781}.k8{color:#9a3412}.k9{color:#1f2328}\n"
     "text.k0,text.k1,text.k2,text.k3,text.k4,text.k5,text.k6,text.k7,text.k8,"
-    "text.k9,rect.k1,circle{fill:currentColor}"
+    "text.k9,circle{fill:currentColor}"
     ".line{stroke:currentColor}\n"
     ".w0{stroke:#08519c}.w1{stroke:#3182bd}.w2{stroke:#6baed6}"
-    ".w3{stroke:#a6cbe3}\n"
+    ".w3{stroke:#a6cbe3}.w4{stroke:#d55e00}rect.w1{fill:#3182bd;stroke:none}\n"
     "@media(prefers-color-scheme:dark){text{fill:#9198a1}"
     ".h,.t,.b{fill:#f0f6fc}.grid{stroke:#2f353d}.axis{stroke:#656c76}"
     ".bar{fill:#2f6f9f}.k0{color:#58a6e0}.k1{color:#f28c4b}"
@@ -55,7 +55,7 @@ static const char style[] =
     ".k5{color:#8cc8f0}.k6{color:#d0d7de}.k7{color:#8d96a0}"
     ".k8{color:#e0795a}.k9{color:#f0f6fc}"
     ".w0{stroke:#2171b5}.w1{stroke:#4a98cc}.w2{stroke:#7db8dc}"
-    ".w3{stroke:#b3d3e8}}\n";
+    ".w3{stroke:#b3d3e8}.w4{stroke:#f28c4b}rect.w1{fill:#4a98cc}}\n";
 
 /* ---- Text ---- */
 

@@ -16,7 +16,8 @@
  *     line        drawn lines; with a colour
  *     k0 to k9    colours for lines, shapes and text
  *     w0 to w3    shades of one colour, from dark to light, for lines
- *     dash        a line of dashes
+ *     w4          a colour that is none of these
+ *     dash dots   a line of these
  *
  * The page is made in memory and written when it is whole, under another name
  * at first, so that no reader sees half of it.

@@ -277,9 +277,10 @@ static void draw_first(svg *page, const ps_pack_info *info,
                    p->n_packs == 1 ? "" : "s");
     svg_begin_panel(page, text, "shades: sequences of a pack; orange: padding");
     chart_draw_up(page, &y, "");
+    /* What shines through where sequences meet is of their colours. */
     svg_rect(page, CHART_LEFT, CHART_TOP, width * p->n_packs,
-             CHART_BOTTOM - CHART_TOP, "k1", NULL);
-    for (unsigned shade = 0; shade < 4; shade++) {
+             CHART_BOTTOM - CHART_TOP, "w1", NULL);
+    for (unsigned shade = 0; shade <= PLOT_PADDING; shade++) {
         svg_put(page,
                 "<path class=\"w%u\" stroke-width=\"%.3f\""
                 " transform=\"translate(%d,%d) scale(%.4f,%.5f)\" d=\"",

@@ -24,10 +24,10 @@ lines() {
     }'
 }
 
-# bound CAPACITY DEPTH FILE: the fewest packs for the sequences in FILE.
+# bound CAPACITY DEPTH FILE [OPTION]: the fewest packs for what FILE holds.
 bound() {
     packstat --histogram "$3" >hist
-    packplan -L "$1" -d "$2" -a ffd --tsv hist | awk 'NR == 2 {
+    packplan -L "$1" -d "$2" -a ffd "${@:4}" --tsv hist | awk 'NR == 2 {
         n = int($9); print n < $9 - 1e-6 ? n + 1 : n }'
 }
 

@@ -202,7 +202,7 @@ def check_efficiency(panel, fills, capacity, bound):
 
 
 def check_first(panel, stream):
-    """Each part of the first packs, in one of four shades."""
+    """Each part of the first packs, in one of four shades; padding is 4."""
     drawn = Counter()
     for path in panel.paths:
         shade = int(path.get("class")[1:])
@@ -211,13 +211,17 @@ def check_first(panel, stream):
             drawn[int(pack), int(start), int(height), shade] += 1
     n = int(re.match(r"The (?:first )?(\d+) pack", panel.title)[1])
     wanted = Counter()
-    for i in range(n):
-        size = packstat.get(stream.data, stream.record(i) + 40, "I")
-        cu = stream.array(i, "cu", size + 1)
-        for k, (a, b) in enumerate(zip(cu, cu[1:])):
-            a, b = (int(x * (COLUMN / stream.capacity) + 0.5) for x in (a, b))
-            if b > a:
-                wanted[i, a, b - a, k % 4] += 1
+    for i, pack in zip(range(n), stream.packs()):
+        end = 0
+        begins = stream.array(i, "cu", len(pack))
+        for k, (begin, piece) in enumerate(zip(begins, pack)):
+            a, b = (int(x * (COLUMN / stream.capacity) + 0.5)
+                    for x in (begin, begin + piece[2]))
+            wanted[i, end, a - end, 4] += 1
+            wanted[i, a, b - a, k % 4] += 1
+            end = b
+        wanted[i, end, COLUMN - end, 4] += 1
+    wanted = Counter({part: 1 for part in wanted if part[2] > 0})
     assert drawn == wanted, (drawn - wanted, wanted - drawn)
     assert n == min(stream.n, 200) or sum(wanted.values()) > 13000
     assert panel.title.startswith("The first") == (n < stream.n), panel.title
