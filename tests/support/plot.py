@@ -106,6 +106,35 @@ class Panel:
         return Axis(ticks) if len(ticks) > 1 else None
 
 
+def text_width(text):
+    """About that of a text of 11 pixels, as wide fonts have it."""
+    return sum(6.3 if c.isdigit() else 9 if c in "mwMW%" else
+               3.2 if c in "ijlt,.;:()' " else 6 for c in text)
+
+
+def contrast(one, other):
+    """As the Web Content Accessibility Guidelines have it."""
+    def light(colour):
+        parts = [int(colour[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+        return sum(weight * (part / 12.92 if part <= 0.03928 else
+                             ((part + 0.055) / 1.055) ** 2.4)
+                   for weight, part in zip((0.2126, 0.7152, 0.0722), parts))
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def check_colours(data):
+    """Text and curves stand out from the ground, light and dark, and bars."""
+    light, _, dark = data.partition("prefers-color-scheme:dark")
+    for rules, ground in (light, "ffffff"), (dark, "0d1117"):
+        found = re.findall(r"(text|\.bar|\.k\d)\{(?:fill|color):#(\w{6})",
+                           rules)
+        assert len(found) == 12, found
+        for name, colour in found:
+            assert contrast(colour, ground) >= (3 if name == ".bar" else 4.5), \
+                (name, colour, ground)
+
+
 def sections(page):
     """(heading, panels) of each section of a page, after what all must have."""
     data = open(page, "rb").read()
@@ -113,7 +142,7 @@ def sections(page):
     links = set(re.findall(rb"https?:[^\"']*|url\(|@import|<script|src=",
                            data))
     assert links == {b"http://www.w3.org/2000/svg"} or not links, links
-    assert b"prefers-color-scheme:dark" in data
+    check_colours(data.decode())
     root = ElementTree.fromstring(data)
     if page.endswith(".html"):
         assert b'content="width=device-width' in data
