@@ -21,8 +21,12 @@
 /* As many equal ranges as a histogram has, or one more. */
 #define BARS 48
 
-/* Labels of bars stand side by side up to so many. */
-#define LABELS 10
+/* As many bars an axis has room for at least, or a single one would fill it. */
+#define MIN_BARS 5
+
+/* A digit is about so wide, and labels are so far apart, in pixels. */
+#define DIGIT_WIDTH 6.3
+#define LABEL_GAP 6
 
 /* Names of curves are so far apart. */
 #define NAME_HEIGHT 12
@@ -197,7 +201,7 @@ static int by_place(const void *a, const void *b)
 void chart_draw_names(svg *s, chart_name *names, unsigned n)
 {
     double at[CHART_NAMES];
-    double below = CHART_BOTTOM;
+    double below = CHART_BOTTOM - 4; /* there are the numbers of ticks */
 
     qsort(names, n, sizeof *names, by_place);
     for (unsigned i = 0; i < n; i++) {
@@ -210,7 +214,7 @@ void chart_draw_names(svg *s, chart_name *names, unsigned n)
         at[i] = fmin(at[i], below);
         below = at[i];
         svg_line(s, CHART_RIGHT + 1, names[i].y, CHART_RIGHT + 6, at[i],
-                 "grid");
+                 "axis");
         svg_text(s, CHART_RIGHT + 8, at[i] + 4, names[i].colour, "%s",
                  names[i].name);
     }
@@ -428,6 +432,33 @@ void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value)
     counts[i]++;
 }
 
+/* The least value of a bar of powers; bars are named by it. */
+static double first_of_power(unsigned i)
+{
+    return i == 0 ? 0 : ldexp(1, (int)i - 1);
+}
+
+static const char *name_power(char text[NUMBER], unsigned i)
+{
+    const double first = first_of_power(i);
+
+    return first < 1e6 ? report_digits(text, (uint64_t)first)
+                       : write_number(text, first);
+}
+
+static void name_powers(svg *s, const chart_axis *x, unsigned n)
+{
+    const double width = chart_place(x, 1) - x->low;
+    char text[NUMBER];
+    const double longest = (double)strlen(name_power(text, n - 1));
+    const unsigned step =
+        (unsigned)ceil((longest * DIGIT_WIDTH + LABEL_GAP) / width);
+
+    for (unsigned i = 0; i < n; i += step)
+        svg_text(s, chart_place(x, i + 0.5), CHART_BOTTOM + 15, "m x", "%s",
+                 name_power(text, i));
+}
+
 void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
                        const char *across, const char *what)
 {
@@ -447,7 +478,7 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
     y = chart_up_to((double)b.most, 1);
     chart_draw_up(s, &y, "");
     for (unsigned i = 0; i < b.n; i++) {
-        const double from = i == 0 ? 0 : ldexp(1, (int)i - 1);
+        const double from = first_of_power(i);
         const double left = chart_place(&x, i);
         const double width = chart_place(&x, i + 1) - left;
         const double top = chart_place(&y, (double)b.count[i]);
@@ -457,10 +488,8 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
         if (b.count[i] > 0)
             svg_rect(s, left + 1, fmin(top, CHART_BOTTOM - 0.5), width - 2,
                      fmax(CHART_BOTTOM - top, 0.5), "bar", text);
-        if (i % ((b.n - 1) / LABELS + 1) == 0)
-            svg_text(s, left + width / 2, CHART_BOTTOM + 15, "m x", "%s",
-                     write_number(text, from));
     }
+    name_powers(s, &x, b.n);
     draw_shares(s, &b, &x);
     chart_draw_base(s, across);
 }

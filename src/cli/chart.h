@@ -14,7 +14,7 @@
 #include "packstream.h"
 
 /* Where the axes of a panel are, in pixels. */
-#define CHART_LEFT 40
+#define CHART_LEFT 44
 #define CHART_RIGHT (SVG_WIDTH - 56)
 #define CHART_TOP 46
 #define CHART_BOTTOM (SVG_HEIGHT - 34)

@@ -46,6 +46,16 @@ sequences() {
         tokcat --from=ids --raw
 }
 
+# zeros LENGTH...: raw u16 records of zeros, which may be long.
+zeros() {
+    for n; do
+        awk -v n="$n" 'BEGIN { for (i = 0; i < 4; i++) {
+            printf "%03o\n", n % 256; n = int(n / 256) } }' |
+            while read -r byte; do printf "\\$byte"; done
+        head -c $((2 * n)) /dev/zero
+    done
+}
+
 # draws OPTION... FILE: x.svg and x.html of it, and the summary as ever.
 draws() {
     packstat -q "${@:1:$#-1}" "${@: -1}" >summary
@@ -82,6 +92,22 @@ many() {
     packstream -L 64 -d 64 --overlong=split many.tok >split.pks
     draws split.pks
     support plot.py packs split.pks "$(bound 64 64 split.pks)" x.svg x.html
+}
+
+@test "aligned sequences: the room between them is padding" {
+    many
+    packstream -L 512 -d 9 --align=64 many.tok >x.pks
+    draws x.pks
+    support plot.py packs x.pks "$(bound 512 9 x.pks --align=64)" x.svg x.html
+}
+
+@test "packs of 131,072 tokens: numbers below bars have room" {
+    skip_without python3
+    zeros 1 2 131000 131071 131072 100000 50000 90000 130000 >x.tok
+    packstream -q -L 131072 -a none x.tok >x.pks
+    draws x.pks
+    support plot.py packs x.pks "$(bound 131072 1 x.pks)" x.svg x.html
+    grep -q '>131,072<' x.svg
 }
 
 @test "no packs, and one of one sequence" {

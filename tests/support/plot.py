@@ -31,6 +31,7 @@ import packstat
 
 MAX_BYTES = 300000
 COLUMN = 512  # units of a pack in the picture of the first packs
+WIDTH, FOOT = 360, 222  # of a panel, and where its axis across is
 UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -88,8 +89,26 @@ class Panel:
         self.dashes = [line for line in element
                        if "dash" in line.get("class", "")]
         self.paths = [path for path in element if name(path) == "path"]
-        for _, x, y, _ in self.texts:
-            assert 0 <= x <= 360 and 0 < y <= 256, (self.title, x, y)
+        self.check_room()
+
+    def check_room(self):
+        """Texts are in the panel, and none is over another."""
+        boxes = []
+        for kind, x, y, text in self.texts:
+            width = text_width(text) * (13 / 11 if kind == "t" else 1)
+            left = x - width * (1 if "e" in kind.split() else
+                                0.5 if "m" in kind.split() else 0)
+            assert left > -1 and left + width < WIDTH + 4 and 0 < y <= 256, \
+                (self.title, text, left, width)
+            for other, begin, end, at in boxes:
+                assert abs(y - at) > 10 or begin > left + width + 1 or \
+                    end < left - 1, (self.title, text, other)
+            boxes.append((text, left, left + width, y))
+
+    def check_foot(self):
+        """The axis up begins and ends at a number."""
+        ticks = [y - 4 for kind, _, y, _ in self.texts if kind == "e y"]
+        assert max(ticks) == FOOT and min(ticks) == 46, (self.title, ticks)
 
     def words(self, style):
         return [text for kind, _, _, text in self.texts if kind == style]
