@@ -366,6 +366,10 @@ static chart_axis make_bars(bars *b, const ps_histogram *h)
             step *= i % 3 == 1 ? 2.5 : 2;
         for (double from = step > 1 ? 0 : 0.5; from <= greatest; from += step)
             b->from[b->n++] = from;
+        while (b->n < MIN_BARS) {
+            b->from[b->n] = b->from[b->n - 1] + step;
+            b->n++;
+        }
         b->from[b->n] = b->from[b->n - 1] + step;
     }
     for (size_t i = 0; i < n; i++) {
@@ -474,6 +478,7 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
         b.n = counts[i] > 0 ? i + 1 : b.n;
         b.from[i + 1] = i + 1;
     }
+    b.n = b.n > MIN_BARS ? b.n : MIN_BARS;
     x = chart_across(0, b.n, false);
     y = chart_up_to((double)b.most, 1);
     chart_draw_up(s, &y, "");
