@@ -88,11 +88,21 @@ chart_axis chart_up_to(double most, double step)
     return chart_up(0, fmax(1, ceil(most / step)) * step);
 }
 
-chart_axis chart_up_from(double least, double to)
+chart_axis chart_up_from(double least, double most)
 {
-    const double step = round_step(fmax(to - least, to / 100), 2 * TICKS_UP);
+    double next = round_step(fmax(most - least, most / 100), TICKS_UP);
+    double step;
+    double from;
+    double to;
 
-    return chart_up(fmin(floor(least / step) * step, to - 2 * step), to);
+    /* Rounding may make the range so long that its ticks are farther apart. */
+    do {
+        step = next;
+        to = ceil(most / step - 1e-9) * step;
+        from = fmin(floor(least / step + 1e-9) * step, to - 2 * step);
+        next = round_step(to - from, TICKS_UP);
+    } while (next > step);
+    return chart_up(from, to);
 }
 
 double chart_place(const chart_axis *axis, double value)

@@ -16,8 +16,9 @@
 /* Room for a title or a note. */
 #define LINE 96
 
-/* Ticks are not nearer than this, in per cent. */
+/* Ticks are not nearer than this, and the axis is not shorter, in per cent. */
 #define LEAST_STEP 0.01
+#define LEAST_TOP 0.04
 
 enum { DEALT, IN_ORDER, MEAN };
 
@@ -63,7 +64,7 @@ static void draw_balance(svg *page, const batch *b, const chart_axis *x)
     const chart_bins *bins = &b->bins;
     const unsigned which[] = {DEALT, IN_ORDER};
     chart_name names[] = {{0, "dealt", "k0"}, {0, "undealt", "k1"}};
-    double most = 0;
+    double most = LEAST_TOP;
     chart_axis y;
     char text[LINE];
     char title[LINE];
@@ -102,7 +103,7 @@ static void draw_costs(svg *page, const batch *b, const chart_axis *x)
         least = fmin(least, get_cost(&bins->of[i], &mean));
         most = fmax(most, get_cost(&bins->of[i], &mean));
     }
-    y = chart_up_from(least, most > least ? most : most + 1);
+    y = chart_up_from(least, most);
     (void)snprintf(title, sizeof title,
                    "Steps cost %.1f%% to %.1f%% of the mean", least, most);
     svg_begin_panel(page, title, note(text, "the costliest rank", bins));

@@ -247,6 +247,7 @@ def check_efficiency(panel, fills, capacity, bound):
     dash, = panel.dashes
     assert abs(up.value(float(dash.get("y1"))) - best) < \
         abs(up.slope) * 0.06 + 1e-6
+    panel.check_foot()
 
 
 def check_first(panel, stream):
@@ -370,6 +371,8 @@ def check_plan(table, page):
                     else int(depth))
     for panel, key, least in (panels[0], "full", 0), \
             (panels[1], "excess", 0.01):
+        if key == "full":
+            panel.check_foot()
         up, across = panel.up(), panel.across()
         dots = {label.partition(":")[0]: (x, y, label)
                 for x, y, label in panel.dots}
@@ -419,6 +422,8 @@ def check_deal(packs, ranks, numbers, page):
                    lambda group: excess(group, which), min(dealt))
     assert balance.title == "Dealt %.2f%% above the mean, undealt %.2f%%" % (
         excess(steps, 0), excess(steps, 1)), balance.title
+    balance.check_foot()
+    cost.check_foot()
     mean = sum(step[0] for step in steps) / len(steps)
     check_bins(cost, "line k0", steps,
                lambda group: 100 * sum(step[0] for step in group) /
