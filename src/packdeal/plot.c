@@ -80,10 +80,11 @@ static void draw_balance(svg *page, const batch *b, const chart_axis *x)
     svg_begin_panel(page, title,
                     note(text, "costliest rank above the mean", bins));
     chart_draw_up(page, &y, "%");
-    names[0].y = chart_draw_bins(page, bins, x, &y, "line k0", get_excess,
-                                 &which[0]);
+    /* The deal, which is often lower, is drawn over what it would be. */
     names[1].y = chart_draw_bins(page, bins, x, &y, "line k1", get_excess,
                                  &which[1]);
+    names[0].y = chart_draw_bins(page, bins, x, &y, "line k0", get_excess,
+                                 &which[0]);
     chart_draw_names(page, names, 2);
     chart_draw_across(page, x, "steps");
     svg_end_panel(page);
@@ -121,8 +122,9 @@ void plot_steps(svg *page, batch *b)
 
     chart_bins_finish(&b->bins);
     (void)snprintf(text, sizeof text,
-                   "%" PRIu32 " ranks, %" PRIu32 " packs each", b->conf->ranks,
-                   b->conf->per_rank);
+                   "%" PRIu32 " rank%s, %" PRIu32 " pack%s each",
+                   b->conf->ranks, b->conf->ranks == 1 ? "" : "s",
+                   b->conf->per_rank, b->conf->per_rank == 1 ? "" : "s");
     svg_begin_section(page, text);
     x = chart_across(first, fmax((double)b->steps, first + 1), false);
     draw_balance(page, b, &x);

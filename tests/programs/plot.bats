@@ -293,6 +293,10 @@ many() {
     support plot.py deal many.pks 2 list x.svg
     packdeal -n 40 -b 99 --cost=0:1 --list --plot=x.svg many.pks >list
     support plot.py deal many.pks 40 list x.svg
+    # One rank has nothing to wait for.
+    packdeal -n 1 -b 1 --cost=0:1 --list --plot=x.svg many.pks >list
+    support plot.py deal many.pks 1 list x.svg
+    support plot.py heading '1 rank, 1 pack each' x.svg
 }
 
 @test "packdeal: a page beside shares, whole or not at all" {

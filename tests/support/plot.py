@@ -242,7 +242,7 @@ def check_efficiency(panel, fills, capacity, bound):
                lambda group: 100 * sum(group) / len(group) / capacity)
     up = panel.up()
     best = 100 * sum(fills) / bound / capacity
-    assert panel.title == "%.2f%% full; %.2f%% is possible" % (
+    assert panel.title == "%.3f%% full; %.3f%% is possible" % (
         100 * sum(fills) / len(fills) / capacity, best), panel.title
     dash, = panel.dashes
     assert abs(up.value(float(dash.get("y1"))) - best) < \
@@ -258,7 +258,9 @@ def check_first(panel, stream):
         for pack, start, height in re.findall(r"M(\d+)\.5 (\d+)v(\d+)",
                                               path.get("d")):
             drawn[int(pack), int(start), int(height), shade] += 1
-    n = int(re.match(r"The (?:first )?(\d+) pack", panel.title)[1])
+    n = 1 if panel.title == "The only pack" else \
+        int(re.match(r"The (?:first )?(\d+) packs", panel.title)[1])
+    assert panel.note.startswith("0 to {:,} tokens".format(stream.capacity))
     wanted = Counter()
     for i, pack in zip(range(n), stream.packs()):
         end = 0
@@ -330,8 +332,10 @@ def check_packs(file, bound, page):
         greatest = max(greatest, *(piece[0] for piece in pack))
         behind += [greatest - piece[0] for piece in pack]
     check_bars(late, behind, powers=True)
-    assert late.title == "Sequences come at most {:,} places late".format(
-        max(behind))
+    assert late.title == (
+        "Sequences come at most {:,} place{} late".format(
+            max(behind), "s" * (max(behind) > 1))
+        if max(behind) else "Sequences come in their order"), late.title
     check_first(first, stream)
     if len(panels) > 7:
         check_values(panels[7], stream)
