@@ -352,8 +352,12 @@ static void write_svg(const svg *s, svg_buffer *out)
     put(out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\""
-        " height=\"%d\">\n<style>\n",
+        " height=\"%d\">\n",
         2 * MARGIN + SVG_WIDTH, place(s, NULL, 1));
+    /* A phone would take the page for one that is made for a wide window. */
+    put_text(out, "<meta xmlns=\"http://www.w3.org/1999/xhtml\""
+                  " name=\"viewport\" content=\"width=device-width,"
+                  " initial-scale=1\"/>\n<style>\n");
     put_text(out, style);
     put_text(out, "svg{background:#fff}\n@media(prefers-color-scheme:dark)"
                   "{svg{background:#0d1117}}\n");
