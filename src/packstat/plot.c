@@ -120,6 +120,7 @@ static void draw_token_list(svg *page, const ps_schema *schema,
 {
     list l = {.page = page, .y = 48};
     char digits[REPORT_DIGITS];
+    char mean[REPORT_MEAN];
     char title[LINE];
 
     (void)snprintf(title, sizeof title, "%s sequence%s%s",
@@ -131,8 +132,8 @@ static void draw_token_list(svg *page, const ps_schema *schema,
     put_count(&l, "tokens", found->tokens);
     if (found->sequences > 0) {
         put_count(&l, "shortest, tokens", found->min_seqlen);
-        put(&l, "mean", "%.2f",
-            (double)found->tokens / (double)found->sequences);
+        put(&l, "mean", "%s",
+            report_mean(mean, found->tokens, found->sequences));
         put_count(&l, "longest", found->max_seqlen);
     }
     put(&l, "token type", "%s", ps_type_name(schema->token_type));
