@@ -6,6 +6,7 @@
 
 #include "cli/svg.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -275,6 +276,16 @@ void svg_end_path(svg *s)
 
 /* ---- Pages ---- */
 
+/* How high a row is, whose first panel has this number in its section. */
+static int row_height(const svg_section *section, int first, int columns)
+{
+    int height = 0;
+
+    for (int k = first; k < first + columns && k < (int)section->panels; k++)
+        height = section->heights[k] > height ? section->heights[k] : height;
+    return height;
+}
+
 /*
  * Where headings and panels stand in so many columns, as rules of a style
  * sheet if `out` is not NULL.  Returns the height.
@@ -293,14 +304,15 @@ static int place(const svg *s, svg_buffer *out, int columns)
         y += HEADING;
         for (int k = 0; k < n; k++) {
             const int x = MARGIN + k % columns * (SVG_WIDTH + GAP);
-            const int row = y + k / columns * (SVG_HEIGHT + GAP);
 
             if (out != NULL)
                 put(out, "#p%u{transform:translate(%dpx,%dpx)}\n",
-                    panel, x, row);
+                    panel, x, y);
             panel++;
+            if (k % columns == columns - 1 || k == n - 1)
+                y += GAP +
+                     row_height(&s->sections[i], k - k % columns, columns);
         }
-        y += (n + columns - 1) / columns * (SVG_HEIGHT + GAP);
     }
     return y;
 }
@@ -327,16 +339,21 @@ void svg_begin_section(svg *s, const char *heading)
 
 void svg_begin_panel(svg *s, const char *title, const char *note)
 {
-    if (s->html)
+    svg_section *section = &s->sections[s->n_sections - 1];
+
+    if (s->html) {
         svg_put(s,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\""
-                " viewBox=\"0 0 %d %d\" role=\"group\">\n",
-                SVG_WIDTH, SVG_HEIGHT);
-    else
+                " role=\"group\" viewBox=\"0 0 %d ",
+                SVG_WIDTH);
+        s->height = s->page.n;
+        svg_put(s, "%3d\">\n", SVG_HEIGHT);
+    } else {
         svg_put(s,
                 "<g id=\"p%u\" transform=\"translate(%d,%d)\">\n",
                 s->n_panels, MARGIN, place(s, NULL, 1));
-    s->sections[s->n_sections - 1].panels++;
+    }
+    section->heights[section->panels++] = SVG_HEIGHT;
     s->n_panels++;
     svg_text(s, 0, 14, "t", "%s", title);
     svg_text(s, 0, 30, "n", "%s", note);
@@ -345,6 +362,21 @@ void svg_begin_panel(svg *s, const char *title, const char *note)
 void svg_end_panel(svg *s)
 {
     put_text(&s->page, s->html ? "</svg>\n" : "</g>\n");
+}
+
+void svg_end_low_panel(svg *s, double height)
+{
+    svg_section *section = &s->sections[s->n_sections - 1];
+    char digits[16];
+    int *const own = &section->heights[section->panels - 1];
+
+    if (height < SVG_HEIGHT)
+        *own = (int)ceil(height);
+    /* In place of the number that was put when it began. */
+    (void)snprintf(digits, sizeof digits, "%3d", *own);
+    if (s->html && !s->page.failed)
+        memcpy(s->page.bytes + s->height, digits, 3);
+    svg_end_panel(s);
 }
 
 static void write_svg(const svg *s, svg_buffer *out)

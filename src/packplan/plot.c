@@ -308,7 +308,7 @@ void plot_rows(svg *page, const conf *c, const ps_histogram *h, const rows *rs)
     svg_begin_section(page, text);
     if (ps_histogram_size(h) == 0) {
         svg_begin_panel(page, "No sequences: nothing to draw", "");
-        svg_end_panel(page);
+        svg_end_low_panel(page, 30);
         return;
     }
     draw_efficiency(&p);

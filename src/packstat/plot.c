@@ -112,7 +112,7 @@ static void draw_pack_list(svg *page, const ps_pack_info *info,
     }
     if (found->streams > 1)
         put_count(&l, "streams, one after another", found->streams);
-    svg_end_panel(page);
+    svg_end_low_panel(page, l.y);
 }
 
 static void draw_token_list(svg *page, const ps_schema *schema,
@@ -140,7 +140,7 @@ static void draw_token_list(svg *page, const ps_schema *schema,
     if (schema->vocab_size != 0)
         put_count(&l, "vocabulary", schema->vocab_size);
     put_count(&l, "channels", schema->n_channels);
-    svg_end_panel(page);
+    svg_end_low_panel(page, l.y);
 }
 
 /* ---- Histograms ---- */
@@ -372,7 +372,7 @@ static void draw_values(svg *page, const channel_figures *c, uint64_t tokens)
     if (others.sequences > 0)
         draw_value(page, CHART_TOP + 15 * n, "others", &others,
                    (double)others.tokens / all, longest);
-    svg_end_panel(page);
+    svg_end_low_panel(page, CHART_TOP + 15 * (n + (others.sequences > 0)));
 }
 
 /* ---- Files ---- */

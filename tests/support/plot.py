@@ -176,7 +176,12 @@ def sections(page):
         if name(element) == "text":
             found.append((element.text, []))
         elif name(element) == "g":
+            at = int(re.fullmatch(r"translate\(10,(\d+)\)",
+                                  element.get("transform"))[1])
+            # A list or a picture ends not far above the next one.
+            assert not found[-1][1] or 0 < at - foot < 60, (at, foot)
             found[-1][1].append(Panel(element))
+            foot = at + max(y for _, _, y, _ in found[-1][1][-1].texts)
     return found
 
 
