@@ -278,6 +278,10 @@ many() {
         refused 64 'packplan: --plot is for the table' \
             packplan -L 512 -a bfd $other --plot=x.svg hist
     done
+    for other in -L512,1024 '-L512 --recommend'; do
+        refused 64 'packplan: --plot is for the table of one capacity' \
+            packplan $other --plot=x.svg hist
+    done
     cmp old x.svg
     [ ! -e x.svg.new ]
 }
