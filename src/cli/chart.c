@@ -429,8 +429,9 @@ void chart_draw_lengths(svg *s, const ps_histogram *h)
     char title[LINE];
 
     (void)snprintf(
-        title, sizeof title, "Median length %s tokens, longest %s",
+        title, sizeof title, "Median length %s token%s, longest %s",
         report_digits(median, quantile(h, 0.5)),
+        quantile(h, 0.5) == 1 ? "" : "s",
         report_digits(longest,
                       ps_histogram_length(h, ps_histogram_size(h) - 1)));
     chart_draw_histogram(s, title, "sequences; line: share up to a length", h,

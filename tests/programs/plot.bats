@@ -125,8 +125,9 @@ many() {
     sequences 3 1 2 7 3 8 1 6 2 4 1 1 3 >small.tok
     sequences 5 7 9 12 20 33 40 41 44 60 100 170 333 1000 9000 >large.tok
     sequences 400 400 >equal.tok
+    sequences 1 1 >least.tok
     : >empty.tok
-    for name in small large equal empty; do
+    for name in small large equal least empty; do
         draws $name.tok
         lengths $name.tok >numbers
         support plot.py tokens numbers x.svg x.html

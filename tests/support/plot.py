@@ -357,8 +357,8 @@ def check_tokens(file, page):
         check_bars(panels[1], lengths)
         median = sorted(lengths)[(len(lengths) - 1) // 2]
         assert panels[1].title == \
-            "Median length {:,} tokens, longest {:,}".format(median,
-                                                             max(lengths))
+            "Median length {:,} token{}, longest {:,}".format(
+                median, "s" * (median > 1), max(lengths))
 
 
 def check_plan(table, page):
