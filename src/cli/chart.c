@@ -21,8 +21,12 @@
 /* As many equal ranges as a histogram has, or one more. */
 #define BARS 48
 
-/* Labels of bars stand side by side up to so many. */
-#define LABELS 10
+/* As many bars an axis has room for at least, or a single one would fill it. */
+#define MIN_BARS 5
+
+/* A digit is about so wide, and labels are so far apart, in pixels. */
+#define DIGIT_WIDTH 6.3
+#define LABEL_GAP 6
 
 /* Names of curves are so far apart. */
 #define NAME_HEIGHT 12
@@ -84,11 +88,21 @@ chart_axis chart_up_to(double most, double step)
     return chart_up(0, fmax(1, ceil(most / step)) * step);
 }
 
-chart_axis chart_up_from(double least, double to)
+chart_axis chart_up_from(double least, double most)
 {
-    const double step = round_step(fmax(to - least, to / 100), 2 * TICKS_UP);
+    double next = round_step(fmax(most - least, most / 100), TICKS_UP);
+    double step;
+    double from;
+    double to;
 
-    return chart_up(fmin(floor(least / step) * step, to - 2 * step), to);
+    /* Rounding may make the range so long that its ticks are farther apart. */
+    do {
+        step = next;
+        to = ceil(most / step - 1e-9) * step;
+        from = fmin(floor(least / step + 1e-9) * step, to - 2 * step);
+        next = round_step(to - from, TICKS_UP);
+    } while (next > step);
+    return chart_up(from, to);
 }
 
 double chart_place(const chart_axis *axis, double value)
@@ -197,7 +211,7 @@ static int by_place(const void *a, const void *b)
 void chart_draw_names(svg *s, chart_name *names, unsigned n)
 {
     double at[CHART_NAMES];
-    double below = CHART_BOTTOM;
+    double below = CHART_BOTTOM - 4; /* there are the numbers of ticks */
 
     qsort(names, n, sizeof *names, by_place);
     for (unsigned i = 0; i < n; i++) {
@@ -210,7 +224,7 @@ void chart_draw_names(svg *s, chart_name *names, unsigned n)
         at[i] = fmin(at[i], below);
         below = at[i];
         svg_line(s, CHART_RIGHT + 1, names[i].y, CHART_RIGHT + 6, at[i],
-                 "grid");
+                 "axis");
         svg_text(s, CHART_RIGHT + 8, at[i] + 4, names[i].colour, "%s",
                  names[i].name);
     }
@@ -362,6 +376,10 @@ static chart_axis make_bars(bars *b, const ps_histogram *h)
             step *= i % 3 == 1 ? 2.5 : 2;
         for (double from = step > 1 ? 0 : 0.5; from <= greatest; from += step)
             b->from[b->n++] = from;
+        while (b->n < MIN_BARS) {
+            b->from[b->n] = b->from[b->n - 1] + step;
+            b->n++;
+        }
         b->from[b->n] = b->from[b->n - 1] + step;
     }
     for (size_t i = 0; i < n; i++) {
@@ -411,8 +429,9 @@ void chart_draw_lengths(svg *s, const ps_histogram *h)
     char title[LINE];
 
     (void)snprintf(
-        title, sizeof title, "Median length %s tokens, longest %s",
+        title, sizeof title, "Median length %s token%s, longest %s",
         report_digits(median, quantile(h, 0.5)),
+        quantile(h, 0.5) == 1 ? "" : "s",
         report_digits(longest,
                       ps_histogram_length(h, ps_histogram_size(h) - 1)));
     chart_draw_histogram(s, title, "sequences; line: share up to a length", h,
@@ -426,6 +445,33 @@ void chart_add_power(uint64_t counts[CHART_POWERS], uint64_t value)
     for (; value > 0 && i + 1 < CHART_POWERS; value >>= 1)
         i++;
     counts[i]++;
+}
+
+/* The least value of a bar of powers; bars are named by it. */
+static double first_of_power(unsigned i)
+{
+    return i == 0 ? 0 : ldexp(1, (int)i - 1);
+}
+
+static const char *name_power(char text[NUMBER], unsigned i)
+{
+    const double first = first_of_power(i);
+
+    return first < 1e6 ? report_digits(text, (uint64_t)first)
+                       : write_number(text, first);
+}
+
+static void name_powers(svg *s, const chart_axis *x, unsigned n)
+{
+    const double width = chart_place(x, 1) - x->low;
+    char text[NUMBER];
+    const double longest = (double)strlen(name_power(text, n - 1));
+    const unsigned step =
+        (unsigned)ceil((longest * DIGIT_WIDTH + LABEL_GAP) / width);
+
+    for (unsigned i = 0; i < n; i += step)
+        svg_text(s, chart_place(x, i + 0.5), CHART_BOTTOM + 15, "m x", "%s",
+                 name_power(text, i));
 }
 
 void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
@@ -443,11 +489,12 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
         b.n = counts[i] > 0 ? i + 1 : b.n;
         b.from[i + 1] = i + 1;
     }
+    b.n = b.n > MIN_BARS ? b.n : MIN_BARS;
     x = chart_across(0, b.n, false);
     y = chart_up_to((double)b.most, 1);
     chart_draw_up(s, &y, "");
     for (unsigned i = 0; i < b.n; i++) {
-        const double from = i == 0 ? 0 : ldexp(1, (int)i - 1);
+        const double from = first_of_power(i);
         const double left = chart_place(&x, i);
         const double width = chart_place(&x, i + 1) - left;
         const double top = chart_place(&y, (double)b.count[i]);
@@ -457,10 +504,8 @@ void chart_draw_powers(svg *s, const uint64_t counts[CHART_POWERS],
         if (b.count[i] > 0)
             svg_rect(s, left + 1, fmin(top, CHART_BOTTOM - 0.5), width - 2,
                      fmax(CHART_BOTTOM - top, 0.5), "bar", text);
-        if (i % ((b.n - 1) / LABELS + 1) == 0)
-            svg_text(s, left + width / 2, CHART_BOTTOM + 15, "m x", "%s",
-                     write_number(text, from));
     }
+    name_powers(s, &x, b.n);
     draw_shares(s, &b, &x);
     chart_draw_base(s, across);
 }

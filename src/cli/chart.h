@@ -14,7 +14,7 @@
 #include "packstream.h"
 
 /* Where the axes of a panel are, in pixels. */
-#define CHART_LEFT 40
+#define CHART_LEFT 44
 #define CHART_RIGHT (SVG_WIDTH - 56)
 #define CHART_TOP 46
 #define CHART_BOTTOM (SVG_HEIGHT - 34)
@@ -34,10 +34,11 @@ chart_axis chart_up(double from, double to);
 
 /*
  * As chart_up, from 0 to a round number that is not below `most`, with ticks of
- * not less than `step`; and from a round one that is not above `least`.
+ * not less than `step`; and from and to round ones that have `least` and `most`
+ * between them.
  */
 chart_axis chart_up_to(double most, double step);
-chart_axis chart_up_from(double least, double to);
+chart_axis chart_up_from(double least, double most);
 
 double chart_place(const chart_axis *axis, double value);
 

@@ -95,6 +95,18 @@ const char *report_digits(char buffer[REPORT_DIGITS], uint64_t number)
     return buffer;
 }
 
+const char *report_mean(char buffer[REPORT_MEAN], uint64_t sum, uint64_t n)
+{
+    char digits[REPORT_DIGITS];
+    const uint64_t hundredths =
+        (uint64_t)rint(100 * ((double)sum / (double)n));
+
+    (void)snprintf(buffer, REPORT_MEAN, "%s.%02u",
+                   report_digits(digits, hundredths / 100),
+                   (unsigned)(hundredths % 100));
+    return buffer;
+}
+
 static void put_count(FILE *out, const char *key, uint64_t value)
 {
     if (value == PS_UNKNOWN)

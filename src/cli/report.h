@@ -64,4 +64,8 @@ size_t report_utf8_bytes(const char *text);
 #define REPORT_DIGITS 27
 const char *report_digits(char buffer[REPORT_DIGITS], uint64_t number);
 
+/* "1,234.57", likewise, for a sum divided by a count that is not 0. */
+#define REPORT_MEAN (REPORT_DIGITS + 3)
+const char *report_mean(char buffer[REPORT_MEAN], uint64_t sum, uint64_t n);
+
 #endif

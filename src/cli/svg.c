@@ -6,6 +6,7 @@
 
 #include "cli/svg.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,8 +23,10 @@
 #define BELOW 18
 #define MAX_COLUMNS 3
 
-/* A heading in SVG is as long as a panel is wide. */
-#define HEADING_CHARACTERS 38
+/* A heading in SVG is as long as a panel is wide; of a longer one this is its
+   beginning, and the end, which tells files of a folder apart, has the rest. */
+#define HEADING_WIDTH 38
+#define HEADING_BEGIN 14
 
 /*
  * Colours are those that Okabe and Ito (2008) chose for readers who see some
@@ -36,24 +39,25 @@ static const char style[] =
     ".h{font-size:16px;font-weight:600}.t{font-size:13px;font-weight:600}\n"
     ".h,.t,.b{fill:#1f2328}.m{text-anchor:middle}.e{text-anchor:end}\n"
     ".grid{stroke:#d8dee4;stroke-width:.5}.axis{stroke:#8c959f}\n"
-    ".bar{fill:#7fb3d9}.line{fill:none;stroke-width:1.5;"
-    "stroke-linejoin:round}.dash{stroke-dasharray:4 3}\n"
-    ".k0{color:#0072b2}.k1{color:#d55e00}.k2{color:#007d5a}"
-    ".k3{color:#a5477f}.k4{color:#8a6400}.k5{color:#2f86bd}"
+    ".bar{fill:#5a9bcb}.line{fill:none;stroke-width:1.5;"
+    "stroke-linejoin:round}.dash{stroke-dasharray:4 3}"
+    ".dots{stroke-dasharray:1.5 3}\n"
+    ".k0{color:#0072b2}.k1{color:#bf5200}.k2{color:#007d5a}"
+    ".k3{color:#a5477f}.k4{color:#8a6400}.k5{color:#7a4fc0}"
     ".k6{color:#333333}.k7{color:#6e7781}.k8{color:#9a3412}.k9{color:#1f2328}\n"
     "text.k0,text.k1,text.k2,text.k3,text.k4,text.k5,text.k6,text.k7,text.k8,"
-    "text.k9,rect.k1,circle{fill:currentColor}"
+    "text.k9,circle{fill:currentColor}"
     ".line{stroke:currentColor}\n"
     ".w0{stroke:#08519c}.w1{stroke:#3182bd}.w2{stroke:#6baed6}"
-    ".w3{stroke:#a6cbe3}\n"
+    ".w3{stroke:#a6cbe3}.w4{stroke:#d55e00}rect.w1{fill:#3182bd;stroke:none}\n"
     "@media(prefers-color-scheme:dark){text{fill:#9198a1}"
     ".h,.t,.b{fill:#f0f6fc}.grid{stroke:#2f353d}.axis{stroke:#656c76}"
     ".bar{fill:#2f6f9f}.k0{color:#58a6e0}.k1{color:#f28c4b}"
     ".k2{color:#2fbf94}.k3{color:#dc8fbd}.k4{color:#e3b341}"
-    ".k5{color:#8cc8f0}.k6{color:#d0d7de}.k7{color:#8d96a0}"
+    ".k5{color:#b79cf0}.k6{color:#d0d7de}.k7{color:#8d96a0}"
     ".k8{color:#e0795a}.k9{color:#f0f6fc}"
     ".w0{stroke:#2171b5}.w1{stroke:#4a98cc}.w2{stroke:#7db8dc}"
-    ".w3{stroke:#b3d3e8}}\n";
+    ".w3{stroke:#b3d3e8}.w4{stroke:#f28c4b}rect.w1{fill:#4a98cc}}\n";
 
 /* ---- Text ---- */
 
@@ -129,12 +133,12 @@ static size_t character_bytes(const char *p)
 }
 
 /*
- * Text as XML has it, at most `max` characters: what is not well-formed UTF-8,
- * or no character of XML, becomes U+FFFD.
+ * Text as XML has it, up to `end`: what is not well-formed UTF-8, or no
+ * character of XML, becomes U+FFFD.
  */
-static void escape(svg_buffer *out, const char *text, size_t max)
+static void escape_to(svg_buffer *out, const char *text, const char *end)
 {
-    for (size_t i = 0; *text != '\0' && i < max; i++) {
+    while (text < end) {
         const size_t n = character_bytes(text);
 
         if (*text == '&')
@@ -151,8 +155,53 @@ static void escape(svg_buffer *out, const char *text, size_t max)
             put_text(out, "\xef\xbf\xbd");
         text += n > 0 ? n : 1;
     }
-    if (*text != '\0')
-        put_text(out, "\xe2\x80\xa6"); /* ... */
+}
+
+static void escape(svg_buffer *out, const char *text)
+{
+    escape_to(out, text, text + strlen(text));
+}
+
+/* About how wide a text is, in letters: others than European ones have two. */
+static unsigned letters(const char *text)
+{
+    unsigned n = 0;
+
+    for (size_t bytes; *text != '\0'; text += bytes > 0 ? bytes : 1) {
+        bytes = character_bytes(text);
+        n += bytes == 1 || bytes == 2 ? 1 : 2;
+    }
+    return n;
+}
+
+/* Where the part of a text begins behind which there are at most so many. */
+static const char *last_letters(const char *text, unsigned most)
+{
+    while (letters(text) > most) {
+        const size_t bytes = character_bytes(text);
+
+        text += bytes > 0 ? bytes : 1;
+    }
+    return text;
+}
+
+/* A heading without its middle, if it is too long; a mouse shows it whole. */
+static void put_short(svg_buffer *out, const char *heading)
+{
+    const unsigned all = letters(heading);
+    const char *end;
+
+    if (all <= HEADING_WIDTH) {
+        escape(out, heading);
+        return;
+    }
+    end = last_letters(heading, all - HEADING_BEGIN);
+    escape_to(out, heading, end);
+    put_text(out, "\xe2\x80\xa6"); /* ... */
+    escape(out, last_letters(end, HEADING_WIDTH - HEADING_BEGIN - 2));
+    put_text(out, "<title>");
+    escape(out, heading);
+    put_text(out, "</title>");
 }
 
 void svg_text(svg *s, double x, double y, const char *class,
@@ -168,7 +217,7 @@ void svg_text(svg *s, double x, double y, const char *class,
     if (class[0] != '\0')
         svg_put(s, " class=\"%s\"", class);
     put_text(&s->page, ">");
-    escape(&s->page, text, sizeof text);
+    escape(&s->page, text);
     put_text(&s->page, "</text>\n");
 }
 
@@ -195,7 +244,7 @@ void svg_rect(svg *s, double x, double y, double width, double height,
         return;
     }
     put_text(&s->page, "><title>");
-    escape(&s->page, label, SIZE_MAX);
+    escape(&s->page, label);
     put_text(&s->page, "</title></rect>\n");
 }
 
@@ -206,7 +255,7 @@ void svg_dot(svg *s, double x, double y, const char *class,
             "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"2\" class=\"%s\">"
             "<title>",
             x, y, class);
-    escape(&s->page, label, SIZE_MAX);
+    escape(&s->page, label);
     put_text(&s->page, "</title></circle>\n");
 }
 
@@ -227,6 +276,16 @@ void svg_end_path(svg *s)
 
 /* ---- Pages ---- */
 
+/* How high a row is, whose first panel has this number in its section. */
+static int row_height(const svg_section *section, int first, int columns)
+{
+    int height = 0;
+
+    for (int k = first; k < first + columns && k < (int)section->panels; k++)
+        height = section->heights[k] > height ? section->heights[k] : height;
+    return height;
+}
+
 /*
  * Where headings and panels stand in so many columns, as rules of a style
  * sheet if `out` is not NULL.  Returns the height.
@@ -245,14 +304,15 @@ static int place(const svg *s, svg_buffer *out, int columns)
         y += HEADING;
         for (int k = 0; k < n; k++) {
             const int x = MARGIN + k % columns * (SVG_WIDTH + GAP);
-            const int row = y + k / columns * (SVG_HEIGHT + GAP);
 
             if (out != NULL)
                 put(out, "#p%u{transform:translate(%dpx,%dpx)}\n",
-                    panel, x, row);
+                    panel, x, y);
             panel++;
+            if (k % columns == columns - 1 || k == n - 1)
+                y += GAP +
+                     row_height(&s->sections[i], k - k % columns, columns);
         }
-        y += (n + columns - 1) / columns * (SVG_HEIGHT + GAP);
     }
     return y;
 }
@@ -269,23 +329,31 @@ void svg_begin_section(svg *s, const char *heading)
                 "<text id=\"s%u\" class=\"h\""
                 " transform=\"translate(%d,%d)\">",
                 s->n_sections - 1, MARGIN, place(s, NULL, 1) - BELOW);
-    escape(&s->page, heading, s->html ? SIZE_MAX : HEADING_CHARACTERS);
+    if (s->html)
+        escape(&s->page, heading);
+    else
+        put_short(&s->page, heading);
     put_text(&s->page, s->html ? "</h2>\n" : "</text>\n");
     section->body = s->page.n;
 }
 
 void svg_begin_panel(svg *s, const char *title, const char *note)
 {
-    if (s->html)
+    svg_section *section = &s->sections[s->n_sections - 1];
+
+    if (s->html) {
         svg_put(s,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\""
-                " viewBox=\"0 0 %d %d\" role=\"group\">\n",
-                SVG_WIDTH, SVG_HEIGHT);
-    else
+                " role=\"group\" viewBox=\"0 0 %d ",
+                SVG_WIDTH);
+        s->height = s->page.n;
+        svg_put(s, "%3d\">\n", SVG_HEIGHT);
+    } else {
         svg_put(s,
                 "<g id=\"p%u\" transform=\"translate(%d,%d)\">\n",
                 s->n_panels, MARGIN, place(s, NULL, 1));
-    s->sections[s->n_sections - 1].panels++;
+    }
+    section->heights[section->panels++] = SVG_HEIGHT;
     s->n_panels++;
     svg_text(s, 0, 14, "t", "%s", title);
     svg_text(s, 0, 30, "n", "%s", note);
@@ -296,13 +364,32 @@ void svg_end_panel(svg *s)
     put_text(&s->page, s->html ? "</svg>\n" : "</g>\n");
 }
 
+void svg_end_low_panel(svg *s, double height)
+{
+    svg_section *section = &s->sections[s->n_sections - 1];
+    char digits[16];
+    int *const own = &section->heights[section->panels - 1];
+
+    if (height < SVG_HEIGHT)
+        *own = (int)ceil(height);
+    /* In place of the number that was put when it began. */
+    (void)snprintf(digits, sizeof digits, "%3d", *own);
+    if (s->html && !s->page.failed)
+        memcpy(s->page.bytes + s->height, digits, 3);
+    svg_end_panel(s);
+}
+
 static void write_svg(const svg *s, svg_buffer *out)
 {
     put(out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\""
-        " height=\"%d\">\n<style>\n",
+        " height=\"%d\">\n",
         2 * MARGIN + SVG_WIDTH, place(s, NULL, 1));
+    /* A phone would take the page for one that is made for a wide window. */
+    put_text(out, "<meta xmlns=\"http://www.w3.org/1999/xhtml\""
+                  " name=\"viewport\" content=\"width=device-width,"
+                  " initial-scale=1\"/>\n<style>\n");
     put_text(out, style);
     put_text(out, "svg{background:#fff}\n@media(prefers-color-scheme:dark)"
                   "{svg{background:#0d1117}}\n");
@@ -328,7 +415,7 @@ static void write_html(const svg *s, svg_buffer *out)
              " content=\"width=device-width, initial-scale=1\"/>\n"
              "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
              "<title>");
-    escape(out, message_program(), SIZE_MAX);
+    escape(out, message_program());
     put_text(out, "</title>\n<style>\n");
     put_text(out, style);
     put(out,

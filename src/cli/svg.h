@@ -1,7 +1,7 @@
 /*
  * svg.h - a page of pictures, as SVG or as HTML around SVG.
  *
- * A page has sections, and a section panels of one size, which stand in as
+ * A page has sections, and a section panels of one width, which stand in as
  * many columns as the window is wide.  Colours follow the reader's light or
  * dark scheme.  The page needs no other file and holds no script.
  *
@@ -16,7 +16,8 @@
  *     line        drawn lines; with a colour
  *     k0 to k9    colours for lines, shapes and text
  *     w0 to w3    shades of one colour, from dark to light, for lines
- *     dash        a line of dashes
+ *     w4          a colour that is none of these
+ *     dash dots   a line of these
  *
  * The page is made in memory and written when it is whole, under another name
  * at first, so that no reader sees half of it.
@@ -36,6 +37,7 @@
 #define SVG_WIDTH 360 /* of a panel */
 #define SVG_HEIGHT 256
 #define SVG_SECTIONS 6 /* at most, in a page */
+#define SVG_PANELS 8   /* likewise, in a section */
 
 /* Text that grows; without memory it stays as it is, and `failed`. */
 typedef struct svg_buffer {
@@ -49,6 +51,7 @@ typedef struct svg_section {
     size_t begin; /* of the heading in the page */
     size_t body;  /* of the first panel */
     unsigned panels;
+    int heights[SVG_PANELS]; /* of the panels */
 } svg_section;
 
 typedef struct svg {
@@ -60,6 +63,7 @@ typedef struct svg {
     svg_section sections[SVG_SECTIONS];
     unsigned n_sections;
     unsigned n_panels; /* of all sections */
+    size_t height;     /* where the page has that of the last panel */
 } svg;
 
 /*
@@ -87,6 +91,9 @@ void svg_begin_section(svg *s, const char *heading);
 /* Begins and ends a panel.  The title is what the picture shows. */
 void svg_begin_panel(svg *s, const char *title, const char *note);
 void svg_end_panel(svg *s);
+
+/* Ends a panel that has nothing below `height`. */
+void svg_end_low_panel(svg *s, double height);
 
 void svg_text(svg *s, double x, double y, const char *class,
               const char *format, ...) MESSAGE_PRINTF(5, 6);

@@ -16,8 +16,9 @@
 /* Room for a title or a note. */
 #define LINE 96
 
-/* Ticks are not nearer than this, in per cent. */
+/* Ticks are not nearer than this, and the axis is not shorter, in per cent. */
 #define LEAST_STEP 0.01
+#define LEAST_TOP 0.04
 
 enum { DEALT, IN_ORDER, MEAN };
 
@@ -63,7 +64,7 @@ static void draw_balance(svg *page, const batch *b, const chart_axis *x)
     const chart_bins *bins = &b->bins;
     const unsigned which[] = {DEALT, IN_ORDER};
     chart_name names[] = {{0, "dealt", "k0"}, {0, "undealt", "k1"}};
-    double most = 0;
+    double most = LEAST_TOP;
     chart_axis y;
     char text[LINE];
     char title[LINE];
@@ -79,10 +80,11 @@ static void draw_balance(svg *page, const batch *b, const chart_axis *x)
     svg_begin_panel(page, title,
                     note(text, "costliest rank above the mean", bins));
     chart_draw_up(page, &y, "%");
-    names[0].y = chart_draw_bins(page, bins, x, &y, "line k0", get_excess,
-                                 &which[0]);
+    /* The deal, which is often lower, is drawn over what it would be. */
     names[1].y = chart_draw_bins(page, bins, x, &y, "line k1", get_excess,
                                  &which[1]);
+    names[0].y = chart_draw_bins(page, bins, x, &y, "line k0", get_excess,
+                                 &which[0]);
     chart_draw_names(page, names, 2);
     chart_draw_across(page, x, "steps");
     svg_end_panel(page);
@@ -102,7 +104,7 @@ static void draw_costs(svg *page, const batch *b, const chart_axis *x)
         least = fmin(least, get_cost(&bins->of[i], &mean));
         most = fmax(most, get_cost(&bins->of[i], &mean));
     }
-    y = chart_up_from(least, most > least ? most : most + 1);
+    y = chart_up_from(least, most);
     (void)snprintf(title, sizeof title,
                    "Steps cost %.1f%% to %.1f%% of the mean", least, most);
     svg_begin_panel(page, title, note(text, "the costliest rank", bins));
@@ -120,9 +122,10 @@ void plot_steps(svg *page, batch *b)
 
     chart_bins_finish(&b->bins);
     (void)snprintf(text, sizeof text,
-                   "%" PRIu32 " ranks, %" PRIu32 " %s each", b->conf->ranks,
-                   b->conf->per_rank,
-                   b->has_tokens ? "sequences" : "packs");
+                   "%" PRIu32 " rank%s, %" PRIu32 " %s%s each",
+                   b->conf->ranks, b->conf->ranks == 1 ? "" : "s",
+                   b->conf->per_rank, b->has_tokens ? "sequence" : "pack",
+                   b->conf->per_rank == 1 ? "" : "s");
     svg_begin_section(page, text);
     x = chart_across(first, fmax((double)b->steps, first + 1), false);
     draw_balance(page, b, &x);

@@ -387,8 +387,8 @@ int conf_check(conf *c)
     if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
         return message_usage("--tsv and --json exclude each other");
     if (c->plot != NULL && c->what != CONF_TABLE)
-        return message_usage("--plot is for the table: not with --plan, "
-                             "--scaling or --recommend");
+        return message_usage("--plot is for the table of one capacity: not "
+                             "with --plan, --scaling or --recommend");
     if (c->what == CONF_RECOMMEND)
         return STATUS_OK;
     if (c->plot != NULL && !c->given[CONF_DEPTH]) {

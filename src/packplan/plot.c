@@ -176,7 +176,8 @@ static void draw_curve(const plot *p, unsigned a, const chart_axis *y,
     char text[2 * LINE];
 
     *name = (chart_name){.name = algorithms[a].name, .colour = colours[a]};
-    (void)snprintf(text, sizeof text, "line %s", colours[a]);
+    (void)snprintf(text, sizeof text, "line%s %s",
+                   is_deep(p, a) ? "" : " dots", colours[a]);
     svg_begin_path(p->page, text);
     for (unsigned i = 0; i < p->d.n; i++) {
         name->y = up(y, get(find(p, a, i)));
@@ -307,7 +308,7 @@ void plot_rows(svg *page, const conf *c, const ps_histogram *h, const rows *rs)
     svg_begin_section(page, text);
     if (ps_histogram_size(h) == 0) {
         svg_begin_panel(page, "No sequences: nothing to draw", "");
-        svg_end_panel(page);
+        svg_end_low_panel(page, 30);
         return;
     }
     draw_efficiency(&p);

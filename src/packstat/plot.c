@@ -112,7 +112,7 @@ static void draw_pack_list(svg *page, const ps_pack_info *info,
     }
     if (found->streams > 1)
         put_count(&l, "streams, one after another", found->streams);
-    svg_end_panel(page);
+    svg_end_low_panel(page, l.y);
 }
 
 static void draw_token_list(svg *page, const ps_schema *schema,
@@ -120,6 +120,7 @@ static void draw_token_list(svg *page, const ps_schema *schema,
 {
     list l = {.page = page, .y = 48};
     char digits[REPORT_DIGITS];
+    char mean[REPORT_MEAN];
     char title[LINE];
 
     (void)snprintf(title, sizeof title, "%s sequence%s%s",
@@ -131,15 +132,15 @@ static void draw_token_list(svg *page, const ps_schema *schema,
     put_count(&l, "tokens", found->tokens);
     if (found->sequences > 0) {
         put_count(&l, "shortest, tokens", found->min_seqlen);
-        put(&l, "mean", "%.2f",
-            (double)found->tokens / (double)found->sequences);
+        put(&l, "mean", "%s",
+            report_mean(mean, found->tokens, found->sequences));
         put_count(&l, "longest", found->max_seqlen);
     }
     put(&l, "token type", "%s", ps_type_name(schema->token_type));
     if (schema->vocab_size != 0)
         put_count(&l, "vocabulary", schema->vocab_size);
     put_count(&l, "channels", schema->n_channels);
-    svg_end_panel(page);
+    svg_end_low_panel(page, l.y);
 }
 
 /* ---- Histograms ---- */
@@ -165,7 +166,7 @@ static void draw_histograms(svg *page, const ps_pack_info *info,
                    100 * (double)p->full / (double)t->packs,
                    report_digits(digits, info->capacity - t->min_fill));
     svg_begin_panel(page, text,
-                    "packs; a bar is from its number up to the next");
+                    "packs; a bar ends before a power of 2; line: share");
     (void)snprintf(text, sizeof text, "empty places of %s",
                    report_digits(digits, info->capacity));
     chart_draw_powers(page, p->empty, text, "packs");
@@ -174,11 +175,15 @@ static void draw_histograms(svg *page, const ps_pack_info *info,
     /* In a range the sequences are not known that should have come before. */
     if (found->ranged)
         return;
-    (void)snprintf(text, sizeof text,
-                   "Sequences come at most %s places late",
-                   report_digits(digits, p->displacement));
+    if (p->displacement == 0)
+        (void)strcpy(text, "Sequences come in their order");
+    else
+        (void)snprintf(text, sizeof text,
+                       "Sequences come at most %s place%s late",
+                       report_digits(digits, p->displacement),
+                       p->displacement == 1 ? "" : "s");
     svg_begin_panel(page, text,
-                    "sequences; a bar is from its number up to the next");
+                    "sequences; a bar ends before a power of 2; line: share");
     chart_draw_powers(page, p->displaced,
                       "displacement, sequences", "sequences");
     svg_end_panel(page);
@@ -245,7 +250,7 @@ static void draw_efficiency(svg *page, const ps_pack_info *info,
     for (unsigned i = 0; i < p->bins.n; i++)
         least = fmin(least, get_efficiency(&p->bins.of[i], info));
     y = chart_up_from(least, 100);
-    (void)snprintf(title, sizeof title, "%.2f%% full; %.2f%% is possible",
+    (void)snprintf(title, sizeof title, "%.3f%% full; %.3f%% is possible",
                    100 * report_efficiency(info, t), 100 * bound);
     if (p->bins.step > 1)
         (void)snprintf(note, sizeof note,
@@ -270,16 +275,25 @@ static void draw_first(svg *page, const ps_pack_info *info,
     const chart_axis x = chart_across(0, n, false);
     const chart_axis y = chart_up(0, info->capacity);
     const double width = (x.high - x.low) / n;
-    char text[LINE];
+    char digits[REPORT_DIGITS];
+    char title[LINE];
+    char note[LINE];
 
-    (void)snprintf(text, sizeof text, "The %s%u pack%s",
-                   p->has_more ? "first " : "", p->n_packs,
-                   p->n_packs == 1 ? "" : "s");
-    svg_begin_panel(page, text, "shades: sequences of a pack; orange: padding");
+    if (p->n_packs == 1 && !p->has_more)
+        (void)strcpy(title, "The only pack");
+    else
+        (void)snprintf(title, sizeof title, "The %s%u pack%s",
+                       p->has_more ? "first " : "", p->n_packs,
+                       p->n_packs == 1 ? "" : "s");
+    (void)snprintf(note, sizeof note,
+                   "0 to %s tokens; shades: sequences; orange: padding",
+                   report_digits(digits, info->capacity));
+    svg_begin_panel(page, title, note);
     chart_draw_up(page, &y, "");
+    /* What shines through where sequences meet is of their colours. */
     svg_rect(page, CHART_LEFT, CHART_TOP, width * p->n_packs,
-             CHART_BOTTOM - CHART_TOP, "k1", NULL);
-    for (unsigned shade = 0; shade < 4; shade++) {
+             CHART_BOTTOM - CHART_TOP, "w1", NULL);
+    for (unsigned shade = 0; shade <= PLOT_PADDING; shade++) {
         svg_put(page,
                 "<path class=\"w%u\" stroke-width=\"%.3f\""
                 " transform=\"translate(%d,%d) scale(%.4f,%.5f)\" d=\"",
@@ -358,7 +372,7 @@ static void draw_values(svg *page, const channel_figures *c, uint64_t tokens)
     if (others.sequences > 0)
         draw_value(page, CHART_TOP + 15 * n, "others", &others,
                    (double)others.tokens / all, longest);
-    svg_end_panel(page);
+    svg_end_low_panel(page, CHART_TOP + 15 * (n + (others.sequences > 0)));
 }
 
 /* ---- Files ---- */

@@ -7,11 +7,21 @@
 
 #include "packstat/plot_figures.h"
 
-/* Keeps the parts of a pack that are high enough to be seen. */
+/* Keeps a part of the pack, if it is high enough to be seen. */
+static void add_part(plot_figures *p, uint16_t from, uint16_t to,
+                     uint32_t shade)
+{
+    if (to > from)
+        p->parts[p->n_parts++] = (plot_part){from, to, (uint8_t)p->n_packs,
+                                             (uint8_t)shade};
+}
+
+/* Keeps the sequences of a pack, and the padding between and behind them. */
 static void add_parts(plot_figures *p, const ps_pack_info *info,
                       const ps_pack *pack)
 {
     const double unit = (double)PLOT_COLUMN / (double)info->capacity;
+    uint16_t end = 0; /* of the part before */
 
     if (p->has_more || p->n_packs == PLOT_PACKS ||
         p->n_parts + PLOT_COLUMN > p->max_parts) {
@@ -24,10 +34,11 @@ static void add_parts(plot_figures *p, const ps_pack_info *info,
         const uint16_t to =
             (uint16_t)((piece.begin + piece.n_tok) * unit + 0.5);
 
-        if (to > from)
-            p->parts[p->n_parts++] = (plot_part){
-                from, to, (uint8_t)p->n_packs, (uint8_t)(i % 4)};
+        add_part(p, end, from, PLOT_PADDING);
+        add_part(p, from, to, i % PLOT_PADDING);
+        end = to;
     }
+    add_part(p, end, PLOT_COLUMN, PLOT_PADDING);
     p->n_packs++;
 }
 

@@ -17,16 +17,18 @@
 #include "cli/chart.h"
 #include "packstream.h"
 
-/* The first packs, drawn one by one: sequences as parts of a column. */
+/* The first packs, drawn one by one: sequences and padding as parts of a
+   column. */
 #define PLOT_PACKS 200
 #define PLOT_PARTS 14000
 #define PLOT_COLUMN 512 /* how high a column is, in units of its own */
+#define PLOT_PADDING 4  /* as many shades for sequences, and one behind them */
 
 typedef struct plot_part {
     uint16_t from; /* from the foot of the column */
     uint16_t to;
     uint8_t pack;
-    uint8_t shade; /* from 0 to 3, in turn */
+    uint8_t shade; /* of a sequence, in turn; or PLOT_PADDING */
 } plot_part;
 
 /* All zeros but max_parts, at most PLOT_PARTS, is the start. */

@@ -317,6 +317,7 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
     uint64_t bound = ps_lower_bound(t->tokens, info->capacity);
     double efficiency = report_efficiency(info, t);
     char text[REPORT_DIGITS];
+    char mean[REPORT_MEAN];
 
     if (t->packs == 0)
         return;
@@ -329,8 +330,9 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
                (double)t->sequences / (double)t->packs);
     print_line(out, "depth", "mean %.2f, max %" PRIu32,
                (double)t->sequences / (double)t->packs, t->max_depth);
-    print_line(out, "fill", "mean %.2f, min %" PRIu32 " tokens",
-               (double)t->tokens / (double)t->packs, t->min_fill);
+    print_line(out, "fill", "mean %s, min %s tokens",
+               report_mean(mean, t->tokens, t->packs),
+               report_digits(text, t->min_fill));
 }
 
 /* "12 sequences, 3,456 tokens", if there are any. */
@@ -393,6 +395,10 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
 void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
                     const token_figures *found)
 {
+    char least[REPORT_DIGITS];
+    char mean[REPORT_MEAN];
+    char most[REPORT_DIGITS];
+
     fprintf(out, "%s\n", name);
     print_line(out, "format", "token records, %s",
                schema->framed ? "framed" : "raw");
@@ -403,11 +409,10 @@ void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
     print_count(out, "sequences", found->sequences, NULL);
     print_count(out, "tokens", found->tokens, NULL);
     if (found->sequences != 0)
-        print_line(out, "length",
-                   "min %" PRIu32 ", mean %.2f, max %" PRIu32,
-                   found->min_seqlen,
-                   (double)found->tokens / (double)found->sequences,
-                   found->max_seqlen);
+        print_line(out, "length", "min %s, mean %s, max %s",
+                   report_digits(least, found->min_seqlen),
+                   report_mean(mean, found->tokens, found->sequences),
+                   report_digits(most, found->max_seqlen));
     print_targets(out, &found->channels, found->tokens);
     if (found->channels.by != NULL)
         print_values(out, &found->channels, found->tokens);

@@ -225,6 +225,15 @@ without checksums)" ]
     [[ $output =~ labels\ +i32\ per\ token ]]
 }
 
+@test "the summary has commas in lengths of thousands" {
+    for n in 4001 1000; do
+        seq -s ' ' $n
+    done | tokcat --from=ids >x.tok
+    packstat x.tok | grep -F 'min 1,000, mean 2,500.50, max 4,001'
+    packstream -q -L 8192 -a none x.tok >x.pks
+    packstat x.pks | grep -F 'mean 2,500.50, min 1,000 tokens'
+}
+
 @test "several files: a summary each, a line free between them" {
     sequences 1 >a.tok
     sequences 2 >b.tok

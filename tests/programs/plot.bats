@@ -24,10 +24,10 @@ lines() {
     }'
 }
 
-# bound CAPACITY DEPTH FILE: the fewest packs for the sequences in FILE.
+# bound CAPACITY DEPTH FILE [OPTION]: the fewest packs for what FILE holds.
 bound() {
     packstat --histogram "$3" >hist
-    packplan -L "$1" -d "$2" -a ffd --tsv hist | awk 'NR == 2 {
+    packplan -L "$1" -d "$2" -a ffd "${@:4}" --tsv hist | awk 'NR == 2 {
         n = int($9); print n < $9 - 1e-6 ? n + 1 : n }'
 }
 
@@ -44,6 +44,16 @@ sequences() {
     printf '%s\n' "$@" |
         awk '{ for (i = 1; i <= $1; i++) printf "%d ", i; print "" }' |
         tokcat --from=ids --raw
+}
+
+# zeros LENGTH...: raw u16 records of zeros, which may be long.
+zeros() {
+    for n; do
+        awk -v n="$n" 'BEGIN { for (i = 0; i < 4; i++) {
+            printf "%03o\n", n % 256; n = int(n / 256) } }' |
+            while read -r byte; do printf "\\$byte"; done
+        head -c $((2 * n)) /dev/zero
+    done
 }
 
 # draws OPTION... FILE: x.svg and x.html of it, and the summary as ever.
@@ -84,6 +94,22 @@ many() {
     support plot.py packs split.pks "$(bound 64 64 split.pks)" x.svg x.html
 }
 
+@test "aligned sequences: the room between them is padding" {
+    many
+    packstream -L 512 -d 9 --align=64 many.tok >x.pks
+    draws x.pks
+    support plot.py packs x.pks "$(bound 512 9 x.pks --align=64)" x.svg x.html
+}
+
+@test "packs of 131,072 tokens: numbers below bars have room" {
+    skip_without python3
+    zeros 1 2 131000 131071 131072 100000 50000 90000 130000 >x.tok
+    packstream -q -L 131072 -a none x.tok >x.pks
+    draws x.pks
+    support plot.py packs x.pks "$(bound 131072 1 x.pks)" x.svg x.html
+    grep -q '>131,072<' x.svg
+}
+
 @test "no packs, and one of one sequence" {
     skip_without python3
     packstream -q -L 512 </dev/null >empty.pks
@@ -99,8 +125,9 @@ many() {
     sequences 3 1 2 7 3 8 1 6 2 4 1 1 3 >small.tok
     sequences 5 7 9 12 20 33 40 41 44 60 100 170 333 1000 9000 >large.tok
     sequences 400 400 >equal.tok
+    sequences 1 1 >least.tok
     : >empty.tok
-    for name in small large equal empty; do
+    for name in small large equal least empty; do
         draws $name.tok
         lengths $name.tok >numbers
         support plot.py tokens numbers x.svg x.html
@@ -143,6 +170,25 @@ many() {
     support plot.py heading "$good" x.svg x.html
     packstat -q --plot=x.html - <many.pks >/dev/null
     support plot.py heading stdin x.html
+}
+
+@test "a heading that is too long for a panel ends as the name does" {
+    many
+    local folder=a-folder-of-shards-with-a-name-that-is-long
+    mkdir $folder
+    cp many.pks $folder/shard-00017.pks
+    draws $folder/shard-00017.pks
+    support plot.py heading $folder/shard-00017.pks x.html
+    local dots=$'\xe2\x80\xa6'
+    support plot.py heading "a-folder-of-sh${dots}s-long/shard-00017.pks" x.svg
+    grep -q "<title>$folder/shard-00017.pks</title>" x.svg
+    # Letters that are twice as wide.
+    local letter=$'\xe8\xaa\x9e'
+    local two=$letter$letter
+    local six=$two$two$two
+    cp many.pks abc$six$six$six
+    packstat -q --plot=x.svg abc* >/dev/null
+    support plot.py heading "abc$six$dots$six$two$two$letter" x.svg
 }
 
 @test "a page appears whole or not at all" {
@@ -233,6 +279,10 @@ many() {
         refused 64 'packplan: --plot is for the table' \
             packplan -L 512 -a bfd $other --plot=x.svg hist
     done
+    for other in -L512,1024 '-L512 --recommend'; do
+        refused 64 'packplan: --plot is for the table of one capacity' \
+            packplan $other --plot=x.svg hist
+    done
     cmp old x.svg
     [ ! -e x.svg.new ]
 }
@@ -248,6 +298,10 @@ many() {
     support plot.py deal many.pks 2 list x.svg
     packdeal -n 40 -b 99 --cost=0:1 --list --plot=x.svg many.pks >list
     support plot.py deal many.pks 40 list x.svg
+    # One rank has nothing to wait for.
+    packdeal -n 1 -b 1 --cost=0:1 --list --plot=x.svg many.pks >list
+    support plot.py deal many.pks 1 list x.svg
+    support plot.py heading '1 rank, 1 pack each' x.svg
 }
 
 @test "packdeal: a page beside shares, whole or not at all" {

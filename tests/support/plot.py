@@ -31,6 +31,7 @@ import packstat
 
 MAX_BYTES = 300000
 COLUMN = 512  # units of a pack in the picture of the first packs
+WIDTH, FOOT = 360, 222  # of a panel, and where its axis across is
 UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -88,8 +89,26 @@ class Panel:
         self.dashes = [line for line in element
                        if "dash" in line.get("class", "")]
         self.paths = [path for path in element if name(path) == "path"]
-        for _, x, y, _ in self.texts:
-            assert 0 <= x <= 360 and 0 < y <= 256, (self.title, x, y)
+        self.check_room()
+
+    def check_room(self):
+        """Texts are in the panel, and none is over another."""
+        boxes = []
+        for kind, x, y, text in self.texts:
+            width = text_width(text) * (13 / 11 if kind == "t" else 1)
+            left = x - width * (1 if "e" in kind.split() else
+                                0.5 if "m" in kind.split() else 0)
+            assert left > -1 and left + width < WIDTH + 4 and 0 < y <= 256, \
+                (self.title, text, left, width)
+            for other, begin, end, at in boxes:
+                assert abs(y - at) > 10 or begin > left + width + 1 or \
+                    end < left - 1, (self.title, text, other)
+            boxes.append((text, left, left + width, y))
+
+    def check_foot(self):
+        """The axis up begins and ends at a number."""
+        ticks = [y - 4 for kind, _, y, _ in self.texts if kind == "e y"]
+        assert max(ticks) == FOOT and min(ticks) == 46, (self.title, ticks)
 
     def words(self, style):
         return [text for kind, _, _, text in self.texts if kind == style]
@@ -106,17 +125,48 @@ class Panel:
         return Axis(ticks) if len(ticks) > 1 else None
 
 
+def text_width(text):
+    """About that of a text of 11 pixels, as wide fonts have it."""
+    return sum(6.3 if c.isdigit() else 9 if c in "mwMW%" else
+               3.2 if c in "ijlt,.;:()' " else 6 for c in text)
+
+
+def contrast(one, other):
+    """As the Web Content Accessibility Guidelines have it."""
+    def light(colour):
+        parts = [int(colour[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+        return sum(weight * (part / 12.92 if part <= 0.03928 else
+                             ((part + 0.055) / 1.055) ** 2.4)
+                   for weight, part in zip((0.2126, 0.7152, 0.0722), parts))
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def check_colours(data):
+    """Text and curves stand out from the ground, light and dark, and bars."""
+    light, _, dark = data.partition("prefers-color-scheme:dark")
+    for rules, ground in (light, "ffffff"), (dark, "0d1117"):
+        found = re.findall(r"(text|\.bar|\.k\d)\{(?:fill|color):#(\w{6})",
+                           rules)
+        assert len(found) == 12, found
+        for name, colour in found:
+            assert contrast(colour, ground) >= (3 if name == ".bar" else 4.5), \
+                (name, colour, ground)
+
+
 def sections(page):
     """(heading, panels) of each section of a page, after what all must have."""
     data = open(page, "rb").read()
     assert len(data) < MAX_BYTES, len(data)
     links = set(re.findall(rb"https?:[^\"']*|url\(|@import|<script|src=",
                            data))
-    assert links == {b"http://www.w3.org/2000/svg"} or not links, links
-    assert b"prefers-color-scheme:dark" in data
+    assert links <= {b"http://www.w3.org/2000/svg",
+                     b"http://www.w3.org/1999/xhtml"}, links
+    # Else a phone would lay it out as for a wide window, and shrink it.
+    assert b'name="viewport" content="width=device-width' in data
+    check_colours(data.decode())
     root = ElementTree.fromstring(data)
     if page.endswith(".html"):
-        assert b'content="width=device-width' in data
         body = next(e for e in root if name(e) == "body")
         found = list(zip(list(body)[::2], list(body)[1::2]))
         return [(h.text, [Panel(e) for e in section])
@@ -126,7 +176,12 @@ def sections(page):
         if name(element) == "text":
             found.append((element.text, []))
         elif name(element) == "g":
+            at = int(re.fullmatch(r"translate\(10,(\d+)\)",
+                                  element.get("transform"))[1])
+            # A list or a picture ends not far above the next one.
+            assert not found[-1][1] or 0 < at - foot < 60, (at, foot)
             found[-1][1].append(Panel(element))
+            foot = at + max(y for _, _, y, _ in found[-1][1][-1].texts)
     return found
 
 
@@ -194,30 +249,37 @@ def check_efficiency(panel, fills, capacity, bound):
                lambda group: 100 * sum(group) / len(group) / capacity)
     up = panel.up()
     best = 100 * sum(fills) / bound / capacity
-    assert panel.title == "%.2f%% full; %.2f%% is possible" % (
+    assert panel.title == "%.3f%% full; %.3f%% is possible" % (
         100 * sum(fills) / len(fills) / capacity, best), panel.title
     dash, = panel.dashes
     assert abs(up.value(float(dash.get("y1"))) - best) < \
         abs(up.slope) * 0.06 + 1e-6
+    panel.check_foot()
 
 
 def check_first(panel, stream):
-    """Each part of the first packs, in one of four shades."""
+    """Each part of the first packs, in one of four shades; padding is 4."""
     drawn = Counter()
     for path in panel.paths:
         shade = int(path.get("class")[1:])
         for pack, start, height in re.findall(r"M(\d+)\.5 (\d+)v(\d+)",
                                               path.get("d")):
             drawn[int(pack), int(start), int(height), shade] += 1
-    n = int(re.match(r"The (?:first )?(\d+) pack", panel.title)[1])
+    n = 1 if panel.title == "The only pack" else \
+        int(re.match(r"The (?:first )?(\d+) packs", panel.title)[1])
+    assert panel.note.startswith("0 to {:,} tokens".format(stream.capacity))
     wanted = Counter()
-    for i in range(n):
-        size = packstat.get(stream.data, stream.record(i) + 40, "I")
-        cu = stream.array(i, "cu", size + 1)
-        for k, (a, b) in enumerate(zip(cu, cu[1:])):
-            a, b = (int(x * (COLUMN / stream.capacity) + 0.5) for x in (a, b))
-            if b > a:
-                wanted[i, a, b - a, k % 4] += 1
+    for i, pack in zip(range(n), stream.packs()):
+        end = 0
+        begins = stream.array(i, "cu", len(pack))
+        for k, (begin, piece) in enumerate(zip(begins, pack)):
+            a, b = (int(x * (COLUMN / stream.capacity) + 0.5)
+                    for x in (begin, begin + piece[2]))
+            wanted[i, end, a - end, 4] += 1
+            wanted[i, a, b - a, k % 4] += 1
+            end = b
+        wanted[i, end, COLUMN - end, 4] += 1
+    wanted = Counter({part: 1 for part in wanted if part[2] > 0})
     assert drawn == wanted, (drawn - wanted, wanted - drawn)
     assert n == min(stream.n, 200) or sum(wanted.values()) > 13000
     assert panel.title.startswith("The first") == (n < stream.n), panel.title
@@ -277,8 +339,10 @@ def check_packs(file, bound, page):
         greatest = max(greatest, *(piece[0] for piece in pack))
         behind += [greatest - piece[0] for piece in pack]
     check_bars(late, behind, powers=True)
-    assert late.title == "Sequences come at most {:,} places late".format(
-        max(behind))
+    assert late.title == (
+        "Sequences come at most {:,} place{} late".format(
+            max(behind), "s" * (max(behind) > 1))
+        if max(behind) else "Sequences come in their order"), late.title
     check_first(first, stream)
     if len(panels) > 7:
         check_values(panels[7], stream)
@@ -293,8 +357,8 @@ def check_tokens(file, page):
         check_bars(panels[1], lengths)
         median = sorted(lengths)[(len(lengths) - 1) // 2]
         assert panels[1].title == \
-            "Median length {:,} tokens, longest {:,}".format(median,
-                                                             max(lengths))
+            "Median length {:,} token{}, longest {:,}".format(
+                median, "s" * (median > 1), max(lengths))
 
 
 def check_plan(table, page):
@@ -318,6 +382,8 @@ def check_plan(table, page):
                     else int(depth))
     for panel, key, least in (panels[0], "full", 0), \
             (panels[1], "excess", 0.01):
+        if key == "full":
+            panel.check_foot()
         up, across = panel.up(), panel.across()
         dots = {label.partition(":")[0]: (x, y, label)
                 for x, y, label in panel.dots}
@@ -367,6 +433,8 @@ def check_deal(packs, ranks, numbers, page):
                    lambda group: excess(group, which), min(dealt))
     assert balance.title == "Dealt %.2f%% above the mean, undealt %.2f%%" % (
         excess(steps, 0), excess(steps, 1)), balance.title
+    balance.check_foot()
+    cost.check_foot()
     mean = sum(step[0] for step in steps) / len(steps)
     check_bins(cost, "line k0", steps,
                lambda group: 100 * sum(step[0] for step in group) /
