@@ -82,6 +82,7 @@ scenarios='
     share      packdeal   1 packs   out
     share_zstd packdeal   1 zstd    out
     dealt      packdeal   1 lines   out
+    sequences  packdeal   2 tokens  r0 r1
     verify     packstat   3 reports out
     look       packstat   2 reports out
     drawn      packstat   2 page    out.svg
@@ -141,6 +142,9 @@ run_share_zstd() {
 }
 run_dealt() {
     faulty packdeal -n 2 -b 3 --list --seed=1 --window=2 x.pks x.pks >out
+}
+run_sequences() {
+    faulty packdeal -q -n 2 -b 3 -o r%d framed - < <(cat framed)
 }
 run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
 run_look() { faulty packstat --json - x.pks <framed.pks >out; }
