@@ -662,7 +662,7 @@ EOF
         packstream -L 4 -w 1 -o out x missing
     [ "$(cat out)" = old ]
     head -c 5 x >"cut"
-    run -65 packstream -L 4 -w 1 -o out x cut
+    run -65 into out packstream -L 4 -w 1 x cut
     # Packs that were decided are there, but no END.
     [ "$(size out)" = $((4096 + 2 * 256)) ]
     is 1 "packstream: a?b?: No such file or directory" \
