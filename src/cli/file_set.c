@@ -129,6 +129,17 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
     return -1;
 }
 
+/* Whether another job is writing the file of this name, as with --state. */
+static bool is_written(const char *name)
+{
+    const int fd = files_openat(AT_FDCWD, name, O_WRONLY | O_NONBLOCK);
+    const bool locked = fd >= 0 && !files_lock(fd) && errno == EAGAIN;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return locked;
+}
+
 int file_set_open(file_set *set, const char *name, bool binary,
                   const char *const *inputs, int n_inputs)
 {
@@ -142,6 +153,10 @@ int file_set_open(file_set *set, const char *name, bool binary,
                    : -1;
     if (!files_follow(name, place)) {
         message_errno("%s", message_name(name));
+        return -1;
+    }
+    if (is_written(place)) {
+        message_error("%s: another job is writing it", message_name(name));
         return -1;
     }
     fd = file_set_add(set, place, strlen(place), "", inputs, n_inputs);

@@ -100,7 +100,7 @@ same_as_plain() {
         compress "$form" x
         for n in 4 5 11 20 500 $(($(size "x.$form") - 1)); do
             head -c "$n" "x.$form" >part
-            run -65 tokcat -q --from=ids --raw -o got part
+            run -65 into got tokcat -q --from=ids --raw part
             [[ $output == "tokcat: part: byte "*": the $name data ends too \
 early" ]]
             cmp -n "$(size got)" got wanted
