@@ -295,14 +295,16 @@ int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits)
 bool runs_remove(const runs_name *kept)
 {
     const int fd = open_kept(kept, 1);
-    /* Somebody else's file stays. */
-    bool done = fd < 0 ? errno == ENOENT || errno == EEXIST
-                       : unlinkat(kept->folder, kept->base, 0) == 0;
+    bool done;
+    int why;
 
-    if (!done)
-        (void)in_the_way(kept);
-    if (fd >= 0)
-        (void)close(fd);
+    /* Somebody else's file stays. */
+    if (fd < 0)
+        return errno == ENOENT || errno == EEXIST;
+    done = unlinkat(kept->folder, kept->base, 0) == 0;
+    why = errno;
+    (void)close(fd);
+    errno = why;
     return done;
 }
 

@@ -96,7 +96,7 @@ uint64_t runs_digest(const runs *r);
 void runs_store(const runs *r, unsigned char *numbers);
 int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
 
-/* Removes a kept file, or what is left of it; false after a message. */
+/* Removes a kept file, if it is there and ours; false with errno. */
 bool runs_remove(const runs_name *kept);
 
 /* Writes a run: begin, records by ascending keys, end. */

@@ -519,18 +519,20 @@ int state_save(state *s, const input *in, sorter *shuffled, outputs *o)
 
 int state_remove_runs(const state *s)
 {
-    int status = STATUS_OK;
-
     for (int i = 0; i < 2; i++)
-        if (!runs_remove(&s->runs[i]))
-            status = STATUS_FAILURE;
-    return status;
+        if (!runs_remove(&s->runs[i])) {
+            message_errno("%s", message_name(s->names[i]));
+            return STATUS_FAILURE;
+        }
+    return STATUS_OK;
 }
 
 void state_close(state *s)
 {
-    if (!s->is_there && s->runs[1].name != NULL)
-        (void)state_remove_runs(s);
+    /* The failure was told already. */
+    for (int i = 0; i < 2 && !s->is_there; i++)
+        if (s->runs[i].name != NULL)
+            (void)runs_remove(&s->runs[i]);
     atomic_file_close(&s->file);
     free(s->bytes);
     free(s->names[0]);
