@@ -46,6 +46,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 SECTOR = 512
 STATE = "s"
+LEFT = {"s.new", "s.0", "s.1"}  # which no job that has ended leaves
 FOLDERS = ("", "o")  # of the state, and of the outputs
 
 # Commands, in which X and Y are inputs, and whether the output is appended to
@@ -59,6 +60,8 @@ JOBS = (
     ("packstream -L 256 -a bestfit -w 64 --order=input X", True),
     ("tokmix --state-every=300 --stop=longest 5=X 1=Y", False),
     ("tokmix --state-every=400 --stop=repeat --channel=from 1=X 1=Y", True),
+    ("tokshuf --state-every=150 -M 1Mi X Y", False),
+    ("tokshuf --state-every=400 -M 64Ki -n 1500 --by-length=90 Y X", True),
 )
 
 Entry = collections.namedtuple("Entry", "kind place inode data")
@@ -281,6 +284,9 @@ def recover(job, folder, rng):
                     os.remove(os.path.join(place, name))
                 job.put(place, job.start)
                 ended, _ = job.run(place, logged=False)
+            left = job.inodes_in(place).keys() & LEFT
+            if left:
+                return f"{min(left)} stayed"
             made = job.get(place, job.outputs)
         for name in job.outputs:
             if made[name] != job.wanted[name]:
@@ -305,8 +311,9 @@ def interrupt(job, folder, number, at):
             ended, _ = job.run(place, False)
         if ended.returncode != 0:
             return f"refused: {ended.stderr.decode().strip()}"
-        if STATE + ".new" in job.inodes_in(place):
-            return "a next state stayed"
+        left = job.inodes_in(place).keys() & LEFT
+        if left:
+            return f"{min(left)} stayed"
         made = job.get(place, job.outputs)
     return None if made == job.wanted else "the outputs are other ones"
 

@@ -19,6 +19,9 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
+/* Endings of the files beside it are shorter. */
+#define ENDING_MAX 16
+
 const char *state_file_set_name(void *member, const char *value)
 {
     *(const char **)member = value;
@@ -57,6 +60,16 @@ static int check_name(const state_file_options *o, const char *name)
                          message_name(o->name), message_name(name), what);
 }
 
+/* The same of one beside it. */
+static int check_other(const state_file_options *o, const char *place,
+                       const char *ending)
+{
+    char name[FILES_MAX_NAME + ENDING_MAX];
+
+    (void)snprintf(name, sizeof name, "%s%s", place, ending);
+    return check_name(o, name);
+}
+
 static bool ends_as_fresh(const char *name)
 {
     const size_t suffix = sizeof ATOMIC_FILE_SUFFIX - 1;
@@ -68,7 +81,6 @@ static bool ends_as_fresh(const char *name)
 int state_file_check(const state_file_options *o)
 {
     char place[FILES_MAX_NAME];
-    char fresh[FILES_MAX_NAME + sizeof ATOMIC_FILE_SUFFIX];
     int status;
 
     if (!files_follow(o->name, place)) {
@@ -81,9 +93,13 @@ int state_file_check(const state_file_options *o)
                              ATOMIC_FILE_SUFFIX
                              " is for a state that is not whole yet",
                              message_name(o->name));
-    (void)snprintf(fresh, sizeof fresh, "%s" ATOMIC_FILE_SUFFIX, place);
     status = check_name(o, o->name);
-    return status == STATUS_OK ? check_name(o, fresh) : status;
+    if (status == STATUS_OK)
+        status = check_other(o, place, ATOMIC_FILE_SUFFIX);
+    for (size_t i = 0; status == STATUS_OK && i < 2; i++)
+        if (o->beside[i] != NULL)
+            status = check_other(o, place, o->beside[i]);
+    return status;
 }
 
 int state_file_open(atomic_file *f, const state_file_options *o,

@@ -38,15 +38,16 @@ typedef struct state_file_options {
     bool resume;  /* else no state may be there */
     uint64_t max; /* bytes of it: STATE_FILE_MAX, or less */
     atomic_file_test *is_ours;
+    const char *beside[2]; /* what names of files beside it end in, or NULL */
     state_file_use uses[4]; /* unused ones with n = 0 */
 } state_file_options;
 
 /*
- * An exit status after a message, here and below, if the state, or the new one
- * that is to take its place, is another file of the job, or if it has the name
- * of a new one itself.  Call it again when all files are there: only then does
- * it show that two names are of one new file, as "A" and "a" are to some file
- * systems.
+ * An exit status after a message, here and below, if the state, the new one
+ * that is to take its place, or one beside it, is another file of the job, or
+ * if the state has the name of a new one itself.  Call it again when all files
+ * are there: only then does it show that two names are of one new file, as "A"
+ * and "a" are to some file systems.
  */
 int state_file_check(const state_file_options *options);
 

@@ -98,7 +98,7 @@ static bool open_all(job *j)
     }
 
     /* With one another job can go on with it. */
-    j->status = state_open_output(&j->state, &j->out.fd);
+    j->status = state_open_output(&j->state, &j->out);
     if (j->status == STATUS_OK && !c->no_sandbox &&
         !sandbox_enter(NULL, 0, &j->state.file.folder, 1))
         j->status = STATUS_FAILURE;

@@ -171,7 +171,7 @@ int state_open(state *s, const conf *c)
     int status;
 
     *s = (state){.conf = c, .file = {.folder = -1, .next = -1},
-                 .output = {.fd = -1}};
+                 .out = {.output = {.fd = -1}}};
     if (c->state == NULL)
         return STATUS_OK;
     status = state_file_open(&s->file, &options, &s->bytes, &s->n_bytes);
@@ -183,14 +183,14 @@ int state_open(state *s, const conf *c)
     if (status != STATUS_OK)
         return status;
     if (the(s, THE_OFFSET) > 0)
-        s->place = (ps_token_mark){.offset = the(s, THE_OFFSET),
-                                   .digest = the(s, THE_DIGEST)};
-    s->mark = (output_check_mark){.known = true,
-                                  .base = the(s, THE_BASE),
-                                  .hash = the(s, THE_SAMPLES)};
+        s->out.place = (ps_token_mark){.offset = the(s, THE_OFFSET),
+                                       .digest = the(s, THE_DIGEST)};
+    s->out.mark = (output_check_mark){.known = true,
+                                      .base = the(s, THE_BASE),
+                                      .hash = the(s, THE_SAMPLES)};
     s->ended = the(s, THE_END) != 0;
     /* Before the first byte there is nothing to go on from. */
-    s->goes_on = !s->ended && s->place.offset > 0;
+    s->goes_on = !s->ended && s->out.place.offset > 0;
     return STATUS_OK;
 }
 
@@ -198,71 +198,17 @@ int state_open(state *s, const conf *c)
  * The output
  */
 
-/* Whether the output of a state that says nothing of it may begin so. */
-static bool is_framed_start(const unsigned char *bytes, size_t n)
-{
-    return memcmp(bytes, "\x89TOK\r\n\x1a\n", n) == 0;
-}
-
-static bool is_raw_start(const unsigned char *bytes, size_t n)
-{
-    return ps_recognize(bytes, n) == NULL &&
-           (n < 4 || load_u32(bytes) <= PS_MAX_SEQUENCE_BYTES / 2);
-}
-
-int state_open_output(state *s, int *fd)
+int state_open_output(state *s, records *out)
 {
     const conf *c = s->conf;
-    const bool framed = s->bytes != NULL && (the(s, THE_FRAMING) != 0 ||
-                                             the(s, THE_CHANNEL) != 0);
-    int status = STATUS_OK;
 
-    *fd = -1;
     if (!files_spare_inputs(c->output, c->names, (int)c->n))
         return STATUS_FAILURE;
-    if (s->bytes != NULL && (s->ended || s->goes_on ||
-                             !output_check_is_gone(c->output, &s->mark))) {
-        status = output_check_reopen(&s->output, c->output, -1, fd, &s->mark,
-                                     s->place.offset);
-        return status == STATUS_OK && s->place.offset == 0
-                   ? output_check_start(&s->output, *fd,
-                                        framed ? is_framed_start
-                                               : is_raw_start)
-                   : status;
-    }
-    if (c->resume && s->bytes == NULL)
-        status = state_file_spares(c->state, c->output);
-    if (status != STATUS_OK)
-        return status;
-    *fd = files_open_output_alone(c->output, -1);
-    return *fd < 0 ? STATUS_FAILURE
-                   : output_check_begin(&s->output, c->output, *fd);
-}
-
-/* The header of the output tells of what kind the records of the state are. */
-static int compare_schema(const state *s, const ps_schema *schema)
-{
-    ps_token_reader *reader = NULL;
-    ps_error err;
-    ps_result r;
-
-    if (!schema->framed || s->place.offset == 0)
-        return STATUS_OK;
-    if (lseek(s->output.fd, (off_t)s->output.base, SEEK_SET) == -1) {
-        message_errno("%s", files_output_name(s->conf->output));
-        return STATUS_FAILURE;
-    }
-    r = ps_token_reader_open(&reader, s->output.fd, schema->token_type, NULL,
-                             &err);
-    if (r != PS_OK)
-        return message_failure(files_output_name(s->conf->output), &err);
-    r = ps_schema_compare(ps_token_reader_schema(reader), schema, &err);
-    ps_token_reader_free(reader);
-    if (r == PS_OK)
-        return STATUS_OK;
-    message_error("%s: the state is of other token records: %s",
-                  message_name(s->file.name), err.text);
-    return STATUS_USAGE;
+    if (s->bytes == NULL)
+        return kept_records_begin(&s->out, out, c->state, c->resume);
+    return kept_records_reopen(&s->out, out,
+                               the(s, THE_FRAMING) != 0 ||
+                                   the(s, THE_CHANNEL) != 0);
 }
 
 /* ---------------------------------------------------------------------
@@ -277,7 +223,7 @@ static int compare_schema(const state *s, const ps_schema *schema)
 static int load_sources(state *s, sources *in, mix *m)
 {
     const conf *c = s->conf;
-    const uint64_t max_tokens = s->place.offset / 2;
+    const uint64_t max_tokens = s->out.place.offset / 2;
 
     in->n_left = 0;
     m->weight = m->taken = 0;
@@ -307,16 +253,16 @@ static int load_sources(state *s, sources *in, mix *m)
             (one->begun && !one->ready && one->sequences == 0) ||
             share->taken > (c->by_sequences ? one->sequences : one->tokens) ||
             (share->left && share->taken > 0) ||
-            one->tokens > max_tokens - s->place.tokens ||
+            one->tokens > max_tokens - s->out.place.tokens ||
             one->sequences > one->tokens)
             return damaged(s);
-        s->place.tokens += one->tokens;
-        s->place.sequences += one->sequences;
+        s->out.place.tokens += one->tokens;
+        s->out.place.sequences += one->sequences;
         in->n_left += !one->ended;
         m->weight += share->left ? 0 : share->weight;
         m->taken += share->taken;
     }
-    s->place.id = s->place.sequences;
+    s->out.place.id = s->out.place.sequences;
     return in->n_left > 0 || s->ended ? STATUS_OK : damaged(s);
 }
 
@@ -335,7 +281,7 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
     status = state_file_compare(s->file.name, options,
                                 sizeof options / sizeof options[0]);
     if (status == STATUS_OK)
-        status = compare_schema(s, schema);
+        status = kept_records_compare(&s->out, s->file.name, schema);
     if (status != STATUS_OK || (!s->goes_on && !s->ended))
         return status;
     status = load_sources(s, in, m);
@@ -350,7 +296,7 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
  * Saved
  */
 
-/* Writes the state of an output that is on the disk up to s->place. */
+/* Writes the state of an output that is on the disk up to s->out.place. */
 static int write_state(state *s, const sources *in, const mix *m, bool ended)
 {
     const conf *c = s->conf;
@@ -363,10 +309,10 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
         [THE_FRAMING] = in->schema.framed,
         [THE_TYPE] = in->schema.token_type,
         [THE_END] = ended,
-        [THE_OFFSET] = s->place.offset,
-        [THE_DIGEST] = s->place.digest,
-        [THE_BASE] = s->mark.base,
-        [THE_SAMPLES] = s->mark.hash};
+        [THE_OFFSET] = s->out.place.offset,
+        [THE_DIGEST] = s->out.place.digest,
+        [THE_BASE] = s->out.mark.base,
+        [THE_SAMPLES] = s->out.mark.hash};
     const size_t n = place_of(in->n, 0);
     unsigned char *bytes = malloc(n + 8);
     bool written;
@@ -417,11 +363,9 @@ int state_start(state *s, records *out, const sources *in, const mix *m)
 {
     int status;
 
-    if (s->bytes != NULL) {
-        status = output_check_cut(&s->output, out->fd, s->place.offset);
-        return status == STATUS_OK ? records_resume(out, &s->place) : status;
-    }
-    status = output_check_take(&s->output, 0, 0, &s->mark);
+    if (s->bytes != NULL)
+        return kept_records_resume(&s->out, out);
+    status = kept_records_mark(&s->out);
     if (status == STATUS_OK)
         status = write_state(s, in, m, false);
     return status == STATUS_OK ? records_start(out) : status;
@@ -430,44 +374,27 @@ int state_start(state *s, records *out, const sources *in, const mix *m)
 int state_save(state *s, records *out, const sources *in, const mix *m,
                bool ended)
 {
-    uint64_t length;
-    int status = records_flush(out);
+    const int status = kept_records_save(&s->out, out);
 
-    if (status != STATUS_OK)
-        return status;
     s->written = 0;
-    s->place = ps_token_writer_mark(out->writer);
-    status = output_check_take(&s->output, s->place.offset, 0, &s->mark);
-    if (status != STATUS_OK)
-        return status;
-    /* A state is only as good as the output that it is of. */
-    return files_sync(out->fd, out->name) &&
-                   output_check_length(&s->output, out->fd, &length) &&
-                   output_check_has(&s->output, out->fd, length,
-                                    s->place.offset)
-               ? write_state(s, in, m, ended)
-               : STATUS_FAILURE;
+    return status == STATUS_OK ? write_state(s, in, m, ended) : status;
 }
 
 int state_finish_again(state *s, records *out)
 {
-    int status;
+    const int status = kept_records_leave(&s->out, out);
 
-    if (!files_has_length(out->fd, out->name,
-                          s->output.base + s->place.offset))
-        return STATUS_FAILURE;
-    if (s->conf->verbose)
+    if (status == STATUS_OK && s->conf->verbose)
         message_note("%s: the mix has ended, there is nothing left to do",
                      message_name(s->file.name));
-    out->figures.sequences = s->place.sequences;
-    out->figures.tokens = s->place.tokens;
-    status = output_check_go_to_end(&s->output, out->fd, s->place.offset);
-    return status == STATUS_OK ? records_close(out) : status;
+    out->figures.sequences = s->out.place.sequences;
+    out->figures.tokens = s->out.place.tokens;
+    return status;
 }
 
 void state_close(state *s)
 {
-    output_check_close(&s->output);
+    kept_records_close(&s->out);
     atomic_file_close(&s->file);
     free(s->bytes);
     s->bytes = NULL;

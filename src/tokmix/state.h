@@ -9,8 +9,7 @@
 #define TOKMIX_STATE_H
 
 #include "cli/atomic_file.h"
-#include "cli/output_check.h"
-#include "cli/records.h"
+#include "cli/kept_records.h"
 #include "tokmix/conf.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"
@@ -20,9 +19,7 @@ typedef struct state {
     atomic_file file;
     unsigned char *bytes; /* that were read, or NULL */
     size_t n_bytes;
-    output_check output;
-    ps_token_mark place; /* of the output that is on the disk */
-    output_check_mark mark;
+    kept_records out;
     bool goes_on; /* a mix that was stopped */
     bool ended;   /* nothing is left to do */
     uint64_t written; /* bytes or sequences since the last was saved */
@@ -35,7 +32,7 @@ typedef struct state {
 int state_open(state *s, const conf *c);
 
 /* Opens the output: that of the state, as it was then, or a new one. */
-int state_open_output(state *s, int *fd);
+int state_open_output(state *s, records *out);
 
 /*
  * Takes the sources and the mix to where they were, if they are those of the

@@ -11,6 +11,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/state_file.h"
 #include "cli/weights.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
@@ -52,6 +53,18 @@ static const option_entry entries[] = {
      OPTION_WORD(conf, type, option_token_types)},
     {'o', "output", "FILE", "write to FILE instead of standard output",
      OPTION_TEXT(conf, output)},
+    {0, "state", "FILE",
+     "keep in FILE, FILE.0 and FILE.1 what --resume needs",
+     OPTION_CALL_FOR(conf, state, state_file_set_name)},
+    {0, "state-every", "N",
+     "write it after every N sequences (default: 256 MiB\n"
+     "of them), and at the end or on SIGTERM or SIGINT",
+     OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),
+     .why = "must be a number of sequences from 1"},
+    {0, "resume", NULL,
+     "go on where --state=FILE says, or begin if there\n"
+     "is no FILE",
+     OPTION_FLAG(conf, resume)},
     {0, "no-sandbox", NULL, "keep all rights when the files are open",
      OPTION_FLAG(conf, no_sandbox)},
     {'v', "verbose", NULL, "tell at the end, on stderr, what was done",
@@ -114,6 +127,19 @@ static int read_split(conf *c, weight *weights)
                : message_usage("--split: the shares have too many digits");
 }
 
+/* A job that keeps a state can be gone on with. */
+static int check_state(const conf *c)
+{
+    if (c->state == NULL && (c->resume || c->state_every != 0))
+        return message_usage("--resume and --state-every need --state=FILE");
+    for (uint32_t i = 0; c->state != NULL && i < c->n_outputs; i++)
+        if (!files_is_for_file(c->names[i]))
+            return message_usage("--state: a shuffle can only be gone on with "
+                                 "in a regular file, and %s is none",
+                                 files_output_name(c->names[i]));
+    return STATUS_OK;
+}
+
 int conf_settle(conf *c)
 {
     weight *weights;
@@ -125,6 +151,8 @@ int conf_settle(conf *c)
         return message_usage("--no-shuffle and --seed exclude each other");
     if (c->in_order && c->split != NULL)
         return message_usage("--no-shuffle and --split exclude each other");
+    if (c->in_order && c->state != NULL)
+        return message_usage("--no-shuffle and --state exclude each other");
     if (c->split != NULL && c->output != NULL)
         return message_usage("--split and -o exclude each other");
 
@@ -146,7 +174,7 @@ int conf_settle(conf *c)
         status = read_split(c, weights);
     }
     free(weights);
-    return status;
+    return status == STATUS_OK ? check_state(c) : status;
 }
 
 void conf_free(conf *c)

@@ -8,7 +8,9 @@
  *     order    the number of each sequence
  *     runs     sorted records in a temporary file, and how they are merged
  *     sorter   records by a key, in bounded memory
+ *     input    the sequences of all files
  *     outputs  what is written: one stream, or shares of it to several
+ *     state    what another job needs to go on, kept in a file
  *     job      reads, shuffles and writes
  *     main     calls them one after the other
  *
@@ -39,6 +41,9 @@ typedef struct conf {
     ps_type type;       /* of raw tokens; 0: not given */
     const char *output; /* NULL: stdout */
     const char *split;  /* "SHARE:FILE,..." or NULL */
+    const char *state;  /* NULL: none */
+    uint64_t state_every; /* sequences; 0: not given */
+    bool resume;
     bool no_sandbox;
     bool verbose;
     bool quiet;

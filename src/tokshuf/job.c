@@ -11,24 +11,23 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/sandbox.h"
+#include "cli/signals.h"
+#include "tokshuf/input.h"
 #include "tokshuf/order.h"
 #include "tokshuf/outputs.h"
 #include "tokshuf/sorter.h"
+#include "tokshuf/state.h"
 
 typedef struct job {
     const conf *conf;
-    const char *input; /* the file that is read */
-    int next_input;    /* the one behind it */
-    int fd;            /* -1: not open */
-    ps_token_reader *reader;
+    input in;
     ps_schema schema;
     sorter shuffled;
     outputs out;
+    state state;
     progress progress;
-    uint64_t n_read; /* sequences: all, */
-    uint64_t n_short;
-    uint64_t n_long; /* and those that were left out */
-    bool told; /* of a failure before a wait */
+    int stop; /* the signal that ends the job, or 0 */
 } job;
 
 /* Before a wait for input: the next program may be waiting for records. */
@@ -37,69 +36,28 @@ static ps_result pass_on(void *context, ps_error *err)
     job *j = context;
 
     (void)err;
-    j->told = records_flush(&j->out.of[j->out.current]) != STATUS_OK;
-    return j->told ? PS_ERR_IO : PS_OK;
-}
-
-/* ---------------------------------------------------------------------
- * Input
- */
-
-static int fail_input(const job *j, const ps_error *err)
-{
-    return j->told ? STATUS_FAILURE
-                   : message_failure(files_input_name(j->input), err);
-}
-
-static int open_file(job *j)
-{
-    if (j->fd >= 0)
-        files_close_input(j->fd);
-    j->input = j->conf->inputs[j->next_input++];
-    j->fd = files_open_input(j->input);
-    return j->fd < 0 ? STATUS_FAILURE : STATUS_OK;
-}
-
-/* The next sequence that is long enough, and not too long. */
-static int next_sequence(job *j, ps_sequence *next, bool *more)
-{
-    const conf *c = j->conf;
-    ps_error err = {.code = PS_OK};
-
-    for (;;) {
-        ps_result r =
-            ps_token_reader_next(j->reader, c->max_length, next, &err);
-        const bool too_long = r == PS_ERR_OVERLONG;
-
-        if (too_long)
-            r = ps_token_reader_skip(j->reader, &err);
-        *more = r == PS_OK;
-        if (r == PS_END && j->next_input == c->n_inputs)
-            return STATUS_OK;
-        if (r == PS_END) {
-            const int status = open_file(j);
-
-            if (status != STATUS_OK)
-                return status;
-            r = ps_token_reader_append(j->reader, j->fd, &err);
-            if (r == PS_OK)
-                continue;
-        }
-        if (r != PS_OK)
-            return fail_input(j, &err);
-        j->n_read++;
-        j->n_long += too_long;
-        j->n_short += !too_long && next->n_tok < c->min_length;
-        if (!too_long && next->n_tok >= c->min_length)
-            return STATUS_OK;
-    }
+    j->in.told = records_flush(&j->out.of[j->out.current]) != STATUS_OK;
+    return j->in.told ? PS_ERR_IO : PS_OK;
 }
 
 /* ---------------------------------------------------------------------
  * Shuffled
  */
 
-static int shuffle(job *j)
+static int save(job *j)
+{
+    return state_save(&j->state, &j->in, &j->shuffled, &j->out);
+}
+
+/* Whether a signal ends the job, which could be gone on with. */
+static bool is_stopped(job *j)
+{
+    if (j->conf->state != NULL)
+        j->stop = signals_stopped();
+    return j->stop != 0;
+}
+
+static int read_all(job *j)
 {
     progress_figures figures = {0};
     bool more = true;
@@ -107,11 +65,11 @@ static int shuffle(job *j)
 
     progress_start(&j->progress, !j->conf->quiet);
     progress_inputs(&j->progress, j->conf->inputs, j->conf->n_inputs);
-    while (status == STATUS_OK) {
+    while (status == STATUS_OK && !is_stopped(j)) {
         ps_sequence next;
         record one;
 
-        status = next_sequence(j, &next, &more);
+        status = input_next(&j->in, &next, &more);
         if (status != STATUS_OK || !more)
             break;
         one = (record){.key = order_key(j->conf->seed, next.id),
@@ -121,26 +79,88 @@ static int shuffle(job *j)
         figures.sequences++;
         figures.tokens += next.n_tok;
         figures.bytes += next.payload_bytes;
-        figures.input = j->next_input - 1;
-        figures.fd = j->fd;
+        figures.input = j->in.next - 1;
+        figures.fd = j->in.fd;
         if (progress_due(&j->progress))
             progress_show(&j->progress, &figures);
+        if (status == STATUS_OK &&
+            state_is_due(&j->state, next.payload_bytes))
+            status = save(j);
     }
     progress_end(&j->progress);
-    if (status == STATUS_OK)
-        status = sorter_finish(&j->shuffled);
+    /* The wait for input may have been ended. */
+    return status == STATUS_OK && is_stopped(j) ? save(j) : status;
+}
 
-    if (status == STATUS_OK)
-        status = outputs_begin(&j->out, j->shuffled.count);
-    more = true;
+/* Sorts what was read; with a state step by step, and each is saved. */
+static int sort_all(job *j)
+{
+    int status;
+
+    if (j->conf->state == NULL)
+        return sorter_finish(&j->shuffled);
+    status = sorter_spill(&j->shuffled);
+    if (j->state.phase == STATE_READING && status == STATUS_OK) {
+        state_sorted(&j->state);
+        status = save(j);
+    }
+    while (status == STATUS_OK && sorter_has_many(&j->shuffled)) {
+        status = sorter_merge_some(&j->shuffled);
+        if (status != STATUS_OK || is_stopped(j))
+            return status;
+        status = save(j);
+        if (status == STATUS_OK)
+            status = sorter_trim(&j->shuffled);
+    }
+    return status == STATUS_OK ? sorter_begin(&j->shuffled) : status;
+}
+
+static int write_all(job *j)
+{
+    bool more = true;
+    int status = outputs_begin(&j->out, j->shuffled.count);
+
     while (status == STATUS_OK && more) {
         record one;
+        bool is_due;
 
+        /* In between, a window holds records that a state does not. */
+        if (is_stopped(j))
+            return outputs_are_even(&j->out) ? save(j) : STATUS_OK;
         status = sorter_next(&j->shuffled, &one, &more);
-        if (status == STATUS_OK && more)
-            status = outputs_put(&j->out, &one);
+        if (status != STATUS_OK || !more)
+            break;
+        is_due = state_is_due(&j->state,
+                              ps_payload_bytes(&j->schema, one.n_tok));
+        status = outputs_put(&j->out, &one);
+        if (status == STATUS_OK && is_due && outputs_are_even(&j->out))
+            status = save(j);
     }
-    return status;
+    return status == STATUS_OK ? outputs_end(&j->out) : status;
+}
+
+static int shuffle(job *j)
+{
+    int status = STATUS_OK;
+
+    if (j->conf->state != NULL) {
+        /* From the first state on, a signal leaves none half made. */
+        signals_catch_stop();
+        status = state_start(&j->state, &j->in, &j->shuffled, &j->out);
+    }
+    if (status == STATUS_OK && j->state.phase == STATE_READING)
+        status = read_all(j);
+    if (status == STATUS_OK && j->stop == 0)
+        status = sort_all(j);
+    if (status == STATUS_OK && j->stop == 0)
+        status = write_all(j);
+    if (status != STATUS_OK || j->stop != 0 || j->conf->state == NULL)
+        return status;
+    j->state.phase = STATE_ENDED;
+    status = save(j);
+    /* Their locks go first. */
+    sorter_close(&j->shuffled);
+    return status == STATUS_OK ? state_remove_runs(&j->state) : status;
 }
 
 /* ---------------------------------------------------------------------
@@ -152,78 +172,132 @@ static int pass_through(job *j)
     bool more = true;
     int status = outputs_begin(&j->out, 0);
 
-    ps_token_reader_on_wait(j->reader, pass_on, j);
+    ps_token_reader_on_wait(j->in.reader, pass_on, j);
     for (uint64_t n = 0; status == STATUS_OK && n < j->conf->count; n++) {
         ps_sequence next;
         record one;
 
-        status = next_sequence(j, &next, &more);
+        status = input_next(&j->in, &next, &more);
         if (status != STATUS_OK || !more)
             break;
         one = (record){.n_tok = next.n_tok, .payload = next.payload};
         status = outputs_put(&j->out, &one);
     }
-    return status;
+    return status == STATUS_OK ? outputs_end(&j->out) : status;
 }
 
 /* ------------------------------------------------------------------ */
 
-static int open_all(job *j)
+static int enter_sandbox(const job *j)
 {
     const conf *c = j->conf;
-    /* What is too long is left out without a message. */
-    const ps_token_reader_options options = {.expect_overlong = true};
-    /* Both orders are worked on at the same time. */
-    const bool twice = !c->in_order && c->by_length > 0;
-    const uint64_t memory = twice ? c->memory / 2 : c->memory;
-    int status = STATUS_FAILURE;
-    ps_error err;
+    const char *const *inputs = c->inputs + j->in.next;
+    const int n = c->n_inputs - j->in.next;
 
-    if (files_can_read(c->inputs, c->n_inputs))
-        status = open_file(j);
-    if (status != STATUS_OK)
-        return status;
-    if (ps_token_reader_open(&j->reader, j->fd,
-                             c->type == 0 ? PS_U16 : c->type, &options,
-                             &err) != PS_OK)
-        return fail_input(j, &err);
-    j->schema = *ps_token_reader_schema(j->reader);
-    status = option_check_type(c->type, &j->schema, j->input);
+    if (c->no_sandbox)
+        return STATUS_OK;
+    return (c->state == NULL
+                ? file_set_enter_sandbox(&j->out.set, inputs, n)
+                : sandbox_enter(inputs, n, &j->state.file.folder, 1))
+               ? STATUS_OK
+               : STATUS_FAILURE;
+}
 
-    if (status == STATUS_OK && !c->in_order)
-        status = sorter_open(&j->shuffled, &j->schema, memory, c->folder,
-                             c->count);
+/* Opens what the state needs, of which only what it says is left. */
+static int open_kept(job *j, uint64_t memory)
+{
+    const conf *c = j->conf;
+    int status = state_compare(&j->state, &j->out, &j->schema);
+
+    sorter_open_kept(&j->shuffled, &j->schema, memory, c->count);
+    if (status == STATUS_OK && j->state.phase != STATE_ENDED)
+        status = state_open_sorter(&j->state, &j->shuffled);
     if (status == STATUS_OK)
-        status = outputs_open(&j->out, c, &j->schema, memory);
-    if (status == STATUS_OK && !c->no_sandbox &&
-        !file_set_enter_sandbox(&j->out.set, c->inputs + j->next_input,
-                                c->n_inputs - j->next_input))
-        status = STATUS_FAILURE;
+        status = enter_sandbox(j);
+    if (status == STATUS_OK && j->state.bytes != NULL &&
+        j->state.phase == STATE_READING)
+        status = input_resume(&j->in, &j->state.place);
     return status;
 }
 
-int job_run(const conf *c)
+static int open_all(job *j)
 {
-    job j = {.conf = c,
-             .fd = -1,
-             .shuffled = {.files = {{.fd = -1}, {.fd = -1}}},
-             .out = {.window = {.files = {{.fd = -1}, {.fd = -1}}}}};
-    int status = open_all(&j);
+    const conf *c = j->conf;
+    /* Both orders are worked on at the same time. */
+    const bool twice = !c->in_order && c->by_length > 0;
+    const uint64_t memory = twice ? c->memory / 2 : c->memory;
+    bool reads;
+    int status = state_open(&j->state, c);
 
+    reads = j->state.phase == STATE_READING;
+    if (status == STATUS_OK && reads)
+        status = input_open(&j->in, c, j->state.place.file);
     if (status == STATUS_OK)
-        status = c->in_order ? pass_through(&j) : shuffle(&j);
+        status = outputs_init(&j->out, c);
+    j->schema = j->in.schema;
+
+    /* Temporary files come before outputs. */
+    if (status == STATUS_OK && c->state == NULL && !c->in_order)
+        status = sorter_open(&j->shuffled, &j->schema, memory, c->folder,
+                             c->count);
+    if (status == STATUS_OK && c->state != NULL)
+        state_mark_outputs(&j->state, &j->out);
     if (status == STATUS_OK)
-        status = outputs_end(&j.out);
-    if (status == STATUS_OK && c->verbose)
+        status = outputs_open(&j->out, j->state.bytes != NULL);
+    if (status == STATUS_OK && !reads) {
+        j->in.next = c->n_inputs;
+        j->in.place = j->state.place;
+        status = state_schema(&j->state, &j->out, &j->schema);
+        if (status == STATUS_OK)
+            status = option_check_type(c->type, &j->schema,
+                                       j->state.file.name);
+    }
+    if (status == STATUS_OK)
+        status = outputs_prepare(&j->out, &j->schema, memory);
+    if (status != STATUS_OK)
+        return status;
+    return c->state == NULL ? enter_sandbox(j) : open_kept(j, memory);
+}
+
+/* What was done, if all is done. */
+static void report(const job *j, bool again)
+{
+    if (again)
+        message_note("%s: the shuffle has ended, there is nothing left to do",
+                     message_name(j->state.file.name));
+    else
         message_note("%" PRIu64 " sequences read, %" PRIu64 " too short, %"
                      PRIu64 " too long, %" PRIu64 " written; %" PRIu64
                      " runs in temporary files",
-                     j.n_read, j.n_short, j.n_long, j.out.put,
-                     j.shuffled.n_runs + j.out.window.n_earlier);
+                     j->in.place.n_read, j->in.place.n_short,
+                     j->in.place.n_long, j->out.put,
+                     j->shuffled.n_runs + j->out.window.n_earlier);
+}
+
+int job_run(const conf *c, int *stop)
+{
+    job j = {.conf = c,
+             .in = {.fd = -1},
+             .shuffled = {.files = {{.fd = -1}, {.fd = -1}}},
+             .out = {.window = {.files = {{.fd = -1}, {.fd = -1}}}}};
+    int status = open_all(&j);
+    const bool again = j.state.phase == STATE_ENDED;
+
+    if (status == STATUS_OK && again) {
+        status = outputs_leave(&j.out);
+        if (status == STATUS_OK)
+            status = state_remove_runs(&j.state);
+    } else if (status == STATUS_OK) {
+        status = c->in_order ? pass_through(&j) : shuffle(&j);
+        if (status == STATUS_OK && j.stop == 0)
+            status = outputs_publish(&j.out);
+    }
+    if (status == STATUS_OK && c->verbose && j.stop == 0)
+        report(&j, again);
+    *stop = j.stop;
     outputs_close(&j.out);
     sorter_close(&j.shuffled);
-    ps_token_reader_free(j.reader);
-    if (j.fd >= 0)
-        files_close_input(j.fd);
+    input_close(&j.in);
+    state_close(&j.state);
     return status;
 }

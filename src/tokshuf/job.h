@@ -9,7 +9,10 @@
 
 #include "tokshuf/conf.h"
 
-/* An exit status, after a message if it is not STATUS_OK. */
-int job_run(const conf *c);
+/*
+ * An exit status, after a message if it is not STATUS_OK.  *stop becomes the
+ * signal that ended a job that keeps a state, or stays 0.
+ */
+int job_run(const conf *c, int *stop);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "cli/signals.h"
 #include "tokshuf/conf.h"
 #include "tokshuf/job.h"
 
@@ -14,6 +15,7 @@ int main(int argc, char **argv)
     conf c = conf_defaults();
     option_outcome outcome;
     int first;
+    int stop = 0;
     int status;
 
     files_init();
@@ -24,7 +26,9 @@ int main(int argc, char **argv)
     c.inputs = option_files(argc, argv, first, &c.n_inputs);
     status = conf_settle(&c);
     if (status == STATUS_OK)
-        status = job_run(&c);
+        status = job_run(&c, &stop);
     conf_free(&c);
+    if (stop != 0)
+        signals_die(stop);
     return status;
 }

@@ -35,30 +35,61 @@ static bool are_distinct(const conf *c)
     return true;
 }
 
-int outputs_open(outputs *o, const conf *c, const ps_schema *schema,
-                 uint64_t window_memory)
+int outputs_init(outputs *o, const conf *c)
+{
+    *o = (outputs){.conf = c, .window = {.files = {{.fd = -1}, {.fd = -1}}}};
+    o->of = calloc(c->n_outputs, sizeof *o->of);
+    if (c->state != NULL)
+        o->kept = calloc(c->n_outputs, sizeof *o->kept);
+    if (o->of == NULL || (c->state != NULL && o->kept == NULL))
+        return message_memory();
+    for (uint32_t i = 0; i < c->n_outputs; i++) {
+        o->of[i] = (records){.name = c->names[i], .fd = -1};
+        if (o->kept != NULL)
+            o->kept[i].output.fd = -1;
+    }
+    o->n = c->n_outputs;
+    return STATUS_OK;
+}
+
+/* One that appears when all are whole, or can be gone on with. */
+static int open_one(outputs *o, uint32_t i, bool begun)
+{
+    const conf *c = o->conf;
+    records *one = &o->of[i];
+
+    if (o->kept == NULL) {
+        one->fd = file_set_open(&o->set, one->name, true, c->inputs,
+                                c->n_inputs);
+        return one->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+    }
+    if (!files_spare_inputs(one->name, c->inputs, c->n_inputs))
+        return STATUS_FAILURE;
+    return begun ? kept_records_reopen(&o->kept[i], one, o->is_framed)
+                 : kept_records_begin(&o->kept[i], one, c->state, c->resume);
+}
+
+int outputs_open(outputs *o, bool begun)
 {
     int status = STATUS_OK;
 
-    *o = (outputs){.conf = c, .window = {.files = {{.fd = -1}, {.fd = -1}}}};
-    o->of = calloc(c->n_outputs, sizeof *o->of);
-    if (o->of == NULL)
-        return message_memory();
-    if (!are_distinct(c))
+    if (!are_distinct(o->conf))
         return STATUS_FAILURE;
-    while (status == STATUS_OK && o->n < c->n_outputs) {
-        records *one = &o->of[o->n];
-
-        *one = (records){.name = c->names[o->n], .schema = *schema, .fd = -1};
-        one->fd = file_set_open(&o->set, one->name, true, c->inputs, c->n_inputs);
-        o->n++;
-        if (one->fd < 0)
-            status = STATUS_FAILURE;
-    }
-    if (status == STATUS_OK && c->by_length > 0)
-        status = sorter_open(&o->window, schema, window_memory, c->folder,
-                             SORTER_ALL);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
+        status = open_one(o, i, begun);
     return status;
+}
+
+int outputs_prepare(outputs *o, const ps_schema *schema,
+                    uint64_t window_memory)
+{
+    const conf *c = o->conf;
+
+    for (uint32_t i = 0; i < o->n; i++)
+        o->of[i].schema = *schema;
+    return c->by_length == 0 ? STATUS_OK
+                             : sorter_open(&o->window, schema, window_memory,
+                                           c->folder, SORTER_ALL);
 }
 
 /* ---------------------------------------------------------------------
@@ -106,8 +137,14 @@ int outputs_begin(outputs *o, uint64_t total)
 
     o->total = total;
     o->until = share_end(o);
+    /* Where another job was. */
+    while (o->put > o->until && o->current + 1 < o->n) {
+        o->current++;
+        o->until = share_end(o);
+    }
     for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++) {
-        status = records_start(&o->of[i]);
+        if (o->kept == NULL)
+            status = records_start(&o->of[i]);
         progress_start(&o->of[i].progress, !o->conf->quiet);
     }
     return status;
@@ -166,6 +203,11 @@ int outputs_put(outputs *o, const record *one)
     return status;
 }
 
+bool outputs_are_even(const outputs *o)
+{
+    return o->window.count == 0;
+}
+
 int outputs_end(outputs *o)
 {
     int status = STATUS_OK;
@@ -173,9 +215,27 @@ int outputs_end(outputs *o)
     if (o->window.count > 0)
         status = write_window(o);
     for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
-        status = records_finish(&o->of[i]);
+        status = records_end(&o->of[i]);
+    return status;
+}
+
+int outputs_publish(outputs *o)
+{
+    int status = STATUS_OK;
+
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
+        status = records_close(&o->of[i]);
     if (status == STATUS_OK && !file_set_publish(&o->set))
         status = STATUS_FAILURE;
+    return status;
+}
+
+int outputs_leave(outputs *o)
+{
+    int status = STATUS_OK;
+
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
+        status = kept_records_leave(&o->kept[i], &o->of[i]);
     return status;
 }
 
@@ -185,8 +245,11 @@ void outputs_close(outputs *o)
         if (o->of[i].fd >= 0)
             records_abandon(&o->of[i]);
         records_free(&o->of[i]);
+        if (o->kept != NULL)
+            kept_records_close(&o->kept[i]);
     }
     file_set_free(&o->set);
     sorter_close(&o->window);
     free(o->of);
+    free(o->kept);
 }

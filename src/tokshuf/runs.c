@@ -1,6 +1,9 @@
 /*
  * runs.c - sorted runs of records in a temporary file.
  *
+ * A file that is kept begins with a magic, which tells what a killed job left
+ * from other files: such a one may be written over.
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -16,11 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+
+#define MAGIC "\x89RUN\r\n\x1a\n"
 
 #define WRITE_BYTES ((size_t)256 << 10)
 #define MIN_READ_BYTES ((size_t)4 << 10)
@@ -29,9 +35,10 @@
 /* Before the payload: the key and the number of tokens. */
 #define HEAD_BYTES 12
 
-static int fail(void)
+static int fail(const runs *r)
 {
-    message_errno("temporary file");
+    message_errno("%s", r->kept.name == NULL ? "temporary file"
+                                             : message_name(r->kept.name));
     return STATUS_FAILURE;
 }
 
@@ -75,7 +82,9 @@ static int append(runs *r, const unsigned char *bytes, size_t n)
         if (done == 0)
             errno = ENOSPC;
         if (done <= 0)
-            return fail();
+            return fail(r);
+        if (r->digest != NULL)
+            (void)XXH3_64bits_update(r->digest, bytes, (size_t)done);
         bytes += done;
         n -= (size_t)done;
         r->size += (uint64_t)done;
@@ -94,12 +103,209 @@ static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
         if (done == 0)
             errno = EIO; /* It was written, so it has to be there. */
         if (done <= 0)
-            return fail();
+            return fail(r);
         bytes += done;
         n -= (size_t)done;
         at += (uint64_t)done;
     }
     return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Kept
+ */
+
+/* Whether an open file has the name of one that is kept; false with errno. */
+static bool has_name(const runs_name *kept, int fd)
+{
+    struct stat st;
+    struct stat named;
+
+    if (fstat(fd, &st) != 0 || fstatat(kept->folder, kept->base, &named,
+                                       AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    errno = EAGAIN;
+    return files_are_one(&st, &named);
+}
+
+/* Whether an open file is ours, or may become it; else false with errno. */
+static bool is_ours(int fd, struct stat *st)
+{
+    unsigned char first[RUNS_START];
+    ssize_t n;
+
+    do {
+        n = pread(fd, first, sizeof first, 0);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 || fstat(fd, st) != 0)
+        return false;
+    errno = EEXIST;
+    /* A power cut may leave zeros in place of what was written. */
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 &&
+           (memcmp(first, MAGIC, (size_t)n) == 0 ||
+            all_zero(first, (size_t)n));
+}
+
+/*
+ * Opens and locks a file of ours, of at least `size` bytes; with a size of 0
+ * it is created if need be.  -1 with errno, which is EEXIST for any other.
+ */
+static int open_kept(const runs_name *kept, uint64_t size)
+{
+    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
+    struct stat st;
+    int why;
+    int fd;
+
+    /* To open what is no regular file might have an effect. */
+    if (fstatat(kept->folder, kept->base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISREG(st.st_mode)) {
+        errno = EEXIST;
+        return -1;
+    }
+    fd = files_openat(kept->folder, kept->base,
+                      size == 0 ? flags | O_CREAT : flags);
+    if (fd < 0)
+        return -1;
+    if (files_lock(fd) && has_name(kept, fd) && is_ours(fd, &st))
+        return fd;
+    why = errno;
+    (void)close(fd);
+    errno = why;
+    return -1;
+}
+
+static int in_the_way(const runs_name *kept)
+{
+    if (errno == EEXIST)
+        message_error("%s: is in the way of a temporary file",
+                      message_name(kept->name));
+    else
+        message_errno("%s", message_name(kept->name));
+    return STATUS_FAILURE;
+}
+
+static int is_other(const runs_name *kept)
+{
+    message_error("%s: is not the temporary file of the job of the state",
+                  message_name(kept->name));
+    return STATUS_FAILURE;
+}
+
+/* Reads all that is there from an earlier job, for the digest. */
+static int read_all(runs *r)
+{
+    int status = STATUS_OK;
+
+    r->buffer = malloc(WRITE_BYTES);
+    if (r->buffer == NULL)
+        return fail(r);
+    for (uint64_t at = 0; status == STATUS_OK && at < r->size;) {
+        const size_t n = r->size - at < WRITE_BYTES ? (size_t)(r->size - at)
+                                                    : WRITE_BYTES;
+
+        status = read_at(r, at, r->buffer, n);
+        (void)XXH3_64bits_update(r->digest, r->buffer, n);
+        at += n;
+    }
+    return status;
+}
+
+int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
+                   uint64_t size, uint64_t digest)
+{
+    struct stat st;
+    int status;
+
+    *r = (runs){.fd = open_kept(kept, size), .schema = schema, .kept = *kept};
+    if (r->fd < 0)
+        return errno == EEXIST && size > 0 ? is_other(kept) : in_the_way(kept);
+    r->digest = XXH3_createState();
+    if (r->digest == NULL || fstat(r->fd, &st) != 0)
+        return fail(r);
+    (void)XXH3_64bits_reset(r->digest);
+    if (size == 0)
+        return STATUS_OK;
+    if ((uint64_t)st.st_size < size)
+        return is_other(kept);
+    r->start = RUNS_START;
+    r->size = size;
+    status = read_all(r);
+    return status == STATUS_OK && runs_digest(r) != digest ? is_other(kept)
+                                                           : status;
+}
+
+int runs_start(runs *r)
+{
+    const int status = runs_trim(r);
+
+    if (status != STATUS_OK || r->size > 0)
+        return status;
+    r->start = RUNS_START;
+    return append(r, (const unsigned char *)MAGIC, RUNS_START);
+}
+
+int runs_sync(const runs *r)
+{
+    return files_sync(r->fd, r->kept.name) ? STATUS_OK : STATUS_FAILURE;
+}
+
+uint64_t runs_digest(const runs *r)
+{
+    return XXH3_64bits_digest(r->digest);
+}
+
+void runs_store(const runs *r, unsigned char *numbers)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        store_u64(numbers + RUNS_BYTES * i, r->of[i].end);
+        store_u64(numbers + RUNS_BYTES * i + 8, r->of[i].at - r->of[i].left);
+    }
+    /* Of those that are merged the head of the next record was read. */
+    for (size_t k = r->given ? 1 : 0; k < r->n_heap; k++) {
+        unsigned char *place = numbers + RUNS_BYTES * r->heap[k] + 8;
+
+        store_u64(place, load_u64(place) - HEAD_BYTES);
+    }
+}
+
+int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits)
+{
+    uint64_t start = r->start;
+
+    *fits = n > 0 || start == r->size;
+    if (n == 0)
+        return STATUS_OK;
+    r->of = malloc(n * sizeof *r->of);
+    if (r->of == NULL)
+        return fail(r);
+    r->reserved = n;
+    for (r->n = 0; *fits && r->n < n; r->n++) {
+        run *one = &r->of[r->n];
+
+        *one = (run){.end = load_u64(numbers + RUNS_BYTES * r->n),
+                     .at = load_u64(numbers + RUNS_BYTES * r->n + 8)};
+        *fits = start <= one->end && start <= one->at && one->at <= one->end;
+        start = one->end;
+    }
+    *fits = *fits && start == r->size;
+    return STATUS_OK;
+}
+
+bool runs_remove(const runs_name *kept)
+{
+    const int fd = open_kept(kept, 1);
+    bool done;
+    int why;
+
+    /* Somebody else's file stays. */
+    if (fd < 0)
+        return errno == ENOENT || errno == EEXIST;
+    done = unlinkat(kept->folder, kept->base, 0) == 0;
+    why = errno;
+    (void)close(fd);
+    errno = why;
+    return done;
 }
 
 /* ---------------------------------------------------------------------
@@ -123,12 +329,12 @@ int runs_begin(runs *r)
         run *of = realloc(r->of, more * sizeof *of);
 
         if (of == NULL)
-            return fail();
+            return fail(r);
         r->of = of;
         r->reserved = more;
     }
     if (r->buffer == NULL)
-        return fail();
+        return fail(r);
     r->of[r->n++] = (run){.at = r->size};
     return STATUS_OK;
 }
@@ -183,7 +389,7 @@ static int fill(const runs *r, run *one, size_t n)
         more = (size_t)rest;
     if (one->left + more < n) {
         errno = EIO;
-        return fail();
+        return fail(r);
     }
     status = read_at(r, one->at, one->buffer + one->left, more);
     one->at += more;
@@ -210,7 +416,7 @@ static int read_head(const runs *r, run *one, bool *more)
         one->left + (one->end - one->at))
         return STATUS_OK;
     errno = EIO;
-    return fail();
+    return fail(r);
 }
 
 /* The payload of the next record: in the buffer, or in one of its own. */
@@ -232,7 +438,7 @@ static int read_payload(runs *r, run *one, const unsigned char **payload)
         r->payload = malloc(n);
         r->payload_bytes = r->payload == NULL ? 0 : n;
         if (r->payload == NULL)
-            return fail();
+            return fail(r);
     }
     memcpy(r->payload, one->buffer + one->first, here);
     one->first += here;
@@ -286,13 +492,13 @@ int runs_merge(runs *r, size_t first, size_t n, uint64_t memory)
     r->n_heap = 0;
     r->heap = malloc(n * sizeof *r->heap);
     if (r->heap == NULL)
-        return fail();
+        return fail(r);
     for (size_t i = first; status == STATUS_OK && i < first + n; i++) {
         bool more = false;
 
         r->of[i].buffer = malloc(r->buffer_bytes);
         if (r->of[i].buffer == NULL)
-            return fail();
+            return fail(r);
         status = read_head(r, &r->of[i], &more);
         if (more)
             r->heap[r->n_heap++] = i;
@@ -341,17 +547,25 @@ void runs_stop(runs *r)
     r->n_heap = 0;
 }
 
-int runs_clear(runs *r)
+void runs_forget(runs *r)
+{
+    runs_stop(r);
+    r->n = 0;
+    r->size = r->start;
+    if (r->digest != NULL) {
+        (void)XXH3_64bits_reset(r->digest);
+        (void)XXH3_64bits_update(r->digest, MAGIC, RUNS_START);
+    }
+}
+
+int runs_trim(const runs *r)
 {
     int status;
 
-    runs_stop(r);
-    r->n = 0;
-    r->size = 0;
     do {
-        status = ftruncate(r->fd, 0);
+        status = ftruncate(r->fd, (off_t)r->size);
     } while (status != 0 && errno == EINTR);
-    return status == 0 ? STATUS_OK : fail();
+    return status == 0 ? STATUS_OK : fail(r);
 }
 
 void runs_close(runs *r)
@@ -362,5 +576,6 @@ void runs_close(runs *r)
     free(r->buffer);
     free(r->payload);
     free(r->of);
+    (void)XXH3_freeState(r->digest);
     *r = (runs){.fd = -1};
 }

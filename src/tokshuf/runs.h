@@ -1,7 +1,10 @@
 /*
- * runs.h - sorted runs of records in a temporary file, which has no name.
+ * runs.h - sorted runs of records in a temporary file.
  *
  * A record is a key, the number of tokens, and a payload.
+ *
+ * The file has no name, and is gone with the process; or it is kept beside a
+ * state, for a job that goes on with the runs.
  *
  * Calls that return an int give an exit status, after a message if it is not
  * STATUS_OK.
@@ -15,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <xxhash.h>
 
 #include "packstream.h"
 
@@ -35,10 +40,20 @@ typedef struct run {
     uint32_t n_tok;        /* and its tokens */
 } run;
 
+/* Where a file is kept: its base name in a folder, and all of its name. */
+typedef struct runs_name {
+    int folder;
+    const char *base;
+    const char *name;
+} runs_name;
+
 typedef struct runs {
     int fd; /* -1: not open */
     const ps_schema *schema; /* of payloads */
-    uint64_t size;           /* of the file */
+    runs_name kept; /* or all zeros */
+    XXH3_state_t *digest; /* of a kept file */
+    uint64_t start;       /* where runs begin, behind what tells the file */
+    uint64_t size;        /* of the file */
     unsigned char *buffer;   /* of the run being written */
     size_t used;
     run *of;
@@ -56,6 +71,33 @@ typedef struct runs {
 
 /* Opens a temporary file in a folder. */
 int runs_open(runs *r, const char *folder, const ps_schema *schema);
+
+/* Where the runs of a kept file begin. */
+#define RUNS_START 8
+
+/*
+ * The same with one that is kept, of which so many bytes are there from an
+ * earlier job, and have this digest; 0: none.  Nothing of it changes until
+ * runs_start cuts it to them.
+ */
+int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
+                   uint64_t size, uint64_t digest);
+int runs_start(runs *r);
+
+/* Brings a kept file to the disk. */
+int runs_sync(const runs *r);
+uint64_t runs_digest(const runs *r);
+
+/*
+ * The runs as numbers, two of 64 bits for each: its end, and the record that
+ * is next.  *fits is false if numbers contradict each other or the file.
+ */
+#define RUNS_BYTES 16
+void runs_store(const runs *r, unsigned char *numbers);
+int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
+
+/* Removes a kept file, if it is there and ours; false with errno. */
+bool runs_remove(const runs_name *kept);
 
 /* Writes a run: begin, records by ascending keys, end. */
 int runs_begin(runs *r);
@@ -75,8 +117,9 @@ int runs_next(runs *r, record *one, bool *more);
 /* Ends a merge, also before all of it was read. */
 void runs_stop(runs *r);
 
-/* Gives back what the file takes; all runs are gone. */
-int runs_clear(runs *r);
+/* All runs are gone; then the file gives back what it takes. */
+void runs_forget(runs *r);
+int runs_trim(const runs *r);
 
 void runs_close(runs *r);
 

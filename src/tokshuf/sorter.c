@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "cli/signals.h"
 
 /* Merged at once are as many runs as have so much memory each. */
 #define RUN_BYTES ((uint64_t)64 << 10)
@@ -22,16 +23,24 @@
 /* What an entry takes; to sort them takes as much memory again. */
 #define ENTRY_BYTES (2 * (uint64_t)sizeof(sorter_entry))
 
+void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,
+                      uint64_t limit)
+{
+    *s = (sorter){.schema = schema,
+                  .memory = memory,
+                  .limit = limit,
+                  .kept = true,
+                  .max_key = UINT64_MAX,
+                  .files = {{.fd = -1}, {.fd = -1}}};
+}
+
 int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
                 const char *folder, uint64_t limit)
 {
     int status;
 
-    *s = (sorter){.schema = schema,
-                  .memory = memory,
-                  .limit = limit,
-                  .max_key = UINT64_MAX,
-                  .files = {{.fd = -1}, {.fd = -1}}};
+    sorter_open_kept(s, schema, memory, limit);
+    s->kept = false;
     status = runs_open(&s->files[0], folder, schema);
     return status == STATUS_OK ? runs_open(&s->files[1], folder, schema)
                                : status;
@@ -83,7 +92,11 @@ static record entry_record(const sorter *s, size_t i)
 static int spill(sorter *s)
 {
     runs *to = &s->files[s->current];
-    int status = runs_begin(to);
+    int status;
+
+    if (s->n == 0)
+        return STATUS_OK;
+    status = runs_begin(to);
 
     for (size_t i = 0; status == STATUS_OK && i < s->n; i++) {
         const record one = entry_record(s, i);
@@ -193,16 +206,44 @@ static void free_memory(sorter *s)
     s->reserved = 0;
 }
 
-/* Merges some runs of one file to one of the other. */
-static int merge_some(sorter *s, runs *from, runs *to, size_t first, size_t n)
+int sorter_spill(sorter *s)
 {
-    int status = runs_merge(from, first, n, s->memory);
+    sort(s);
+    return spill(s);
+}
+
+/* How many runs can be merged at once. */
+static size_t fan_in(const sorter *s)
+{
+    const uint64_t wanted = s->memory / RUN_BYTES;
+
+    return wanted < MIN_FAN_IN   ? MIN_FAN_IN
+           : wanted > MAX_FAN_IN ? MAX_FAN_IN
+                                 : (size_t)wanted;
+}
+
+bool sorter_has_many(const sorter *s)
+{
+    return s->merged > 0 || s->files[s->current].n > fan_in(s);
+}
+
+int sorter_merge_some(sorter *s)
+{
+    runs *from = &s->files[s->current];
+    runs *to = &s->files[1 - s->current];
+    const size_t left = from->n - s->merged;
+    const size_t n = left < fan_in(s) ? left : fan_in(s);
+    int status;
     bool more = true;
     record one;
 
+    free_memory(s);
+    status = runs_merge(from, s->merged, n, s->memory);
     if (status == STATUS_OK)
         status = runs_begin(to);
     for (uint64_t i = 0; status == STATUS_OK && i < s->limit; i++) {
+        if (signals_stopped() != 0)
+            break;
         status = runs_next(from, &one, &more);
         if (status == STATUS_OK && !more)
             break;
@@ -210,40 +251,44 @@ static int merge_some(sorter *s, runs *from, runs *to, size_t first, size_t n)
             status = runs_put(to, &one);
     }
     runs_stop(from);
-    return status == STATUS_OK ? runs_end(to) : status;
+    if (status == STATUS_OK)
+        status = runs_end(to);
+    s->merged += n;
+    if (s->merged == from->n) {
+        s->merged = 0;
+        s->current = 1 - s->current;
+        runs_forget(from);
+    }
+    return status;
+}
+
+int sorter_trim(const sorter *s)
+{
+    return s->merged == 0 ? runs_trim(&s->files[1 - s->current]) : STATUS_OK;
+}
+
+int sorter_begin(sorter *s)
+{
+    runs *from = &s->files[s->current];
+
+    free_memory(s);
+    return from->n == 0 ? STATUS_OK : runs_merge(from, 0, from->n, s->memory);
 }
 
 int sorter_finish(sorter *s)
 {
-    const uint64_t wanted = s->memory / RUN_BYTES;
-    const size_t fan_in = wanted < MIN_FAN_IN   ? MIN_FAN_IN
-                          : wanted > MAX_FAN_IN ? MAX_FAN_IN
-                                                : (size_t)wanted;
     int status = STATUS_OK;
 
     sort(s);
     if (s->n_runs == 0)
         return STATUS_OK;
-    if (s->n > 0)
-        status = spill(s);
-    free_memory(s);
-
-    /* Merges until there are not more runs than can be merged at once. */
-    while (status == STATUS_OK && s->files[s->current].n > fan_in) {
-        runs *from = &s->files[s->current];
-        runs *to = &s->files[1 - s->current];
-
-        for (size_t i = 0; status == STATUS_OK && i < from->n; i += fan_in)
-            status = merge_some(s, from, to, i,
-                                from->n - i < fan_in ? from->n - i : fan_in);
+    status = spill(s);
+    while (status == STATUS_OK && sorter_has_many(s)) {
+        status = sorter_merge_some(s);
         if (status == STATUS_OK)
-            status = runs_clear(from);
-        s->current = 1 - s->current;
+            status = sorter_trim(s);
     }
-    if (status == STATUS_OK)
-        status = runs_merge(&s->files[s->current], 0,
-                            s->files[s->current].n, s->memory);
-    return status;
+    return status == STATUS_OK ? sorter_begin(s) : status;
 }
 
 int sorter_next(sorter *s, record *one, bool *more)
@@ -253,7 +298,7 @@ int sorter_next(sorter *s, record *one, bool *more)
     *more = s->given < s->count;
     if (!*more)
         return STATUS_OK;
-    if (s->n_runs == 0) {
+    if (s->n_runs == 0 && !s->kept) {
         *one = entry_record(s, (size_t)s->given++);
         return STATUS_OK;
     }
@@ -269,8 +314,10 @@ int sorter_clear(sorter *s)
 {
     int status = STATUS_OK;
 
-    for (int i = 0; status == STATUS_OK && s->n_runs > 0 && i < 2; i++)
-        status = runs_clear(&s->files[i]);
+    for (int i = 0; status == STATUS_OK && s->n_runs > 0 && i < 2; i++) {
+        runs_forget(&s->files[i]);
+        status = runs_trim(&s->files[i]);
+    }
     s->max_key = UINT64_MAX;
     s->used = 0;
     s->n = 0;

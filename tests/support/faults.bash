@@ -100,6 +100,7 @@ scenarios='
     kept       tokmix     1 tokens  out
     shuffled   tokshuf    1 tokens  out
     parts      tokshuf    1 tokens  r0 r1
+    sorted     tokshuf    1 tokens  out
     state      packstream 2 packs   out
     resume     packstream 2 packs   out'
 
@@ -224,6 +225,18 @@ run_kept() {
     keeping
 }
 again_kept() { keeping --resume; }
+
+# And of a shuffle, whose runs are merged twice.
+sorting() {
+    faulty tokshuf -q -M 64Ki --state=state --state-every=400 -o out "$@" \
+        longer
+}
+prepare_sorted() { tokshuf -o plain longer; }
+run_sorted() {
+    rm -f state state.?
+    sorting
+}
+again_sorted() { sorting --resume; }
 
 inputs() {
     seq 1200 >text

@@ -178,6 +178,20 @@ ssize_t write(int fd, const void *buf, size_t n)
     return put;
 }
 
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t at)
+{
+    struct stat st;
+    ssize_t put;
+
+    REAL(pwrite, ssize_t, int, const void *, size_t, off_t);
+    (void)pthread_mutex_lock(&lock);
+    put = real(fd, buf, n, at);
+    if (put > 0 && is_regular(fd, &st))
+        enter('W', (uint64_t)at, st.st_ino, buf, (size_t)put);
+    (void)pthread_mutex_unlock(&lock);
+    return put;
+}
+
 int ftruncate(int fd, off_t size)
 {
     struct stat st;

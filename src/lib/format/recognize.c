@@ -32,6 +32,8 @@ static const struct {
     {8, "\x89PKS\r\n\x1a\n", "a pack stream (see packcat)"},
     {8, "\x89PKT\r\n\x1a\n", "a saved state of packstream"},
     {8, "\x89MIX\r\n\x1a\n", "a saved state of tokmix"},
+    {8, "\x89SHF\r\n\x1a\n", "a saved state of tokshuf"},
+    {8, "\x89RUN\r\n\x1a\n", "a temporary file of tokshuf"},
 };
 
 static bool is_space(unsigned char c)

@@ -1,0 +1,142 @@
+/*
+ * kept_records.c - a stream of token records of a job that keeps a state.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/kept_records.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/state_file.h"
+#include "common/bytes.h"
+
+/* Whether the output of a state that says nothing of it may begin so. */
+static bool is_framed_start(const unsigned char *bytes, size_t n)
+{
+    return memcmp(bytes, "\x89TOK\r\n\x1a\n", n) == 0;
+}
+
+static bool is_raw_start(const unsigned char *bytes, size_t n)
+{
+    return ps_recognize(bytes, n) == NULL &&
+           (n < 4 || load_u32(bytes) <= PS_MAX_SEQUENCE_BYTES / 2);
+}
+
+int kept_records_begin(kept_records *k, records *r, const char *state,
+                       bool resume)
+{
+    const int status = resume ? state_file_spares(state, r->name) : STATUS_OK;
+
+    if (status != STATUS_OK)
+        return status;
+    r->fd = files_open_output_alone(r->name, -1);
+    return r->fd < 0 ? STATUS_FAILURE
+                     : output_check_begin(&k->output, r->name, r->fd);
+}
+
+int kept_records_reopen(kept_records *k, records *r, bool framed)
+{
+    int status;
+
+    if (k->place.offset == 0 && output_check_is_gone(r->name, &k->mark))
+        return kept_records_begin(k, r, NULL, false);
+    status = output_check_reopen(&k->output, r->name, -1, &r->fd, &k->mark,
+                                 k->place.offset);
+    return status == STATUS_OK && k->place.offset == 0
+               ? output_check_start(&k->output, r->fd,
+                                    framed ? is_framed_start : is_raw_start)
+               : status;
+}
+
+int kept_records_schema(const kept_records *k, bool framed, ps_type type,
+                        ps_schema *schema)
+{
+    const char *name = files_output_name(k->output.name);
+    ps_token_reader *reader = NULL;
+    ps_error err;
+    ps_result r;
+
+    *schema = ps_schema_raw(type);
+    if (!framed)
+        return STATUS_OK;
+    if (lseek(k->output.fd, (off_t)k->output.base, SEEK_SET) == -1) {
+        message_errno("%s", name);
+        return STATUS_FAILURE;
+    }
+    r = ps_token_reader_open(&reader, k->output.fd, type, NULL, &err);
+    if (r != PS_OK)
+        return message_failure(name, &err);
+    *schema = *ps_token_reader_schema(reader);
+    ps_token_reader_free(reader);
+    return STATUS_OK;
+}
+
+int kept_records_compare(const kept_records *k, const char *state,
+                         const ps_schema *schema)
+{
+    ps_schema then;
+    ps_error err;
+    int status;
+
+    /* The state itself tells of raw records. */
+    if (!schema->framed || k->place.offset == 0)
+        return STATUS_OK;
+    status = kept_records_schema(k, true, schema->token_type, &then);
+    if (status != STATUS_OK ||
+        ps_schema_compare(&then, schema, &err) == PS_OK)
+        return status;
+    message_error("%s: the state is of other token records: %s",
+                  message_name(state), err.text);
+    return STATUS_USAGE;
+}
+
+int kept_records_mark(kept_records *k)
+{
+    return output_check_take(&k->output, k->place.offset, 0, &k->mark);
+}
+
+int kept_records_resume(kept_records *k, records *r)
+{
+    const int status = output_check_cut(&k->output, r->fd, k->place.offset);
+
+    return status == STATUS_OK ? records_resume(r, &k->place) : status;
+}
+
+int kept_records_save(kept_records *k, records *r)
+{
+    uint64_t length;
+    int status = records_flush(r);
+
+    if (status != STATUS_OK)
+        return status;
+    k->place = ps_token_writer_mark(r->writer);
+    status = kept_records_mark(k);
+    if (status != STATUS_OK)
+        return status;
+    /* A state is only as good as the output that it is of. */
+    return files_sync(r->fd, r->name) &&
+                   output_check_length(&k->output, r->fd, &length) &&
+                   output_check_has(&k->output, r->fd, length,
+                                    k->place.offset)
+               ? STATUS_OK
+               : STATUS_FAILURE;
+}
+
+int kept_records_leave(const kept_records *k, records *r)
+{
+    int status;
+
+    if (!files_has_length(r->fd, r->name, k->output.base + k->place.offset))
+        return STATUS_FAILURE;
+    status = output_check_go_to_end(&k->output, r->fd, k->place.offset);
+    return status == STATUS_OK ? records_close(r) : status;
+}
+
+void kept_records_close(kept_records *k)
+{
+    output_check_close(&k->output);
+}

@@ -1,0 +1,163 @@
+/*
+ * input.c - the sequences of all files.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokshuf/input.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/signals.h"
+
+static int fail(const input *in, const ps_error *err)
+{
+    return in->told ? STATUS_FAILURE
+                    : message_failure(files_input_name(in->name), err);
+}
+
+static int open_file(input *in)
+{
+    if (in->fd >= 0)
+        files_close_input(in->fd);
+    in->name = in->conf->inputs[in->next++];
+    in->fd = files_open_input(in->name);
+    return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* A signal ends the wait for input, and with it the job. */
+static ps_result wait_for_input(void *context, ps_error *err)
+{
+    input *in = context;
+
+    (void)err;
+    in->told = signals_wait(ps_token_reader_descriptor(in->reader),
+                            WAIT_FOREVER) == WAIT_STOP;
+    return in->told ? PS_ERR_IO : PS_OK;
+}
+
+int input_open(input *in, const conf *c, int file)
+{
+    /* What is too long is left out without a message. */
+    const ps_token_reader_options options = {.expect_overlong = true};
+    ps_error err;
+    int status;
+
+    *in = (input){.conf = c, .next = file, .fd = -1, .place = {.file = file}};
+    if (!files_can_read(c->inputs + file, c->n_inputs - file))
+        return STATUS_FAILURE;
+    status = open_file(in);
+    if (status != STATUS_OK)
+        return status;
+    if (ps_token_reader_open(&in->reader, in->fd,
+                             c->type == 0 ? PS_U16 : c->type, &options,
+                             &err) != PS_OK)
+        return fail(in, &err);
+    in->schema = *ps_token_reader_schema(in->reader);
+    in->place.mark = ps_token_reader_mark(in->reader);
+    if (c->state != NULL)
+        ps_token_reader_on_wait(in->reader, wait_for_input, in);
+    return option_check_type(c->type, &in->schema, in->name);
+}
+
+/* What tells a record from others. */
+static uint64_t hash_of(const ps_sequence *record)
+{
+    return XXH3_64bits_withSeed(record->payload, record->payload_bytes,
+                                record->n_tok);
+}
+
+int input_resume(input *in, const input_place *place)
+{
+    ps_sequence record;
+    ps_error err;
+    ps_result r = ps_token_reader_seek(in->reader, &place->mark, &err);
+
+    if (r == PS_OK && place->at_record)
+        r = ps_token_reader_next(in->reader, in->conf->max_length, &record,
+                                 &err);
+    if (r != PS_OK && r != PS_END && r != PS_ERR_OVERLONG)
+        return fail(in, &err);
+    in->place = *place;
+    if (r == PS_OK && (!place->at_record || hash_of(&record) == place->hash))
+        return STATUS_OK;
+    message_error("%s: is not what it was when the state was saved: its "
+                  "record at byte %" PRIu64 " is another one",
+                  files_input_name(in->name), place->mark.offset);
+    return STATUS_DATA;
+}
+
+/* Reads the next sequence of the file, or passes over one that is too long. */
+static ps_result read_one(input *in, ps_sequence *next, bool *wanted,
+                          ps_error *err)
+{
+    const conf *c = in->conf;
+    const bool kept = c->state != NULL;
+    input_place *place = &in->place;
+    const ps_token_mark mark =
+        kept ? ps_token_reader_mark(in->reader) : place->mark;
+    ps_result r = ps_token_reader_next(in->reader, c->max_length, next, err);
+    const bool too_long = r == PS_ERR_OVERLONG;
+
+    if (too_long)
+        r = ps_token_reader_skip(in->reader, err);
+    if (r != PS_OK)
+        return r;
+    *wanted = !too_long && next->n_tok >= c->min_length;
+    place->n_read++;
+    place->n_long += too_long;
+    place->n_short += !too_long && !*wanted;
+    if (!kept)
+        return PS_OK;
+    place->file = in->next - 1;
+    place->at_record = !too_long;
+    place->mark = too_long ? ps_token_reader_mark(in->reader) : mark;
+    place->hash = too_long ? 0 : hash_of(next);
+    return PS_OK;
+}
+
+int input_next(input *in, ps_sequence *next, bool *more)
+{
+    ps_error err = {.code = PS_OK};
+
+    for (;;) {
+        bool wanted = false;
+        ps_result r = read_one(in, next, &wanted, &err);
+
+        *more = r == PS_OK;
+        if (r == PS_END && in->next == in->conf->n_inputs)
+            return STATUS_OK;
+        if (r == PS_END) {
+            const int status = open_file(in);
+
+            if (status != STATUS_OK)
+                return status;
+            r = ps_token_reader_append(in->reader, in->fd, &err);
+            if (r == PS_OK)
+                continue;
+        }
+        if (r != PS_OK && in->told && signals_stopped() != 0)
+            return STATUS_OK;
+        if (r != PS_OK)
+            return fail(in, &err);
+        if (wanted)
+            return STATUS_OK;
+    }
+}
+
+uint64_t input_bytes(const conf *c, int n)
+{
+    uint64_t bytes;
+
+    return files_inputs_size(c->inputs, n, &bytes) ? bytes : PS_UNKNOWN;
+}
+
+void input_close(input *in)
+{
+    ps_token_reader_free(in->reader);
+    if (in->fd >= 0)
+        files_close_input(in->fd);
+}

@@ -1,0 +1,540 @@
+/*
+ * state.c - the state of a shuffle, kept in a file.
+ *
+ * It is a magic, numbers of 64 bits, and XXH3-64 of all before: first what
+ * concerns the shuffle as a whole, then for each output the same, then for each
+ * run.  A state that is read is untrusted: each number is checked before it is
+ * used.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "tokshuf/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/state_file.h"
+#include "common/bytes.h"
+
+#define MAGIC "\x89SHF\r\n\x1a\n"
+#define STATE_VERSION 1
+
+/* Bytes of a state: more speak of more runs than can have been written. */
+#define STATE_MAX ((uint64_t)1 << 28)
+
+static const char *const endings[2] = {".0", ".1"};
+
+/* The numbers of the shuffle, */
+enum {
+    THE_VERSION,
+    THE_PHASE,
+    THE_SEED,
+    THE_SAMPLE, /* whether -n was given, */
+    THE_COUNT,  /* and how many */
+    THE_MIN,    /* lengths */
+    THE_MAX,
+    THE_WINDOW,
+    THE_INPUTS,
+    THE_OUTPUTS,
+    THE_FRAMING, /* whether the records are framed, */
+    THE_TYPE,    /* and the type of their tokens */
+    THE_BYTES,   /* of the files that were read whole */
+    THE_FILE,    /* of input_place, up to THE_LONG */
+    THE_RECORD,
+    THE_ID,
+    THE_OFFSET,
+    THE_EARLIER,
+    THE_SEQUENCES,
+    THE_TOKENS,
+    THE_DIGEST,
+    THE_HASH,
+    THE_READ,
+    THE_SHORT,
+    THE_LONG,
+    THE_KEY, /* of sorter, from max_key on */
+    THE_PUT,
+    THE_GIVEN,
+    THE_WRITTEN,
+    THE_CURRENT,
+    THE_MERGED,
+    THE_SIZE, /* of a file of runs; its digest, and how many there are */
+    THE_SUM,
+    THE_RUNS,
+    THE_SIZE_1, /* the same of the other */
+    THE_SUM_1,
+    THE_RUNS_1,
+    THE_NUMBERS
+};
+
+#define RUNS_NUMBERS (THE_SIZE_1 - THE_SIZE)
+
+/* and those of an output. */
+enum {
+    ITS_WEIGHT,
+    ITS_OFFSET, /* of kept_records */
+    ITS_SEQUENCES,
+    ITS_TOKENS,
+    ITS_DIGEST,
+    ITS_BASE,
+    ITS_SAMPLES,
+    ITS_NUMBERS
+};
+
+/* Where a number of output `i` is; behind the last output are the runs. */
+static size_t place_of(uint64_t i, int number)
+{
+    return 8 * (1 + THE_NUMBERS + (size_t)i * ITS_NUMBERS + (size_t)number);
+}
+
+static uint64_t the(const state *s, int number)
+{
+    return load_u64(s->bytes + 8 * (1 + (size_t)number));
+}
+
+static uint64_t its(const state *s, uint32_t i, int number)
+{
+    return load_u64(s->bytes + place_of(i, number));
+}
+
+static int damaged(const state *s)
+{
+    message_error("%s: the state is damaged", message_name(s->file.name));
+    return STATUS_DATA;
+}
+
+/* ---------------------------------------------------------------------
+ * Read
+ */
+
+/* Whether a file may be a state, by what it begins with. */
+static bool is_state(const unsigned char *bytes, size_t n)
+{
+    return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
+}
+
+/* Whether the numbers of the sorter go together. */
+static bool is_sound(const state *s)
+{
+    const uint64_t n[2] = {the(s, THE_RUNS), the(s, THE_RUNS_1)};
+    const uint64_t current = the(s, THE_CURRENT);
+    const uint64_t merged = the(s, THE_MERGED);
+    const uint64_t wanted =
+        the(s, THE_SAMPLE) != 0 ? the(s, THE_COUNT) : SORTER_ALL;
+
+    if (current > 1 || the(s, THE_PHASE) > STATE_ENDED ||
+        (merged > 0 ? merged >= n[current] : n[1 - current] > 0) ||
+        the(s, THE_PUT) > wanted || the(s, THE_GIVEN) > the(s, THE_PUT))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t size = the(s, THE_SIZE + i * RUNS_NUMBERS);
+
+        if (size > 0 && size < RUNS_START)
+            return false;
+    }
+    return the(s, THE_PHASE) != STATE_READING ||
+           (current == 0 && merged == 0 && the(s, THE_GIVEN) == 0 &&
+            the(s, THE_FILE) < the(s, THE_INPUTS));
+}
+
+/* Checks the whole state, but for what its numbers say of other files. */
+static int check_state(const state *s)
+{
+    const char *name = message_name(s->file.name);
+    const uint64_t n = s->n_bytes / 8;
+
+    if (!is_state(s->bytes, s->n_bytes)) {
+        message_error("%s: this is not a saved state of tokshuf", name);
+        return STATUS_DATA;
+    }
+    if (s->n_bytes < place_of(1, 1)) {
+        message_error("%s: the state is cut", name);
+        return STATUS_DATA;
+    }
+    if (load_u64(s->bytes + s->n_bytes - 8) !=
+        XXH3_64bits(s->bytes, s->n_bytes - 8))
+        return damaged(s);
+    if (the(s, THE_VERSION) != STATE_VERSION) {
+        message_error("%s: the state is of version %" PRIu64
+                      ", this program knows %d",
+                      name, the(s, THE_VERSION), STATE_VERSION);
+        return STATUS_DATA;
+    }
+    if (the(s, THE_OUTPUTS) > n || the(s, THE_RUNS) > n ||
+        the(s, THE_RUNS_1) > n ||
+        s->n_bytes != place_of(the(s, THE_OUTPUTS), 1) +
+                          RUNS_BYTES * (the(s, THE_RUNS) +
+                                        the(s, THE_RUNS_1)) ||
+        !is_sound(s))
+        return damaged(s);
+    return STATUS_OK;
+}
+
+static int compare_options(const state *s)
+{
+    const conf *c = s->conf;
+    const state_file_option options[] = {
+        {"--seed=", the(s, THE_SEED), c->seed, {NULL}},
+        {"", the(s, THE_SAMPLE), c->count != UINT64_MAX, {"no -n", "-n"}},
+        {"-n ", the(s, THE_COUNT), c->count, {NULL}},
+        {"--min-length=", the(s, THE_MIN), c->min_length, {NULL}},
+        {"--max-length=", the(s, THE_MAX), c->max_length, {NULL}},
+        {"--by-length=", the(s, THE_WINDOW), c->by_length, {NULL}},
+        {"an input count of ", the(s, THE_INPUTS), (uint64_t)c->n_inputs,
+         {NULL}},
+        {"an output count of ", the(s, THE_OUTPUTS), c->n_outputs, {NULL}},
+    };
+    uint64_t then = 0;
+    uint64_t now = 0;
+    int status = state_file_compare(s->file.name, options,
+                                    sizeof options / sizeof options[0]);
+
+    if (status != STATUS_OK)
+        return status;
+
+    /* Weights are the least whole numbers, so equal ratios are equal ones. */
+    for (uint32_t i = 0; i < c->n_outputs; i++) {
+        then += its(s, i, ITS_WEIGHT);
+        now += c->weights[i];
+    }
+    for (uint32_t i = 0; i < c->n_outputs; i++) {
+        if (its(s, i, ITS_WEIGHT) == c->weights[i])
+            continue;
+        message_error("%s: the state was saved with a share of %" PRIu64
+                      "/%" PRIu64 " for %s, not %" PRIu64 "/%" PRIu64,
+                      message_name(s->file.name), its(s, i, ITS_WEIGHT), then,
+                      files_output_name(c->names[i]), c->weights[i], now);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* The names of the runs, beside what the state leads to. */
+static int name_runs(state *s)
+{
+    for (int i = 0; i < 2; i++) {
+        const size_t n = strlen(s->file.path) + strlen(endings[i]) + 1;
+
+        s->names[i] = malloc(n);
+        if (s->names[i] == NULL)
+            return message_memory();
+        (void)snprintf(s->names[i], n, "%s%s", s->file.path, endings[i]);
+        s->runs[i] = (runs_name){
+            .folder = s->file.folder,
+            .base = s->names[i] + (s->file.base - s->file.path),
+            .name = s->names[i]};
+    }
+    return STATUS_OK;
+}
+
+int state_open(state *s, const conf *c)
+{
+    const state_file_options options = {
+        .name = c->state,
+        .resume = c->resume,
+        .max = STATE_MAX,
+        .is_ours = is_state,
+        .beside = {endings[0], endings[1]},
+        .uses = {{"an output", c->names, (int)c->n_outputs, STDOUT_FILENO},
+                 {"an input", c->inputs, c->n_inputs, STDIN_FILENO}}};
+    int status;
+
+    *s = (state){.conf = c, .file = {.folder = -1, .next = -1}};
+    if (c->state == NULL)
+        return STATUS_OK;
+    status = state_file_open(&s->file, &options, &s->bytes, &s->n_bytes);
+    if (status == STATUS_OK)
+        status = name_runs(s);
+    if (status != STATUS_OK || s->bytes == NULL)
+        return status;
+    s->is_there = true;
+    status = check_state(s);
+    if (status == STATUS_OK)
+        status = compare_options(s);
+    if (status != STATUS_OK)
+        return status;
+    s->phase = (state_phase)the(s, THE_PHASE);
+    s->all_bytes = the(s, THE_BYTES);
+    s->place = (input_place){
+        .file = (int)(the(s, THE_FILE) % ((uint64_t)INT_MAX + 1)),
+        .at_record = the(s, THE_RECORD) != 0,
+        .mark = {.id = the(s, THE_ID),
+                 .offset = the(s, THE_OFFSET),
+                 .earlier_bytes = the(s, THE_EARLIER),
+                 .sequences = the(s, THE_SEQUENCES),
+                 .tokens = the(s, THE_TOKENS),
+                 .digest = the(s, THE_DIGEST)},
+        .hash = the(s, THE_HASH),
+        .n_read = the(s, THE_READ),
+        .n_short = the(s, THE_SHORT),
+        .n_long = the(s, THE_LONG)};
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Restored
+ */
+
+void state_mark_outputs(const state *s, outputs *o)
+{
+    for (uint32_t i = 0; s->bytes != NULL && i < s->conf->n_outputs; i++) {
+        o->kept[i].mark = (output_check_mark){.known = true,
+                                              .base = its(s, i, ITS_BASE),
+                                              .hash = its(s, i, ITS_SAMPLES)};
+        o->kept[i].place =
+            (ps_token_mark){.id = its(s, i, ITS_SEQUENCES),
+                            .offset = its(s, i, ITS_OFFSET),
+                            .sequences = its(s, i, ITS_SEQUENCES),
+                            .tokens = its(s, i, ITS_TOKENS),
+                            .digest = its(s, i, ITS_DIGEST)};
+    }
+    o->is_framed = s->bytes != NULL && the(s, THE_FRAMING) != 0;
+    o->put = s->bytes != NULL ? the(s, THE_GIVEN) : 0;
+}
+
+int state_schema(const state *s, const outputs *o, ps_schema *schema)
+{
+    if (the(s, THE_TYPE) != PS_U16 && the(s, THE_TYPE) != PS_U32)
+        return damaged(s);
+    return kept_records_schema(&o->kept[0], the(s, THE_FRAMING) != 0,
+                               (ps_type)the(s, THE_TYPE), schema);
+}
+
+int state_compare(const state *s, const outputs *o, const ps_schema *schema)
+{
+    const conf *c = s->conf;
+    const state_file_option options[] = {
+        {"records that are ", s->bytes == NULL ? 0 : the(s, THE_FRAMING),
+         schema->framed, {"raw", "framed"}},
+        {"tokens of type ", s->bytes == NULL ? 0 : the(s, THE_TYPE) - PS_U16,
+         (uint64_t)schema->token_type - PS_U16, {"u16", "u32"}},
+    };
+    const int n = s->phase == STATE_READING ? s->place.file : c->n_inputs;
+    uint64_t left = o->put;
+    uint64_t now;
+    int status;
+
+    if (s->bytes == NULL)
+        return STATUS_OK;
+    status = state_file_compare(s->file.name, options,
+                                sizeof options / sizeof options[0]);
+    if (status == STATUS_OK)
+        status = kept_records_compare(&o->kept[0], s->file.name, schema);
+    if (status != STATUS_OK)
+        return status;
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (o->kept[i].place.sequences > left)
+            return damaged(s);
+        left -= o->kept[i].place.sequences;
+    }
+    if (left > 0)
+        return damaged(s);
+    now = input_bytes(c, n);
+    if (now == the(s, THE_BYTES) || now == PS_UNKNOWN ||
+        the(s, THE_BYTES) == PS_UNKNOWN)
+        return STATUS_OK;
+    message_error("%s: what was read whole of the input had %" PRIu64
+                  " bytes, and has %" PRIu64,
+                  message_name(s->file.name), the(s, THE_BYTES), now);
+    return STATUS_DATA;
+}
+
+int state_open_sorter(state *s, sorter *shuffled)
+{
+    const unsigned char *numbers = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        const int k = i * RUNS_NUMBERS;
+        runs *r = &shuffled->files[i];
+        bool fits = true;
+        int status = runs_open_kept(
+            r, &s->runs[i], shuffled->schema,
+            s->bytes == NULL ? 0 : the(s, THE_SIZE + k),
+            s->bytes == NULL ? 0 : the(s, THE_SUM + k));
+
+        if (status != STATUS_OK || s->bytes == NULL) {
+            if (status != STATUS_OK)
+                return status;
+            continue;
+        }
+        if (numbers == NULL)
+            numbers = s->bytes + place_of(the(s, THE_OUTPUTS), 0);
+        status = runs_load(r, numbers, (size_t)the(s, THE_RUNS + k), &fits);
+        numbers += RUNS_BYTES * the(s, THE_RUNS + k);
+        if (status != STATUS_OK || !fits)
+            return fits ? status : damaged(s);
+    }
+    if (s->bytes == NULL)
+        return STATUS_OK;
+    shuffled->max_key = the(s, THE_KEY);
+    shuffled->count = the(s, THE_PUT);
+    shuffled->given = the(s, THE_GIVEN);
+    shuffled->n_runs = the(s, THE_WRITTEN);
+    shuffled->current = (unsigned)the(s, THE_CURRENT);
+    shuffled->merged = (size_t)the(s, THE_MERGED);
+    return STATUS_OK;
+}
+
+/* ---------------------------------------------------------------------
+ * Saved
+ */
+
+static void store_shuffle(const state *s, const input *in, const sorter *sorted,
+                          const outputs *o, uint64_t *to)
+{
+    const conf *c = s->conf;
+    const input_place *place = &in->place;
+
+    to[THE_VERSION] = STATE_VERSION;
+    to[THE_PHASE] = s->phase;
+    to[THE_SEED] = c->seed;
+    to[THE_SAMPLE] = c->count != UINT64_MAX;
+    to[THE_COUNT] = c->count;
+    to[THE_MIN] = c->min_length;
+    to[THE_MAX] = c->max_length;
+    to[THE_WINDOW] = c->by_length;
+    to[THE_INPUTS] = (uint64_t)c->n_inputs;
+    to[THE_OUTPUTS] = o->n;
+    to[THE_FRAMING] = o->of[0].schema.framed;
+    to[THE_TYPE] = o->of[0].schema.token_type;
+    to[THE_BYTES] = s->phase == STATE_READING ? input_bytes(c, place->file)
+                                              : s->all_bytes;
+    to[THE_FILE] = (uint64_t)place->file;
+    to[THE_RECORD] = place->at_record;
+    to[THE_ID] = place->mark.id;
+    to[THE_OFFSET] = place->mark.offset;
+    to[THE_EARLIER] = place->mark.earlier_bytes;
+    to[THE_SEQUENCES] = place->mark.sequences;
+    to[THE_TOKENS] = place->mark.tokens;
+    to[THE_DIGEST] = place->mark.digest;
+    to[THE_HASH] = place->hash;
+    to[THE_READ] = place->n_read;
+    to[THE_SHORT] = place->n_short;
+    to[THE_LONG] = place->n_long;
+    to[THE_KEY] = sorted->max_key;
+    to[THE_PUT] = sorted->count;
+    to[THE_GIVEN] = sorted->given;
+    to[THE_WRITTEN] = sorted->n_runs;
+    to[THE_CURRENT] = sorted->current;
+    to[THE_MERGED] = sorted->merged;
+    for (int i = 0; i < 2; i++) {
+        to[THE_SIZE + i * RUNS_NUMBERS] = sorted->files[i].size;
+        to[THE_SUM + i * RUNS_NUMBERS] = runs_digest(&sorted->files[i]);
+        to[THE_RUNS + i * RUNS_NUMBERS] = sorted->files[i].n;
+    }
+}
+
+/* Writes the state of runs and outputs that are on the disk. */
+static int write_state(state *s, const input *in, const sorter *sorted,
+                       const outputs *o)
+{
+    const size_t n = place_of(o->n, 0) +
+                     RUNS_BYTES * (sorted->files[0].n + sorted->files[1].n);
+    unsigned char *bytes = malloc(n + 8);
+    uint64_t numbers[THE_NUMBERS];
+    bool written;
+
+    if (bytes == NULL)
+        return message_memory();
+    memcpy(bytes, MAGIC, 8);
+    store_shuffle(s, in, sorted, o, numbers);
+    for (int k = 0; k < THE_NUMBERS; k++)
+        store_u64(bytes + 8 * (1 + (size_t)k), numbers[k]);
+    for (uint32_t i = 0; i < o->n; i++) {
+        const kept_records *one = &o->kept[i];
+        const uint64_t its_numbers[ITS_NUMBERS] = {
+            [ITS_WEIGHT] = s->conf->weights[i],
+            [ITS_OFFSET] = one->place.offset,
+            [ITS_SEQUENCES] = one->place.sequences,
+            [ITS_TOKENS] = one->place.tokens,
+            [ITS_DIGEST] = one->place.digest,
+            [ITS_BASE] = one->mark.base,
+            [ITS_SAMPLES] = one->mark.hash};
+
+        for (int k = 0; k < ITS_NUMBERS; k++)
+            store_u64(bytes + place_of(i, k), its_numbers[k]);
+    }
+    runs_store(&sorted->files[0], bytes + place_of(o->n, 0));
+    runs_store(&sorted->files[1],
+               bytes + place_of(o->n, 0) + RUNS_BYTES * sorted->files[0].n);
+    store_u64(bytes + n, XXH3_64bits(bytes, n));
+    written = atomic_file_write(&s->file, bytes, n + 8);
+    free(bytes);
+    s->is_there = s->is_there || written;
+    s->written = 0;
+    return written ? STATUS_OK : STATUS_FAILURE;
+}
+
+int state_start(state *s, const input *in, sorter *shuffled, outputs *o)
+{
+    const bool goes_on = s->bytes != NULL;
+    int status = STATUS_OK;
+
+    for (uint32_t i = 0; !goes_on && status == STATUS_OK && i < o->n; i++)
+        status = kept_records_mark(&o->kept[i]);
+    if (!goes_on && status == STATUS_OK)
+        status = write_state(s, in, shuffled, o);
+    for (int i = 0; status == STATUS_OK && i < 2; i++)
+        status = runs_start(&shuffled->files[i]);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
+        status = goes_on ? kept_records_resume(&o->kept[i], &o->of[i])
+                         : records_start(&o->of[i]);
+    return status;
+}
+
+void state_sorted(state *s)
+{
+    s->phase = STATE_SORTED;
+    s->all_bytes = input_bytes(s->conf, s->conf->n_inputs);
+}
+
+bool state_is_due(state *s, uint64_t bytes)
+{
+    const uint64_t every = s->conf->state_every;
+
+    if (s->conf->state == NULL)
+        return false;
+    s->written += every == 0 ? bytes : 1;
+    return s->written >= (every == 0 ? STATE_FILE_EVERY : every);
+}
+
+int state_save(state *s, const input *in, sorter *shuffled, outputs *o)
+{
+    int status = STATUS_OK;
+
+    if (s->phase == STATE_READING)
+        status = sorter_spill(shuffled);
+    for (int i = 0; status == STATUS_OK && i < 2; i++)
+        status = runs_sync(&shuffled->files[i]);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
+        status = kept_records_save(&o->kept[i], &o->of[i]);
+    return status == STATUS_OK ? write_state(s, in, shuffled, o) : status;
+}
+
+int state_remove_runs(const state *s)
+{
+    for (int i = 0; i < 2; i++)
+        if (!runs_remove(&s->runs[i])) {
+            message_errno("%s", message_name(s->names[i]));
+            return STATUS_FAILURE;
+        }
+    return STATUS_OK;
+}
+
+void state_close(state *s)
+{
+    /* The failure was told already. */
+    for (int i = 0; i < 2 && !s->is_there; i++)
+        if (s->runs[i].name != NULL)
+            (void)runs_remove(&s->runs[i]);
+    atomic_file_close(&s->file);
+    free(s->bytes);
+    free(s->names[0]);
+    free(s->names[1]);
+}

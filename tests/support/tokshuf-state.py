@@ -1,0 +1,521 @@
+"""tokshuf-state.py - checks tokshuf --state, for tokshuf-state.bats.
+
+    tokshuf-state.py CHECK [ARGUMENT]
+
+calls a function below in the working directory; it prints nothing and exits
+with 0, or fails with a traceback.
+
+SPDX-License-Identifier: MIT
+"""
+
+import array
+import fcntl
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+from packformat import Schema, hash_of
+
+SECONDS = 600  # nothing may take longer
+
+# Framed or raw inputs, and a shuffle of them.
+SHUFFLES = [
+    (True, ["--seed=7", "-o", "out"]),
+    (True, ["--min-length=2", "--max-length=39", "-n", "20", "-o", "out"]),
+    (True, ["--by-length=7", "-o", "out"]),
+    (True, ["--split=3:out,1:out2"]),
+    (False, ["-tu32", "--seed=1", "-o", "out"]),
+    (False, ["-tu32", "--by-length=5", "-n", "41", "--split=1:out,1:out2"]),
+]
+
+OUTPUTS = ("out", "out2")
+RUNS = ("s.0", "s.1")
+INPUTS = ["a", "b", "c"]
+
+# Numbers of a state, in words: those of the shuffle, and of an output.
+NUMBERS, ITS_NUMBERS = 37, 7
+STATE_BYTES = 8 * (1 + NUMBERS + ITS_NUMBERS + 1)
+PHASE, FILE, RECORD, READ, GIVEN, MERGED, SIZE = 1, 13, 14, 22, 27, 30, 31
+READING, SORTED, ENDED = range(3)
+
+
+def write(name, data):
+    with open(name, "wb") as file:
+        file.write(data)
+
+
+def read(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def there(*names):
+    """What these files hold, as far as they are there."""
+    return {name: read(name) for name in names if os.path.exists(name)}
+
+
+def everything():
+    return there("s", *RUNS, *OUTPUTS)
+
+
+def clean(*names):
+    for name in names or ("s", "s.new", *RUNS, *OUTPUTS):
+        if os.path.lexists(name):
+            os.remove(name)
+
+
+def put_back(files):
+    clean()
+    for name, data in files.items():
+        write(name, data)
+
+
+def number(at, state=None):
+    """A number of the state."""
+    return struct.unpack_from("<Q", state or read("s"), 8 + 8 * at)[0]
+
+
+def draw(seed, framed, count):
+    """An input whose every token is its own."""
+    rng = random.Random(seed)
+    tokens = [[struct.pack("<I", seed << 24 | k << 8 | i)
+               for i in range(rng.choice([1, 2, 3, 40]))]
+              for k in range(count)]
+    return Schema(4, framed, ()).stream([[b"".join(one)] for one in tokens])
+
+
+def inputs(framed):
+    for name, seed, count in (("a", 1, 24), ("b", 2, 19), ("c", 3, 15)):
+        write(name, draw(seed, framed, count))
+
+
+def tokshuf(*options, status=0, told=None, **how):
+    """Runs it; gives what it says."""
+    done = subprocess.run(["tokshuf", "-q", *options], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=SECONDS, check=False,
+                          **how)
+    text = done.stderr.decode()
+    assert done.returncode == status, (options, done.returncode, text)
+    if status == 0:
+        assert text == "", (options, text)
+    elif status > 0:
+        assert text.startswith("tokshuf: ") and (told or "") in text, text
+        assert text.count("\n") == 1 or status == 64, text
+    return done
+
+
+def undisturbed(options):
+    """What a job without a state makes."""
+    clean()
+    tokshuf(*options, *INPUTS)
+    wanted = there(*OUTPUTS)
+    clean()
+    return wanted
+
+
+def kept(options, *more, names=INPUTS):
+    """The same with a state, and with few runs merged at once."""
+    return ["-M", "64Ki", "--state=s", "--resume", *more, *options, *names]
+
+
+def ends_whole(options, wanted, names=INPUTS):
+    """A job that was stopped goes on to what an undisturbed one makes, and
+    then has nothing left to do."""
+    tokshuf(*kept(options, names=names))
+    assert there(*OUTPUTS) == wanted
+    before = everything()
+    assert not there("s.new", *RUNS)
+    tokshuf(*kept(options, names=names))
+    assert everything() == before
+
+
+def limit(size):
+    import resource
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def killed(module):
+    """SIGKILL at entries of the log of what it does to files, again and
+    again, until the shuffle has ended; memory changes in between."""
+    rng = random.Random(5)
+    phases = set()
+    for framed, options in SHUFFLES:
+        inputs(framed)
+        wanted = undisturbed(options)
+        kills = 0
+        while True:
+            env = dict(os.environ, LD_PRELOAD=module, WRITE_LOG="log",
+                       WRITE_SIGNAL="9",
+                       WRITE_SIGNAL_AT=str(rng.randrange(100)))
+            memory = rng.choice(["64Ki", "200Ki", "1Mi"])
+            done = subprocess.run(
+                ["tokshuf", "-q", *kept(options, "-M", memory,
+                                        "--state-every=3")], env=env,
+                stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+            assert done.returncode in (0, -9), done
+            if done.returncode == 0:
+                break
+            kills += 1
+            if os.path.exists("s"):
+                phases.add((number(PHASE), number(GIVEN) > 0,
+                            number(MERGED) > 0))
+        assert kills >= 3, options
+        assert there(*OUTPUTS) == wanted, options
+        ends_whole(options, wanted)
+    # While it read, merged, and wrote.
+    assert {(0, False, False), (1, False, True), (1, False, False),
+            (1, True, False)} <= phases, phases
+
+
+def full():
+    """There is room for a little more each time."""
+    for framed, options in SHUFFLES:
+        inputs(framed)
+        wanted = undisturbed(options)
+        size = len(wanted["out"])
+        for room in range(STATE_BYTES + 100, 2 * size, size // 5):
+            done = subprocess.run(
+                ["tokshuf", "-q", *kept(options,
+                                        "--state-every=%d" % (9 + room % 3))],
+                preexec_fn=limit(room), capture_output=True, check=False,
+                timeout=SECONDS)
+            assert done.returncode in (0, 1), done
+            if done.returncode != 0:
+                assert b": File too large\n" in done.stderr or \
+                    b": cannot write: File too large\n" in done.stderr, done
+                assert done.stderr.count(b"\n") == 1
+        ends_whole(options, wanted)
+    # Nor is there any for a state: nothing is left of it.
+    clean()
+    tokshuf(*kept(SHUFFLES[-2][1]), status=1, told="s: File too large",
+            preexec_fn=limit(STATE_BYTES - 1))
+    assert everything() == {"out": b""}
+
+
+class Waiting:
+    """A job with an input that is a pipe, which stays open; it has taken all
+    that was written there."""
+
+    def __init__(self, options, names, data):
+        if not os.path.exists("in"):
+            os.mkfifo("in")
+        # What a shell starts in the background has SIGINT ignored.
+        self.process = subprocess.Popen(
+            ["tokshuf", "-q", *kept(options, names=names)],
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.pipe = os.open("in", os.O_WRONLY)
+        os.write(self.pipe, data)
+        left = array.array("i", [1])
+        end = time.monotonic() + SECONDS
+        while left[0] != 0 or self.state() != "S":
+            assert time.monotonic() < end and self.process.poll() is None
+            fcntl.ioctl(self.pipe, termios.FIONREAD, left)
+
+    def state(self):
+        """Whether it sleeps, though perhaps not for want of input."""
+        with open("/proc/%d/stat" % self.process.pid, "rb") as stat:
+            return stat.read().rsplit(b")", 1)[1].split()[0].decode()
+
+    def end(self, number):
+        self.process.send_signal(number)
+        status = self.process.wait(SECONDS)
+        text = self.process.stderr.read()
+        self.process.stderr.close()
+        os.close(self.pipe)
+        assert (status, text) == (-number, b""), (status, text)
+
+
+def signals():
+    """While it waits for a pipe, it is told to end, or killed; then it goes
+    on with a pipe, and with a file.  A signal that it can catch leaves a state
+    of all that was read."""
+    inputs(True)
+    whole = read("b")
+    schema = Schema(4, True)
+    records = [schema.record(one) for one in read_sequences("b")]
+    at = 136 + sum(len(one) for one in records[:9])
+    names = ["a", "in", "c"]
+    for _, options in SHUFFLES[:4]:
+        wanted = undisturbed(options)
+        for one in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            clean()
+            Waiting(options, names, whole[:at + 1]).end(one)
+            caught = one != signal.SIGKILL
+            if caught:
+                assert not os.path.exists("s.new")
+                assert number(READ) == 24 + 9
+            # Once more, from a pipe.
+            Waiting(options, names, whole[:at + len(records[9])]).end(one)
+            os.remove("in")
+            if caught:
+                assert number(READ) == 24 + 10
+                if number(RECORD):
+                    bad = bytearray(whole)
+                    bad[at + len(records[9]) - 1] ^= 1
+                    write("in", bad)
+                    refused(65, "in: is not what it was", options,
+                            names=names)
+            write("in", whole)
+            ends_whole(options, wanted, names)
+            os.remove("in")
+
+
+def read_sequences(name):
+    from packformat import read_framed
+    return read_framed(read(name))[1]
+
+
+MODULE = None
+
+
+def logged(options, signal_at):
+    env = dict(os.environ, LD_PRELOAD=MODULE, WRITE_LOG="log",
+               WRITE_SIGNAL="9", WRITE_SIGNAL_AT=str(signal_at))
+    clean("log")
+    subprocess.run(["tokshuf", "-q", *kept(options, "--state-every=5")],
+                   env=env, stderr=subprocess.PIPE, timeout=SECONDS,
+                   check=True if signal_at < 0 else False)
+
+
+def fits(state, phase, merges):
+    """Whether it is a state of a job that has done some of a phase."""
+    if number(PHASE, state) != phase:
+        return False
+    if phase == READING:
+        return number(READ, state) > 30
+    return number(MERGED, state) > 0 if merges else number(GIVEN, state) > 5
+
+
+def stopped(options, framed, phase, merges=False):
+    """A job that was killed in a phase, just after it had saved a state; gives
+    what it should become."""
+    inputs(framed)
+    wanted = undisturbed(options)
+    logged(options, -1)
+    with open("log", "rb") as log:
+        at, saved = 0, b""
+        while head := log.read(25):
+            kind, _, _, n = struct.unpack("=cQQQ", head)
+            data = log.read(n)
+            if data.startswith(b"\x89SHF"):
+                saved = data
+            if kind == b"R" and fits(saved, phase, merges):
+                break
+            at += 1
+        else:
+            raise AssertionError((options, phase, merges))
+    clean()
+    # The runs and the output have more than the state knows.
+    logged(options, at + 6)
+    assert fits(read("s"), phase, merges)
+    return wanted
+
+
+def refused(status, told, options, *more, names=INPUTS):
+    """What does not fit leaves all as it is."""
+    before = everything()
+    tokshuf(*kept(options, *more, names=names), status=status, told=told)
+    assert everything() == before, (options, more)
+    assert not os.path.exists("s.new")
+
+
+def options(module):
+    """Of another shuffle."""
+    use(module)
+    mine = SHUFFLES[3][1]
+    for phase in READING, SORTED:
+        wanted = stopped(mine, True, phase)
+        refused(64, "--seed=0, not 5", mine, "--seed=5")
+        refused(64, "no -n, not -n", mine, "-n", "9")
+        refused(64, "--min-length=1, not 2", mine, "--min-length=2")
+        refused(64, "--max-length=4294967295, not 9", mine, "--max-length=9")
+        refused(64, "--by-length=0, not 9", mine, "--by-length=9")
+        refused(64, "an input count of 3, not 2", mine, names=["a", "b"])
+        refused(64, "an output count of 2, not 1", ["-o", "out"])
+        refused(64, "a share of 3/4 for out, not 2/3",
+                ["--split=2:out,1:out2"])
+        refused(64, "the records hold u32 tokens, not u16" if phase else "u16",
+                mine, "-tu16")
+        tokshuf("--state=s", *mine, *INPUTS, status=64,
+                told="s: is there already (--resume goes on from it)")
+        # The same ratio is the same shuffle, and memory is free.
+        same = ["--split=0.75:out,0.25:out2", "-M", "3Mi"]
+        ends_whole(same, wanted)
+    refused(64, "--seed=0, not 5", mine, "--seed=5")
+    sample = SHUFFLES[1][1]
+    stopped(sample, True, READING)
+    refused(64, "-n 20, not 21", [*sample, "-n", "21"])
+
+
+def use(module):
+    global MODULE
+    MODULE = module
+
+
+def changed(module):
+    """Inputs that are not what they were."""
+    use(module)
+    for framed, mine in SHUFFLES:
+        wanted = stopped(mine, framed, READING)
+        at = number(FILE)
+        name = INPUTS[at]
+        good = read(name)
+        write(name, draw(9, framed, 60))
+        refused(65, name + ": ", mine)
+        write(name, good[:len(good) // 9])
+        refused(65, name + ": ", mine)
+        # Of another kind.
+        write(name, draw(1, not framed, 24))
+        refused(64, "", mine)
+        write(name, good)
+        # One that was read whole.
+        first = read("a")
+        if at > 0:
+            write("a", first + first)
+            refused(65, "s: what was read whole of the input had %d bytes, "
+                    "and has %d" % (
+                        sum(len(read(one)) for one in INPUTS[:at]) -
+                        len(first), sum(len(read(one))
+                                        for one in INPUTS[:at])), mine)
+            write("a", first)
+        # Names are free.
+        for one in INPUTS:
+            os.rename(one, one + one)
+        ends_whole(mine, wanted, [one + one for one in INPUTS])
+        # When all was read, so are the files; but not others of their names.
+        wanted = stopped(mine, framed, SORTED, merges=True)
+        write("c", good + good)
+        refused(65, "s: what was read whole", mine)
+        clean(*INPUTS)
+        ends_whole(mine, wanted)
+        write("a", b"")
+        write("b", b"")
+        write("c", b"")
+        refused(65, "s: what was read whole", mine)
+
+
+def runs(module):
+    """Runs that are missing, cut or changed, or no runs at all."""
+    use(module)
+    mine = SHUFFLES[0][1]
+    for phase, merges in (READING, False), (SORTED, True), (SORTED, False):
+        wanted = stopped(mine, True, phase, merges)
+        good = everything()
+        for k, name in enumerate(RUNS):
+            size = number(SIZE + 3 * k)
+            for bad in (good[name][:size - 1], b"", bytes(len(good[name])),
+                        b"x" * len(good[name]), good[name][:size - 1] +
+                        bytes([good[name][size - 1] ^ 1])):
+                write(name, bad)
+                refused(1, name + ": is not the temporary file of the job of "
+                        "the state", mine)
+            clean(name)
+            refused(1, name + ": No such file", mine)
+            write("other", good[name])
+            os.symlink("other", name)
+            refused(1, name + ": is not the temporary file", mine)
+            clean(name)
+            os.link("other", name)
+            refused(1, name + ": is not the temporary file", mine)
+            # What came after the state is cut, whatever it is.
+            clean(name)
+            write(name, good[name][:size] + bytes(5000))
+        ends_whole(mine, wanted)
+        # What was left of a job that has ended is removed; not what is not its.
+        for name in RUNS:
+            write(name, good[name])
+        tokshuf(*kept(mine))
+        assert not there(*RUNS)
+        write("s.0", b"somebody else's")
+        tokshuf(*kept(mine))
+        assert read("s.0") == b"somebody else's"
+    # Without a state they are written over, but nothing else is.
+    clean("s", *OUTPUTS)
+    tokshuf(*kept(mine), status=1, told="s.0: is in the way of a temporary")
+    assert there(*RUNS, "s") == {"s.0": b"somebody else's"}
+    os.remove("s.0")
+    os.mkdir("s.0")
+    tokshuf(*kept(mine), status=1, told="s.0: is in the way of a temporary")
+    os.rmdir("s.0")
+    os.symlink("nothing", "s.1")
+    tokshuf(*kept(mine), status=1, told="s.1: is in the way of a temporary")
+    assert not os.path.exists("nothing")
+    os.remove("s.1")
+    write("s.0", good["s.0"])
+    write("s.1", b"")
+    clean("out")
+    ends_whole(mine, wanted)
+
+
+def damaged(module):
+    """Bytes of a state, and lengths; and numbers that lie."""
+    use(module)
+    mine = SHUFFLES[3][1]
+    refusals = lies = 0
+    for phase, merges in (READING, False), (SORTED, True), (SORTED, False):
+        wanted = stopped(mine, True, phase, merges)
+        files = everything()
+        good = files["s"]
+        for at in range(phase, len(good), 37):
+            bad = bytearray(good)
+            bad[at] ^= 1 << at % 8
+            write("s", bad)
+            refused(65, "s: ", mine)
+        for size in [*range(0, 20, 3), *range(20, len(good), 97),
+                     len(good) - 1]:
+            write("s", good[:size])
+            refused(65, "s: ", mine)
+        # With a checksum that is right: nothing crashes, or takes for ever.
+        for at in range(16 if merges else 8, len(good) - 8, 16):
+            value, = struct.unpack_from("<Q", good, at)
+            lie = (0, value + 1, (1 << 64) - 1)[lies % 3] & (1 << 64) - 1
+            bad = good[:at] + struct.pack("<Q", lie) + good[at + 8:-8]
+            put_back(files)
+            write("s", bad + struct.pack("<Q", hash_of(bad)))
+            done = subprocess.run(["tokshuf", "-q", *kept(mine)],
+                                  capture_output=True, timeout=SECONDS,
+                                  check=False)
+            assert done.returncode in (0, 1, 64, 65), (at, lie, done)
+            assert (done.returncode != 0) == (done.stderr != b""), at
+            refusals += done.returncode != 0
+            lies += 1
+        put_back(files)
+        ends_whole(mine, wanted)
+    assert refusals > lies // 2, (refusals, lies)
+
+
+def outputs(module):
+    """An output that is not what it was."""
+    use(module)
+    mine = SHUFFLES[3][1]
+    for phase in READING, SORTED:
+        wanted = stopped(mine, True, phase)
+        good = read("out")
+        at = number(NUMBERS + 1)
+        for bad, told in ((good[:at - 1], "bytes, but the state is of"),
+                          (b"", "bytes, but the state is of"),
+                          (bytes(len(good)), "is not the output of the job"),
+                          (b"x" + good, "is not the output of the job")):
+            write("out", bad)
+            refused(1, told, mine)
+        os.remove("out")
+        refused(1, "out: No such file", mine)
+        write("out", good + bytes(5000))
+        ends_whole(mine, wanted)
+    write("out2", wanted["out2"] + b"!")
+    refused(1, "out2: has %d bytes, but %d were written" % (
+        len(wanted["out2"]) + 1, len(wanted["out2"])), mine)
+    write("out2", wanted["out2"])
+    # Without a state it may be that of another job.
+    clean("s")
+    refused(64, "out: is there already, but not s to go on from", mine)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
