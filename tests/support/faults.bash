@@ -78,6 +78,7 @@ scenarios='
     tfrecord   packcat    1 lines   out
     megatron   packcat    2 npy     out.bin out.idx
     datatrove  packcat    3 npy     out out.index out.loss
+    merged     packcat    1 packs   out
     shares     packdeal   2 packs   r0 r1
     share      packdeal   1 packs   out
     share_zstd packdeal   1 zstd    out
@@ -136,6 +137,7 @@ run_trl() { faulty packcat --to=trl framed.pks >out; }
 run_tfrecord() { faulty packcat --to=tfrecord framed.pks -o out; }
 run_megatron() { faulty packcat --to=megatron -o out x.pks; }
 run_datatrove() { faulty packcat --to=datatrove -o out few.pks; }
+run_merged() { faulty packcat --merge x.pks x.pks >out; }
 run_shares() { faulty packdeal -q -n 2 -b 3 -o r%d x.pks x.pks; }
 run_share() { faulty packdeal -n 2 -b 3 --rank=1 < <(cat x.pks) >out; }
 run_share_zstd() {
