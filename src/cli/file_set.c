@@ -19,6 +19,7 @@
 #include "cli/sandbox.h"
 
 #define NEW_SUFFIX ".new"
+#define OLD_SUFFIX ".new.old" /* of an older file, until all have their names */
 
 /* The first `n` bytes of `stem`, and the ending; NULL without memory. */
 static char *join(const char *stem, size_t n, const char *ending)
@@ -49,12 +50,18 @@ static bool can_replace(const char *name, const char *const *inputs,
 
 bool file_set_would_write(const char *name, const char *other)
 {
+    char place[FILES_MAX_NAME];
+    char other_place[FILES_MAX_NAME];
     char new_name[FILES_MAX_NAME];
-    const int n = snprintf(new_name, sizeof new_name, "%s" NEW_SUFFIX, name);
+    int n;
 
-    return files_are_one_name(name, other) ||
+    /* Names that lead nowhere are refused when they are opened. */
+    if (!files_follow(name, place) || !files_follow(other, other_place))
+        return false;
+    n = snprintf(new_name, sizeof new_name, "%s" NEW_SUFFIX, place);
+    return files_are_one_name(place, other_place) ||
            (n >= 0 && (size_t)n < sizeof new_name &&
-            files_are_one_name(new_name, other));
+            files_are_one_name(new_name, other_place));
 }
 
 /* Whether the file with the new name is still the one that was created. */
@@ -68,38 +75,57 @@ static bool has_name(const file_set_member *m)
     return st.st_dev == m->device && st.st_ino == m->inode;
 }
 
-/*
- * Takes an open file for the newest member.  False with a reason: names of two
- * members may lead to one file, or another process may write it.
- */
-static bool take(file_set *set, int fd, const char **why)
+/* Whether another member is this file. */
+static bool has_file(const file_set *set, const struct stat *st)
 {
-    file_set_member *const m = &set->members[set->n - 1];
-    struct stat st;
+    for (size_t i = 0; i + 1 < set->n; i++)
+        if (set->members[i].device == st->st_dev &&
+            set->members[i].inode == st->st_ino)
+            return true;
+    return false;
+}
 
-    if (fstat(fd, &st) == 0) {
-        m->device = st.st_dev;
-        m->inode = st.st_ino;
-        *why = "cannot take two streams";
-        for (size_t i = 0; i + 1 < set->n; i++)
-            if (set->members[i].device == m->device &&
-                set->members[i].inode == m->inode)
-                return false;
-        /* What was there may be anything else, such as a pipe. */
-        errno = EEXIST;
-        m->created = S_ISREG(st.st_mode) && files_lock(fd) && has_name(m);
+/*
+ * Removes what a job that was killed left under the new name.  False with a
+ * reason: it may be a file of somebody else, or of another job or member.
+ */
+static bool remove_left_over(const file_set *set, const char *name,
+                             const char **why)
+{
+    const int fd = files_openat(AT_FDCWD, name,
+                                O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    bool removed = false;
+
+    *why = NULL;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        if (!S_ISREG(st.st_mode))
+            *why = "is there and no regular file";
+        else if (has_file(set, &st))
+            *why = "cannot take two streams";
+        else if (st.st_nlink != 1)
+            *why = "is there, and has another name as well";
+        else if (!files_lock(fd))
+            *why = errno == EAGAIN ? "another job is writing it" : NULL;
+        else
+            removed = unlink(name) == 0;
     }
-    *why = errno == EAGAIN ? "another job is writing it" : strerror(errno);
-    return m->created;
+    if (*why == NULL)
+        *why = strerror(errno);
+    if (fd >= 0)
+        (void)close(fd);
+    return removed;
 }
 
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs)
 {
+    const int how = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
     file_set_member *members =
         realloc(set->members, (set->n + 1) * sizeof *members);
     file_set_member *m = NULL;
-    const char *why;
+    struct stat st;
+    const char *why = NULL;
     int fd;
 
     if (members != NULL) {
@@ -113,19 +139,29 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         message_errno("%s", message_name(stem));
         return -1;
     }
-
     if (!can_replace(m->name, inputs, n_inputs) ||
         !can_replace(m->new_name, inputs, n_inputs))
         return -1;
-    fd = files_openat(AT_FDCWD, m->new_name,
-                      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
-    why = strerror(errno);
-    if (fd < 0 || !take(set, fd, &why))
-        message_error("%s: %s", message_name(m->new_name), why);
-    else if (files_cut(fd, m->new_name, 0))
+
+    /* Always a new file: one that is there may be open elsewhere. */
+    fd = files_openat(AT_FDCWD, m->new_name, how);
+    if (fd < 0 && errno == EEXIST && remove_left_over(set, m->new_name, &why))
+        fd = files_openat(AT_FDCWD, m->new_name, how);
+    if (fd < 0 && why == NULL)
+        why = strerror(errno);
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        m->device = st.st_dev;
+        m->inode = st.st_ino;
+        errno = EAGAIN;
+        m->created = files_lock(fd) && has_name(m);
+    }
+    if (fd >= 0 && m->created)
         return fd;
-    if (fd >= 0)
+    if (fd >= 0) {
+        why = errno == EAGAIN ? "another job is writing it" : strerror(errno);
         (void)close(fd);
+    }
+    message_error("%s: %s", message_name(m->new_name), why);
     return -1;
 }
 
@@ -147,6 +183,10 @@ int file_set_open(file_set *set, const char *name, bool binary,
     struct stat st;
     int fd;
 
+    if (name != NULL && name[0] == '\0') {
+        message_error("the name of an output is empty");
+        return -1;
+    }
     if (files_is_standard(name) || files_is_special(name))
         return files_spare_inputs(name, inputs, n_inputs)
                    ? files_open_output(name, binary, -1)
@@ -172,9 +212,60 @@ const char *file_set_name(const file_set *set)
     return set->members[set->n - 1].name;
 }
 
+/*
+ * Puts an older file out of the way, under a third name from which it can be
+ * brought back; or removes it, where there are no hard links.  False after a
+ * message.
+ */
+static bool put_away(file_set_member *m)
+{
+    char *side = join(m->name, strlen(m->name), OLD_SUFFIX);
+    int why;
+
+    if (side != NULL && link(m->name, side) == 0) {
+        if (unlink(m->name) == 0) {
+            m->old_name = side;
+            return true;
+        }
+        why = errno;
+        (void)unlink(side);
+        errno = why;
+    } else if (side != NULL && errno == EEXIST) {
+        message_error("%s: is in the way", message_name(side));
+        free(side);
+        return false;
+    } else if (side != NULL && (errno == ENOENT || unlink(m->name) == 0)) {
+        free(side);
+        return true;
+    }
+    message_errno("%s", message_name(m->name));
+    free(side);
+    return false;
+}
+
+/* Gives a file its name; false after a message. */
+static bool give_name(file_set_member *m)
+{
+    struct stat st;
+
+    if (rename(m->new_name, m->name) != 0) {
+        message_errno("%s", message_name(m->name));
+        return false;
+    }
+    m->created = false;
+    m->named = true;
+    /* Another job may have put its own file there just now. */
+    if (lstat(m->name, &st) == 0 && st.st_dev == m->device &&
+        st.st_ino == m->inode)
+        return true;
+    message_error("%s: another program changed it", message_name(m->name));
+    return false;
+}
+
 bool file_set_publish(file_set *set)
 {
     file_set_member *const m = set->members;
+    bool good = true;
 
     for (size_t i = 0; i < set->n; i++)
         if (!has_name(&m[i])) {
@@ -182,21 +273,22 @@ bool file_set_publish(file_set *set)
                           message_name(m[i].new_name));
             return false;
         }
-    for (size_t i = 1; i < set->n; i++)
-        if (unlink(m[i].name) != 0 && errno != ENOENT) {
-            message_errno("%s", message_name(m[i].name));
-            return false;
-        }
-    for (size_t i = 0; i < set->n; i++)
-        if (rename(m[i].new_name, m[i].name) != 0) {
-            message_errno("%s", message_name(m[i].name));
-            while (i-- > 0)
-                (void)unlink(m[i].name);
-            return false;
-        }
-    for (size_t i = 0; i < set->n; i++)
-        m[i].created = false;
-    return true;
+    /* A single one takes the place of an older one at once. */
+    for (size_t i = 0; good && set->n > 1 && i < set->n; i++)
+        good = put_away(&m[i]);
+    for (size_t i = 0; good && i < set->n; i++)
+        good = give_name(&m[i]);
+
+    /* All of them have their names, or the older ones have them again. */
+    for (size_t i = set->n; i-- > 0;) {
+        if (!good && m[i].named)
+            (void)unlink(m[i].name);
+        if (m[i].old_name != NULL && good)
+            (void)unlink(m[i].old_name);
+        else if (m[i].old_name != NULL)
+            (void)rename(m[i].old_name, m[i].name);
+    }
+    return good;
 }
 
 bool file_set_enter_sandbox(const file_set *set, const char *const *inputs,
@@ -226,6 +318,7 @@ void file_set_free(file_set *set)
     for (size_t i = 0; i < set->n; i++) {
         if (set->members[i].created && has_name(&set->members[i]))
             (void)unlink(set->members[i].new_name);
+        free(set->members[i].old_name);
         free(set->members[i].new_name);
         free(set->members[i].name);
     }

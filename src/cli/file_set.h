@@ -20,6 +20,8 @@ typedef struct file_set_member {
     dev_t device;   /* of the file with that name, */
     ino_t inode;
     bool created;   /* which is ours */
+    bool named;     /* it has its own name */
+    char *old_name; /* where an older file waits meanwhile, or NULL */
 } file_set_member;
 
 /* All zeros is empty. */
@@ -29,10 +31,11 @@ typedef struct file_set {
 } file_set;
 
 /*
- * Adds a file, which is to have the name `stem` with `ending` behind, and opens
- * it to write and to read, with a lock, as by files_lock.  A name of anything
- * but a regular file is refused, that of one of the `n_inputs`, and one that
- * leads to the file of another member.  -1 after a message.
+ * Adds a file, which is to have the name `stem` with `ending` behind, and makes
+ * it anew, to write and to read, with a lock, as by files_lock.  What a job that
+ * was killed left under the new name is removed.  A name of anything but a
+ * regular file is refused, that of one of the `n_inputs`, and one that leads to
+ * the file of another member.  -1 after a message.
  */
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);
@@ -57,10 +60,10 @@ bool file_set_would_write(const char *name, const char *other);
 const char *file_set_name(const file_set *set);
 
 /*
- * Gives all files their names, after they were closed.  The first is the one
- * that the others describe, and those of an older set would be wrong about it:
- * they are removed before it gets its name.  False after a message, also if a
- * new file is not the one that was opened; then no file has its name.
+ * Gives all files their names, after they were closed.  Those of an older set,
+ * which would be wrong about the new ones, wait under other names meanwhile, and
+ * get theirs back if that fails.  False after a message, also if a new file is
+ * not the one that was opened; then no new file has its name.
  */
 bool file_set_publish(file_set *set);
 

@@ -69,6 +69,13 @@ void progress_inputs(progress *p, const char *const *names, int n)
     p->all = all;
 }
 
+void progress_again(progress *p)
+{
+    p->passed = 0;
+    p->n_passed = 0;
+    p->first_ns = 0;
+}
+
 bool progress_due(progress *p)
 {
     uint64_t now;

@@ -45,6 +45,9 @@ void progress_start(progress *p, bool wanted);
  */
 void progress_inputs(progress *p, const char *const *names, int n);
 
+/* The inputs are read once more, from their beginning. */
+void progress_again(progress *p);
+
 /*
  * True about ten times a second, when it is time to show a line again;
  * cheap enough to be called for every sequence.

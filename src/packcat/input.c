@@ -32,6 +32,12 @@ static uint64_t offset_of(const input *in)
                               : packs_offset(&in->packs);
 }
 
+/* The sum, or the largest number there is. */
+static void add(uint64_t *sum, uint64_t more)
+{
+    *sum = more > UINT64_MAX - *sum ? UINT64_MAX : *sum + more;
+}
+
 ps_totals input_totals(const input *in)
 {
     ps_totals t = in->totals_before;
@@ -39,10 +45,10 @@ ps_totals input_totals(const input *in)
     if (in->packs.reader != NULL) {
         const ps_totals *more = ps_pack_reader_totals(in->packs.reader);
 
-        t.input_sequences += more->input_sequences;
-        t.input_tokens += more->input_tokens;
-        t.truncated_sequences += more->truncated_sequences;
-        t.truncated_tokens += more->truncated_tokens;
+        add(&t.input_sequences, more->input_sequences);
+        add(&t.input_tokens, more->input_tokens);
+        add(&t.truncated_sequences, more->truncated_sequences);
+        add(&t.truncated_tokens, more->truncated_tokens);
     }
     return t;
 }
@@ -440,6 +446,7 @@ bool input_rewind(input *in)
     in->bytes_before = 0;
     in->passed = 0;
     in->figures = (progress_figures){0};
+    progress_again(&in->progress);
     return open_next(in);
 }
 

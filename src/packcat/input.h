@@ -81,8 +81,9 @@ bool input_pack(input *in, ps_pack *pack);
 const ps_pack_info *input_info(const input *in);
 
 /*
- * What the streams that have ended say of their input, and how much of it they
- * cut off; other totals are 0.  All streams, after the end.  Not of a range.
+ * Sums over the streams that have ended: of the input, and of what was truncated
+ * of it, nothing else; UINT64_MAX if a sum is larger.  They are complete after
+ * the last stream, and not for a range.
  */
 ps_totals input_totals(const input *in);
 

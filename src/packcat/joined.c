@@ -12,10 +12,11 @@
 #include "packcat/formats.h"
 
 /*
- * Whether the next pack can be written.  The header says how far packs disturb
- * the order, and was written when no other stream was known.
+ * Whether the next pack can be written, before which there are the sequences of
+ * `sums`; else the input ends with a failure.  The header says how far packs
+ * disturb the order, and was written when no other stream was known.
  */
-static bool can_follow(input *in, uint64_t before)
+static bool check_can_follow(input *in, const ps_totals *sums)
 {
     const uint32_t window = input_info(in)->window;
 
@@ -23,10 +24,22 @@ static bool can_follow(input *in, uint64_t before)
         return input_fail(in, "its window is %" PRIu32 ", and that of the "
                           "first stream only %" PRIu32 ": name it first",
                           window, in->first.window);
-    if (before > INT64_MAX)
+    if (sums->input_sequences > INT64_MAX)
         return input_fail(in, "the streams before it count %" PRIu64
-                          " sequences, more than there can be", before);
+                          " sequences, more than there can be",
+                          sums->input_sequences);
     return true;
+}
+
+/* What END says of the input; the same. */
+static bool check_sums(input *in, const ps_totals *sums)
+{
+    return (sums->input_sequences < UINT64_MAX &&
+            sums->input_tokens < UINT64_MAX &&
+            sums->truncated_sequences < UINT64_MAX &&
+            sums->truncated_tokens < UINT64_MAX) ||
+           input_fail(in, "with those before it, it counts more sequences or "
+                      "tokens of the input than END can");
 }
 
 void convert_packs(input *in, output *out)
@@ -38,7 +51,7 @@ void convert_packs(input *in, output *out)
         .joined = true,
     };
     ps_pack pack;
-    ps_totals before;
+    ps_totals sums;
     ps_result r = ps_pack_writer_open(&out->packs, out->fd, &in->first,
                                       &options, &out->err);
 
@@ -49,19 +62,21 @@ void convert_packs(input *in, output *out)
         out->err = (ps_error){0};
     }
     while (r == PS_OK && input_pack(in, &pack)) {
-        before = input_totals(in);
-        if (!can_follow(in, before.input_sequences))
+        sums = input_totals(in);
+        if (!check_can_follow(in, &sums))
             break;
-        ps_pack_writer_raise_ids(out->packs, before.input_sequences);
+        ps_pack_writer_raise_ids(out->packs, sums.input_sequences);
         r = ps_pack_writer_put(out->packs, &pack, &out->err);
     }
 
     /* A stream whose input failed has no END: readers notice it, too. */
+    sums = input_totals(in);
+    if (!in->failed)
+        (void)check_sums(in, &sums);
     if (in->failed && out->packs != NULL)
         (void)output_flush(out);
     if (!in->failed && r == PS_OK) {
-        before = input_totals(in);
-        r = ps_pack_writer_end(out->packs, &before, NULL, &out->err);
+        r = ps_pack_writer_end(out->packs, &sums, NULL, &out->err);
         if (r == PS_OK)
             r = ps_pack_writer_finish(out->packs, &out->err);
     }

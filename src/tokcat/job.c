@@ -42,6 +42,13 @@ static bool spare_inputs(const conf *c, const form_reader *form,
                 (c->tokenizer == NULL ||
                  files_spare_input(c->output, c->tokenizer));
 
+    if (good && c->tokenizer != NULL && !files_is_standard(c->output) &&
+        !files_is_special(c->output) &&
+        file_set_would_write(c->output, c->tokenizer)) {
+        message_error("%s: is an input as well", message_name(c->tokenizer));
+        return false;
+    }
+
     for (int i = 0; good && i < n_names; i++) {
         const size_t cut = form->cut != NULL ? form->cut(names[i]) : 0;
 

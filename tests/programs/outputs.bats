@@ -261,6 +261,47 @@ is_removed() {
     cmp z.new in.tok
 }
 
+@test "what is in the way of an output stays" {
+    tokcat --from=ids <<<'1 2' >in.tok
+    packstat --histogram in.tok >h.new
+    echo precious >precious
+    ln precious q.new
+    speaker=packstream refused 1 'q.new: is there, and has another name as' \
+        packstream -L 8 -o q in.tok
+    [ "$(cat precious)" = precious ] && [ ! -e q ]
+    speaker=packstream refused 1 'h.new: is an input as well' \
+        packstream -L 8 --learn-from=h.new -o h in.tok
+    echo '{"model": {"vocab": {"a": 0}}}' >t.new
+    speaker=tokcat refused 1 't.new: is an input as well' \
+        tokcat --from=ids --tokenizer=t.new -o t /dev/null
+    speaker=packcat refused 1 'the name of an output is empty' \
+        packcat -o '' <(packstream -L 8 in.tok)
+    # What a killed job left is made anew.
+    echo left >z.new
+    chmod 600 z.new
+    (umask 022 && packstream -L 8 -o z in.tok)
+    [ "$(stat -c %a z)" = 644 ]
+}
+
+@test "outputs of which one cannot get its name leave all as they were" {
+    record16 1 2 3 >in
+    echo old >f
+    echo old >r
+    mkfifo pipe
+    packstream -q -L 2 --overlong=drop -o f --rejects=r pipe 2>err &
+    local job=$!
+    opens 7 '>' pipe "$job"
+    cat in >&7
+    idle "$job"
+    rm r
+    mkdir r
+    exec 7>&-
+    exits 1 "$job"
+    grep -q '^packstream: r: ' err
+    [ "$(cat f)" = old ] && [ -d r ]
+    [ "$(echo ./*.new*)" = './*.new*' ]
+}
+
 # limited BLOCKS COMMAND...: no file may become larger; but messages go on.
 limited() {
     (

@@ -953,3 +953,24 @@ EOF
     cmp -n "$(size got.pks)" got.pks <(packcat --merge a.pks a.pks)
     run -65 packstat --verify got.pks
 }
+
+# poke FILE OFFSET N: a u64 in END.
+poke() {
+    local record
+    record=$(($(od -An -tu4 -j20 -N4 "$1")))
+    u64 "$3" | dd of="$1" bs=1 conv=notrunc status=none \
+        seek=$(($(size "$1") - record + $2))
+}
+
+@test "sums that END cannot hold are an error of the input" {
+    ids <(printf '1 2\n3\n') | packstream -q -L 4 -d 2 -o a.pks
+    # 2^63 tokens of the input were truncated, it says.
+    poke a.pks 128 1
+    poke a.pks 136 $((1 << 63))
+    poke a.pks 104 $(((1 << 63) + 3))
+    "${abs_top_builddir:?}/tests/gen/reseal" a.pks
+    packcat --merge -o one.pks a.pks
+    is 65 "packcat: a.pks: with those before it, it counts more sequences or\
+ tokens of the input than END can" packcat --merge -o two.pks a.pks a.pks
+    [ ! -e two.pks ]
+}
