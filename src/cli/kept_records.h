@@ -35,7 +35,7 @@ int kept_records_begin(kept_records *k, records *r, const char *state,
  */
 int kept_records_reopen(kept_records *k, records *r, bool framed);
 
-/* The schema of a stream of which there is something, with raw tokens `type`. */
+/* The schema of a stream of which there is something; raw tokens are `type`. */
 int kept_records_schema(const kept_records *k, bool framed, ps_type type,
                         ps_schema *schema);
 
