@@ -20,7 +20,7 @@ set -u
 export LC_ALL=C
 
 steps="check faults resume crash signals differential memory slow builds
-    cuda valgrind soak fuzz"
+    static cuda valgrind soak fuzz"
 
 usage() {
     echo "usage: nightly.sh BUILD_DIR [--part=N] [STEP]..." >&2
@@ -85,6 +85,19 @@ run_builds() {
     local status=$?
     echo "$(grep -c ' 0 changed' nightly/builds.log) builds agree with the first"
     return "$status"
+}
+
+# With musl, too, where libzstd and the others were built for it: Debian's are
+# not, so STATIC_MUSL names a PKG_CONFIG_LIBDIR that has them.
+run_static() {
+    "$tree/tests/static.sh" nightly/static || return
+    [ -n "${STATIC_MUSL-}" ] || {
+        echo "$(grep -c 'bytes$' nightly/static.log) programs, with libc alone"
+        return
+    }
+    "$tree/tests/static.sh" nightly/static-musl CC=musl-gcc \
+        PKG_CONFIG_LIBDIR="$STATIC_MUSL" || return
+    echo "$(grep -c 'bytes$' nightly/static.log) programs, with libc and musl"
 }
 
 run_cuda() {
