@@ -12,6 +12,11 @@
 #include "sdpa.h"
 
 #ifdef HOSTCUDA
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "hostcuda.h"
 #include "sdpa_graph.h"
 #endif
@@ -711,10 +716,75 @@ static void test_refusals_of_runs(void)
     });
 }
 
+/* Runs a graph for empty spans with one number that is otherwise. */
+static void run_with(bert_sdpa_uid uid, int at, int32_t number)
+{
+    call c;
+
+    bert_sdpa_graph(c.graph, c.shape, false);
+    cudaMemset(c.memory, 0, 1 << 20);
+    cudaMemcpy((int32_t *)c.pointers[uid] + at, &number, sizeof number,
+               cudaMemcpyHostToDevice);
+    if (c.plan().is_bad() || c.run().is_bad() || cudaDeviceSynchronize())
+        _exit(1);
+}
+
+/* f ends the process with a message that has `why` in it; NULL: it does not. */
+static void faults(const char *why, void (*f)(void))
+{
+    char said[400] = "";
+    int ends[2], status = 0;
+    pid_t child;
+
+    fflush(stdout);
+    if (pipe(ends) != 0 || (child = fork()) < 0) {
+        ok(false, "no process for a fault");
+        return;
+    }
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        f();
+        _exit(0);
+    }
+    close(ends[1]);
+    for (size_t n = 0, more = 1; more > 0 && n + 1 < sizeof said; n += more)
+        more = (size_t)std::max<ssize_t>(
+            read(ends[0], said + n, sizeof said - 1 - n), 0);
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    said[strcspn(said, "\n")] = 0;
+    ok(why ? WIFSIGNALED(status) && strstr(said, why)
+           : WIFEXITED(status) && WEXITSTATUS(status) == 0,
+       "%s", why ? said : "empty spans are let pass");
+}
+
+static void test_faults(void)
+{
+    faults(NULL, [] { run_with(BERT_SDPA_ROWS_Q, 0, 0); });
+    faults("129 rows, planned for 128",
+           [] { run_with(BERT_SDPA_ROWS_Q, 31, 129); });
+    faults("-1 rows", [] { run_with(BERT_SDPA_ROWS_Q, 0, -1); });
+    faults("1 queries and 0 keys",
+           [] { run_with(BERT_SDPA_ROWS_Q, 7, 1); });
+    faults("from 0 to 48", [] { run_with(BERT_SDPA_IN, 32, 48); });
+    faults("from 0 to 16", [] { run_with(BERT_SDPA_OUT, 1, 16); });
+    faults("still to run", [] {
+        call *const c = new call();
+
+        bert_sdpa_graph(c->graph, c->shape, false);
+        if (c->plan().is_bad() || c->run().is_bad())
+            _exit(1);
+        c->graph.~Graph();
+    });
+}
+
 #endif /* HOSTCUDA */
 
 int main(void)
 {
+#ifdef HOSTCUDA
+    test_faults(); /* while this process has one thread */
+#endif
     test_numbers(2, 8);
     test_numbers(3, 64);
     test_numbers(1, 128);
