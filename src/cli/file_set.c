@@ -64,6 +64,17 @@ bool file_set_would_write(const char *name, const char *other)
             files_are_one_name(new_name, other_place));
 }
 
+bool file_set_spares(const char *name, const char *input)
+{
+    if (!files_spare_input(name, input))
+        return false;
+    if (files_is_standard(name) || files_is_special(name) ||
+        files_is_standard(input) || !file_set_would_write(name, input))
+        return true;
+    message_error("%s: is an input as well", message_name(input));
+    return false;
+}
+
 /* Whether the file with the new name is still the one that was created. */
 static bool has_name(const file_set_member *m)
 {

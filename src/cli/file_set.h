@@ -56,6 +56,12 @@ int file_set_open(file_set *set, const char *name, bool binary,
  */
 bool file_set_would_write(const char *name, const char *other);
 
+/*
+ * False, after a message, if an output that file_set_open opens is this input,
+ * or is written under its name.
+ */
+bool file_set_spares(const char *name, const char *input);
+
 /* The name of the file that was added last. */
 const char *file_set_name(const file_set *set);
 

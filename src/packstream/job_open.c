@@ -120,15 +120,8 @@ static const rejects_mark *rejects_place(const job *j)
 /* Whether an output is none of the files that are read. */
 static bool spares_inputs(const conf *c, const char *name)
 {
-    if (!files_spare_inputs(name, c->names, c->n_names) ||
-        (c->learn_from != NULL && !files_spare_input(name, c->learn_from)))
-        return false;
-    /* Without a state it is written beside that name. */
-    if (c->learn_from == NULL || c->state != NULL || files_is_standard(name) ||
-        files_is_special(name) || !file_set_would_write(name, c->learn_from))
-        return true;
-    message_error("%s: is an input as well", message_name(c->learn_from));
-    return false;
+    return files_spare_inputs(name, c->names, c->n_names) &&
+           (c->learn_from == NULL || file_set_spares(name, c->learn_from));
 }
 
 /* Whether output and rejects are two files, also while they are written. */

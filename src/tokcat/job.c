@@ -40,14 +40,7 @@ static bool spare_inputs(const conf *c, const form_reader *form,
 {
     bool good = files_spare_inputs(c->output, names, n_names) &&
                 (c->tokenizer == NULL ||
-                 files_spare_input(c->output, c->tokenizer));
-
-    if (good && c->tokenizer != NULL && !files_is_standard(c->output) &&
-        !files_is_special(c->output) &&
-        file_set_would_write(c->output, c->tokenizer)) {
-        message_error("%s: is an input as well", message_name(c->tokenizer));
-        return false;
-    }
+                 file_set_spares(c->output, c->tokenizer));
 
     for (int i = 0; good && i < n_names; i++) {
         const size_t cut = form->cut != NULL ? form->cut(names[i]) : 0;
