@@ -225,27 +225,23 @@ const char *file_set_name(const file_set *set)
 
 /*
  * Puts an older file out of the way, under a third name from which it can be
- * brought back; or removes it, where there are no hard links.  False after a
- * message.
+ * brought back.  False after a message.
  */
 static bool put_away(file_set_member *m)
 {
     char *side = join(m->name, strlen(m->name), OLD_SUFFIX);
-    int why;
+    struct stat st;
 
-    if (side != NULL && link(m->name, side) == 0) {
-        if (unlink(m->name) == 0) {
-            m->old_name = side;
-            return true;
-        }
-        why = errno;
-        (void)unlink(side);
-        errno = why;
-    } else if (side != NULL && errno == EEXIST) {
-        message_error("%s: is in the way", message_name(side));
+    if (side != NULL && lstat(side, &st) == 0 && !S_ISREG(st.st_mode)) {
+        message_error("%s: is there and no regular file", message_name(side));
         free(side);
         return false;
-    } else if (side != NULL && (errno == ENOENT || unlink(m->name) == 0)) {
+    }
+    if (side != NULL && rename(m->name, side) == 0) {
+        m->old_name = side;
+        return true;
+    }
+    if (side != NULL && errno == ENOENT) {
         free(side);
         return true;
     }
