@@ -22,10 +22,11 @@ those before it.  Trainer asks for none, rows() says so in each batch, and
 with flattened() a loop of one's own has to.
 
 Llama, Qwen, Mistral, Mixtral, Phi, Gemma, OLMo, Granite, GPT-2, GPT-NeoX and
-their like make masks of position_ids.  OPT, BLOOM, Falcon, MPT, XGLM and BioGPT
-do not, nor what has a state in place of attention, such as Mamba and RWKV:
-there each sequence sees those before it, without a word.  Of any other, compare
-the loss of a batch with the losses of its sequences.
+their like make masks of position_ids.  OPT, BLOOM, MPT, XGLM and BioGPT do not,
+nor does Falcon before transformers 5.24, nor what has a state in place of
+attention, such as Mamba and RWKV: there each sequence sees those before it,
+without a word.  Of any other, compare the loss of a batch with the losses of
+its sequences.
 
 The models shift labels themselves, so those that are shifted already, as the
 header says, are shifted back; see views.labels.

@@ -470,7 +470,9 @@ def trainer_rank(rank, path, collate):
 
 
 def models(path):
-    """Which models find the boundaries in position_ids, as hf.py says."""
+    """Which models find the boundaries in position_ids, as hf.py says.  That
+    others do not is a fact of a version of transformers: it is only told when
+    one of them has learnt to."""
     import torch
     import transformers
     from packstream import hf
@@ -505,7 +507,11 @@ def models(path):
                     weights *= 8    # attention would matter little
             batch = hf.rows(packstream.open(path)[:8])
             found = model(**batch).loss / watch.alone(rows(batch))
-        assert (abs(found - 1) < 1e-5) == right, (name, found)
+        finds = abs(found - 1) < 1e-5
+        assert finds or not right, (name, found)
+        if finds and not right:
+            print("%s finds them, with transformers %s"
+                  % (name, transformers.__version__))
 
 
 def bert(path):
