@@ -217,8 +217,10 @@ is_removed() {
             packcat*) input=cut.pks ;;
             *) input=bad.jsonl ;;
         esac
+        # shellcheck disable=SC2086 # a program and its options
         run -65 $what -o old $input
         [ "$(cat old)" = old ]
+        # shellcheck disable=SC2086
         run -65 $what -o none $input
         [ ! -e none ] && [ ! -e none.new ] && [ ! -e old.new ]
     done
@@ -229,7 +231,7 @@ is_removed() {
     # What is no regular file has its bytes at once.
     mkfifo fifo
     packstream -q -L 5 -w 1 -o fifo bad 2>/dev/null &
-    [ "$(cat fifo | wc -c)" -gt 4096 ]
+    [ "$(wc -c <fifo)" -gt 4096 ]
 }
 
 @test "an output keeps its place behind links, and its permissions" {

@@ -726,7 +726,7 @@ sequences_of() {
     packdeal -q -n 4 -b 3 -o r%d x.tok y.tok
     packcat --to=jsonl x.tok y.tok | sort >wanted
     packcat --to=jsonl r0 r1 r2 r3 | sort | diff - wanted
-    cat y.tok | packdeal -n 4 -b 3 --rank=1 x.tok - | cmp - r1
+    packdeal -n 4 -b 3 --rank=1 x.tok - < <(cat y.tok) | cmp - r1
     zstd -q x.tok
     packdeal -n 4 -b 3 --rank=1 x.tok.zst y.tok | cmp - r1
     rm r?

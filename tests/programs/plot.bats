@@ -51,7 +51,7 @@ zeros() {
     for n; do
         awk -v n="$n" 'BEGIN { for (i = 0; i < 4; i++) {
             printf "%03o\n", n % 256; n = int(n / 256) } }' |
-            while read -r byte; do printf "\\$byte"; done
+            while read -r byte; do printf '%b' "\\0$byte"; done
         head -c $((2 * n)) /dev/zero
     done
 }
@@ -280,6 +280,7 @@ many() {
             packplan -L 512 -a bfd $other --plot=x.svg hist
     done
     for other in -L512,1024 '-L512 --recommend'; do
+        # shellcheck disable=SC2086 # options
         refused 64 'packplan: --plot is for the table of one capacity' \
             packplan $other --plot=x.svg hist
     done
