@@ -14,8 +14,6 @@
 #include "cli/svg.h"
 
 #define DEFAULT_HIDDEN 768 /* of BERT-base and GPT-2 */
-#define DEFAULT_LEVEL 3    /* as zstd itself */
-#define MAX_LEVEL 22
 
 static const option_word lasts[] = {
     {"short", CONF_SHORT}, {"drop", CONF_DROP}, {"pad", CONF_PAD}, {NULL, 0}};
@@ -98,8 +96,7 @@ static const option_entry entries[] = {
     {0, "zstd", "LEVEL",
      "compress, at LEVEL (3) from 1 to 22, so that single\n"
      "packs can still be got at",
-     OPTION_NUMBER(conf, zstd_level, 1, MAX_LEVEL), .optional = true,
-     .constant = DEFAULT_LEVEL, .why = "must be a level from 1 to 22"},
+     OPTION_ZSTD(conf, zstd_level)},
     {0, "no-sandbox", NULL, "keep all rights when the outputs are open",
      OPTION_FLAG(conf, no_sandbox)},
     {'v', "verbose", NULL, "tell at the end, on stderr, how even steps are",
