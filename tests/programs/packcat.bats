@@ -890,8 +890,8 @@ EOF
         tokcat -q --from=ids) one.pks
     # One of one is the same stream, but for the options in its header.
     packcat --merge one.pks | cmp - one.pks
-    packcat --merge 1.pks | tail -c +4097 | head -c 8192 |
-        cmp - <(tail -c +4097 1.pks | head -c 8192)
+    packcat --merge 1.pks >x.pks
+    cmp -i 4096 -n 8192 1.pks x.pks
 }
 
 @test "streams that are made one can be compressed, and have any place" {
@@ -919,7 +919,8 @@ EOF
     ids <(printf '1 2\n') | packstream -q -L 2 -d 2 --overlong=drop -o one.pks
     packcat --merge none.pks one.pks none.pks >x.pks
     packstat --verify x.pks
-    packstat --json x.pks | grep -q '"rejected_sequences": *2'
+    packstat --json x.pks >x.json
+    grep -q '"rejected_sequences": *2' x.json
     packcat --merge none.pks none.pks | packcat --to=ids | cmp - /dev/null
 }
 

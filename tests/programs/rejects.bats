@@ -124,8 +124,8 @@ tokens_of() {
     model truncate
     tokcat --from=ids --vocab=2000 lines >large.tok
     # Without channels a header has 136 bytes, of which END knows nothing.
-    { tokcat --from=ids --vocab=1000 <<<1 | head -c 136
-        tail -c +137 large.tok; } >small.tok
+    tokcat --from=ids --vocab=1000 <<<1 >one.tok
+    { head -c 136 one.tok; tail -c +137 large.tok; } >small.tok
     local input
     for input in large.tok small.tok; do
         packstream -q -L 16 --overlong=truncate --vocab=1000 \
