@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
+#include "common/bytes.h"
 
 /* Endings of the files beside it are shorter. */
 #define ENDING_MAX 16
@@ -159,4 +161,61 @@ int state_file_compare(const char *name, const state_file_option *options,
         return STATUS_USAGE;
     }
     return STATUS_OK;
+}
+
+int state_file_compare_shares(const char *name,
+                              const state_file_shares *shares)
+{
+    uint64_t then = 0;
+    uint64_t now = 0;
+
+    for (uint32_t i = 0; i < shares->n; i++) {
+        then += load_u64(shares->then + i * shares->stride);
+        now += shares->now[i];
+    }
+    for (uint32_t i = 0; i < shares->n; i++) {
+        const uint64_t share = load_u64(shares->then + i * shares->stride);
+
+        if (share == shares->now[i])
+            continue;
+        message_error("%s: the state was saved with a %s of %" PRIu64
+                      "/%" PRIu64 " for %s, not %" PRIu64 "/%" PRIu64,
+                      message_name(name), shares->what, share, then,
+                      shares->name_shown(shares->names[i]), shares->now[i],
+                      now);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+int state_file_check_form(const char *name, const state_file_form *form,
+                          const unsigned char *bytes, size_t n)
+{
+    uint64_t version;
+
+    if (memcmp(bytes, form->magic, n < 8 ? n : 8) != 0) {
+        message_error("%s: this is not a saved state of %s",
+                      message_name(name), form->program);
+        return STATUS_DATA;
+    }
+    if (n < form->min_bytes) {
+        message_error("%s: the state is cut", message_name(name));
+        return STATUS_DATA;
+    }
+    if (load_u64(bytes + n - 8) != XXH3_64bits(bytes, n - 8))
+        return state_file_damaged(name);
+    version = load_u64(bytes + 8);
+    if (version != form->version) {
+        message_error("%s: the state is of version %" PRIu64
+                      ", this program knows %" PRIu64,
+                      message_name(name), version, form->version);
+        return STATUS_DATA;
+    }
+    return STATUS_OK;
+}
+
+int state_file_damaged(const char *name)
+{
+    message_error("%s: the state is damaged", message_name(name));
+    return STATUS_DATA;
 }

@@ -77,4 +77,40 @@ typedef struct state_file_option {
 int state_file_compare(const char *name, const state_file_option *options,
                        size_t n);
 
+/*
+ * Shares of a whole.  They are the least whole numbers of their ratios, so
+ * equal ratios are equal numbers.
+ */
+typedef struct state_file_shares {
+    const char *what; /* "weight" */
+    uint32_t n;
+    const unsigned char *then; /* u64s of the state, */
+    size_t stride;             /* and bytes from one to the next */
+    const uint64_t *now;
+    const char *const *names;
+    const char *(*name_shown)(const char *name);
+} state_file_shares;
+
+/* Says which of them differs first. */
+int state_file_compare_shares(const char *name,
+                              const state_file_shares *shares);
+
+/*
+ * A state that is a magic of 8 bytes, numbers of 64 bits of which the first is
+ * the version, and XXH3-64 of all before.
+ */
+typedef struct state_file_form {
+    const char *program;
+    const char *magic;
+    uint64_t version;
+    size_t min_bytes;
+} state_file_form;
+
+/* Whether a state has this form and this version, and is not damaged. */
+int state_file_check_form(const char *name, const state_file_form *form,
+                          const unsigned char *bytes, size_t n);
+
+/* Says that a state is damaged. */
+int state_file_damaged(const char *name);
+
 #endif

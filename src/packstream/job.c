@@ -37,7 +37,8 @@ int job_catch_up(job *j)
 {
     ps_error err;
 
-    if (!j->resume.proves || j->caught_up || j->next_id < j->known_until)
+    if (j->resume.task != TASK_REPLAY || j->caught_up ||
+        j->next_id < j->known_until)
         return STATUS_OK;
     j->caught_up = true;
     /* Of a stream that has ended the last packs are still to come. */
@@ -62,7 +63,7 @@ int job_save(job *j, bool ended)
         return STATUS_OK;
     /* The state that there is knows more, or is still to be verified. */
     if (j->next_id < j->known_until ||
-        (j->resume.proves && !j->caught_up && !ended))
+        (j->resume.task == TASK_REPLAY && !j->caught_up && !ended))
         return STATUS_OK;
     status = rejects_sync(&j->rejects);
     place.rejects = j->rejects.mark;
@@ -100,6 +101,24 @@ static void warn_of_flushes(const job *j)
                         c->flush_every, (double)totals->packs / needed);
 }
 
+/* With --every: what is packed so far, whenever so many packs have left. */
+static void report_every(job *j)
+{
+    const uint64_t every = j->conf->stats_every;
+    const ps_totals *totals = ps_packer_totals(j->packer);
+    ps_rejected rejected[PS_REJECTS];
+
+    if (every == 0 || totals->packs / every == j->lines)
+        return;
+    j->lines = totals->packs / every;
+    for (unsigned i = 0; i < PS_REJECTS; i++)
+        rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
+    message_wipe();
+    /* A line that is lost is noticed at the end, with the last one. */
+    report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
+                        ps_packer_delay(j->packer), NULL);
+}
+
 /* The packer took a sequence, or failed: what is due after that. */
 static int after_put(job *j, const ps_sequence *sequence, ps_result result,
                      const ps_error *why)
@@ -109,7 +128,6 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
     bool refilled = job_refills(j);
     bool asked;
     bool counted;
-    ps_rejected rejected[PS_REJECTS];
     ps_error err;
 
     if (result != PS_OK)
@@ -139,17 +157,7 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
             .capacity = c->capacity,
             .input = j->next_name - 1,
             .fd = j->in});
-
-    /* With --every: what is packed so far, when so many packs have left. */
-    if (c->stats_every != 0 && totals->packs / c->stats_every != j->lines) {
-        j->lines = totals->packs / c->stats_every;
-        for (unsigned i = 0; i < PS_REJECTS; i++)
-            rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
-        message_wipe();
-        /* A line that is lost is noticed at the end, with the last one. */
-        report_json_packing(stderr, ps_packer_info(j->packer), totals,
-                            rejected, ps_packer_delay(j->packer), NULL);
-    }
+    report_every(j);
 
     if (c->state == NULL)
         return STATUS_OK;
@@ -208,16 +216,15 @@ static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
                        bool *outside, ps_error *err)
 {
-    ps_result r;
+    ps_result r = PS_OK;
 
-    *outside = false;
-    for (;;) {
+    /* At such a token the reader stops once, and then reads on behind it. */
+    do {
+        *outside = r == PS_ERR_RANGE;
         r = whole ? ps_token_reader_hold(j->reader, sequence, err)
                   : ps_token_reader_skip(j->reader, err);
-        if (r != PS_ERR_RANGE || !j->conf->drop_outside || *outside)
-            return r;
-        *outside = true;
-    }
+    } while (r == PS_ERR_RANGE && j->conf->drop_outside && !*outside);
+    return r;
 }
 
 static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
@@ -284,7 +291,7 @@ int job_pack(job *j)
     int status = STATUS_OK;
 
     /* Nothing is left to pack of a job that has ended. */
-    if (j->resume.done || j->resume.ends)
+    if (j->resume.task == TASK_COMPARE || j->resume.task == TASK_END)
         return STATUS_OK;
     progress_start(&j->progress, !j->conf->quiet);
     progress_inputs(&j->progress, j->conf->names, j->conf->n_names);

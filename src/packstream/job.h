@@ -2,9 +2,9 @@
  * job.h - the one job of packstream: records in, packs out.
  *
  * main.c runs the steps of a job, and conf.c knows what the command line asks
- * for.  job_open.c opens the state, the input and the outputs; job.c takes
- * each sequence from the reader to the packer; job_close.c ends the stream.
- * They are helped by
+ * for.  job_open.c opens the state, the input, the outputs and the packer;
+ * job.c takes each sequence from the reader to the packer; job_close.c ends
+ * the stream.  They are helped by
  *
  *   memory.c   which divides the memory that -M gives;
  *   rejects.c  which writes the stream of --rejects;
@@ -67,7 +67,7 @@ typedef struct job {
 int job_open_state(job *j);
 int job_read_histogram(job *j);
 int job_open_input(job *j);
-int job_open_output(job *j);
+int job_begin(job *j); /* opens the outputs, then the packer */
 int job_pack(job *j);
 
 /*

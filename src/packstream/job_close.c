@@ -87,7 +87,7 @@ static int end_streams(job *j, int status)
     rejected = rejects_close(&j->rejects, status == STATUS_OK && !stopped);
     if (status == STATUS_OK)
         status = rejected;
-    if (j->packer == NULL || j->resume.done || stopped)
+    if (j->packer == NULL || j->resume.task == TASK_COMPARE || stopped)
         return status;
 
     if (status != STATUS_OK) {
@@ -101,7 +101,7 @@ static int end_streams(job *j, int status)
             (void)job_output_failure(j, &err);
         return status;
     }
-    if (j->next_id < j->known_until && !j->resume.ends) {
+    if (j->next_id < j->known_until && j->resume.task != TASK_END) {
         message_error("%s: the input is not what it was when the state was "
                       "saved: it ends before sequence %" PRIu64,
                       files_input_name(j->input), j->known_until - 1);
@@ -112,8 +112,9 @@ static int end_streams(job *j, int status)
                                           : job_output_failure(j, &err);
     job_report_depth(j);
     /* Of one that has just written END once more nothing is new. */
-    return j->conf->state == NULL || j->resume.ends ? STATUS_OK
-                                                    : job_save(j, true);
+    return j->conf->state == NULL || j->resume.task == TASK_END
+               ? STATUS_OK
+               : job_save(j, true);
 }
 
 int job_close(job *j, int status)

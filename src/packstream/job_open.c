@@ -66,7 +66,7 @@ int job_open_state(job *j)
     if (status != STATUS_OK)
         return status;
     j->known_until = r->summary.input_sequences;
-    if (!r->goes_on)
+    if (r->task != TASK_GO_ON)
         return STATUS_OK;
     j->refill_until = j->known_until;
     j->next_name = (int)r->place.file;
@@ -198,6 +198,17 @@ static int open_outputs(job *j, const ps_schema *schema,
     return status;
 }
 
+/* From now on the job can open the other inputs and the next state alone. */
+static bool enter_sandbox(job *j)
+{
+    const char *const *names = j->conf->names + j->next_name;
+    const int n = j->conf->n_names - j->next_name;
+
+    return j->conf->state != NULL
+               ? sandbox_enter(names, n, &j->resume.file.folder, 1)
+               : file_set_enter_sandbox(&j->set, names, n);
+}
+
 /*
  * The second thread writes, because writing holds up the first one longest;
  * or it reads, if the output is a device that takes bytes at no cost.  Only
@@ -270,7 +281,7 @@ static void report_start(job *j)
     job_report_depth(j);
     message_note("at most %" PRIu64 " MiB of memory",
                  j->memory.bytes / MIB + (j->memory.bytes % MIB != 0));
-    if (j->resume.goes_on)
+    if (j->resume.task == TASK_GO_ON)
         message_note("%s: goes on with record %" PRIu64 " and pack %" PRIu64,
                      message_name(j->resume.file.name), j->refill_until,
                      ps_packer_totals(j->packer)->packs);
@@ -289,8 +300,8 @@ void job_add_mark(job *j)
  * Opens the packer, and begins to read; a job that goes on wants some of its
  * input again.
  */
-static int start_packing(job *j, const ps_schema *schema,
-                         const ps_packer_options *options)
+static int open_packer(job *j, const ps_schema *schema,
+                       const ps_packer_options *options)
 {
     const conf *c = j->conf;
     const resume *r = &j->resume;
@@ -305,7 +316,7 @@ static int start_packing(job *j, const ps_schema *schema,
         status = resume_open_packer(r, &j->packer, j->out, schema, options);
     if (status != STATUS_OK)
         return status;
-    if (r->goes_on) {
+    if (r->task == TASK_GO_ON) {
         if (ps_token_reader_seek(j->reader, &r->place.mark, &err) != PS_OK)
             return job_input_failure(j, &err);
         j->next_id = r->place.mark.id;
@@ -329,7 +340,7 @@ static int start_packing(job *j, const ps_schema *schema,
     return STATUS_OK;
 }
 
-int job_open_output(job *j)
+int job_begin(job *j)
 {
     const conf *c = j->conf;
     ps_schema schema = *ps_token_reader_schema(j->reader);
@@ -360,18 +371,11 @@ int job_open_output(job *j)
     ps_token_reader_set_longest(j->reader, j->memory.longest);
     if (status == STATUS_OK)
         status = open_outputs(j, &schema, &options);
-    /* What is still to be opened are the other inputs and the next state. */
-    if (status == STATUS_OK && !c->no_sandbox &&
-        !(c->state != NULL
-              ? sandbox_enter(c->names + j->next_name,
-                              c->n_names - j->next_name,
-                              &j->resume.file.folder, 1)
-              : file_set_enter_sandbox(&j->set, c->names + j->next_name,
-                                       c->n_names - j->next_name)))
+    if (status == STATUS_OK && !c->no_sandbox && !enter_sandbox(j))
         status = STATUS_FAILURE;
     if (status == STATUS_OK && c->verify)
         status = verify_outputs(&j->resume, &j->rejects);
-    if (status == STATUS_OK && j->resume.done)
+    if (status == STATUS_OK && j->resume.task == TASK_COMPARE)
         return rejects_are_whole(&j->rejects)
                    ? resume_open_ended(&j->resume, &j->packer, j->out,
                                        &schema, &options)
@@ -386,5 +390,5 @@ int job_open_output(job *j)
         return status;
     share_work(j);
     options.threads = j->writers;
-    return start_packing(j, &schema, &options);
+    return open_packer(j, &schema, &options);
 }

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         status = job_open_input(&j);
     if (status == STATUS_OK)
-        status = job_open_output(&j);
+        status = job_begin(&j);
     if (status == STATUS_OK)
         status = job_pack(&j);
     status = job_close(&j, status);

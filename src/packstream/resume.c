@@ -202,16 +202,18 @@ static int choose_start(resume *r)
     if (r->summary.blank)
         return STATUS_OK;
     if (from == 0 && is_for_file) {
-        r->done = ended;
-        r->goes_on = !ended;
+        r->task = ended ? TASK_COMPARE : TASK_GO_ON;
         return STATUS_OK;
     }
 
     r->first_record = from == 0 ? packs : from;
-    r->goes_on = r->first_record >= packs && !ended;
-    r->ends = r->first_record == packs && ended;
-    r->proves = !r->goes_on && !r->ends;
-    if (!r->proves || !r->place.timed)
+    if (!ended && r->first_record >= packs)
+        r->task = TASK_GO_ON;
+    else if (ended && r->first_record == packs)
+        r->task = TASK_END;
+    else
+        r->task = TASK_REPLAY;
+    if (r->task != TASK_REPLAY || !r->place.timed)
         return STATUS_OK;
     message_error("%s: packs were flushed because of time, so those before "
                   "%" PRIu64 " cannot be made again",
@@ -280,7 +282,7 @@ int resume_fits(const resume *r, const ps_schema *schema,
     if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     /* Packs that are made anew of a job that has ended tell all themselves. */
-    if ((r->proves && ended) || then == RESUME_UNKNOWN ||
+    if ((r->task == TASK_REPLAY && ended) || then == RESUME_UNKNOWN ||
         !files_inputs_size(c->names, n, &now) || then == now)
         return STATUS_OK;
     if (ended)
@@ -300,8 +302,9 @@ int resume_fits(const resume *r, const ps_schema *schema,
 /* Whether the output is that of the state. */
 static bool has_output(const resume *r)
 {
-    return r->done ||
-           ((r->goes_on || r->summary.blank) && r->first_record == 0);
+    return r->task == TASK_COMPARE ||
+           ((r->task == TASK_GO_ON || r->summary.blank) &&
+            r->first_record == 0);
 }
 
 /* Whether an output may begin so: plain, or compressed. */
@@ -348,7 +351,7 @@ int resume_open_output(resume *r, int in, int *out)
 
 int resume_cut_output(const resume *r, int out)
 {
-    return r->goes_on && r->first_record == 0
+    return r->task == TASK_GO_ON && r->first_record == 0
                ? output_check_cut(&r->output, out, r->summary.output_bytes)
                : STATUS_OK;
 }
@@ -362,7 +365,7 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
     ps_result result;
     ps_error err;
 
-    if (r->goes_on || r->ends) {
+    if (r->task == TASK_GO_ON || r->task == TASK_END) {
         result = ps_packer_resume(packer, out, schema, options, r->state,
                                   r->bytes, &err);
     } else {
@@ -374,7 +377,7 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
         }
         if (result != PS_OK)
             return message_failure(files_output_name(r->conf->output), &err);
-        if (r->proves)
+        if (r->task == TASK_REPLAY)
             result = ps_packer_verify_replay(*packer, r->state, r->bytes,
                                              &err);
     }

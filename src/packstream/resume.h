@@ -41,6 +41,15 @@ typedef struct resume_mark {
     ps_token_mark mark;
 } resume_mark;
 
+/* What is to be done by a job that has a state to go on from. */
+typedef enum resume_task {
+    TASK_BEGIN,   /* pack all: there is no state, or it knows of no pack */
+    TASK_GO_ON,   /* pack on from there */
+    TASK_REPLAY,  /* pack all anew, for a reader that wants earlier packs */
+    TASK_END,     /* write END alone, for a reader that has all packs */
+    TASK_COMPARE, /* nothing but that: the job has ended */
+} resume_task;
+
 typedef struct resume {
     const conf *conf;
     atomic_file file; /* its name NULL: there is none */
@@ -48,11 +57,7 @@ typedef struct resume {
     size_t bytes;
     ps_state summary;
     resume_place place;
-    /* If that state is more than a beginning, one of these is to be done: */
-    bool goes_on; /* pack on from there */
-    bool proves;  /* pack all anew, for a reader that wants earlier packs */
-    bool ends;    /* write END, for a reader that has all packs */
-    bool done;    /* nothing but compare: the job has ended */
+    resume_task task;
     output_check output;
     bool output_is_new; /* not gone on with */
     uint64_t first_record; /* as in ps_packer_options */

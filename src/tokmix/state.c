@@ -11,7 +11,6 @@
 
 #include "tokmix/state.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,12 +79,6 @@ static uint64_t its(const state *s, uint32_t i, int number)
     return load_u64(s->bytes + place_of(i, number));
 }
 
-static int damaged(const state *s)
-{
-    message_error("%s: the state is damaged", message_name(s->file.name));
-    return STATUS_DATA;
-}
-
 /* ---------------------------------------------------------------------
  * Read
  */
@@ -99,28 +92,18 @@ static bool is_state(const unsigned char *bytes, size_t n)
 /* Checks the whole state, but for what its numbers say. */
 static int check_state(const state *s)
 {
-    const char *name = message_name(s->file.name);
+    const state_file_form form = {.program = "tokmix",
+                                  .magic = MAGIC,
+                                  .version = STATE_VERSION,
+                                  .min_bytes = place_of(1, 1)};
+    const int status = state_file_check_form(s->file.name, &form, s->bytes,
+                                             s->n_bytes);
 
-    if (!is_state(s->bytes, s->n_bytes)) {
-        message_error("%s: this is not a saved state of tokmix", name);
-        return STATUS_DATA;
-    }
-    if (s->n_bytes < place_of(1, 1)) {
-        message_error("%s: the state is cut", name);
-        return STATUS_DATA;
-    }
-    if (load_u64(s->bytes + s->n_bytes - 8) !=
-        XXH3_64bits(s->bytes, s->n_bytes - 8))
-        return damaged(s);
-    if (the(s, THE_VERSION) != STATE_VERSION) {
-        message_error("%s: the state is of version %" PRIu64
-                      ", this program knows %d",
-                      name, the(s, THE_VERSION), STATE_VERSION);
-        return STATUS_DATA;
-    }
+    if (status != STATUS_OK)
+        return status;
     if (the(s, THE_COUNT) > UINT32_MAX ||
         s->n_bytes != place_of((uint32_t)the(s, THE_COUNT), 1))
-        return damaged(s);
+        return state_file_damaged(s->file.name);
     return STATUS_OK;
 }
 
@@ -134,29 +117,20 @@ static int compare_options(const state *s)
         {"", the(s, THE_CHANNEL), c->channel.name[0] != '\0',
          {"no --channel", "--channel"}},
     };
-    uint64_t then = 0;
-    uint64_t now = 0;
+    const state_file_shares shares = {
+        .what = "weight",
+        .n = c->n,
+        .then = s->bytes + place_of(0, ITS_WEIGHT),
+        .stride = place_of(1, 0) - place_of(0, 0),
+        .now = c->weights,
+        .names = c->names,
+        .name_shown = files_input_name};
     int status = state_file_compare(s->file.name, options,
                                     sizeof options / sizeof options[0]);
 
-    if (status != STATUS_OK)
-        return status;
-
-    /* Weights are the least whole numbers, so equal ratios are equal ones. */
-    for (uint32_t i = 0; i < c->n; i++) {
-        then += its(s, i, ITS_WEIGHT);
-        now += c->weights[i];
-    }
-    for (uint32_t i = 0; i < c->n; i++) {
-        if (its(s, i, ITS_WEIGHT) == c->weights[i])
-            continue;
-        message_error("%s: the state was saved with a weight of %" PRIu64
-                      "/%" PRIu64 " for %s, not %" PRIu64 "/%" PRIu64,
-                      message_name(s->file.name), its(s, i, ITS_WEIGHT), then,
-                      files_input_name(c->names[i]), c->weights[i], now);
-        return STATUS_USAGE;
-    }
-    return STATUS_OK;
+    return status == STATUS_OK
+               ? state_file_compare_shares(s->file.name, &shares)
+               : status;
 }
 
 int state_open(state *s, const conf *c)
@@ -255,7 +229,7 @@ static int load_sources(state *s, sources *in, mix *m)
             (share->left && share->taken > 0) ||
             one->tokens > max_tokens - s->out.place.tokens ||
             one->sequences > one->tokens)
-            return damaged(s);
+            return state_file_damaged(s->file.name);
         s->out.place.tokens += one->tokens;
         s->out.place.sequences += one->sequences;
         in->n_left += !one->ended;
@@ -263,7 +237,8 @@ static int load_sources(state *s, sources *in, mix *m)
         m->taken += share->taken;
     }
     s->out.place.id = s->out.place.sequences;
-    return in->n_left > 0 || s->ended ? STATUS_OK : damaged(s);
+    return in->n_left > 0 || s->ended ? STATUS_OK
+                                      : state_file_damaged(s->file.name);
 }
 
 int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)

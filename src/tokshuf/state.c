@@ -103,12 +103,6 @@ static uint64_t its(const state *s, uint32_t i, int number)
     return load_u64(s->bytes + place_of(i, number));
 }
 
-static int damaged(const state *s)
-{
-    message_error("%s: the state is damaged", message_name(s->file.name));
-    return STATUS_DATA;
-}
-
 /* ---------------------------------------------------------------------
  * Read
  */
@@ -146,33 +140,23 @@ static bool is_sound(const state *s)
 /* Checks the whole state, but for what its numbers say of other files. */
 static int check_state(const state *s)
 {
-    const char *name = message_name(s->file.name);
+    const state_file_form form = {.program = "tokshuf",
+                                  .magic = MAGIC,
+                                  .version = STATE_VERSION,
+                                  .min_bytes = place_of(1, 1)};
     const uint64_t n = s->n_bytes / 8;
+    const int status = state_file_check_form(s->file.name, &form, s->bytes,
+                                             s->n_bytes);
 
-    if (!is_state(s->bytes, s->n_bytes)) {
-        message_error("%s: this is not a saved state of tokshuf", name);
-        return STATUS_DATA;
-    }
-    if (s->n_bytes < place_of(1, 1)) {
-        message_error("%s: the state is cut", name);
-        return STATUS_DATA;
-    }
-    if (load_u64(s->bytes + s->n_bytes - 8) !=
-        XXH3_64bits(s->bytes, s->n_bytes - 8))
-        return damaged(s);
-    if (the(s, THE_VERSION) != STATE_VERSION) {
-        message_error("%s: the state is of version %" PRIu64
-                      ", this program knows %d",
-                      name, the(s, THE_VERSION), STATE_VERSION);
-        return STATUS_DATA;
-    }
+    if (status != STATUS_OK)
+        return status;
     if (the(s, THE_OUTPUTS) > n || the(s, THE_RUNS) > n ||
         the(s, THE_RUNS_1) > n ||
         s->n_bytes != place_of(the(s, THE_OUTPUTS), 1) +
                           RUNS_BYTES * (the(s, THE_RUNS) +
                                         the(s, THE_RUNS_1)) ||
         !is_sound(s))
-        return damaged(s);
+        return state_file_damaged(s->file.name);
     return STATUS_OK;
 }
 
@@ -190,29 +174,20 @@ static int compare_options(const state *s)
          {NULL}},
         {"an output count of ", the(s, THE_OUTPUTS), c->n_outputs, {NULL}},
     };
-    uint64_t then = 0;
-    uint64_t now = 0;
+    const state_file_shares shares = {
+        .what = "share",
+        .n = c->n_outputs,
+        .then = s->bytes + place_of(0, ITS_WEIGHT),
+        .stride = place_of(1, 0) - place_of(0, 0),
+        .now = c->weights,
+        .names = c->names,
+        .name_shown = files_output_name};
     int status = state_file_compare(s->file.name, options,
                                     sizeof options / sizeof options[0]);
 
-    if (status != STATUS_OK)
-        return status;
-
-    /* Weights are the least whole numbers, so equal ratios are equal ones. */
-    for (uint32_t i = 0; i < c->n_outputs; i++) {
-        then += its(s, i, ITS_WEIGHT);
-        now += c->weights[i];
-    }
-    for (uint32_t i = 0; i < c->n_outputs; i++) {
-        if (its(s, i, ITS_WEIGHT) == c->weights[i])
-            continue;
-        message_error("%s: the state was saved with a share of %" PRIu64
-                      "/%" PRIu64 " for %s, not %" PRIu64 "/%" PRIu64,
-                      message_name(s->file.name), its(s, i, ITS_WEIGHT), then,
-                      files_output_name(c->names[i]), c->weights[i], now);
-        return STATUS_USAGE;
-    }
-    return STATUS_OK;
+    return status == STATUS_OK
+               ? state_file_compare_shares(s->file.name, &shares)
+               : status;
 }
 
 /* The names of the runs, beside what the state leads to. */
@@ -301,7 +276,7 @@ void state_mark_outputs(const state *s, outputs *o)
 int state_schema(const state *s, const outputs *o, ps_schema *schema)
 {
     if (the(s, THE_TYPE) != PS_U16 && the(s, THE_TYPE) != PS_U32)
-        return damaged(s);
+        return state_file_damaged(s->file.name);
     return kept_records_schema(&o->kept[0], the(s, THE_FRAMING) != 0,
                                (ps_type)the(s, THE_TYPE), schema);
 }
@@ -330,11 +305,11 @@ int state_compare(const state *s, const outputs *o, const ps_schema *schema)
         return status;
     for (uint32_t i = 0; i < o->n; i++) {
         if (o->kept[i].place.sequences > left)
-            return damaged(s);
+            return state_file_damaged(s->file.name);
         left -= o->kept[i].place.sequences;
     }
     if (left > 0)
-        return damaged(s);
+        return state_file_damaged(s->file.name);
     now = input_bytes(c, n);
     if (now == the(s, THE_BYTES) || now == PS_UNKNOWN ||
         the(s, THE_BYTES) == PS_UNKNOWN)
@@ -368,7 +343,7 @@ int state_open_sorter(state *s, sorter *shuffled)
         status = runs_load(r, numbers, (size_t)the(s, THE_RUNS + k), &fits);
         numbers += RUNS_BYTES * the(s, THE_RUNS + k);
         if (status != STATUS_OK || !fits)
-            return fits ? status : damaged(s);
+            return fits ? status : state_file_damaged(s->file.name);
     }
     if (s->bytes == NULL)
         return STATUS_OK;

@@ -312,11 +312,42 @@ uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
     return n;
 }
 
+/*
+ * Loads the sequences of a pack that waits to be shuffled, or those of the
+ * window, and says how many they are.
+ */
+static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
+                               const ps_engine_options *o, bool waits,
+                               uint32_t *slots)
+{
+    const ps_window_slot *at = e->window.slots;
+    uint32_t room = o->capacity;
+    uint32_t count = ps_load_count(restorer, waits ? o->depth : o->window,
+                                   SEQUENCE_BYTES);
+
+    if (waits && (count == 0 || ps_shuffle_is_full(e->shuffle)))
+        restorer->failed = true;
+    for (uint32_t k = 0; k < count && !restorer->failed; k++) {
+        uint64_t time = ps_load_u64(restorer);
+        uint32_t length = ps_load_within(restorer, 1, o->capacity);
+
+        /* Of the window, each came after the one before it. */
+        if (time > e->now || (waits && length > room) ||
+            (!waits && k > 0 && time <= at[slots[k - 1]].time))
+            restorer->failed = true;
+        slots[k] = ps_window_admit(&e->window, length, time);
+        /* The window is empty so far: the sequence leaves it again. */
+        if (waits)
+            (void)ps_window_take(&e->window, length);
+        room -= length;
+    }
+    return count;
+}
+
 ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
                          const ps_engine_options *o, uint32_t *slots,
                          uint32_t *n, ps_error *err)
 {
-    const ps_window_slot *at = e->window.slots;
     ps_shuffle *s = e->shuffle;
     uint32_t packs = 0;
     ps_result r = PS_OK;
@@ -329,29 +360,12 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
         s->random = ps_load_u64(restorer);
         packs = ps_load_count(restorer, o->window, 4 + SEQUENCE_BYTES);
     }
+    /* The packs that wait, and then the window. */
     for (uint32_t i = 0; i <= packs && !restorer->failed; i++) {
-        const bool waits = i < packs; /* a pack that waits, or the window */
-        uint32_t room = o->capacity;
-        uint32_t count = ps_load_count(
-            restorer, waits ? o->depth : o->window, SEQUENCE_BYTES);
+        const uint32_t count =
+            load_sequences(e, restorer, o, i < packs, slots);
 
-        if (waits && (count == 0 || ps_shuffle_is_full(s)))
-            restorer->failed = true;
-        for (uint32_t k = 0; k < count && !restorer->failed; k++) {
-            uint64_t time = ps_load_u64(restorer);
-            uint32_t length = ps_load_within(restorer, 1, o->capacity);
-
-            /* Of the window, each came after the one before it. */
-            if (time > e->now || (waits && length > room) ||
-                (!waits && k > 0 && time <= at[slots[k - 1]].time))
-                restorer->failed = true;
-            slots[k] = ps_window_admit(&e->window, length, time);
-            /* The window is empty so far: the sequence leaves it again. */
-            if (waits)
-                (void)ps_window_take(&e->window, length);
-            room -= length;
-        }
-        if (waits && !restorer->failed)
+        if (i < packs && !restorer->failed)
             put_shuffled(e, slots, count);
         slots += count;
         *n += count;

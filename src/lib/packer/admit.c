@@ -19,7 +19,7 @@
 
 /* ---- Payloads ---- */
 
-/* Where a part of a payload has its values of a column. */
+/* The values of a column, in the payload that a part lies in. */
 static const unsigned char *column_of(const ps_packer *p,
                                       const ps_payload_column *column,
                                       const ps_part *part)
