@@ -20,7 +20,7 @@ set -u
 export LC_ALL=C
 
 steps="check faults resume crash signals differential memory slow builds
-    static cuda valgrind soak fuzz"
+    static debian cuda valgrind soak fuzz"
 
 usage() {
     echo "usage: nightly.sh BUILD_DIR [--part=N] [STEP]..." >&2
@@ -43,6 +43,7 @@ counted() {
     return "$status"
 }
 
+# With CUDNN_FRONTEND and PEERS_PYTHON, what needs cuDNN, torch and Spark, too.
 run_check() { counted check make -j"$(nproc)" check; }
 
 run_faults() {
@@ -100,9 +101,14 @@ run_static() {
     echo "$(grep -c 'bytes$' nightly/static.log) programs, with libc and musl"
 }
 
+run_debian() {
+    make dist && "$tree/tests/debian.sh" packstream-*.tar.gz
+}
+
 run_cuda() {
-    make -j"$(nproc)" check-cuda
-    local status=$?
+    local status=0
+    make -j"$(nproc)" check-cuda || status=$?
+    ! command -v clang-tidy >/dev/null || make cuda-tidy || status=1
     awk '/ passed$/ { n += $(NF - 1) } END { printf "%d passed\n", n }' \
         nightly/cuda.log
     return "$status"

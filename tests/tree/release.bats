@@ -104,7 +104,7 @@ in_news() {
 @test "bootstrap --help says what it does, and no more is done" {
     run -0 "$abs_top_srcdir/bootstrap" --help
     [[ ${lines[0]} == 'bootstrap - prepares a clone of the repository, '* ]]
-    for word in demo train check deps-ci --help; do
+    for word in demo train check deps-ci deps-night --help; do
         [[ $output == *"./bootstrap $word "* ]]
     done
     [[ $output != *SPDX* ]]
