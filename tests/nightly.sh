@@ -102,7 +102,7 @@ run_static() {
 }
 
 run_debian() {
-    make dist && "$tree/tests/debian.sh" packstream-*.tar.gz
+    make check-debian
 }
 
 run_cuda() {
