@@ -109,6 +109,7 @@ run_cuda() {
     local status=0
     make -j"$(nproc)" check-cuda || status=$?
     ! command -v clang-tidy >/dev/null || make cuda-tidy || status=1
+    ! grep -q '^NVCC = /' Makefile || make cuda-report || status=1
     awk '/ passed$/ { n += $(NF - 1) } END { printf "%d passed\n", n }' \
         nightly/cuda.log
     return "$status"

@@ -59,6 +59,7 @@ sys.exit(u.find_spec(sys.argv[1]) is None)' "$name" 2>/dev/null ||
     check file_is_whole_or_not_there datasets
 }
 
+# bats test_tags=night
 @test "no more rows than TRL makes" {
     check as_full_as_trl datasets trl
 }

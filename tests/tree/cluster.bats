@@ -86,6 +86,7 @@ skip_without_module() {
     done
 }
 
+# bats test_tags=night
 @test "datatrove" {
     skip_without_module datatrove packstream._native
     local script=$abs_top_srcdir/examples/python/datatrove_packs.py
@@ -110,6 +111,7 @@ for line in sys.stdin:
     absent none/*.pks
 }
 
+# bats test_tags=night
 @test "Spark" {
     skip_without_module pyspark
     skip_without java

@@ -69,6 +69,7 @@ setup() {
     check hf_trainer,trl_sft_trainer,bert,flex x.pks
 }
 
+# bats test_tags=night
 @test "models of transformers: which find boundaries in positions" {
     check models x.pks
 }
@@ -77,10 +78,12 @@ setup() {
     check grain_workers x.pks
 }
 
+# bats test_tags=night
 @test "examples without arguments say which they take" {
     check usage "${abs_top_srcdir:?}/examples/python"
 }
 
+# bats test_tags=night
 @test "from parquet to the first step of training" {
     local script=${abs_top_srcdir:?}/examples/python/parquet_to_training.py
     [ "$(wc -l <"$script")" -lt 30 ]
