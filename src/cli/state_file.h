@@ -78,20 +78,20 @@ int state_file_compare(const char *name, const state_file_option *options,
                        size_t n);
 
 /*
- * Shares of a whole.  They are the least whole numbers of their ratios, so
- * equal ratios are equal numbers.
+ * Shares of a whole, such as the weights of sources, in a state and now.  They
+ * are reduced to the smallest whole numbers, so equal ratios are equal numbers.
  */
 typedef struct state_file_shares {
     const char *what; /* "weight" */
     uint32_t n;
-    const unsigned char *then; /* u64s of the state, */
-    size_t stride;             /* and bytes from one to the next */
+    const unsigned char *then; /* in the state: little-endian u64s, */
+    size_t stride;             /* with so many bytes from one to the next */
     const uint64_t *now;
     const char *const *names;
-    const char *(*name_shown)(const char *name);
+    const char *(*name_shown)(const char *name); /* files_input_name, say */
 } state_file_shares;
 
-/* Says which of them differs first. */
+/* Says which of the shares differs first. */
 int state_file_compare_shares(const char *name,
                               const state_file_shares *shares);
 
@@ -103,14 +103,14 @@ typedef struct state_file_form {
     const char *program;
     const char *magic;
     uint64_t version;
-    size_t min_bytes;
+    size_t min_bytes; /* 24 or more */
 } state_file_form;
 
-/* Whether a state has this form and this version, and is not damaged. */
+/* Says in what a state of `n` bytes is not of this form, or is damaged. */
 int state_file_check_form(const char *name, const state_file_form *form,
                           const unsigned char *bytes, size_t n);
 
-/* Says that a state is damaged. */
+/* Says that a state is damaged; STATUS_DATA. */
 int state_file_damaged(const char *name);
 
 #endif

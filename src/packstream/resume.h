@@ -41,13 +41,13 @@ typedef struct resume_mark {
     ps_token_mark mark;
 } resume_mark;
 
-/* What is to be done by a job that has a state to go on from. */
+/* What a job has to do, by the state that it finds. */
 typedef enum resume_task {
     TASK_BEGIN,   /* pack all: there is no state, or it knows of no pack */
-    TASK_GO_ON,   /* pack on from there */
+    TASK_GO_ON,   /* pack on from where the state was saved */
     TASK_REPLAY,  /* pack all anew, for a reader that wants earlier packs */
     TASK_END,     /* write END alone, for a reader that has all packs */
-    TASK_COMPARE, /* nothing but that: the job has ended */
+    TASK_COMPARE, /* the job has ended: see that its output is unchanged */
 } resume_task;
 
 typedef struct resume {
