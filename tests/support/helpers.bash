@@ -291,6 +291,27 @@ refused() {
         [ "$(grep -cv -- '--help' <<<"$stderr")" -eq 1 ]
 }
 
+# lacks_module PYTHON NAME...: says which module this python3 lacks; fails if
+# none.  They are looked for, not imported: that takes seconds.
+lacks_module() {
+    "$1" -c 'import importlib.util, sys
+for name in sys.argv[2:]:
+    try:
+        there = importlib.util.find_spec(name)
+    except ImportError:
+        there = None
+    if not there:
+        sys.exit(print("%s has no %s" % (sys.argv[1], name)))
+sys.exit(1)' "$@"
+}
+
+# skip_without_modules PYTHON NAME...
+skip_without_modules() {
+    [ -n "$1" ] || skip "PEERS_PYTHON names no python3"
+    ! lacks_module "$@" >"$BATS_TEST_TMPDIR/lacking" ||
+        skip "$(cat "$BATS_TEST_TMPDIR/lacking")"
+}
+
 # support SCRIPT [ARGUMENT...]: a Python script of tests/support, run by
 # "$python", or else by a python3 that looks for no packages, which starts in
 # half the time.

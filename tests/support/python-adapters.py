@@ -290,11 +290,16 @@ def each_alone(q, k, v, lengths, causal):
     return torch.cat(found)
 
 
-def varlen(path):
+def batches_of(paths):
+    for path in paths:
+        yield from packs.open_packs(path).batches(3)
+
+
+def varlen(*paths):
     from packstream.flash_attn import varlen as varlen_args
     torch.manual_seed(1)
     for view in ("ragged", "ghost", "static"):
-        for batch in packs.open_packs(path).batches(3):
+        for batch in batches_of(paths):
             tokens, positions, args = varlen_args(batch, view)
             check_args(batch, view, tokens, positions, args)
             attention(batch, view, tokens, positions, args)
@@ -347,10 +352,10 @@ def attention(batch, view, tokens, positions, args):
 # ---------------------------------------------------------------------
 # Megatron
 
-def megatron(path):
+def megatron(*paths):
     from packstream.megatron import fields
     for static in (False, True):
-        for batch in packs.open_packs(path).batches(3):
+        for batch in batches_of(paths):
             found = fields(batch, static)
             params = found["packed_seq_params"]
             tokens, labels, mask, position = [], [], [], []

@@ -1,16 +1,14 @@
 """python-arrow.py - Arrow's tables, parquet files and datasets, into packs and
 token records, against what was put in.
 
-tests/tree/arrow.bats calls the functions at the end by name:
-
-    python3 python-arrow.py CHECK [ARGUMENT]...
-
-A check prints nothing and exits with 0, or fails with a traceback.
+tests/tree/arrow.bats calls the functions at the end by name, as forked.py says.
+A check succeeds, or fails with a traceback.
 
 SPDX-License-Identifier: MIT
 """
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -19,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+import forked
 import packstream
 from python_naive import raises
 
@@ -400,11 +399,10 @@ def program(packcat):
             (1, ["-o", ""], "No such file"),
             (1, ["-o", "x.parquet"], "x.parquet is input and output"),
             (1, ["-o", "/dev/full"], "No space left")):
-        failed = subprocess.run([*run, *wrong], stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, text=True)
-        assert failed.returncode == status and why in failed.stderr, (
-            wrong, failed.returncode, failed.stderr)
-        lines = failed.stderr.splitlines()
+        found = forked.run(program_here, ["x.parquet", *wrong], told="wrong")
+        with open("wrong") as file:
+            lines = file.read().splitlines()
+        assert found == status and why in lines[0], (wrong, found, lines)
         assert lines[0].startswith("packstream.tokens: ")
         assert lines[1:] == (["packstream.tokens: try 'packstream.tokens "
                               "--help'"] if status == 64 else [])
@@ -414,6 +412,14 @@ def program(packcat):
         closed.stderr, closed.stderr
     subprocess.run(["sh", "-c", 'exec "$0" "$@" -o x.tok 2>&-', *run],
                    check=True)
+
+
+def program_here(arguments):
+    """As `python -m` runs it; what it writes is lost."""
+    with open(os.devnull, "w") as lost:
+        os.dup2(lost.fileno(), 1)
+    sys.argv = ["packstream.tokens", *arguments]
+    runpy.run_module("packstream.tokens", run_name="__main__", alter_sys=True)
 
 
 def program_interrupted():
@@ -434,4 +440,4 @@ def program_interrupted():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])
+    forked.main(globals())

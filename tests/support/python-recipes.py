@@ -1,12 +1,9 @@
 """python-recipes.py - the recipes of examples/python with the packages that
 they are for, and PackDataset among several processes.
 
-tests/tree/recipes.bats calls the functions at the end of each part by name:
-
-    python3 python-recipes.py CHECK[,CHECK]... [ARGUMENT]...
-
-A check prints nothing and exits with 0, or fails with a traceback.  No model
-or data set is fetched: models are made of small configurations.
+tests/tree/recipes.bats calls the functions at the end of each part by name, as
+forked.py says.  A check succeeds, or fails with a traceback.  No model or data
+set is fetched: models are made of small configurations.
 
 SPDX-License-Identifier: MIT
 """
@@ -18,8 +15,10 @@ import tempfile
 
 import numpy as np
 
-sys.path[0] = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                           "../../examples/python")
+import forked
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../../examples/python"))
 
 # Models are small, processes many, and some are forked.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -555,7 +554,7 @@ def word_tokenizer():
         pad_token="<pad>", eos_token="<end>")
 
 
-def trl_sft_trainer(_):
+def trl_sft_trainer():
     import datasets
     from trl_sft import train
     model = llama()
@@ -657,5 +656,4 @@ def readme(path, packs):
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1].split(","):
-        globals()[name](*sys.argv[2:])
+    forked.main(globals())

@@ -10,68 +10,81 @@
 
 load ../support/helpers
 
+# All checks before the tests: see forked.py.  What comes first is without
+# pandas, which datasets needs.
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    [ -z "${QUICK-}" ] && [ -n "${PEERS_PYTHON-}" ] || return 0
+    ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reason ||
+        return 0
+    {
+        printf '%s\n' sources source_refused into_packer packed_tables \
+            overlong "program $(command -v packcat)" program_interrupted
+        lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
+            printf '%s\n' 'import datasets' datasets_source packed_datasets \
+                file_is_whole_or_not_there datasets_refused
+    } >checks
+    python=$PEERS_PYTHON support python-arrow.py each . <checks
+}
+
 setup() {
     start
     skip_if_quick
     [ -n "${PEERS_PYTHON-}" ] || skip "PEERS_PYTHON names no python3"
+    [ ! -s "$BATS_FILE_TMPDIR/reason" ] ||
+        skip "$(cat "$BATS_FILE_TMPDIR/reason")"
 }
 
-# check NAME MODULE...: skips the test where a module is missing.
-check() {
-    local name
-    for name in packstream._native pyarrow "${@:2}"; do
-        "$PEERS_PYTHON" -c 'import importlib.util as u, sys
-sys.exit(u.find_spec(sys.argv[1]) is None)' "$name" 2>/dev/null ||
-            skip "$PEERS_PYTHON has no $name"
-    done
-    python=$PEERS_PYTHON support python-arrow.py "$1"
+# holds CHECK MODULE...: skips the test where a module is missing.
+holds() {
+    skip_without_modules "$PEERS_PYTHON" "${@:2}"
+    cat "$BATS_FILE_TMPDIR/$1/told"
+    [ "$(cat "$BATS_FILE_TMPDIR/$1/status")" = 0 ]
 }
 
 @test "sequences of tables, parquet and Arrow files" {
-    check sources
+    holds sources
 }
 
 @test "sequences of datasets" {
-    check datasets_source datasets
+    holds datasets_source datasets
 }
 
 @test "sequences that cannot be read" {
-    check source_refused
+    holds source_refused
 }
 
 @test "a packer of a table" {
-    check into_packer
+    holds into_packer
 }
 
 @test "tables, packed" {
-    check packed_tables
+    holds packed_tables
 }
 
 @test "rows that are too long" {
-    check overlong
+    holds overlong
 }
 
 @test "datasets, packed in memory and in files" {
-    check packed_datasets datasets
+    holds packed_datasets datasets
 }
 
 @test "datasets, where there is no space for the file" {
-    check file_is_whole_or_not_there datasets
+    holds file_is_whole_or_not_there datasets
 }
 
 # bats test_tags=night
 @test "no more rows than TRL makes" {
-    check as_full_as_trl datasets trl
+    skip_without_modules "$PEERS_PYTHON" datasets trl
+    python=$PEERS_PYTHON support python-arrow.py as_full_as_trl
 }
 
 @test "datasets that cannot be packed" {
-    check datasets_refused datasets
+    holds datasets_refused datasets
 }
 
 @test "python -m packstream.tokens" {
-    "${PEERS_PYTHON}" -c 'import packstream._native, pyarrow' 2>/dev/null ||
-        skip "$PEERS_PYTHON has no packstream or pyarrow"
-    python=$PEERS_PYTHON support python-arrow.py program \
-        "$(command -v packcat)"
-    check program_interrupted
+    holds program
+    holds program_interrupted
 }

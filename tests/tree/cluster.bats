@@ -75,20 +75,9 @@ joined() {
     joined 4 ./[0-3].pks
 }
 
-# skip_without_module NAME...: PEERS_PYTHON has them.
-skip_without_module() {
-    local name
-    [ -n "${PEERS_PYTHON-}" ] ||
-        skip "PEERS_PYTHON names no python3 that has $1"
-    for name; do
-        "$PEERS_PYTHON" -c "import $name" 2>/dev/null ||
-            skip "$PEERS_PYTHON has no $name"
-    done
-}
-
 # bats test_tags=night
 @test "datatrove" {
-    skip_without_module datatrove packstream._native
+    skip_without_modules "${PEERS_PYTHON-}" datatrove packstream._native
     local script=$abs_top_srcdir/examples/python/datatrove_packs.py
     [ "$(sed -n '/^class/,/^def/p' "$script" | wc -l)" -lt 40 ]
     mkdir packs texts
@@ -113,7 +102,7 @@ for line in sys.stdin:
 
 # bats test_tags=night
 @test "Spark" {
-    skip_without_module pyspark
+    skip_without_modules "${PEERS_PYTHON-}" pyspark
     skip_without java
     mkdir packs
     export PYSPARK_PYTHON=$PEERS_PYTHON SPARK_LOCAL_IP=127.0.0.1

@@ -82,10 +82,7 @@ run_sections() {
     skip_without spm_train spm_encode
     skip_without_numpy
     local python=${PEERS_PYTHON:-$PYTHON_NUMPY}
-    # Found, not imported: that takes seconds.
-    "$python" -c 'import importlib.util, sys
-sys.exit(importlib.util.find_spec("torch") is None)' ||
-        skip "$python has no torch"
+    skip_without_modules "$python" torch
     [ -s tutorial/train.pks ] || run_sections tutorial.md 1 9
     cd "$BATS_FILE_TMPDIR"
     # By its own name: a link would hide the packages of a venv.

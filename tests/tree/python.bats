@@ -11,6 +11,8 @@
 
 load ../support/helpers
 
+peers=${PEERS_PYTHON:-$PYTHON_NUMPY}
+
 # A compiler has no part in this: once is enough.
 setup() {
     start
@@ -28,18 +30,7 @@ labels() {
 }
 
 adapter() {
-    python=${PEERS_PYTHON:-$PYTHON_NUMPY} support python-adapters.py "$@"
-}
-
-# skip_without_modules NAME...: skips the test of an adapter.
-skip_without_modules() {
-    local name
-    for name; do
-        # Found, not imported: that takes seconds.
-        "${PEERS_PYTHON:-$PYTHON_NUMPY}" -c 'import importlib.util, sys
-sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$name" \
-            2>/dev/null || skip "python3 has no $name"
-    done
+    python=$peers support python-adapters.py "$@"
 }
 
 # lines SEED N LONGEST VOCAB: sequences with channels, as JSON.
@@ -272,19 +263,19 @@ tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
 }
 
 @test "torch: each pack once, whatever the workers, and resumed" {
-    skip_without_modules torch
+    skip_without_modules "$peers" torch
     packed x 11 80 32 60000 -L 32 -d 4
     adapter dataset x.pks
 }
 
 @test "torchdata: StatefulDataLoader goes on in mid-epoch" {
-    skip_without_modules torchdata.stateful_dataloader
+    skip_without_modules "$peers" torchdata.stateful_dataloader
     packed x 12 80 32 60000 -L 32 -d 4
     adapter stateful x.pks
 }
 
 @test "transformers: what DataCollatorWithFlattening makes" {
-    skip_without_modules torch transformers
+    skip_without_modules "$peers" torch transformers
     packed x 13 60 32 60000 -L 32 -d 4
     adapter flattening x.pks
     packed x 13 60 32 60000 -L 32 -d 4 --align=8
@@ -292,13 +283,13 @@ tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
 }
 
 @test "transformers: a model's loss is that of each sequence alone" {
-    skip_without_modules torch transformers
+    skip_without_modules "$peers" torch transformers
     packed x 18 20 32 100 -L 32 -d 4
     adapter model_loss x.pks
 }
 
 @test "transformers, Megatron: labels that are shifted already" {
-    skip_without_modules torch
+    skip_without_modules "$peers" torch
     for option in --align=1 --align=8; do
         shifted "$option"
         adapter shifted_flat x.pks y.pks
@@ -307,23 +298,21 @@ tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
 }
 
 @test "flash-attention: attention by the arguments is that of each sequence" {
-    skip_without_modules torch
+    skip_without_modules "$peers" torch
     packed x 14 40 32 60000 -L 32 -d 4
-    adapter varlen x.pks
-    packed x 14 40 32 60000 -L 32 -d 4 --align=8
-    adapter varlen x.pks
+    packed y 14 40 32 60000 -L 32 -d 4 --align=8
+    adapter varlen x.pks y.pks
 }
 
 @test "Megatron: fields of packed sequences" {
-    skip_without_modules torch
+    skip_without_modules "$peers" torch
     packed x 15 40 32 60000 -L 32 -d 4
-    adapter megatron x.pks
-    packed x 15 40 32 60000 -L 32 -d 4 --align=8
-    adapter megatron x.pks
+    packed y 15 40 32 60000 -L 32 -d 4 --align=8
+    adapter megatron x.pks y.pks
 }
 
 @test "Megatron: PackedSeqParams takes them" {
-    skip_without_modules torch megatron.core.packed_seq_params
+    skip_without_modules "$peers" torch megatron.core.packed_seq_params
     packed x 16 40 32 60000 -L 32 -d 4
     adapter megatron_params x.pks
 }

@@ -12,21 +12,14 @@
 
 load ../support/helpers
 
-packages='packstream._native torch torchdata transformers trl datasets
-    accelerate grain pyarrow'
-
 # Why nothing can be tested, or nothing.
 lacking() {
-    [ -n "${PEERS_PYTHON-}" ] || {
+    if [ -z "${PEERS_PYTHON-}" ]; then
         echo "PEERS_PYTHON names no python3 with torch and trainers"
-        return
-    }
-    local name
-    for name in $packages; do
-        "$PEERS_PYTHON" -c 'import importlib.util as u, sys
-sys.exit(u.find_spec(sys.argv[1]) is None)' "$name" 2>/dev/null ||
-            echo "$PEERS_PYTHON has no $name"
-    done
+    else
+        lacks_module "$PEERS_PYTHON" packstream._native torch torchdata \
+            transformers trl datasets accelerate grain pyarrow || true
+    fi
 }
 
 # What pip installed is tested, not what lies in the tree.
@@ -34,13 +27,45 @@ check() {
     python=$PEERS_PYTHON support python-recipes.py "$@"
 }
 
+# All checks but those for the night, before the tests: see forked.py.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
+    [ -z "${QUICK-}" ] || return 0
     lacking >reasons
     [ ! -s reasons ] || return 0
     check write x.tok
     packstream -q -a nextfit -L 64 -d 64 -o x.pks x.tok
     packstream -q -a nextfit -L 64 -d 64 --zstd -o z.pks x.tok
+    # Nothing is fetched from a hub, and nothing lies about.
+    export HF_HUB_OFFLINE=1 HF_HOME=$BATS_FILE_TMPDIR/hf
+    check each . <<END
+import torch
+dataset ../x.pks ../z.pks
+ranks ../x.pks
+import datasets
+import accelerate
+import transformers.models.llama.modeling_llama
+import transformers.trainer
+distributed ../x.pks
+accelerated ../x.pks
+grain_workers ../x.pks
+hf_trainer ../x.pks
+import trl.trainer.sft_trainer
+trl_sft_trainer
+readme ${abs_top_srcdir:?}/python/README.md ../x.pks
+bert ../x.pks
+flex ../x.pks
+END
+}
+
+# holds CHECK...: shows what they printed, and fails if one of them did.
+holds() {
+    local name failed=0
+    for name; do
+        cat "$BATS_FILE_TMPDIR/$name/told"
+        [ "$(cat "$BATS_FILE_TMPDIR/$name/status")" = 0 ] || failed=1
+    done
+    [ "$failed" = 0 ]
 }
 
 setup() {
@@ -49,24 +74,22 @@ setup() {
     [ ! -s "$BATS_FILE_TMPDIR/reasons" ] ||
         skip "$(head -n 1 "$BATS_FILE_TMPDIR/reasons")"
     ln -s "$BATS_FILE_TMPDIR"/?.pks .
-    # Nothing is fetched from a hub, and nothing lies about.
-    export HF_HUB_OFFLINE=1 HF_HOME=$BATS_TEST_TMPDIR/hf
 }
 
 @test "PackDataset: sources, orders, and states that workers would lose" {
-    check dataset x.pks z.pks
+    holds dataset
 }
 
 @test "PackDataset among ranks; DistributedDataParallel: as many steps for all" {
-    check ranks,distributed x.pks
+    holds ranks distributed
 }
 
 @test "Accelerate: each pack once, prepared or not, or a plain refusal" {
-    check accelerated x.pks
+    holds accelerated
 }
 
 @test "Trainer, SFTTrainer of TRL; BERT; FlexAttention by block masks" {
-    check hf_trainer,trl_sft_trainer,bert,flex x.pks
+    holds hf_trainer trl_sft_trainer bert flex
 }
 
 # bats test_tags=night
@@ -75,7 +98,7 @@ setup() {
 }
 
 @test "grain: two processes, each with workers" {
-    check grain_workers x.pks
+    holds grain_workers
 }
 
 # bats test_tags=night
@@ -95,5 +118,5 @@ setup() {
 }
 
 @test "the lines of python/README.md for trainers" {
-    check readme "$abs_top_srcdir/python/README.md" x.pks
+    holds readme
 }

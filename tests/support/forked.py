@@ -1,0 +1,58 @@
+"""forked.py - runs checks, each in a process that is forked from one which has
+imported what they need: torch and its like take seconds.
+
+A script of checks, which are functions, ends with
+
+    forked.main(globals())
+
+and knows two ways to be called:
+
+    python3 SCRIPT CHECK [ARGUMENT]...   one check, in this very process
+    python3 SCRIPT each FOLDER           those that lines of stdin name
+
+A line is "CHECK [ARGUMENT]...", or "import MODULE": for all that follow.  The
+check runs in FOLDER/CHECK; what it prints is in the file `told` there, and its
+exit status in the file `status`.
+
+SPDX-License-Identifier: MIT
+"""
+
+import importlib
+import multiprocessing
+import os
+import sys
+
+
+def main(checks):
+    if sys.argv[1] != "each":
+        checks[sys.argv[1]](*sys.argv[2:])
+        return
+    for line in sys.stdin:
+        name, *arguments = line.split()
+        if name == "import":
+            importlib.import_module(*arguments)
+            continue
+        folder = os.path.join(sys.argv[2], name)
+        os.mkdir(folder)
+        status = run(checks[name], *arguments, folder=folder)
+        with open(os.path.join(folder, "status"), "w") as file:
+            print(status, file=file)
+
+
+def run(call, *arguments, folder=".", told="told"):
+    """The exit status of call(*arguments) in a process of its own, in that
+    folder; `told` is a file there for what it prints."""
+    child = multiprocessing.get_context("fork").Process(
+        target=there, args=(folder, told, call, arguments))
+    child.start()
+    child.join()
+    return child.exitcode
+
+
+def there(folder, told, call, arguments):
+    os.chdir(folder)
+    file = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+    call(*arguments)
