@@ -23,7 +23,7 @@ set -u
 export LC_ALL=C
 
 steps="check faults resume crash signals differential memory slow builds
-    static debian cuda valgrind soak fuzz"
+    static dist debian cuda valgrind soak fuzz"
 
 usage() {
     echo "usage: nightly.sh BUILD_DIR [--part=N] [STEP]..." >&2
@@ -101,6 +101,17 @@ run_static() {
     "$tree/tests/static.sh" nightly/static-musl CC=musl-gcc \
         PKG_CONFIG_LIBDIR="$STATIC_MUSL" || return
     echo "$(grep -c 'bytes$' nightly/static.log) programs, with libc and musl"
+}
+
+# The tarball is built where its sources cannot be written, installed and
+# removed again.  It has all tests, as .ci/run sees to, so it need not run them
+# all: those of what is installed, and one of another kind.
+run_dist() {
+    local program=tests/lib/version-t
+    QUICK=1 counted dist make -j"$(nproc)" distcheck VERBOSE=1 \
+        check_PROGRAMS="$program" check_LTLIBRARIES= check_LIBRARIES= \
+        TESTS="$program tests/tree/exports.bats tests/tree/install.bats" \
+        DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0 --without-cuda'
 }
 
 # make tells of any failure alike, so what was skipped is found by its word.

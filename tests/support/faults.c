@@ -15,7 +15,8 @@
  *   FAULT_SHORT=1      reads and writes move a single byte;
  *   FAULT_ROOM=BYTES   after that many bytes written there is no space left;
  *   FAULT_NONBLOCK=1   stdin and stdout are made non-blocking;
- *   FAULT_REPORT=FILE  a byte is appended to it when the first call fails.
+ *   FAULT_REPORT=FILE  a byte is appended to it when the first call fails;
+ *   FAULT_CALLS=FILE   the name of each call that might fail, one a line.
  *
  * The pipes that a process makes for itself are spared all but interruptions,
  * since there is nothing that could fail in them.
@@ -68,10 +69,11 @@ static struct {
     atomic_bool over;
     long room;
     int report;
+    int list;
     atomic_ulong calls;
     atomic_bool told;
     atomic_bool spared[MAX_FDS];
-} plan = {.report = -1};
+} plan = {.report = -1, .list = -1};
 
 /* Whether this thread's next call is one that FAULT_EACH has let fail. */
 static _Thread_local bool again;
@@ -116,9 +118,12 @@ __attribute__((constructor)) static void begin(void)
     const char *at = getenv("FAULT_AT");
     const char *room = getenv("FAULT_ROOM");
     const char *report = getenv("FAULT_REPORT");
+    const char *list = getenv("FAULT_CALLS");
 
     if (report != NULL)
         plan.report = move_away(open(report, O_WRONLY));
+    if (list != NULL)
+        plan.list = move_away(open(list, O_WRONLY | O_APPEND));
     if (is_set("FAULT_NONBLOCK"))
         for (int fd = 0; fd < 2; fd++)
             (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -145,11 +150,24 @@ static bool fail(int error)
     return true;
 }
 
+static void note(const char *call)
+{
+    char line[32];
+    int n = snprintf(line, sizeof line, "%s\n", call);
+    struct iovec v = {line, (size_t)n};
+    int error = errno;
+
+    (void)writev(plan.list, &v, 1);
+    errno = error;
+}
+
 /* Whether this call is to fail, with errno set. */
 static bool fails(const char *call)
 {
     unsigned long n;
 
+    if (plan.list != -1 && !plan.over)
+        note(call);
     if (plan.call == NULL || plan.over || strcmp(plan.call, call) != 0)
         return false;
     n = atomic_fetch_add(&plan.calls, 1) + 1;

@@ -47,7 +47,7 @@ static void try_bound(ps_histogram *h, uint32_t capacity, uint32_t depth)
 
 static void test_relaxation(void **state)
 {
-    const int cases = is_quick() ? 400 : 4000;
+    const int cases = is_quick() ? 400 : 1600;
     uint64_t random = 1;
 
     for (int i = 0; i < cases; i++) {
@@ -171,7 +171,7 @@ static uint64_t try_plans(const ps_histogram *h, const ps_plan_options *o,
 
 static void test_random_plans(void **state)
 {
-    const int cases = is_quick() ? 300 : 3000;
+    const int cases = is_quick() ? 300 : 1200;
     uint64_t random = 4;
     double packs = 0;
     double bounds = 0;
