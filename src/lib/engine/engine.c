@@ -131,7 +131,7 @@ static uint64_t age(const ps_engine *e, uint32_t slot)
 }
 
 /* True if a pack is to leave the window. */
-static bool is_due(const ps_engine *e, ps_emit_mode mode)
+static bool has_due_pack(const ps_engine *e, ps_emit_mode mode)
 {
     const ps_window *w = &e->window;
 
@@ -143,7 +143,7 @@ static bool is_due(const ps_engine *e, ps_emit_mode mode)
 }
 
 /* True if the oldest of the packs that wait is to leave at once. */
-static bool is_shuffled_due(const ps_engine *e)
+static bool has_due_shuffled(const ps_engine *e)
 {
     uint32_t oldest = ps_shuffle_oldest(e->shuffle);
 
@@ -225,16 +225,16 @@ ps_result ps_engine_decide(ps_engine *e, ps_emit_mode mode,
     if (s == NULL) {
         if (mode == PS_EMIT_DUE && ps_engine_is_idle(e))
             return PS_OK;
-        if (is_due(e, mode))
+        if (has_due_pack(e, mode))
             r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
         else
             e->idle_until = next_due(e);
     } else {
-        while (r == PS_OK && !ps_shuffle_is_full(s) && is_due(e, mode))
+        while (r == PS_OK && !ps_shuffle_is_full(s) && has_due_pack(e, mode))
             r = choose_shuffled(e, mode, err);
         if (r != PS_OK)
             return r;
-        if (is_shuffled_due(e))
+        if (has_due_shuffled(e))
             *n = ps_shuffle_take(s, true, e->slots);
         else if (ps_shuffle_is_full(s) ||
                  (mode != PS_EMIT_DUE && s->sequences > 0))
@@ -374,8 +374,8 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
     if (!restorer->failed && e->calls->load != NULL)
         r = e->calls->load(e->policy, restorer, err);
     if (r == PS_OK &&
-        (restorer->failed || is_due(e, PS_EMIT_DUE) ||
-         (s != NULL && (ps_shuffle_is_full(s) || is_shuffled_due(e)))))
+        (restorer->failed || has_due_pack(e, PS_EMIT_DUE) ||
+         (s != NULL && (ps_shuffle_is_full(s) || has_due_shuffled(e)))))
         r = ps_fail(err, PS_ERR_CORRUPT, "the window in it makes no sense");
     return r;
 }

@@ -68,27 +68,51 @@ ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
     return ps_packer_store(p, p->store, slot, n_tok, part, err);
 }
 
-void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                    const ps_record *record, unsigned char *to)
+/* Where the store has what is kept for a slot, if it is not in a block. */
+static ps_store_cursor stored(const ps_packer *p, uint32_t slot)
+{
+    return p->held[slot].part.block == NULL ? ps_store_start(p->store, slot)
+                                            : (ps_store_cursor){0};
+}
+
+/* Copies the next column of what is kept for a slot. */
+static void copy_column(const ps_packer *p, uint32_t slot,
+                        ps_store_cursor *cursor,
+                        const ps_payload_column *column, uint32_t n_tok,
+                        unsigned char *to)
 {
     const ps_part *part = &p->held[slot].part;
-    ps_store_cursor cursor = {0};
+    size_t n = column_bytes(column, n_tok);
 
     if (part->block == NULL)
-        cursor = ps_store_start(p->store, slot);
+        ps_store_read(p->store, cursor, to, n);
+    else
+        memcpy(to, column_of(p, column, part), n);
+}
+
+void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                   unsigned char *payload)
+{
+    ps_store_cursor cursor = stored(p, slot);
+
+    for (uint32_t l = 0; l < p->n_columns; l++) {
+        copy_column(p, slot, &cursor, &p->columns[l], n_tok, payload);
+        payload += column_bytes(&p->columns[l], n_tok);
+    }
+}
+
+/* Copies it behind the sequences that a record has. */
+static void copy_to_record(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                           const ps_record *record)
+{
+    ps_store_cursor cursor = stored(p, slot);
+
     for (uint32_t l = 0; l < p->n_columns; l++) {
         const ps_payload_column *column = &p->columns[l];
-        size_t n = column_bytes(column, n_tok);
+        size_t before = column->per_token ? record->n_rows : record->n_seq;
 
-        if (record != NULL)
-            to = record->bytes + column->offset +
-                 (size_t)column->bytes *
-                     (column->per_token ? record->n_rows : record->n_seq);
-        if (part->block == NULL)
-            ps_store_read(p->store, &cursor, to, n);
-        else
-            memcpy(to, column_of(p, column, part), n);
-        to += n;
+        copy_column(p, slot, &cursor, column, n_tok,
+                    record->bytes + column->offset + column->bytes * before);
     }
 }
 
@@ -135,7 +159,7 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                                 .seq_off = h->seq_off,
                                 .seq_len = h->seq_len};
 
-        ps_packer_copy(p, slots[i], piece.n_tok, &record, NULL);
+        copy_to_record(p, slots[i], piece.n_tok, &record);
         if (h->part.block == NULL)
             ps_store_clear(p->store, slots[i]);
         else

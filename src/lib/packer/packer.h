@@ -253,12 +253,9 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
 ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_part *part, ps_error *err);
 
-/*
- * Copies what is kept for a slot, column after column: each to its place in a
- * record, or, without one, all to `to`.
- */
-void ps_packer_copy(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                    const ps_record *record, unsigned char *to);
+/* Copies the payload that is kept for a slot, column after column. */
+void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                   unsigned char *payload);
 
 /* ---- refill.c ---- */
 

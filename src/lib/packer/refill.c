@@ -60,7 +60,7 @@ static uint64_t chain(const ps_packer *p, uint32_t slot,
 {
     uint32_t n_tok = ps_packer_length(p, slot);
 
-    ps_packer_copy(p, slot, n_tok, NULL, payload);
+    ps_packer_get(p, slot, n_tok, payload);
     return ps_token_digest(
         before, n_tok, ps_hash(payload, ps_packer_payload_bytes(p, n_tok)));
 }
