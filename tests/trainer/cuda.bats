@@ -298,7 +298,7 @@ keeps() {
         wild=(--rate=1000 --clip=0 "--graphs=$graphs")
         rm -f part whole
         refused 1 ": the loss is no number any more" \
-            gpu --save=part --report=1000 "${wild[@]}" x.pks
+            gpu --save=part --report=20 "${wild[@]}" x.pks
         made=$(number part 32 8)
         [ "$made" -gt 0 ]
         gpu --save=whole --steps="$made" "${wild[@]}" x.pks >all
