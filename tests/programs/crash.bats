@@ -27,7 +27,7 @@ crash() {
 }
 
 @test "signals at many a step of saving a state" {
-    crash --signals=23
+    crash --signals=41
 }
 
 @test "what is not brought to the disk is found missing" {

@@ -302,6 +302,7 @@ END
 }
 
 @test "correlations of a long file keep their digits" {
+    skip_if_quick
     skip_without python3
     # Lengths are far from 0 and close together.
     seq 3000 | awk '{ n = 900 + $1 * 37 % 11 + ($1 > 1500)
@@ -533,6 +534,7 @@ token 69000 is 15, outside the vocabulary of 8" ]
 # --------------------------------------------------- verify: bad bytes
 
 @test "--verify: a flipped bit in any field of a pack stream is found" {
+    skip_if_quick
     skip_without python3
     sequences 5 3 21 2 1 >x.tok
     packstream -L 9 -d 5 -w 4 --overlong=split x.tok >good.pks

@@ -204,6 +204,7 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
 }
 
 @test "the defaults are those that --help states" {
+    skip_if_quick
     check make_sample 1 >x
     packstream -L 64 x >out
     packstream -L 64 -d auto -w 1024 -t u16 --overlong=error x | cmp - out
@@ -815,6 +816,7 @@ EOF
 }
 
 @test "-d auto chooses a depth by what comes first" {
+    skip_if_quick
     check depth
     # Packs of four are full; some more places cost nothing.
     many 400 4 >x
@@ -1015,6 +1017,7 @@ ids() {
 }
 
 @test "--stats=json agrees with the packs and with packstat" {
+    skip_if_quick
     skip_without_decoder
     local policy
     for policy in drop truncate split; do
