@@ -161,6 +161,7 @@ static void test_header(void **state)
 /* Of a corpus of any size. */
 static void test_counts_beyond_32_bits(void **state)
 {
+    skip_if_quick();
     uint32_t *drawn = draw("lognormal:3.5,0.5", 2, CORPUS);
     ps_histogram *h = count(drawn, CORPUS);
     ps_histogram *large = open_histogram();
