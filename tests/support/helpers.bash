@@ -321,6 +321,17 @@ support() {
     "${run[@]}" "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
 }
 
+# holds CHECK...: of checks that forked.py ran in setup_file: shows what they
+# printed, and fails if one of them did.
+holds() {
+    local name failed=0
+    for name; do
+        cat "$BATS_FILE_TMPDIR/$name/told"
+        [ "$(cat "$BATS_FILE_TMPDIR/$name/status")" = 0 ] || failed=1
+    done
+    [ "$failed" = 0 ]
+}
+
 # model COMMAND [ARGUMENT...]: what packstat.py works out from the format alone.
 model() {
     support packstat.py "$@"

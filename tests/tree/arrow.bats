@@ -35,19 +35,13 @@ setup() {
         skip "$(cat "$BATS_FILE_TMPDIR/reason")"
 }
 
-# holds CHECK MODULE...: skips the test where a module is missing.
-holds() {
-    skip_without_modules "$PEERS_PYTHON" "${@:2}"
-    cat "$BATS_FILE_TMPDIR/$1/told"
-    [ "$(cat "$BATS_FILE_TMPDIR/$1/status")" = 0 ]
-}
-
 @test "sequences of tables, parquet and Arrow files" {
     holds sources
 }
 
 @test "sequences of datasets" {
-    holds datasets_source datasets
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds datasets_source
 }
 
 @test "sequences that cannot be read" {
@@ -67,11 +61,13 @@ holds() {
 }
 
 @test "datasets, packed in memory and in files" {
-    holds packed_datasets datasets
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds packed_datasets
 }
 
 @test "datasets, where there is no space for the file" {
-    holds file_is_whole_or_not_there datasets
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds file_is_whole_or_not_there
 }
 
 # bats test_tags=night
@@ -81,10 +77,10 @@ holds() {
 }
 
 @test "datasets that cannot be packed" {
-    holds datasets_refused datasets
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds datasets_refused
 }
 
 @test "python -m packstream.tokens" {
-    holds program
-    holds program_interrupted
+    holds program program_interrupted
 }

@@ -58,16 +58,6 @@ flex ../x.pks
 END
 }
 
-# holds CHECK...: shows what they printed, and fails if one of them did.
-holds() {
-    local name failed=0
-    for name; do
-        cat "$BATS_FILE_TMPDIR/$name/told"
-        [ "$(cat "$BATS_FILE_TMPDIR/$name/status")" = 0 ] || failed=1
-    done
-    [ "$failed" = 0 ]
-}
-
 setup() {
     start
     skip_if_quick
