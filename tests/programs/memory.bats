@@ -2,20 +2,20 @@
 # memory.bats - filters hold as much memory as their options say, and no
 # more of it for more input.
 #
-# Each test compares the peak for an input of 4 MB with that for 14 MB, which
+# Each test compares the peak for an input of 4 MB with that for 20 MB, which
 # is some million sequences: a byte kept for each would be noticed.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# What several tests read is made once: even14.raw and even4.raw have records,
-# even14.pks and even4.pks packs of them.
+# What several tests read is made once: even20.raw and even4.raw have records,
+# even20.pks and even4.pks packs of them.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     seq -f '%g 1' 16 >even
     local megabytes
-    for megabytes in 4 14; do
+    for megabytes in 4 20; do
         records "$megabytes" >"even$megabytes.raw"
         packstream -L 64 "even$megabytes.raw" >"even$megabytes.pks"
     done
@@ -50,12 +50,12 @@ are_alike() {
     [ "$1" -gt 500 ] && [ "$2" -le $(($1 + $1 / 20 + 256)) ]
 }
 
-# is_flat PIPE: the peaks that it prints for 4 MB of records and for 14 MB are
+# is_flat PIPE: the peaks that it prints for 4 MB of records and for 20 MB are
 # alike.
 is_flat() {
     local small large
     small=$(eval "$1" <"$BATS_FILE_TMPDIR/even4.raw")
-    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even14.raw")
+    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even20.raw")
     are_alike "$small" "$large"
 }
 
@@ -63,19 +63,19 @@ is_flat() {
 is_flat_for_packs() {
     local small large
     small=$(eval "$1" <"$BATS_FILE_TMPDIR/even4.pks")
-    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even14.pks")
+    large=$(eval "$1" <"$BATS_FILE_TMPDIR/even20.pks")
     are_alike "$small" "$large"
 }
 
 # is_flat_for_records COMMAND: so are they for records with a header.
 is_flat_for_records() {
     local packs small large
-    for packs in 15000 80000; do
-        packcat --range=0:$packs --to=ids "$BATS_FILE_TMPDIR/even14.pks" |
+    for packs in 15000 90000; do
+        packcat --range=0:$packs --to=ids "$BATS_FILE_TMPDIR/even20.pks" |
             tokcat --from=ids >"$packs.tok"
     done
     small=$(eval "$1" <15000.tok)
-    large=$(eval "$1" <80000.tok)
+    large=$(eval "$1" <90000.tok)
     are_alike "$small" "$large"
 }
 

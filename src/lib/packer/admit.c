@@ -101,7 +101,7 @@ void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
     }
 }
 
-/* Copies it behind the sequences that a record has. */
+/* Copies the payload into a record, behind the sequences that it has. */
 static void copy_to_record(const ps_packer *p, uint32_t slot, uint32_t n_tok,
                            const ps_record *record)
 {

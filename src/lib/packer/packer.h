@@ -253,7 +253,10 @@ ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
 ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_part *part, ps_error *err);
 
-/* Copies the payload that is kept for a slot, column after column. */
+/*
+ * Copies the payload that is kept for a slot, column after column:
+ * ps_packer_payload_bytes() of its tokens.
+ */
 void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
                    unsigned char *payload);
 
