@@ -155,7 +155,8 @@ x" ]
     for link in link other/link "$PWD/link"; do
         begin --state="$link" -o out
         eventually test -s far/s
-        # Each state but the last takes the name of the next file with it.
+        # To save a state, the next file is renamed; a moment later there is
+        # another one.
         eventually test -e far/s.new
         absent link.new other/link.new
         refused 1 "far/s: another job keeps its state there" \
