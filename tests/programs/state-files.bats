@@ -298,17 +298,18 @@ removed it, so s was not replaced" ]
     skip_if_sanitized # their search for leaks is not to be traced
     local kind
     echo precious >precious
-    # It is held up before the new state is on the disk; the first call is for
-    # the folder of the output.
+    # It stops when the new state is on the disk, before it gets its name; the
+    # first call is for the folder of the output.
     for kind in written replaced removed; do
         echo "$kind"
-        rm -f s s.new
-        strace -f -qq -e trace=fsync -o trace \
-            -e inject=fsync:delay_enter=1000000:when=2 \
-            packstream -q -L 256 -w 64 --state=s -o out x 2>err &
+        rm -f s s.new trace
+        strace -D -f -qq -e trace=fsync -e inject=fsync:signal=STOP:when=2 \
+            -o trace packstream -q -L 256 -w 64 --state=s -o out x 2>err &
         waiting=$!
-        eventually is_larger s.new 100
+        eventually grep -qs 'stopped by SIGSTOP' trace
+        is_larger s.new 100
         spoilt "$kind"
+        kill -s CONT "$waiting"
         await
         [ "$status" -eq 1 ]
         [[ $(cat err) == "packstream: s.new: another program changed"* ]]
@@ -465,6 +466,13 @@ with_helper() {
     )
 }
 
+# is_full FIFO: who writes to it has to wait.
+is_full() {
+    python3 -c 'import os, select, sys
+end = os.open(sys.argv[1], os.O_WRONLY | os.O_NONBLOCK)
+sys.exit(end in select.select([], [end], [], 0)[1])' "$1"
+}
+
 # taken PID: no signal of it is on its way any more.
 taken() {
     grep -qx 'ShdPnd:[[:space:]]*0*' "/proc/$1/status"
@@ -479,8 +487,7 @@ taken() {
             -T1 x >full &
         waiting=$!
         opens 6 '<' full "$waiting"
-        eventually grep -q 'pipe.*write' "/proc/$waiting/wchan" ||
-            sleep 0.5
+        eventually is_full full
         kill -s "${pair% *}" "$waiting"
         eventually taken "$waiting"
         kill -s "${pair#* }" "$waiting"
