@@ -64,7 +64,11 @@ using namespace hostcuda;
 
 #if defined(__x86_64__)
 
-/* Saves what the ABI says a call keeps, and takes up the other stack. */
+/*
+ * Saves what the ABI says a call keeps, and takes up the other stack.  It
+ * jumps back, since a processor would expect `ret` to return to this stack's
+ * caller.
+ */
 extern "C" void hostcuda_switch(void **from, void *to);
 asm(R"(
     .text
@@ -84,7 +88,8 @@ hostcuda_switch:
     popq %r12
     popq %rbx
     popq %rbp
-    ret
+    popq %rcx
+    jmp *%rcx
     .size hostcuda_switch, . - hostcuda_switch
 )");
 
@@ -214,6 +219,7 @@ static void run_fiber()
         acquire(e);
         (*e->kernel)();
         e->running->now = DONE;
+        e->ended[e->running->index / 32] |= 1u << e->running->index % 32;
         e->done++;
         release(&e->done); /* not e: the next fiber to begin must not see it */
         leave();
@@ -292,8 +298,17 @@ static void give_out(fiber *warp, unsigned mask, op what)
             warp[l].value = values[warp[l].from];
         warp[l].now = READY;
     }
+    self->waiting[warp->index / 32] &= ~mask;
     if (what == MEET)
         std::memcpy(self->gathered[warp->index / 32], values, sizeof values);
+}
+
+/* Faults unless two lanes of a mask want the same. */
+static void compare(const fiber *f, const fiber *other, const char *file,
+                    int line)
+{
+    if (f->mask != other->mask || f->what != other->what)
+        fault(file, line, "lanes met with other masks or operations");
 }
 
 uint64_t hostcuda::exchange(op what, unsigned mask, uint64_t value,
@@ -301,36 +316,36 @@ uint64_t hostcuda::exchange(op what, unsigned mask, uint64_t value,
 {
     engine *e = self;
     fiber *f = e->running;
-    fiber *warp = f - f->index % 32;
-    const unsigned lanes = std::min(32u, e->size - (f->index - f->index % 32));
+    const unsigned lane = f->index % 32, number = f->index / 32;
+    fiber *warp = f - lane;
+    const unsigned lanes = std::min(32u, e->size - warp->index);
+    const unsigned others = mask & e->waiting[number];
 
-    if (!(mask >> (f->index % 32) & 1))
+    if (!(mask >> lane & 1))
         fault(file, line, "a lane that its own mask leaves out");
     if (lanes < 32 && mask >> lanes)
         fault(file, line, "a mask with lanes that the block has not");
     if (what == SHUFFLE && !(mask >> from & 1))
         fault(file, line, "a shuffle from a lane that is not in the mask");
+    if (mask & e->ended[number])
+        fault(file, line, "a mask with lanes that have ended");
     f->what = what;
     f->mask = mask;
     f->value = value;
     f->from = from;
     if (what != MEET)
         release(warp);
-    for (unsigned l = 0; l < lanes; l++) {
-        if (!(mask >> l & 1) || warp + l == f)
-            continue;
-        if (warp[l].now == DONE)
-            fault(file, line, "a mask with lanes that have ended");
-        if (warp[l].now != IN_WARP) {
-            wait_as(IN_WARP, file, line);
-            if (what != MEET)
-                acquire(warp);
-            return f->value;
-        }
-        if (warp[l].mask != mask || warp[l].what != what)
-            fault(file, line, "lanes met with other masks or operations");
+    if (others)
+        compare(f, warp + __builtin_ctz(others), file, line);
+    if ((others | 1u << lane) == mask) {
+        for (unsigned l = 0; l < lanes; l++)
+            if (mask >> l & 1)
+                compare(f, warp + l, file, line);
+        give_out(warp, mask, what);
+    } else {
+        e->waiting[number] |= 1u << lane;
+        wait_as(IN_WARP, file, line);
     }
-    give_out(warp, mask, what);
     if (what != MEET)
         acquire(warp);
     return f->value;
@@ -474,6 +489,8 @@ void hostcuda::engine_run_block(dim3 block, uint64_t shuffled)
     e->done = 0;
     e->at_barrier = 0;
     e->yes = 0;
+    std::fill_n(e->waiting, MAX_THREADS / 32, 0u);
+    std::fill_n(e->ended, MAX_THREADS / 32, 0u);
     set_order(e, shuffled);
     for (unsigned i = 0; i < e->size; i++) {
         fiber *f = &e->fibers[i];
