@@ -97,7 +97,8 @@ static void test_windows(void **state)
 {
     assert_true(try_all(PS_EFFORT_LOW, 64, 1) < 0.1);
     assert_true(try_all(PS_EFFORT_LOW, 256, 2) < 0.4);
-    assert_true(try_all(PS_EFFORT_LOW, 1024, 5) < 1);
+    if (!is_quick())
+        assert_true(try_all(PS_EFFORT_LOW, 1024, 5) < 1);
 }
 
 /* More care is taken at the end. */
@@ -115,6 +116,7 @@ static void test_end(void **state)
  */
 static void test_nnlshp(void **state)
 {
+    skip_if_quick();
     uint64_t random = 3;
 
     for (size_t k = 0; k < COUNT(kinds); k++) {
