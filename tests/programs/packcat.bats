@@ -421,7 +421,7 @@ shown() {
 
 @test "records larger than the output buffer are written whole" {
     skip_without python3
-    packed 300 3000 60000 -L 150000 -d 32
+    packed 60 3000 60000 -L 150000 -d 32
     stride=$(number a.pks 20 4)
     [ "$stride" -gt 300000 ]
     tail -c +4097 a.pks | head -c -"$stride" >wanted
