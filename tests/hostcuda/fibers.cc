@@ -65,9 +65,9 @@ using namespace hostcuda;
 #if defined(__x86_64__)
 
 /*
- * Saves what the ABI says a call keeps, and takes up the other stack.  It
- * jumps back, since a processor would expect `ret` to return to this stack's
- * caller.
+ * Saves what the ABI says a call keeps, and takes up the other stack.  It ends
+ * with a jump: processors predict that `ret` returns to the caller on the old
+ * stack.
  */
 extern "C" void hostcuda_switch(void **from, void *to);
 asm(R"(
@@ -303,9 +303,9 @@ static void give_out(fiber *warp, unsigned mask, op what)
         std::memcpy(self->gathered[warp->index / 32], values, sizeof values);
 }
 
-/* Faults unless two lanes of a mask want the same. */
-static void compare(const fiber *f, const fiber *other, const char *file,
-                    int line)
+/* Faults unless two lanes have the same mask and operation. */
+static void expect_alike(const fiber *f, const fiber *other, const char *file,
+                         int line)
 {
     if (f->mask != other->mask || f->what != other->what)
         fault(file, line, "lanes met with other masks or operations");
@@ -336,11 +336,11 @@ uint64_t hostcuda::exchange(op what, unsigned mask, uint64_t value,
     if (what != MEET)
         release(warp);
     if (others)
-        compare(f, warp + __builtin_ctz(others), file, line);
+        expect_alike(f, warp + __builtin_ctz(others), file, line);
     if ((others | 1u << lane) == mask) {
         for (unsigned l = 0; l < lanes; l++)
             if (mask >> l & 1)
-                compare(f, warp + l, file, line);
+                expect_alike(f, warp + l, file, line);
         give_out(warp, mask, what);
     } else {
         e->waiting[number] |= 1u << lane;

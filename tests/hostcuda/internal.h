@@ -84,7 +84,8 @@ struct engine { /* one a host thread */
     struct fiber *fibers, *running;
     std::vector<unsigned> order;
     unsigned size, at_barrier, done, yes, yes_last;
-    unsigned waiting[MAX_THREADS / 32], ended[MAX_THREADS / 32]; /* lanes */
+    /* For each warp, a bit for each lane that waits in it, or has ended. */
+    unsigned waiting[MAX_THREADS / 32], ended[MAX_THREADS / 32];
     uint64_t gathered[MAX_THREADS / 32][32];
     const std::function<void()> *kernel;
     const void *symbol; /* of the kernel that runs, or null */

@@ -298,8 +298,8 @@ removed it, so s was not replaced" ]
     skip_if_sanitized # their search for leaks is not to be traced
     local kind
     echo precious >precious
-    # It stops when the new state is on the disk, before it gets its name; the
-    # first call is for the folder of the output.
+    # strace stops the job when the new state is on the disk, before it gets
+    # its name.  The first fsync is that of the output's folder.
     for kind in written replaced removed; do
         echo "$kind"
         rm -f s s.new trace

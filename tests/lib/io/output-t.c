@@ -465,6 +465,7 @@ static void test_push_tells_later(void **state)
     ps_error err;
     ps_result r;
 
+    /* One byte: more could fill a block, and then a put would tell it. */
     assert_ok(ps_output_put(s, "a", 1, &err), &err);
     do
         r = ps_output_push(s, &err);

@@ -427,6 +427,7 @@ static void test_prove(void **state)
     const ps_schema schema = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&schema, 60, 40, 7);
 
+    /* Steps of three, too, have each option both on and off. */
     for (unsigned kind = 0; kind < 8; kind += is_quick() ? 3 : 1) {
         ps_packer_options o = {40, kind & 1 ? PS_DEPTH_AUTO : 4, 9, 1,
                                .policy = PS_POLICY_AUTO,
