@@ -58,7 +58,10 @@ uneven() {
     shares_of 3 4 x.pks
     packcat --to=ids x.pks | sort >wanted
     packcat --to=ids r0 r1 r2 | sort | diff -u wanted -
-    packcat --to=ids r1 | packcat_is_part_of x.pks
+    packcat --to=ids r1 >part
+    [ "$(wc -l <part)" -gt 100 ]
+    packcat --to=ids x.pks | diff - part >changes || true
+    run -1 grep '^>' changes
     packstream -q -L 50 --overlong=split x.tok >x.pks
     shares_of 3 4 x.pks
     refused 65 'r2: a share of a stream in which sequences were split' \
@@ -66,13 +69,6 @@ uneven() {
     packcat --to=ids --order=pack r0 r1 r2 | sort >got
     packcat --to=ids --order=pack x.pks | sort | diff -u - got
     refused 65 'r1: a share of a stream' packstat --verify --against=x.tok r1
-}
-
-# packcat_is_part_of FILE: the lines on stdin are some of the file's sequences,
-# in their order.
-packcat_is_part_of() {
-    packcat --to=ids "$1" | diff - /dev/stdin >changes || true
-    run -1 grep '^>' changes
 }
 
 @test "packs.py reads a share" {
