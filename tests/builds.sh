@@ -97,9 +97,9 @@ cross() {
     libraries "$3" || return
     export PKG_CONFIG_LIBDIR="$folder/$3/usr/lib/$4/pkgconfig"
     export PKG_CONFIG_SYSROOT_DIR="$folder/$3"
-    build "$1" --host="$2" --disable-shared \
+    build "$1" --host="$2" --disable-shared --enable-static-programs \
         CPPFLAGS="-isystem $folder/$3/usr/include" \
-        LDFLAGS="-static -L$folder/$3/usr/lib/$4"
+        LDFLAGS="-L$folder/$3/usr/lib/$4"
     built=$?
     unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
     return "$built"
@@ -111,7 +111,7 @@ build gcc-O0 CC=gcc CFLAGS=-O0 && compare gcc-O0
 build gcc-O3 CC=gcc CFLAGS='-O3 -march=native' && compare gcc-O3
 lacks clang clang || { build clang CC=clang && compare clang; }
 if [ "$(uname -m)" = x86_64 ] && ! lacks no-avx2 qemu-x86_64 &&
-    build static --disable-shared LDFLAGS=-static; then
+    build static --disable-shared --enable-static-programs; then
     emulated no-avx2 static qemu-x86_64 -cpu Nehalem
     compare no-avx2
 fi

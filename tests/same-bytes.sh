@@ -190,7 +190,11 @@ half_of() {
     head -c "$bytes" "$input" |
         packstream -q --state="$output.state" --state-every=20 "$@" \
             >"$output" 2>"$output.err" || true
-    [ -s "$output.state" ]
+    [ -s "$output.state" ] || {
+        echo "no state of $input $options" >&2
+        cat "$output.err" >&2
+        return 1
+    }
 }
 
 states() {
