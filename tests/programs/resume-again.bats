@@ -182,12 +182,21 @@ a pipe"* ]]
 }
 
 @test "a reader that has all packs of a job gets its end" {
-    local flush
+    local flush job
     # Packs that were flushed because of time cannot be made again.
+    mkfifo in
     for flush in "" --flush-idle=50; do
         rm -f s
-        { head -c 300000 x; sleep 0.3; tail -c +300001 x; } |
-            packstream -q -L 256 -d 16 $flush --state=s | cat >all
+        packstream -q -L 256 -d 16 $flush --state=s <in | cat >all &
+        job=$(jobs -p %+)
+        opens 7 '>' in "$job"
+        {
+            head -c 300000 x
+            [ -z "$flush" ] || idle "$job"
+            tail -c +300001 x
+        } >&7
+        exec 7>&-
+        wait
         cp s s.before
         packstream -q -L 256 -d 16 $flush --state=s --resume <x | cat >end
         cmp s s.before

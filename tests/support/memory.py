@@ -48,7 +48,7 @@ def is_waiting(child):
 def wait_until_idle(child):
     """True when it was seen to wait several times in a row."""
     in_a_row = 0
-    for _ in range(3000):
+    for _ in range(60000):
         in_a_row = in_a_row + 1 if is_waiting(child) else 0
         if in_a_row == 5:
             return

@@ -349,6 +349,7 @@ def terminal():
 def progress():
     """A line of progress on a terminal, wiped at the end; -q has none."""
     data = sample(7)
+    assert len(data) > 1 << 17  # a pipe does not hold that: it has begun
     for quiet in [], ["-q"]:
         master, slave = pty.openpty()
         p = subprocess.Popen(["packstream", "-L", "64"] + quiet,
@@ -379,6 +380,7 @@ def progress_of_files():
             ["packstream", "-L", "64", "-T1"] + names, stderr=slave,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         os.close(slave)
+        wait_for_full_pipe(p)
         time.sleep(0.3)  # before there is room for what it writes
         p.stdin.close()
         p.stdout.read()

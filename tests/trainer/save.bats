@@ -74,15 +74,6 @@ halted() {
     ! sed 's/.*) //' "/proc/$1/task/"*/stat | grep -qv '^T'
 }
 
-# quiet PID: it has done nothing for a while.
-quiet() {
-    local before now
-    before=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
-    sleep 0.5
-    now=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
-    [ "$before" = "$now" ]
-}
-
 # ends STATUS PID: the process ends soon, and so.
 ends() {
     local status=0
@@ -119,7 +110,7 @@ stalled_silently() {
     pid=$!
     opens 7 '>' in "$pid"
     first 16 >&7
-    eventually quiet "$pid"
+    idle "$pid"
 }
 
 # ---- What fails meanwhile ----
@@ -416,7 +407,7 @@ skip_without_far() {
     exec 8<>out
     "${small[@]}" --save=part --epochs=1000000 x.pks >out 2>err &
     pid=$!
-    eventually quiet "$pid"
+    idle "$pid"
     ended_by TERM
     exec 8>&-
     goes_on --epochs=1000000 x.pks
