@@ -34,18 +34,26 @@ static char *join(const char *stem, size_t n, const char *ending)
     return text;
 }
 
-/* Whether a file may get this name: a rename would remove even a device. */
-static bool can_replace(const char *name, const char *const *inputs,
-                        int n_inputs)
+/*
+ * Whether there is something else than a regular file, as fstatat with `flags`
+ * sees it, after a message: a rename would remove even a device.
+ */
+static bool is_in_the_way(const char *name, int flags)
 {
     struct stat st;
 
-    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
-        message_error("%s: is there and no regular file",
-                      message_name(name));
+    if (fstatat(AT_FDCWD, name, &st, flags) != 0 || S_ISREG(st.st_mode))
         return false;
-    }
-    return files_spare_inputs(name, inputs, n_inputs);
+    message_error("%s: is there and no regular file", message_name(name));
+    return true;
+}
+
+/* Whether a file may get this name; else after a message. */
+static bool can_replace(const char *name, const char *const *inputs,
+                        int n_inputs)
+{
+    return !is_in_the_way(name, 0) &&
+           files_spare_inputs(name, inputs, n_inputs);
 }
 
 bool file_set_would_write(const char *name, const char *other)
@@ -230,10 +238,8 @@ const char *file_set_name(const file_set *set)
 static bool put_away(file_set_member *m)
 {
     char *side = join(m->name, strlen(m->name), OLD_SUFFIX);
-    struct stat st;
 
-    if (side != NULL && lstat(side, &st) == 0 && !S_ISREG(st.st_mode)) {
-        message_error("%s: is there and no regular file", message_name(side));
+    if (side != NULL && is_in_the_way(side, AT_SYMLINK_NOFOLLOW)) {
         free(side);
         return false;
     }
@@ -274,12 +280,16 @@ bool file_set_publish(file_set *set)
     file_set_member *const m = set->members;
     bool good = true;
 
-    for (size_t i = 0; i < set->n; i++)
+    for (size_t i = 0; i < set->n; i++) {
         if (!has_name(&m[i])) {
             message_error("%s: another program changed or removed it",
                           message_name(m[i].new_name));
             return false;
         }
+        /* It may have come there since the file was added. */
+        if (is_in_the_way(m[i].name, 0))
+            return false;
+    }
     /* A single one takes the place of an older one at once. */
     for (size_t i = 0; good && set->n > 1 && i < set->n; i++)
         good = put_away(&m[i]);
