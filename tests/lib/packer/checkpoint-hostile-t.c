@@ -26,6 +26,7 @@ enum {
     AT_VERSION = 8,
     AT_KIND = 12,
     AT_PACKS = 16,
+    AT_OUTPUT_BYTES = 24,
     AT_OUTPUT_PACKS = 32,
     AT_SEQUENCES = 48,
     AT_RESUME_FROM = 56,
@@ -174,8 +175,10 @@ static void test_head(void **unused)
     static const ps_packer_options o = {40, PS_DEPTH_AUTO, 9, 1,
                                         .compressed = true, .level = 1};
     subject s = begin(&o, 110, 6);
-    unsigned char *state = must_alloc(s.size);
+    unsigned char *state = must_alloc(s.size + 8);
     uint64_t packs = load_u64(s.good + AT_PACKS);
+    uint64_t bytes = load_u64(s.good + AT_OUTPUT_BYTES);
+    ps_error err;
 
     refuse_u32(&s, AT_VERSION, 7, PS_ERR_UNSUPPORTED, "is of version 7");
     refuse_u32(&s, AT_KIND, 3, PS_ERR_CORRUPT, "damaged");
@@ -203,6 +206,14 @@ static void test_head(void **unused)
     state[s.header + AT_DIGEST_OF_OPTIONS] ^= 1;
     seal_header(state + s.header, PS_PACK_HEADER_BYTES);
     refuse(&s, state, PS_ERR_ARGUMENT, "another header");
+
+    /* Of an output of another length, and with bytes at its end. */
+    memcpy(state, s.good, s.size);
+    store_u64(state + AT_OUTPUT_BYTES, bytes + 1);
+    refuse(&s, state, PS_ERR_CORRUPT, "table");
+    memcpy(state, s.good, s.size);
+    memset(state + s.size - 8, 0, 8);
+    assert_result(try_state(&s, state, s.size, &err), PS_ERR_CORRUPT, &err);
     free(state);
     end(&s);
 }

@@ -338,6 +338,7 @@ static void test_stream_grows(void **state)
 static void test_refused(void **state)
 {
     const ps_pack_writer_options plain = {0};
+    const ps_pack_writer_options joined = {.joined = true};
     bytes b = make_pack_stream(40, 5, 3);
     expected e = read_whole(&b);
     ps_pack pack = e.packs[0];
@@ -372,6 +373,13 @@ static void test_refused(void **state)
     pack.record = e.records[0];
     assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
     assert_string_equal(err.text, "the stream has ended");
+    ps_pack_writer_free(w);
+
+    e.info.version_minor--;
+    assert_ok(ps_pack_writer_open(&w, fd, &e.info, &joined, &err), &err);
+    assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
+                  PS_ERR_ARGUMENT, &err);
+    assert_string_equal(err.text, "streams that are joined end once");
     ps_pack_writer_free(w);
     ps_pack_writer_free(NULL);
     (void)close(fd);
