@@ -49,7 +49,12 @@ counted() {
 run_check() { counted check make -j"$(nproc)" check; }
 
 run_faults() {
-    counted faults make check FAULTS=all TESTS=tests/programs/faults.bats
+    local status=0
+    make check FAULTS=all TESTS=tests/programs/faults.bats || status=$?
+    awk '/^# .* faults, / { n += $3; failures += $5; scenarios[$2] } END {
+        printf "%d faults in %d scenarios, %d failures\n", n,
+            length(scenarios), failures }' tests/programs/faults.log
+    return "$status"
 }
 
 run_resume() {

@@ -39,7 +39,7 @@ works() {
         FAULT_ERRNO=ENOMEM packstream -L 4 </dev/null >/dev/null 2>&1
 }
 
-# each calls|world SCENARIO...
+# each calls|world SCENARIO...: what becomes of each is told as it comes.
 each() {
     local scenario why failed=0
     skip_if_quick
@@ -49,7 +49,7 @@ each() {
     for scenario in "${@:2}"; do
         cp "$BATS_FILE_TMPDIR"/* .
         timeout 3600 bash "$abs_top_srcdir/tests/support/faults.bash" "$1" \
-            "$scenario" || failed=1
+            "$scenario" | sed 's/^/# /' >&3 || failed=1
     done
     [ "$failed" = 0 ]
 }
