@@ -23,7 +23,6 @@ setup_file() {
 
 setup() {
     start
-    set -o pipefail
     ln -s "$BATS_FILE_TMPDIR"/?.tok .
     cp "$BATS_FILE_TMPDIR/hist" .
 }

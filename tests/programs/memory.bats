@@ -23,7 +23,6 @@ setup_file() {
 
 setup() {
     start
-    set -o pipefail
     skip_if_sanitized
     skip_without python3
     cp "$BATS_FILE_TMPDIR/even" .

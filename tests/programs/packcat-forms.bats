@@ -24,7 +24,6 @@ setup_file() {
 
 setup() {
     start
-    set -o pipefail
     cp "$BATS_FILE_TMPDIR"/a.* .
 }
 

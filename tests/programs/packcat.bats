@@ -9,8 +9,8 @@
 
 load ../support/helpers
 
-# shellcheck disable=SC2034 # for refused and start
-speaker="packcat: " pipes=strict
+# shellcheck disable=SC2034 # for refused
+speaker="packcat: "
 
 # ids FILE [OPTION...]: token records of the lines of ids in FILE.
 ids() {

@@ -299,7 +299,7 @@ bad() {
     # However the bytes come.
     dd bs=1 if=h status=none | packplan -q -L 8 -d 2 -a ffd --plan | cmp - wanted
     printf '\xef\xbb\xbf5 1\r\n' >h
-    packplan -q -L 8 --plan -a none h h | grep -qx '2: 5'
+    [ "$(packplan -q -L 8 --plan -a none h h)" = '2: 5' ]
 }
 
 @test "a file of something else is called by its name" {
@@ -333,10 +333,10 @@ bad() {
         echo 3
     } >h
     [ "$(packplan -L 8 -a none --plan h)" = '3: 5' ]
-    many 7 | says 65 'stdin: line 1: the length is beyond 64 bits' \
-        packplan -L 8
-    many x | says 65 'stdin: line 1: the length is not a number' \
-        packplan -L 8
+    says 65 'stdin: line 1: the length is beyond 64 bits' \
+        packplan -L 8 < <(many 7)
+    says 65 'stdin: line 1: the length is not a number' \
+        packplan -L 8 < <(many x)
 }
 
 @test "a cut last line" {
@@ -378,8 +378,8 @@ bad() {
     [ "$(columns 1-7 packplan -q -L 8 -d 2 -a ffd --tsv empty |
         sed 1d | tr '\t' ' ')" = 'ffd 2 0 0 0 - -' ]
     packplan -q -L 8 -d 2 -a ffd --json empty |
-        grep -q '"efficiency": null, "packing_factor": null'
-    printf '5 0\n' | packplan -q -L 8 | grep -q '^0 sequences'
+        grep '"efficiency": null, "packing_factor": null'
+    printf '5 0\n' | packplan -q -L 8 | grep '^0 sequences'
     says 65 '--scaling: there are no sequences' \
         packplan -q -L 8 -d 2 -a ffd --scaling empty
 }
@@ -461,14 +461,12 @@ bad() {
 
 @test "a vanished reader is met by SIGPIPE" {
     awk 'BEGIN { for (i = 1; i <= 60000; i++) print i, 1 }' >h
-    packplan -L 65536 -a none --plan h | head -n 1 >/dev/null
-    [ "${PIPESTATUS[0]}" -eq 141 ] || [ "${PIPESTATUS[0]}" -eq 0 ]
     run -141 bash -o pipefail -c \
         'packplan -L 65536 -a none --plan h | head -n 1 >/dev/null'
 }
 
 @test "help and version" {
-    packplan --help | grep -q '^Usage: packplan -L LIST '
+    [[ $(packplan --help) == 'Usage: packplan -L LIST '* ]]
     [ "$(packplan --version)" = "packplan (packstream) $PACKAGE_VERSION" ]
 }
 
@@ -485,9 +483,9 @@ bad() {
     printf '%s\n' '8 3' '4 6' | packplan -L 12 -d 3 -a lpfhp --plan |
         diff - plan
     packplan -L 12 --align=4 --json small.hist |
-        grep -q '^{"capacity": 12, "align": 4, "sequences": 9, "tokens": 40'
+        grep '^{"capacity": 12, "align": 4, "sequences": 9, "tokens": 40'
     packplan -L 12 --align=4 small.hist | sed -n 2p |
-        grep -qx "sequences begin at multiples of 4"
+        grep -x "sequences begin at multiples of 4"
 }
 
 @test "--align=1 is what is done without it" {

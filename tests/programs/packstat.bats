@@ -428,7 +428,7 @@ END
         packstat --json <"$file" >expected
         # shellcheck disable=SC2002 # it must be a pipe
         cat "$file" | packstat --json | cmp - expected
-        packstat --json - <"$file" | grep -q '^{"file": "-", '
+        packstat --json - <"$file" | grep '^{"file": "-", '
         if command -v zstd >/dev/null; then
             zstd -qc "$file" | packstat --json | cmp - expected
         fi
@@ -735,7 +735,7 @@ packstat: x.pks: *: sequence 0: its tokens 5000 to 5000 are in no record" \
 
 # stuck WINDOW: x.pks, 5000 packs whose watermark never rises.
 stuck() {
-    yes 1 | head -n 5000 | tokcat --from=ids |
+    seq 5000 | sed 's/.*/1/' | tokcat --from=ids |
         packstream -L 1 -d 1 -w 1 >x.pks
     poke x.pks "header 56" "$1" "all watermark" 0
 }

@@ -12,9 +12,9 @@
 
 load ../support/helpers
 
-# For bad_option, where x holds records, and start.
+# For bad_option, where x holds records.
 # shellcheck disable=SC2034
-program=packstream operands=(x) pipes=strict
+program=packstream operands=(x)
 
 # skip_without_decoder: skips where packformat.py cannot work.
 skip_without_decoder() {

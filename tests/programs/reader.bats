@@ -28,6 +28,7 @@ count() {
 }
 
 setup() {
+    start
     cd "$BATS_FILE_TMPDIR" || return 1
 }
 

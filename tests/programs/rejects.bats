@@ -10,8 +10,8 @@
 
 load ../support/helpers
 
-# shellcheck disable=SC2034 # for start, and what run sets
-pipes=strict stderr=
+# shellcheck disable=SC2034 # run sets it
+stderr=
 
 # mixed SEED N: makes x of N raw records of up to 30 tokens, some of none and
 # some with a token of 1000 or more; `lines` has their tokens.

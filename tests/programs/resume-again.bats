@@ -224,11 +224,6 @@ a pipe"* ]]
     packstream -q -L 256 --resume-from=5 x | cmp - got
 }
 
-# small N: as many records of two tokens, of which 32 fill a pack.
-small() {
-    yes "5 6" | head -n "$1" | tokcat --from=ids --raw
-}
-
 @test "all packs of a job that has ended can be made again" {
     packstream -q -L 256 --state=s --state-every=20 x | cat >all
     local from
@@ -241,8 +236,9 @@ small() {
 
 @test "a job that stopped behind a flush record can be made again" {
     local options="-L 64 -w 64 --flush-records --state=s" job
-    small 100 >p
-    printf '\0\0' >flush
+    # Of two tokens each: 32 records fill a pack.
+    many 100 2 >p
+    printf '\0\0\0\0' >flush
     mkfifo in
     packstream -q $options <in > >(cat >got) &
     job=$!

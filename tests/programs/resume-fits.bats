@@ -150,7 +150,7 @@ load ../support/resumed
 
 @test "an input that ends before the state is refused" {
     # 22 bytes each, and none is held between two packs.
-    yes "1 2 3 4 5 6 7 8 9" | head -40000 | tokcat --from=ids --raw >x
+    many 40000 9 >x
     local options="-L 16 -a none -d 1 -w 64 --state-every=31" n k
     half_done x $options
     n=$((400001 / 22 / 31 * 31))

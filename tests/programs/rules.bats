@@ -50,8 +50,8 @@ rules() {
 
 @test "the dtype in the page is that of such packs" {
     skip_without python3
-    packstream -L 8 -d 3 </dev/null 2>/dev/null | head -c 4088 |
-        tail -c 2040 | tr -d '\0' >dtype
+    packstream -q -L 8 -d 3 -o x.pks </dev/null
+    head -c 4088 x.pks | tail -c 2040 | tr -d '\0' >dtype
     sed -n '/test: dtype/,/^\.Ed/p' "$page" | sed "/^\./d; s/\\\\(aq/'/g" |
         tr -d '\n' | cmp - dtype
 }

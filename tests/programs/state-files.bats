@@ -209,7 +209,7 @@ x" ]
 cannot be opened: Permission denied" --state=s -o out x
     fi
     rm -f s.new
-    tail -c 9 precious | grep -qx precious
+    tail -c 9 precious | grep -x precious
     absent out s
 
     # What a killed job leaves: nothing yet, a part of a state, or all of it.

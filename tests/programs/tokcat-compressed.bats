@@ -7,7 +7,7 @@
 load ../support/helpers
 
 # shellcheck disable=SC2034
-program=tokcat operands=(x) pipes=strict
+program=tokcat operands=(x)
 
 # compress FORM FILE: FILE.FORM of it, where there is such a program.
 compress() {

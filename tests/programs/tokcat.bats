@@ -8,8 +8,8 @@
 
 load ../support/helpers
 
-# shellcheck disable=SC2034 # for bad_option and start
-program=tokcat pipes=strict
+# shellcheck disable=SC2034 # for bad_option
+program=tokcat
 
 # got_stream DESCRIPTION: what is in `got` is the stream that stream() makes.
 got_stream() {
@@ -125,7 +125,7 @@ bad_first() {
     tokcat --from=ids --raw x >got
     [ "$(size got)" = 600004 ]
     # A count and then the tokens, which od reads as numbers again.
-    od -An -tu4 -N4 got | grep -qx ' *300000'
+    od -An -tu4 -N4 got | grep -x ' *300000'
     tail -c +5 got | od -An -v -tu2 | xargs -n 1000 >back
     xargs -n 1000 <x | cmp - back
 }
@@ -390,7 +390,7 @@ while at < len(data):
 @test "bytes: a sequence too large for a record" {
     skip_if_quick
     head -c 67108864 /dev/zero >x
-    tokcat --from=bytes -t u32 --raw x | wc -c | grep -qx ' *268435460'
+    tokcat --from=bytes -t u32 --raw x | wc -c | grep -x ' *268435460'
     is 65 "tokcat: stdin: line 1: a sequence of more than 67108864 tokens is\
  too large for a record" tokcat --from=bytes -t u32 < <(cat x; echo)
     is 65 "tokcat: stdin: line 2: a sequence of more than 67108864 tokens is\

@@ -29,8 +29,8 @@ fi
 # Nothing is left in the tree; who names another place for it may fill that.
 [ -n "${PYTHONPYCACHEPREFIX-}" ] || export PYTHONDONTWRITEBYTECODE=1
 
-# A test file that needs more calls this from a setup of its own.  With
-# "$pipes" set, a fault in the middle of a pipe is a fault.
+# A test file that needs more calls this from a setup of its own.  A fault in
+# the middle of a pipe is a fault: so no reader may end before its writer.
 #
 # bats traces each command to tell the line of one that fails, which takes it
 # 0.2 ms a command.  From here on it traces those of the test itself, and not
@@ -39,7 +39,7 @@ start() {
     set +T
     declare -ft "$BATS_TEST_NAME"
     cd "$BATS_TEST_TMPDIR" || return 1
-    [ -z "${pipes-}" ] || set -o pipefail
+    set -o pipefail
 }
 
 setup() {

@@ -156,7 +156,7 @@ END
     train --packs=1 a.pks d.pks
     local steps
     steps=$(packstat --json d.pks |
-        sed -n 's/.*"packs": *\([0-9]*\).*/\1/p' | head -n 1)
+        sed -n 's/.*"packs": *\([0-9]*\).*/\1/p')
     train --packs=1 --save=s --steps="$steps" d.pks a.pks
     train --packs=1 --save=s --resume d.pks a.pks >rest
     [ -s rest ]

@@ -71,7 +71,7 @@ goes_on() {
 
 # halted PID: SIGSTOP has reached all its threads, wherever they were running.
 halted() {
-    ! sed 's/.*) //' "/proc/$1/task/"*/stat | grep -qv '^T'
+    [ "$(sed 's/.*) \(.\).*/\1/' "/proc/$1/task/"*/stat | sort -u)" = T ]
 }
 
 # ends STATUS PID: the process ends soon, and so.

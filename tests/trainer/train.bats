@@ -22,7 +22,7 @@ train() {
 
 # packs_in FILE: how many.
 packs_in() {
-    packstat --json "$1" | sed -n 's/.*"packs": *\([0-9]*\).*/\1/p' | head -n 1
+    packstat --json "$1" | sed -n 's/.*"packs": *\([0-9]*\).*/\1/p'
 }
 
 # numbers FILE: the lines without what time it took.

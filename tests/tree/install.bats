@@ -138,7 +138,8 @@ END
     stripped=strip${bindir#"$root"}
     # It is a command with options.
     # shellcheck disable=SC2086
-    $NM "$bindir/packstream" | grep -q ' T main$'
+    $NM "$bindir/packstream" >symbols
+    grep -q ' T main$' symbols
     # shellcheck disable=SC2086
     [ -z "$($NM "$stripped/packstream" 2>symbols.log)" ]
     run -0 env LD_LIBRARY_PATH="strip${libdir#"$root"}" \

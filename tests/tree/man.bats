@@ -205,7 +205,7 @@ statuses() {
 @test "every program has a page, and every page its own name" {
     for program in packcat packdeal packplan packstat packstream tokcat tokmix \
         tokshuf; do
-        all_pages | grep -qxF "$program.1"
+        grep -qxF "$program.1" <(all_pages)
     done
     for page in $(all_pages); do
         name=${page%.*}
@@ -249,7 +249,7 @@ statuses() {
         grep -o "\`[a-z]*\`" | tr -d '`' | sort >named
     for program in packcat packdeal packplan packstat packstream tokcat tokmix \
         tokshuf; do
-        if help_options "$program" | grep -qx -e --no-sandbox; then
+        if grep -qx -e --no-sandbox <(help_options "$program"); then
             echo "$program"
         fi
     done | sort | diff named -
