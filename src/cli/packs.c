@@ -12,21 +12,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* PS_ERR_IO: what cannot be done, and why by errno. */
+static ps_result fail_errno(ps_error *err, const char *what)
+{
+    *err = (ps_error){.code = PS_ERR_IO, .sys_errno = errno};
+    (void)snprintf(err->text, sizeof err->text, "%s: %s", what,
+                   strerror(err->sys_errno));
+    return err->code;
+}
+
 ps_result packs_open_file(packs *p, int fd, ps_error *err)
 {
     struct stat st;
     off_t at = -1;
 
     *p = (packs){0};
+    if (fstat(fd, &st) != 0)
+        return fail_errno(err, "cannot look at the file");
     /* Some files that are made as they are read say that they are empty. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (S_ISREG(st.st_mode) && st.st_size > 0) {
         at = lseek(fd, 0, SEEK_CUR);
-        if (at < 0) {
-            *err = (ps_error){.code = PS_ERR_IO, .sys_errno = errno};
-            (void)snprintf(err->text, sizeof err->text, "cannot seek: %s",
-                           strerror(err->sys_errno));
-            return err->code;
-        }
+        if (at < 0)
+            return fail_errno(err, "cannot seek");
     }
     if (at == 0)
         return ps_pack_file_open(&p->file, fd, err);

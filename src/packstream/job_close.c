@@ -59,8 +59,7 @@ static int print_stats(const job *j)
     if (ps_packer_depth_cost(j->packer, &cost, &err) != PS_OK)
         return j->conf->stats == STATS_NONE
                    ? STATUS_OK
-                   : message_failure(files_output_name(j->conf->output),
-                                     &err);
+                   : message_failure("the statistics", &err);
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     if (j->conf->stats == STATS_JSON)

@@ -361,10 +361,11 @@ check_success() {
 }
 
 # may_be_whole NAME: only when all is written can a close fail, or a state say
-# so.  Rejects end before the packs, which are not to be whole without them.
+# so, or can there be no memory for the statistics.  Rejects end before the
+# packs, which are not to be whole without them.
 may_be_whole() {
     [ "$call" = close ] || [ "$form" = lines ] || has again ||
-        [ "$1" = rejects ]
+        [ "$1" = rejects ] || grep -q "^$program: the statistics: " told
 }
 
 check_failure() {
