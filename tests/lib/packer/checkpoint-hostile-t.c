@@ -177,7 +177,7 @@ static void test_head(void **unused)
     subject s = begin(&o, 110, 6);
     unsigned char *state = must_alloc(s.size + 8);
     uint64_t packs = load_u64(s.good + AT_PACKS);
-    uint64_t bytes = load_u64(s.good + AT_OUTPUT_BYTES);
+    uint64_t length = load_u64(s.good + AT_OUTPUT_BYTES);
     ps_error err;
 
     refuse_u32(&s, AT_VERSION, 7, PS_ERR_UNSUPPORTED, "is of version 7");
@@ -209,7 +209,7 @@ static void test_head(void **unused)
 
     /* Of an output of another length, and with bytes at its end. */
     memcpy(state, s.good, s.size);
-    store_u64(state + AT_OUTPUT_BYTES, bytes + 1);
+    store_u64(state + AT_OUTPUT_BYTES, length + 1);
     refuse(&s, state, PS_ERR_CORRUPT, "table");
     memcpy(state, s.good, s.size);
     memset(state + s.size - 8, 0, 8);
