@@ -35,14 +35,14 @@ static char *join(const char *stem, size_t n, const char *ending)
 }
 
 /*
- * Whether there is something else than a regular file, as fstatat with `flags`
- * sees it, after a message: a rename would remove even a device.
+ * Whether there is anything but a regular file, after a message: a rename
+ * would remove even a device.
  */
-static bool is_in_the_way(const char *name, int flags)
+static bool is_in_the_way(const char *name)
 {
     struct stat st;
 
-    if (fstatat(AT_FDCWD, name, &st, flags) != 0 || S_ISREG(st.st_mode))
+    if (stat(name, &st) != 0 || S_ISREG(st.st_mode))
         return false;
     message_error("%s: is there and no regular file", message_name(name));
     return true;
@@ -52,7 +52,7 @@ static bool is_in_the_way(const char *name, int flags)
 static bool can_replace(const char *name, const char *const *inputs,
                         int n_inputs)
 {
-    return !is_in_the_way(name, 0) &&
+    return !is_in_the_way(name) &&
            files_spare_inputs(name, inputs, n_inputs);
 }
 
@@ -60,16 +60,20 @@ bool file_set_would_write(const char *name, const char *other)
 {
     char place[FILES_MAX_NAME];
     char other_place[FILES_MAX_NAME];
-    char new_name[FILES_MAX_NAME];
-    int n;
+    static const char *const endings[] = {"", NEW_SUFFIX, OLD_SUFFIX};
 
     /* Names that lead nowhere are refused when they are opened. */
     if (!files_follow(name, place) || !files_follow(other, other_place))
         return false;
-    n = snprintf(new_name, sizeof new_name, "%s" NEW_SUFFIX, place);
-    return files_are_one_name(place, other_place) ||
-           (n >= 0 && (size_t)n < sizeof new_name &&
-            files_are_one_name(new_name, other_place));
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        char used[FILES_MAX_NAME];
+        int n = snprintf(used, sizeof used, "%s%s", place, endings[i]);
+
+        if (n >= 0 && (size_t)n < sizeof used &&
+            files_are_one_name(used, other_place))
+            return true;
+    }
+    return false;
 }
 
 bool file_set_spares(const char *name, const char *input)
@@ -83,15 +87,34 @@ bool file_set_spares(const char *name, const char *input)
     return false;
 }
 
-/* Whether the file with the new name is still the one that was created. */
-static bool has_name(const file_set_member *m)
+/* Whether this is the name of that file. */
+static bool is_name_of(const char *name, dev_t device, ino_t inode)
 {
     struct stat st;
 
-    if (lstat(m->new_name, &st) != 0)
+    if (lstat(name, &st) != 0)
         return false;
     errno = EAGAIN;
-    return st.st_dev == m->device && st.st_ino == m->inode;
+    return st.st_dev == device && st.st_ino == inode;
+}
+
+/* Whether the file with the new name is still the one that was created. */
+static bool has_name(const file_set_member *m)
+{
+    return is_name_of(m->new_name, m->device, m->inode);
+}
+
+/* Whether nothing has the name for an older file; else after a message. */
+static bool can_put_aside(const file_set_member *m)
+{
+    struct stat st;
+
+    if (lstat(m->aside, &st) != 0)
+        return true;
+    message_error("%s: exists: rename or remove it (a job that was killed "
+                  "may have put an older output aside)",
+                  message_name(m->aside));
+    return false;
 }
 
 /* Whether another member is this file. */
@@ -153,13 +176,20 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         *m = (file_set_member){.name = join(stem, stem_bytes, ending)};
         if (m->name != NULL)
             m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
+        if (m->new_name != NULL)
+            m->aside = join(m->name, strlen(m->name), OLD_SUFFIX);
     }
-    if (m == NULL || m->new_name == NULL) {
+    if (m == NULL || m->aside == NULL) {
         message_errno("%s", message_name(stem));
         return -1;
     }
     if (!can_replace(m->name, inputs, n_inputs) ||
-        !can_replace(m->new_name, inputs, n_inputs))
+        !can_replace(m->new_name, inputs, n_inputs) ||
+        !files_spare_inputs(m->aside, inputs, n_inputs))
+        return -1;
+    /* The file of a single member takes the place of an older one at once. */
+    if ((set->n == 2 && !can_put_aside(members)) ||
+        (set->n >= 2 && !can_put_aside(m)))
         return -1;
 
     /* Always a new file: one that is there may be open elsewhere. */
@@ -231,48 +261,89 @@ const char *file_set_name(const file_set *set)
     return set->members[set->n - 1].name;
 }
 
-/*
- * Puts an older file out of the way, under a third name from which it can be
- * brought back.  False after a message.
- */
-static bool put_away(file_set_member *m)
+/* Gives a file another name, unless something has that.  False with errno. */
+static bool move(const char *from, const char *to)
 {
-    char *side = join(m->name, strlen(m->name), OLD_SUFFIX);
+    struct stat st;
 
-    if (side != NULL && is_in_the_way(side, AT_SYMLINK_NOFOLLOW)) {
-        free(side);
+    if (link(from, to) == 0) {
+        const bool moved = unlink(from) == 0;
+        const int why = errno;
+
+        if (!moved)
+            (void)unlink(to);
+        errno = why;
+        return moved;
+    }
+    if (errno == EEXIST || errno == ENOENT)
+        return false;
+    /* Not all file systems have links, nor may all files have two names. */
+    if (lstat(to, &st) == 0) {
+        errno = EEXIST;
         return false;
     }
-    if (side != NULL && rename(m->name, side) == 0) {
-        m->old_name = side;
+    return rename(from, to) == 0;
+}
+
+/* Puts an older file aside, if there is one.  False after a message. */
+static bool put_aside(file_set_member *m)
+{
+    struct stat st;
+
+    /* A link stays until another file gets its name. */
+    if (lstat(m->name, &st) == 0 && S_ISLNK(st.st_mode))
+        return true;
+    if (!can_put_aside(m))
+        return false;
+    if (!move(m->name, m->aside)) {
+        if (errno == ENOENT)
+            return true;
+        message_errno("%s", message_name(m->name));
+        return false;
+    }
+    if (lstat(m->aside, &st) == 0 && S_ISREG(st.st_mode)) {
+        m->has_older = true;
+        m->older_device = st.st_dev;
+        m->older_inode = st.st_ino;
         return true;
     }
-    if (side != NULL && errno == ENOENT) {
-        free(side);
-        return true;
-    }
-    message_errno("%s", message_name(m->name));
-    free(side);
+    (void)move(m->aside, m->name);
+    message_error("%s: another program changed it", message_name(m->name));
     return false;
+}
+
+/* Gives the older file its name again, as far as no other has that now. */
+static void bring_back(const file_set_member *m)
+{
+    if (!is_name_of(m->aside, m->older_device, m->older_inode) ||
+        move(m->aside, m->name))
+        return;
+    message_errno("%s: the older output stays there", message_name(m->aside));
+}
+
+/* Removes the older file; the new ones are whole if that fails. */
+static void drop_older(const file_set_member *m)
+{
+    if (is_name_of(m->aside, m->older_device, m->older_inode) &&
+        unlink(m->aside) != 0)
+        message_warning("%s: the older output cannot be removed: %s",
+                        message_name(m->aside), strerror(errno));
 }
 
 /* Gives a file its name; false after a message. */
 static bool give_name(file_set_member *m)
 {
-    struct stat st;
-
     if (rename(m->new_name, m->name) != 0) {
         message_errno("%s", message_name(m->name));
         return false;
     }
     m->created = false;
-    m->named = true;
     /* Another job may have put its own file there just now. */
-    if (lstat(m->name, &st) == 0 && st.st_dev == m->device &&
-        st.st_ino == m->inode)
-        return true;
-    message_error("%s: another program changed it", message_name(m->name));
-    return false;
+    m->named = is_name_of(m->name, m->device, m->inode);
+    if (!m->named)
+        message_error("%s: another program changed it",
+                      message_name(m->name));
+    return m->named;
 }
 
 bool file_set_publish(file_set *set)
@@ -287,23 +358,24 @@ bool file_set_publish(file_set *set)
             return false;
         }
         /* It may have come there since the file was added. */
-        if (is_in_the_way(m[i].name, 0))
+        if (is_in_the_way(m[i].name))
             return false;
     }
     /* A single one takes the place of an older one at once. */
     for (size_t i = 0; good && set->n > 1 && i < set->n; i++)
-        good = put_away(&m[i]);
+        good = put_aside(&m[i]);
     for (size_t i = 0; good && i < set->n; i++)
         good = give_name(&m[i]);
 
     /* All of them have their names, or the older ones have them again. */
     for (size_t i = set->n; i-- > 0;) {
-        if (!good && m[i].named)
+        if (!good && m[i].named &&
+            is_name_of(m[i].name, m[i].device, m[i].inode))
             (void)unlink(m[i].name);
-        if (m[i].old_name != NULL && good)
-            (void)unlink(m[i].old_name);
-        else if (m[i].old_name != NULL)
-            (void)rename(m[i].old_name, m[i].name);
+        if (m[i].has_older && good)
+            drop_older(&m[i]);
+        else if (m[i].has_older)
+            bring_back(&m[i]);
     }
     return good;
 }
@@ -335,7 +407,7 @@ void file_set_free(file_set *set)
     for (size_t i = 0; i < set->n; i++) {
         if (set->members[i].created && has_name(&set->members[i]))
             (void)unlink(set->members[i].new_name);
-        free(set->members[i].old_name);
+        free(set->members[i].aside);
         free(set->members[i].new_name);
         free(set->members[i].name);
     }

@@ -2,7 +2,8 @@
  * file_set.h - files that appear together or not at all.
  *
  * Each is written under another name, with ".new" behind its own.  When all
- * of them are whole, they get their own names.
+ * of them are whole, they get their own names; if there are several, older files
+ * of these names are put aside first, with ".new.old" behind.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +22,10 @@ typedef struct file_set_member {
     ino_t inode;
     bool created;   /* which is ours */
     bool named;     /* it has its own name */
-    char *old_name; /* where an older file waits meanwhile, or NULL */
+    char *aside;    /* the name under which an older file waits meanwhile, */
+    bool has_older; /* if there is one: */
+    dev_t older_device;
+    ino_t older_inode;
 } file_set_member;
 
 /* All zeros is empty. */
@@ -35,7 +39,8 @@ typedef struct file_set {
  * it anew, to write and to read, with a lock, as by files_lock.  What a job that
  * was killed left under the new name is removed.  A name of anything but a
  * regular file is refused, that of one of the `n_inputs`, and one that leads to
- * the file of another member.  -1 after a message.
+ * the file of another member; of several members, also one whose older file
+ * cannot be put aside, as its name for that is taken.  -1 after a message.
  */
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);
@@ -52,7 +57,7 @@ int file_set_open(file_set *set, const char *name, bool binary,
 
 /*
  * Whether a member of this name would write to the file `other`, under its own
- * name or under that with ".new" behind.
+ * name or one of the two others, or remove it.
  */
 bool file_set_would_write(const char *name, const char *other);
 
@@ -67,9 +72,9 @@ const char *file_set_name(const file_set *set);
 
 /*
  * Gives all files their names, after they were closed.  Those of an older set,
- * which would be wrong about the new ones, wait under other names meanwhile, and
- * get theirs back if that fails.  False after a message, also if a new file is
- * not the one that was opened; then no new file has its name.
+ * which would be wrong about the new ones, are put aside meanwhile, and get theirs
+ * back if that fails.  False after a message, also if a new file is not the one
+ * that was opened; then no new file has its name.
  */
 bool file_set_publish(file_set *set);
 

@@ -303,7 +303,7 @@ meanwhile() {
     exec 7>&-
     exits 1 "$job"
     [ "$(cat err)" = 'packstream: r: is there and no regular file' ]
-    [ "$(cat f)" = old ] && [ ! -f r ]
+    [ "$(cat f)" = old ] && [ -e r ] && [ ! -f r ]
     [ "$(echo ./*.new*)" = './*.new*' ]
 }
 
@@ -314,6 +314,88 @@ meanwhile() {
         meanwhile mkfifo -o f --rejects=r "$sandbox"
         meanwhile mkdir -o r "$sandbox"
         meanwhile mkfifo -o r "$sandbox"
+    done
+}
+
+# keeps_aside MESSAGE COMMAND...: what is f.new.old stays what it is, as does f.
+keeps_aside() {
+    echo old >f
+    cp in.tok f.new.old
+    speaker=${2%% *} refused 1 "$1" "${@:2}"
+    cmp in.tok f.new.old
+    [ "$(cat f)" = old ]
+    absent f.new r r.new g g.new
+    rm f.new.old
+}
+
+@test "the name under which an older file waits is not for another file" {
+    local packing=(packstream -q -L 8 --overlong=drop) sandbox
+    tokcat --from=ids <<<'1 2' >in.tok
+    for sandbox in -q --no-sandbox; do
+        keeps_aside 'f.new.old: is an input as well' \
+            "${packing[@]}" "$sandbox" -o f --rejects=r f.new.old
+        keeps_aside 'f.new.old: exists: rename or remove it' \
+            "${packing[@]}" "$sandbox" -o f --rejects=r in.tok
+        keeps_aside 'f.new.old: exists: rename or remove it' \
+            "${packing[@]}" "$sandbox" -o r --rejects=f in.tok
+    done
+    packstat --histogram in.tok >h.new.old
+    speaker=packstream refused 1 'h.new.old: is an input as well' \
+        "${packing[@]}" --learn-from=h.new.old -o h in.tok
+    [ -s h.new.old ]
+    keeps_aside 'would both write this file' \
+        "${packing[@]}" -o f --rejects=f.new.old in.tok
+    keeps_aside 'would both write this file' \
+        "${packing[@]}" -o f.new.old --rejects=f in.tok
+    keeps_aside 'f.new.old: is an input as well' \
+        tokshuf -q --split=1:f,1:g f.new.old
+    keeps_aside 'f.new.old: cannot take two streams' \
+        tokshuf -q --split=1:f,1:f.new.old in.tok
+    keeps_aside 'f.new.old: exists: rename or remove it' \
+        tokshuf -q --split=1:g,1:f in.tok
+    # A single output needs no such name.
+    echo mine >f.new.old
+    "${packing[@]}" -o f in.tok
+    packstat -q --verify f
+    [ "$(cat f.new.old)" = mine ]
+}
+
+@test "a file that comes there later stays as well" {
+    local job
+    echo old >f
+    mkfifo pipe
+    packstream -q -L 2 --overlong=drop -o f --rejects=r pipe 2>err &
+    job=$!
+    opens 7 '>' pipe "$job"
+    record16 1 2 3 >&7
+    idle "$job"
+    echo mine >f.new.old
+    exec 7>&-
+    exits 1 "$job"
+    grep 'packstream: f.new.old: exists' err
+    [ "$(cat f)" = old ] && [ "$(cat f.new.old)" = mine ]
+    absent f.new r r.new
+}
+
+@test "a link that comes in the place of one of two outputs is replaced" {
+    local job sandbox
+    mkfifo pipe
+    for sandbox in -q --no-sandbox; do
+        rm -f f r
+        echo old >f
+        echo theirs >t
+        packstream -q -L 2 --overlong=drop "$sandbox" -o f --rejects=r pipe &
+        job=$!
+        opens 7 '>' pipe "$job"
+        record16 1 2 >&7
+        idle "$job"
+        rm f
+        ln -s t f
+        exec 7>&-
+        exits 0 "$job"
+        [ ! -L f ] && packstat -q --verify f
+        [ "$(cat t)" = theirs ]
+        absent f.new f.new.old r.new r.new.old
     done
 }
 

@@ -623,6 +623,7 @@ readers() {
         done | tokcat --from=bytes | packstream -q -L 1000000 -a none
     done >x.pks
     packdeal -n 3 -b 2 --list x.pks >list
+    [ -s list ]
     run -1 grep -qvE '^[0-9]+ [0-9]+ [0-9]+ [0-9]+$' list
     mkfifo r0 r1 r2
     packdeal -q -n 3 -b 2 -o r%d x.pks &

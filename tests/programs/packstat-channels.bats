@@ -109,7 +109,7 @@ targets() {
         diff -u <(cut -d' ' -f1,3 wanted) -
     [ "$(packstat --json --by=source x.pks | values |
         awk '{ n += $2 } END { print n }')" -eq "$(packstat --json x.pks |
-        grep -o '"sequences": [0-9]*' | head -n 1 | tr -dc 0-9)" ]
+        grep -o '"sequences": [0-9]*' | sed -n 1p | tr -dc 0-9)" ]
 }
 
 @test "values of every type of integers" {

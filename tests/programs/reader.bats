@@ -23,7 +23,7 @@ setup_file() {
 
 # count WORD: that number in packstat's summary of x.pks.
 count() {
-    packstat --json x.pks | grep -oE "\"$1\": ?[0-9]+" | head -n 1 |
+    packstat --json x.pks | grep -oE "\"$1\": ?[0-9]+" | sed -n 1p |
         grep -oE '[0-9]+'
 }
 

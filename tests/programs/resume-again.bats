@@ -42,7 +42,7 @@ load ../support/resumed
 }
 
 @test "a job that did not write a pack cuts no other file" {
-    echo 5 6 7 | tokcat --from=ids --raw | head -c 5 >"cut"
+    head -c 5 <(echo 5 6 7 | tokcat --from=ids --raw) >"cut"
     cp y out
     run -65 bash -c 'packstream -q -L 256 --state=s cut >>out'
     cp out part
@@ -279,7 +279,7 @@ file, and stdout is none" ]]
 }
 
 @test "what was only begun when the power failed is begun again" {
-    echo 5 6 7 | tokcat --from=ids --raw | head -c 5 >"cut"
+    head -c 5 <(echo 5 6 7 | tokcat --from=ids --raw) >"cut"
     local what
     for what in zeros gone; do
         rm -f s out

@@ -336,6 +336,12 @@ int fdatasync(int fd)
     return falters("fdatasync", false) ? -1 : 0;
 }
 
+int link(const char *from, const char *to)
+{
+    REAL(link, int, const char *, const char *);
+    return fails("link") ? -1 : real(from, to);
+}
+
 int rename(const char *from, const char *to)
 {
     REAL(rename, int, const char *, const char *);
