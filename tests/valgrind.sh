@@ -114,7 +114,8 @@ check() {
 
 # C tests, and what the programs do with memory when all goes wrong.  The CUDA
 # emulator wants a range of addresses that valgrind does not leave it; and the
-# scheduler of the tests of threads compares whole stacks, the unused parts, too.
+# scheduler of the tests of threads reads the stacks of those that wait, which
+# valgrind takes for unused memory.
 usual() {
     (cd "$build/tests" && find . -name '*-t' -type f ! -path '*/.libs/*' \
         ! -path '*/cuda/*' ! -path '*/hostcuda/*' ! -name '*-threads-t' |

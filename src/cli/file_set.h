@@ -2,8 +2,8 @@
  * file_set.h - files that appear together or not at all.
  *
  * Each is written under another name, with ".new" behind its own.  When all
- * of them are whole, they get their own names; if there are several, older files
- * of these names are put aside first, with ".new.old" behind.
+ * of them are whole, they get their own names; if there are several, older
+ * files of these names are put aside first, with ".new.old" behind.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -72,9 +72,9 @@ const char *file_set_name(const file_set *set);
 
 /*
  * Gives all files their names, after they were closed.  Those of an older set,
- * which would be wrong about the new ones, are put aside meanwhile, and get theirs
- * back if that fails.  False after a message, also if a new file is not the one
- * that was opened; then no new file has its name.
+ * which would be wrong about the new ones, are put aside meanwhile, and get
+ * theirs back if that fails.  False after a message, also if a new file is not
+ * the one that was opened; then no new file has its name.
  */
 bool file_set_publish(file_set *set);
 

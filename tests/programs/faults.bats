@@ -39,7 +39,8 @@ works() {
         FAULT_ERRNO=ENOMEM packstream -L 4 </dev/null >/dev/null 2>&1
 }
 
-# each calls|world SCENARIO...: what becomes of each is told as it comes.
+# each calls|world SCENARIO...: prints of each how many faults there were, and
+# what went wrong.
 each() {
     local scenario why failed=0
     skip_if_quick

@@ -31,8 +31,7 @@ set -u
 calls='
     read:EIO pread:EIO write:ENOSPC,EIO,EDQUOT pwrite:ENOSPC
     open:EACCES,EMFILE,EOPNOTSUPP close:EIO lseek:EIO ftruncate:EIO
-    fsync:EIO fdatasync:EIO rename:EACCES unlink:EACCES
-    link:EPERM
+    fsync:EIO fdatasync:EIO rename:EACCES unlink:EACCES link:EPERM
     fstat:EIO stat:EACCES fcntl:EPERM poll:ENOMEM pselect:ENOMEM
     pipe:EMFILE mmap:ENOMEM malloc:ENOMEM pthread_create:EAGAIN
     syscall:ENOMEM prctl:EPERM'
@@ -293,7 +292,7 @@ run() {
     "run_$scenario" 2>told
     status=$?
     preload=
-    # What stays of older outputs is told besides.
+    # Another line may say that an older output stays, which is no fault.
     sed -i '/\.new\.old: the older output /d' told
 }
 
@@ -364,9 +363,9 @@ check_success() {
     done
 }
 
-# may_be_whole NAME: only when all is written can a close fail, or a state say
-# so, or can there be no memory for the statistics.  Rejects end before the
-# packs, which are not to be whole without them.
+# may_be_whole NAME: an output can be whole although the program failed, if that
+# was in closing it, in saving a state behind it, or in telling the statistics.
+# Rejects end before the packs, which are not to be whole without them.
 may_be_whole() {
     [ "$call" = close ] || [ "$form" = lines ] || has again ||
         [ "$1" = rejects ] || grep -q "^$program: the statistics: " told
