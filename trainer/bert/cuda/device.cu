@@ -5,6 +5,7 @@
  */
 #include "device.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -335,6 +336,24 @@ static void fill_table(bert_cuda *c)
     c->device.value_size = c->bf16 ? sizeof(__nv_bfloat16) : sizeof(real);
 }
 
+/*
+ * The driver's threads inherit the mask.  Handlers of signals that they do not
+ * block could run late, on one of them.
+ */
+static bool open_all(bert_cuda *c, unsigned nth)
+{
+    sigset_t all, before;
+    bool good;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    good = open_device(c, nth) && open_streams(c) && open_sums(c)
+           && bert_graphs_open(c) && bert_stages_open(c)
+           && bert_products_open(c);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return good;
+}
+
 bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
                             size_t size)
 {
@@ -346,9 +365,7 @@ bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
     }
     c->precision = precision;
     c->bf16 = precision == BERT_BF16;
-    if (open_device(c, nth) && open_streams(c) && open_sums(c)
-        && bert_graphs_open(c) && bert_stages_open(c)
-        && bert_products_open(c)) {
+    if (open_all(c, nth)) {
         fill_table(c);
         return &c->device;
     }
