@@ -304,9 +304,12 @@ static inline bool same(const numbers &got, const numbers &right, double near)
     return got.size() == right.size();
 }
 
-/* The same for values that are rounded once: each to half of its last bit. */
+/*
+ * The same for values that are rounded once: each to half of its last bit.  Of
+ * sums, `first` may have been rounded before the rest was added.
+ */
 static inline bool rounded(const rig &r, const numbers &got,
-                           const numbers &right)
+                           const numbers &right, const numbers &first = {})
 {
     double largest = 1;
 
@@ -314,12 +317,15 @@ static inline bool rounded(const rig &r, const numbers &got,
         return same(got, right, r.near);
     for (double x : right)
         largest = fabs(x) > largest ? fabs(x) : largest;
-    for (size_t i = 0; i < right.size(); i++)
+    for (size_t i = 0; i < right.size(); i++) {
+        const double before = i < first.size() ? fabs(first[i]) : 0;
+
         if (!(fabs(got[i] - right[i])
-              <= r.near * fabs(right[i]) + 1e-5 * largest)) {
+              <= r.near * (fabs(right[i]) + before) + 1e-5 * largest)) {
             printf("# number %zu is %.9g, not %.9g\n", i, got[i], right[i]);
             return false;
         }
+    }
     return got.size() == right.size();
 }
 
