@@ -8,6 +8,7 @@
 #   tests of kernels, as they are and under compute-sanitizer: memcheck,
 #   racecheck, synccheck and initcheck
 #   the trainer's tests, every bert-train in them with --device=cuda, in float
+#   the tests of cuda.bats and cudnn.bats with the tag "gpu"
 #   tests/bench/device.py: tokens per second, padded and packed, beside a BERT
 #   of PyTorch, where PYTHON_TORCH or python3 has torch
 #
@@ -37,7 +38,7 @@ grep -q '^BERT_NVCC_LIBS' "$build/Makefile" ||
 
 logs=$build/device
 rm -rf "$logs"
-mkdir -p "$logs/bin" || exit 1
+mkdir -p "$logs/bin" "$logs/gpu" || exit 1
 table=
 failed=0
 
@@ -58,34 +59,57 @@ step() {
     return "$status"
 }
 
-step build make -C "$build" -j "$(nproc)" bert-train packstream tokcat \
-    packcat packstat tests/bench/gen tests/bench/hash cuda-tests || {
+step build make -C "$build" -j "$(nproc)" bert-train bert-sequences \
+    packstream tokcat packcat packstat tests/bench/gen tests/bench/hash \
+    cuda-tests || {
     tail -n 20 "$logs/build.log"
     exit 1
 }
 
+# Racecheck and synccheck find fault with kernels of cuDNN itself.
+skip_cudnn=(--kernel-name-exclude kernel_substring=cudnn)
 sanitizer=$(command -v compute-sanitizer)
 for program in "$build"/tests/trainer/cuda/*.gpu; do
     [ -e "$program" ] || continue
     name=$(basename "$program" .gpu)
     step "$name" "$program"
     [ -n "$sanitizer" ] || continue
-    for tool in memcheck racecheck synccheck initcheck; do
+    for tool in memcheck initcheck; do
         step "$name $tool" "$sanitizer" --tool "$tool" --error-exitcode 1 \
             "$program"
     done
+    for tool in racecheck synccheck; do
+        step "$name $tool" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+            "${skip_cudnn[@]}" "$program"
+    done
 done
 
+# command_at FILE PROGRAM [OPTION]...: FILE is the program with these options.
+command_at() {
+    local file=$1
+    shift
+    printf "#!/bin/sh\nexec '%s' %s \"\$@\"\n" "$1" "${*:2}" >"$file"
+    chmod +x "$file"
+}
+
+export abs_top_srcdir=$top abs_top_builddir=$build
+export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+PATH=$build/.libs:$build:$PATH
 # In front of the others on the PATH.
-cat >"$logs/bin/bert-train" <<END
-#!/bin/sh
-exec '$build/bert-train' --device=cuda --precision=float "\$@"
-END
-chmod +x "$logs/bin/bert-train"
-step 'trainer with --device=cuda' env abs_top_srcdir="$top" \
-    abs_top_builddir="$build" PATH="$logs/bin:$build/.libs:$build:$PATH" \
-    LD_LIBRARY_PATH="$build/.libs" OTHER_ATTENTION=varlen \
+command_at "$logs/bin/bert-train" "$build/bert-train" --device=cuda \
+    --precision=float
+step 'trainer with --device=cuda' env PATH="$logs/bin:$PATH" \
+    OTHER_ATTENTION=varlen \
     bats "$top/tests/trainer/train.bats" "$top/tests/trainer/save.bats"
+
+# cuda.bats and cudnn.bats take programs from here, instead of the emulator's.
+command_at "$logs/gpu/bert-train-cuda" "$build/bert-train"
+command_at "$logs/gpu/parity" "$build/tests/trainer/cuda/parity-gpu"
+files=("$top/tests/trainer/cuda.bats")
+[ ! -e "$build/tests/trainer/cuda/sdpa-t.gpu" ] ||
+    files+=("$top/tests/trainer/cudnn.bats")
+step 'trainer, GPU and CPU' env BERT_CUDA_PROGRAMS="$logs/gpu" \
+    bats --filter-tags gpu "${files[@]}"
 
 python=${PYTHON_TORCH:-python3}
 step benchmark "$python" "$top/tests/bench/device.py" "$build"

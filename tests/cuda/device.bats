@@ -36,13 +36,19 @@ device() {
 @test "each step has a line in the table" {
     local what='build|rows-t|rows-t (mem|race|sync|init)check'
     device build >told
-    what+='|trainer with --device=cuda|benchmark'
-    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 8 ]
+    what+='|trainer with --device=cuda|trainer, GPU and CPU|benchmark'
+    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 9 ]
     [[ $(tail -n 1 told) == python*/tests/bench/device.py*/build ]]
     grep -q 'memcheck --error-exitcode 1' build/device/rows-t-memcheck.log
+    grep -q 'kernel_substring=cudnn' build/device/rows-t-racecheck.log
     grep -q 'train.bats' 'build/device/trainer-with---device=cuda.log'
     grep -qx "exec '$PWD/build/bert-train' --device=cuda \
 --precision=float \"\$@\"" build/device/bin/bert-train
+    log='build/device/trainer,-GPU-and-CPU.log'
+    grep -q 'gpu .*/cuda.bats$' "$log"
+    command_of build/tests/trainer/cuda/sdpa-t.gpu 'exit 0'
+    device build >told
+    grep -q 'gpu .*/cuda.bats .*/cudnn.bats$' "$log"
 }
 
 @test "one that fails is told, the others are run" {
@@ -71,6 +77,7 @@ device() {
 @test "the benchmark runs on the processor, too" {
     start_training
     skip_without python3
+    numbers='[1-9][0-9]* +[0-9-]+ +[0-9.]+ +[0-9.-]+'
     [ -x "${abs_top_builddir:?}/tests/bench/gen" ] || skip "gen is not built"
     python3 - "$abs_top_srcdir/tests/bench" "$abs_top_builddir" >table <<'END'
 import sys
@@ -79,11 +86,11 @@ import bert
 import device
 bert.TOKENS = 20000
 sys.argv = ["device.py", "--model=toy", "--device=cpu", "--packs=2",
-            "--steps=2", sys.argv[2]]
+            "--steps=2", "--rounds=2", sys.argv[2]]
 device.main()
 END
     for way in padded packed unpadded; do
-        grep -qE "^bert-train, $way +[1-9][0-9]* +[0-9.]+ +[?]$" table
+        grep -qE "^bert-train, $way +$numbers +[?]$" table
     done
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # cuda.bats - the CUDA back end of the BERT as a whole, built for the host:
 # it learns what the CPU learns, whatever the order of its threads, and tells
-# what fails.
+# what fails.  Tests with the tag "gpu" also run on a real GPU: tests/device.sh
+# names a folder of programs for that in BERT_CUDA_PROGRAMS.
 #
 # SPDX-License-Identifier: MIT
 
@@ -13,7 +14,7 @@ load text
 
 setup() {
     start_training
-    built="${abs_top_builddir:?}/tests/trainer/cuda"
+    built="${BERT_CUDA_PROGRAMS:-${abs_top_builddir:?}/tests/trainer/cuda}"
     [ -x "$built/bert-train-cuda" ] ||
         skip "tests/trainer/cuda/bert-train-cuda is not built"
     export HOSTCUDA_THREADS=1
@@ -46,6 +47,7 @@ same() {
 
 # ---- The same as on the CPU ----
 
+# bats test_tags=gpu
 @test "losses, gradients and weights are the CPU's to 1e-4, for ten steps" {
     "$built/parity" x.pks padded 0.1 10 1e-4
     "$built/parity" x.pks unpadded 0 10 1e-4
@@ -56,6 +58,7 @@ same() {
     run -1 "$built/parity" x.pks unpadded 0.1 10 1e-9
 }
 
+# bats test_tags=gpu
 @test "a checkpoint goes from one device to the other, and back" {
     train --steps=15 x.pks >all
     gpu --save=part --steps=5 x.pks >first
@@ -66,6 +69,7 @@ same() {
     same 1e-4 all parts
 }
 
+# bats test_tags=gpu
 @test "bf16 learns along the same curve, within 0.3 % of a loss over 3.5" {
     learn=(--steps=60 --packs=8 --rate=0.02)
     train "${learn[@]}" x.pks >float
@@ -95,6 +99,7 @@ same() {
     done
 }
 
+# bats test_tags=gpu
 @test "a run goes on bit by bit, and may be waited for seldom" {
     for device in gpu bf16; do
         rm -f whole part seldom
@@ -112,6 +117,7 @@ same() {
 
 # ---- Graphs ----
 
+# bats test_tags=gpu
 @test "steps that are graphs have the bits of those that are not" {
     gpu --graphs=rounded --save=single --steps=6 x.pks >single.out
     gpu --graphs=on --save=graphs --steps=6 x.pks >graphs.out
@@ -145,6 +151,7 @@ same() {
     run -1 "$built/repeats" x.pks 5 other 20
 }
 
+# bats test_tags=gpu
 @test "SIGTERM ends a run after a whole step, which is kept" {
     for graphs in off on; do
         long=(--epochs=1000000 "--graphs=$graphs" x.pks)
@@ -167,6 +174,7 @@ same() {
 
 # ---- What is refused ----
 
+# bats test_tags=gpu
 @test "what the back end does not have is refused" {
     speaker="bert-train: "
     refused 64 "--device=cuda has no --attention=dense" \
@@ -187,6 +195,7 @@ same() {
     run -0 bf16 --precision=tf32 --steps=1 x.pks
 }
 
+# bats test_tags=gpu
 @test "a run goes on with the precision that it had" {
     speaker="bert-train: "
     gpu --save=s --steps=1 x.pks >out
@@ -292,6 +301,7 @@ keeps() {
     done
 }
 
+# bats test_tags=gpu
 @test "what was learnt before a loss that is no number is kept" {
     speaker="bert-train: "
     for graphs in off on; do
