@@ -1,17 +1,21 @@
 """device.py - how fast a BERT learns from packs on a GPU, beside PyTorch's.
 
-    device.py [--model=large|base|toy] [--packs=N] [--steps=N]
+    device.py [--model=large|base|toy] [--packs=N] [--steps=N] [--rounds=N]
         [--device=cuda|cpu] [--page=FILE] BUILD_DIR
 
 Trains BERT on random tokens with the lengths of Wikipedia (see bert.py), N (56)
 rows of 512 tokens a step, each sequence in a row of its own and packed: by
-bert-train, and by a BERT of PyTorch on the same rows (bert_torch.py), if this
-python has torch.  "Padded" and "packed" compute all of each row, "unpadded"
-leaves out the padding of rows of one sequence.  What is counted is tokens per
-second, without padding, of the steps behind the first half; model FLOP use is
-the operations that these tokens need, in products of the model and between
-tokens of one sequence, over those that the card could do.  PyTorch's optimiser
-is AdamW, which has less to do than LAMB.
+bert-train, also with cuDNN's attention if that is built in, and by a BERT of
+PyTorch on the same rows (bert_torch.py), if this python has torch.  "Padded"
+and "packed" compute all of each row, "unpadded" leaves out the padding of rows
+of one sequence.  All products are in bfloat16.  What is counted is tokens per
+second, without padding, of the steps behind the first half.  "Times" is the
+ratio of medians to the first contender's, and "95 %" where ratios lie that come
+of rounds drawn again.  MFU, model FLOPs utilization, is the operations that
+these tokens need, in products of the model and between tokens of one sequence,
+over those that the card could do.  Contenders take turns for ROUNDS (7) rounds,
+of which the median counts.  PyTorch's optimiser is AdamW, which has less to do
+than LAMB.
 
 tests/device.sh runs it where there is a GPU.  --device=cpu with --model=toy
 shows that it works where there is none.
@@ -20,8 +24,10 @@ SPDX-License-Identifier: MIT
 """
 
 import argparse
+import functools
 import importlib.util
 import json
+import os
 import subprocess
 
 import bert
@@ -50,15 +56,27 @@ def rows_of(stream, count):
     return [json.loads(line) for line in lines]
 
 
-# Streams, and which rows of them bert-train computes; None: PyTorch.
-CONTENDERS = {"bert-train, padded": ("single", "padded"),
-              "bert-train, packed": ("packed", "padded"),
-              "bert-train, unpadded": ("single", "unpadded"),
-              "PyTorch, SDPA, padded": ("single", None),
-              "PyTorch, SDPA, packed": ("packed", None)}
+# Streams, and options of bert-train; None: PyTorch.
+CONTENDERS = {
+    "bert-train, padded": ("single", ["--rows=padded"]),
+    "bert-train, packed": ("packed", ["--rows=padded"]),
+    "bert-train, unpadded": ("single", ["--rows=unpadded"]),
+    "bert-train, cuDNN, packed": ("packed", ["--rows=padded",
+                                             "--attention=cudnn"]),
+    "PyTorch, SDPA, padded": ("single", None),
+    "PyTorch, SDPA, packed": ("packed", None)}
 
 
-def by_bert_train(stream, rows, options):
+def has_cudnn():
+    done = subprocess.run(["bert-train", "--device=cuda", "--attention=cudnn",
+                           os.devnull], stderr=subprocess.PIPE, text=True,
+                          check=False)
+    if done.returncode > 125:
+        raise Failed("bert-train: " + done.stderr)
+    return "no cuDNN" not in done.stderr
+
+
+def by_bert_train(stream, how, options):
     """By two reports, of which the second counts."""
     m = MODELS[options.model]
     lines = measure.output_of([
@@ -67,7 +85,7 @@ def by_bert_train(stream, rows, options):
         "--packs=%d" % options.packs, "--hidden=%d" % m.hidden,
         "--layers=%d" % m.layers, "--heads=%d" % m.heads,
         "--intermediate=%d" % m.intermediate, "--vocab=%d" % m.vocab,
-        "--rows=" + rows, stream]).splitlines()
+        *how, stream]).splitlines()
     told = json.loads(lines[1])
     return told["tokens"] / told["seconds"]
 
@@ -96,27 +114,43 @@ def peak():
                        if card in name), None)
 
 
+def speed(stream, how, options):
+    return (by_torch(stream, options) if how is None
+            else by_bert_train(stream, how, options))
+
+
+def is_here(how, options):
+    if how is None:
+        return importlib.util.find_spec("torch") is not None
+    return "--attention=cudnn" not in how or (
+        options.device == "cuda" and has_cudnn())
+
+
+def contenders(streams, options):
+    return {who: functools.partial(speed, streams[kind], how, options)
+            for who, (kind, how) in CONTENDERS.items()
+            if is_here(how, options)}
+
+
 def table(streams, options):
     name, product = peak()
-    has_torch = importlib.util.find_spec("torch")
-    rows = [["", "tokens/s", "times", "model FLOP use"]]
-    first = None
-    for who, (kind, ways) in CONTENDERS.items():
-        stream = streams[kind]
-        if ways:
-            speed = by_bert_train(stream, ways, options)
-        elif has_torch:
-            speed = by_torch(stream, options)
-        else:
-            continue
-        first = first or speed
-        flops = model_flops(MODELS[options.model],
-                            rows_of(stream, options.packs))
-        rows.append([who, "%.0f" % speed, "%.2f" % (speed / first),
-                     "%.1f %%" % (100 * speed * flops / product)
+    speeds = measure.take_turns(contenders(streams, options), options.rounds)
+    first = next(iter(speeds.values()))
+    rows = [["", "tokens/s", "quartiles", "times", "95 %", "MFU"]]
+    for who, found in speeds.items():
+        low, middle, high = measure.quartiles(found)
+        flops = model_flops(MODELS[options.model], rows_of(
+            streams[CONTENDERS[who][0]], options.packs))
+        times, *ends = measure.ratio(found, first)
+        rows.append([who, "%.0f" % middle, "%.0f-%.0f" % (low, high),
+                     "%.2f" % times, "%.2f-%.2f" % tuple(ends),
+                     "%.1f %%" % (100 * middle * flops / product)
                      if product and options.device == "cuda" else "?"])
     return ["BERT-%s, %d rows of %d a step; %s" % (
-        options.model, options.packs, bert.LENGTH, name), ""
+        options.model, options.packs, bert.LENGTH, name),
+        "lengths %s; %d rounds, %d steps of each are counted" % (
+            "of Wikipedia" if measure.wikipedia() else "lognormal",
+            options.rounds, options.steps - options.steps // 2), ""
             ] + measure.table(rows)
 
 
@@ -125,12 +159,15 @@ def parse():
     parser.add_argument("--model", choices=MODELS, default="large")
     parser.add_argument("--packs", type=int, default=56)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--page")
     parser.add_argument("build")
     options = parser.parse_args()
     if options.packs < 1 or options.steps < 2 or options.steps % 2:
         parser.error("at least one pack, and steps that can be halved")
+    if options.rounds < 2:
+        parser.error("at least two rounds")
     return options
 
 

@@ -70,7 +70,9 @@ def find_programs(build):
     folders = [os.path.join(build, ".libs"), build,
                os.path.join(build, "tests/bench")]
     os.environ["PATH"] = os.pathsep.join(folders + [os.environ["PATH"]])
-    os.environ["LD_LIBRARY_PATH"] = folders[0]
+    others = os.environ.get("LD_LIBRARY_PATH")
+    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
+        [folders[0]] + ([others] if others else []))
     os.environ["LC_ALL"] = "C"
 
 
