@@ -51,21 +51,21 @@ static const option_entry entries[] = {
      "longest sequence (what a pack holds)"},
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
-     "varlen, dense or cudnn; each sequence by itself, a mask, or as varlen "
-     "by cuDNN on a GPU, which none has run yet (varlen)"},
+     "varlen, dense or cudnn; each sequence by itself, a mask, or each by "
+     "itself with cuDNN, which is the fastest on a GPU (varlen)"},
     {"rows", OPTION_CHOICE, 0, 0, AT(rows),
      "padded, stripped or unpadded; padding to compute: all, up to a step's "
      "longest row, none (unpadded; padded if dense)"},
     {"device", OPTION_CHOICE, 0, 0, AT(device),
      "cpu or cuda; what computes; each of several processes has "
-     "a GPU, and NCCL or MPI sums, which no GPU has run yet (cpu)"},
+     "a GPU, and NCCL or MPI sums: untried on several GPUs (cpu)"},
     {"precision", OPTION_CHOICE, 0, 0, AT(precision),
      "float, tf32 or bf16; of products and activations (float on the CPU, "
      "bf16 on a GPU)"},
     {"graphs", OPTION_CHOICE, 0, 0, AT(graphs),
      "off, rounded or on; whether steps whose shapes repeat are CUDA graphs, "
-     "for which counts are rounded up; rounded: that alone, to compare with; "
-     "no GPU has run it yet (off)"},
+     "for which counts are rounded up; rounded: that alone, to compare with "
+     "(off)"},
     {"exchange", OPTION_CHOICE, 0, 0, AT(exchange),
      "balance, padded or none; how ranks exchange packs that not all of them "
      "read (balance)"},
