@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-#include <zstd.h>
+
+#include "common/zstd_stream.h"
 
 struct decompressor {
     compression kind;
@@ -21,6 +22,7 @@ struct decompressor {
     const char *why; /* nothing comes any more */
     z_stream gzip;
     ZSTD_DCtx *zstd;
+    zstd_progress progress;
 };
 
 compression compression_of(const unsigned char *first, size_t n)
@@ -107,7 +109,7 @@ static const char *step_zstd(decompressor *d, decompress_buffers *b)
 
     if (d->whole && b->n_in == 0)
         return NULL;
-    result = ZSTD_decompressStream(d->zstd, &out, &in);
+    result = zstd_decompress(d->zstd, &d->progress, &out, &in);
     b->in += in.pos;
     b->n_in -= in.pos;
     b->out += out.pos;

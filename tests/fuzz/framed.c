@@ -41,7 +41,8 @@ static ps_result copy_records(ps_token_reader *r, ps_token_writer *w,
 static uint64_t write_again(const token_way *way, const unsigned char *data,
                             size_t n)
 {
-    const ps_token_reader_options options = {.raw_flush = way->flushes};
+    const ps_token_reader_options options = {.window = WINDOW,
+                                             .raw_flush = way->flushes};
     uint64_t empty = 0;
     ps_error err = no_error();
     ps_token_reader *r;

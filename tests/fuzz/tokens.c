@@ -162,6 +162,7 @@ token_yield read_tokens(const token_way *way)
     const ps_token_reader_options options = {
         .vocab_size = way->vocab_size,
         .raw_flush = way->flushes,
+        .window = WINDOW,
         .on_flush = way->flushes ? count_flush : NULL,
         .flush_context = &y};
     ps_error err = no_error();

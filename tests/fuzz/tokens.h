@@ -24,6 +24,9 @@ typedef struct token_way {
 token_way take_token_way(input *in);
 #define TOKEN_WAY_BYTES 4
 
+/* Of zstd frames: most of the time would go into the memory of larger ones. */
+#define WINDOW ((uint64_t)1 << 20)
+
 /* What came of it. */
 typedef struct token_yield {
     ps_result result;

@@ -128,6 +128,18 @@ early" ]]
     done
 }
 
+# libzstd refuses it if it sees all of it at once only.
+@test "a frame that holds less than it says is damaged, however it comes" {
+    skip_if_sanitized
+    local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
+    [ -e "$faults" ] || skip 'no shared libraries were built'
+    printf '(\265/\375@\0\0\0\5\0\0' >x # 256 bytes; an empty block
+    is 65 "tokcat: x: byte 0: zstd: Data corruption detected" \
+        tokcat -q --from=ids --raw x
+    is 65 "tokcat: x: byte 0: zstd: Data corruption detected" \
+        env LD_PRELOAD="$faults" FAULT_SHORT=1 tokcat -q --from=ids --raw x
+}
+
 @test "what begins a little like them is text" {
     printf '\037' >x
     is 65 "tokcat: x: line 1, column 1: '?' is not a number" \

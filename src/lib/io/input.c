@@ -17,8 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <zstd_errors.h>
-
 #include "base/error.h"
 #include "base/mem_bound.h"
 #include "io/fd.h"
@@ -190,7 +188,7 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
 
     if (in->compressed.pos == in->compressed.size && !in->in_frame)
         return PS_OK;
-    hint = ZSTD_decompressStream(in->zstd, out, &in->compressed);
+    hint = zstd_decompress(in->zstd, &in->progress, out, &in->compressed);
     if (ZSTD_isError(hint))
         switch (ZSTD_getErrorCode(hint)) {
         case ZSTD_error_memory_allocation:
@@ -405,6 +403,7 @@ ps_result ps_input_reopen(ps_input *in, int fd, ps_error *err)
     in->left = 0;
     in->taken = 0;
     in->in_buffer = in->in_frame = false;
+    in->progress = (zstd_progress){.compressed = 0};
     in->frames = (ps_seek_check){.is_head = in->frames.is_head};
     in->looked = in->at_eof = true; /* if it fails */
     r = ps_read_ahead_open(&in->read_ahead, fd, in->pool, err);

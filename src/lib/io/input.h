@@ -26,11 +26,10 @@
 #ifndef LIB_IO_INPUT_H
 #define LIB_IO_INPUT_H
 
-#include <zstd.h>
-
 #include "io/read_ahead.h"
 #include "io/seek_table_check.h"
 #include "packstream.h"
+#include "zstd_stream.h"
 
 /*
  * Open so that a look at what has come costs no call.  Before the first peek
@@ -58,6 +57,7 @@ typedef struct ps_input {
     ZSTD_DCtx *zstd;          /* NULL: the input is plain */
     ZSTD_inBuffer compressed; /* bytes that are not decompressed yet */
     bool in_frame;
+    zstd_progress progress;
     ps_seek_check frames; /* seen so far, and their seek tables */
 } ps_input;
 

@@ -7,7 +7,9 @@
 
 #include "pack-file-fixture.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Appends a frame that decoders pass over; `which` < 16. */
@@ -285,6 +287,74 @@ static void test_damaged_frame(void **state)
     free_corpus(&c);
 }
 
+/* How many tokens come of `b`, if each read gives `piece` bytes. */
+static ps_result read_pieces(const bytes *b, size_t piece, uint64_t *tokens)
+{
+    int ends[2];
+    ps_token_reader *r = NULL;
+    ps_sequence s;
+    ps_error err;
+    ps_result result;
+
+    assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), errno);
+    for (size_t at = 0; at < b->size; at += piece) {
+        size_t n = piece < b->size - at ? piece : b->size - at;
+
+        assert_int_equal(write(ends[1], b->data + at, n), n);
+    }
+    (void)close(ends[1]);
+    result = ps_token_reader_open(&r, ends[0], PS_U16, NULL, &err);
+    *tokens = 0;
+    while (result == PS_OK) {
+        result = ps_token_reader_next(r, UINT32_MAX, &s, &err);
+        if (result == PS_OK)
+            *tokens += s.n_tok;
+    }
+    ps_token_reader_free(r);
+    (void)close(ends[0]);
+    return result;
+}
+
+/*
+ * Frames whose last block is empty, of a kind that zstd takes for damage or for
+ * an end, as it sees all of the frame or not; or with a size that is wrong.
+ */
+static void test_empty_blocks(void **state)
+{
+    static const struct {
+        unsigned char rest[16]; /* behind the magic */
+        size_t n;
+        ps_result result;
+        uint64_t tokens;
+    } frames[] = {
+        /* 256 bytes, it says; none */
+        {{0x40, 0, 0, 0, 5, 0, 0}, 7, PS_ERR_CORRUPT, 0},
+        {{0x40, 0, 0, 0, 1, 0, 0}, 7, PS_ERR_CORRUPT, 0},
+        /* None. */
+        {{0x20, 0, 5, 0, 0}, 5, PS_END, 0},
+        {{0x20, 0, 1, 0, 0}, 5, PS_END, 0},
+        /* A record of one token. */
+        {{0x20, 6, 0x30, 0, 0, 1, 0, 0, 0, 7, 0, 5, 0, 0}, 14, PS_END, 1},
+        {{0x20, 6, 0x30, 0, 0, 1, 0, 0, 0, 7, 0, 1, 0, 0}, 14, PS_END, 1},
+        {{0x20, 7, 0x30, 0, 0, 1, 0, 0, 0, 7, 0, 1, 0, 0}, 14,
+         PS_ERR_CORRUPT, 0},
+    };
+
+    for (size_t i = 0; i < COUNT(frames); i++)
+        for (size_t piece = 1; piece <= 20; piece++) {
+            bytes b = {0};
+            uint64_t tokens;
+
+            put_u32(&b, 0xFD2FB528);
+            put_bytes(&b, frames[i].rest, frames[i].n);
+            assert_int_equal(read_pieces(&b, piece, &tokens),
+                             frames[i].result);
+            if (frames[i].result == PS_END)
+                assert_int_equal(tokens, frames[i].tokens);
+            free_bytes(&b);
+        }
+}
+
 static void test_packs(void **state)
 {
     const ps_packer_options options = {
@@ -344,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_frame_behind_plain_records),
         cmocka_unit_test(test_frame_in_a_frame),
         cmocka_unit_test(test_damaged_frame),
+        cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_packs),
         cmocka_unit_test(test_offsets),
     };
