@@ -31,7 +31,7 @@ typedef struct zstd_progress {
 static inline size_t zstd_decompress(ZSTD_DCtx *zstd, zstd_progress *f,
                                      ZSTD_outBuffer *out, ZSTD_inBuffer *in)
 {
-    const unsigned char *bytes = in->src;
+    const unsigned char *packed = in->src;
     ZSTD_inBuffer some = *in;
     size_t before = out->pos;
     size_t header = sizeof f->header;
@@ -40,7 +40,7 @@ static inline size_t zstd_decompress(ZSTD_DCtx *zstd, zstd_progress *f,
 
     /* Behind its header, zstd no longer looks for the end of a frame. */
     if (f->compressed < header && in->pos < in->size) {
-        f->header[f->compressed] = bytes[in->pos];
+        f->header[f->compressed] = packed[in->pos];
         some.size = in->pos + 1;
     }
     hint = ZSTD_decompressStream(zstd, out, &some);
