@@ -1,11 +1,11 @@
 /*
  * zstd_stream.h - zstd frames, decompressed alike however they are cut.
  *
- * A frame that zstd sees as a whole it decompresses in another way, and refuses
- * what it takes in pieces: empty blocks of some kinds, and content of another
- * size than the header says behind an empty last block.  How an input is cut
- * must not matter, so here zstd never sees a whole frame, and the size is
- * compared.
+ * zstd is stricter about a frame that it sees as a whole than about one that
+ * comes in pieces.  It refuses some kinds of empty blocks then, and a last block
+ * that is empty if the content has another size than the header says.  How an
+ * input is cut must not matter, so here zstd never sees a whole frame, and the
+ * size is compared.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,6 @@
 #ifndef COMMON_ZSTD_STREAM_H
 #define COMMON_ZSTD_STREAM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +26,10 @@ typedef struct zstd_progress {
     uint64_t plain;           /* and those of its content */
 } zstd_progress;
 
-/* As ZSTD_decompressStream. */
+/*
+ * As ZSTD_decompressStream: 0 where a frame ends, else a hint or an error.  Of
+ * a header it takes a byte a call.
+ */
 static inline size_t zstd_decompress(ZSTD_DCtx *zstd, zstd_progress *f,
                                      ZSTD_outBuffer *out, ZSTD_inBuffer *in)
 {
