@@ -44,8 +44,8 @@ static ps_schema make_schema(unsigned bits, unsigned n_channels)
 }
 
 /*
- * The depth that a byte asks for.  To find one costs as much as many inputs
- * do otherwise, so that is done for some of those that ask for it.
+ * The depth that a byte asks for.  To find one costs as much as a hundred
+ * inputs do otherwise, so that is done for some of those that ask for it.
  */
 static uint32_t depth_of(unsigned depth, const input *in)
 {
@@ -53,7 +53,7 @@ static uint32_t depth_of(unsigned depth, const input *in)
 
     for (size_t i = 0; i < in->left; i++)
         sum += in->at[i];
-    return depth == 255 && sum % 8 == 0 ? PS_DEPTH_AUTO : 1 + depth % 40;
+    return depth == 255 && sum % 256 == 0 ? PS_DEPTH_AUTO : 1 + depth % 40;
 }
 
 job take_job(input *in)
