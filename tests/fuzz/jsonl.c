@@ -4,7 +4,7 @@
  * The input: a byte of options, one for how to read (fuzz.h); with some of
  * the options a line that declares a channel; then text.  What one run
  * writes another writes, too, however its input comes, and though it reads
- * every line with the JSON library.
+ * every line with the JSON library; but for what comes before damage in zstd.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,6 +15,7 @@
 #include "cli/message.h"
 #include "text.h"
 #include "tokcat/conf.h"
+#include "tokcat/decompress.h"
 
 enum {
     WIDE = 1,
@@ -77,6 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     status = run_tokcat(&c, in.at, in.left, manner, &y);
     c.json_trees = true;
     must(run_tokcat(&c, in.at, in.left, FEED_WHOLE, &whole) == status);
+    /* How much zstd gives before damage depends on how a frame is cut. */
+    if (status != STATUS_OK && in.left > 0 &&
+        compression_of(in.at, in.left) == COMPRESSION_ZSTD)
+        return 0;
     must(y.result == whole.result && y.sequences == whole.sequences);
     must(y.tokens == whole.tokens && y.hash == whole.hash);
     return 0;
