@@ -118,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int status;
 
     must(settle(&c) == STATUS_OK);
+    if (is_too_much(in.at, in.left))
+        return 0;
     status = run_tokcat(&c, in.at, in.left, manner, &y);
     packed = in.left > 0 ? compression_of(in.at, in.left) : COMPRESSION_NONE;
     if (!c.as_it_is &&

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     make_conf(&c, bits);
     if ((bits & CHANNEL) != 0)
         declare(&c, &in);
-    if (settle(&c) != STATUS_OK)
+    if (settle(&c) != STATUS_OK || is_too_much(in.at, in.left))
         return 0;
     status = run_tokcat(&c, in.at, in.left, manner, &y);
     c.json_trees = true;

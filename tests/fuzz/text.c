@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "tokcat/channel.h"
+#include "tokcat/decompress.h"
 #include "tokcat/job.h"
 
 /* ------------------------------------------------------------------- files */
@@ -165,6 +166,25 @@ int settle(conf *c)
     status = conf_settle(c);
     check_messages(status);
     return status;
+}
+
+bool is_too_much(const unsigned char *p, size_t n)
+{
+    static unsigned char text[1 << 16];
+    const compression c = n > 0 ? compression_of(p, n) : COMPRESSION_NONE;
+    decompress_buffers b = {p, n, text, sizeof text};
+    decompressor *d;
+    size_t before;
+
+    if (c != COMPRESSION_GZIP && c != COMPRESSION_ZSTD)
+        return false;
+    d = decompress_open(c);
+    must(d != NULL);
+    do
+        before = b.n_in + b.n_out;
+    while (decompress_step(d, &b) == NULL && b.n_in + b.n_out < before);
+    decompress_free(d);
+    return b.n_out == 0;
 }
 
 int run_tokcat(const conf *c, const unsigned char *p, size_t n,

@@ -15,6 +15,9 @@
 /* As conf_settle, once all options are set. */
 int settle(conf *c);
 
+/* Whether these bytes decompress to more text than there is time for. */
+bool is_too_much(const unsigned char *p, size_t n);
+
 /*
  * Runs tokcat on `n` bytes of input; gives its exit status.  The messages are
  * lines that can be printed, and what was written, read again and given in
