@@ -77,7 +77,8 @@ wrap() {
     done
 }
 
-# gave_up REPORT: a test limits memory, and valgrind did not come to anything.
+# gave_up REPORT: a test's limit left valgrind no memory, and it had reported
+# nothing before.
 gave_up() {
     head -n 1 "$1" | grep -q '^--' &&
         grep -q "Valgrind's memory management: out of memory" "$1"

@@ -1,11 +1,12 @@
 /*
- * zstd_stream.h - zstd frames, decompressed alike however they are cut.
+ * zstd_stream.h - zstd frames, good or bad however they are cut.
  *
  * zstd is stricter about a frame that it sees as a whole than about one that
- * comes in pieces.  It refuses some kinds of empty blocks then, and a last block
- * that is empty if the content has another size than the header says.  How an
+ * comes in pieces.  It refuses some kinds of empty blocks then, and an empty
+ * last block if the content has another size than the header says.  How an
  * input is cut must not matter, so here zstd never sees a whole frame, and the
- * size is compared.
+ * size is compared.  Only how much comes before damage still depends on the
+ * cut: a call that fails gives nothing.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -4,7 +4,7 @@
  * The input: a byte of options, one for how to read (fuzz.h); with some of
  * the options a line that declares a channel; then text.  What one run
  * writes another writes, too, however its input comes, and though it reads
- * every line with the JSON library; but for what comes before damage in zstd.
+ * every line with the JSON library; but not what precedes damage in zstd.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -193,7 +193,8 @@ filter_seeds() {
                 63 4 9 "$policy" 0 "$overlong" 1 0 0 0
         done
     done
-    # depth_of in job.c wants a sum that 256 divides: so the job is seeded.
+    # depth_of in job.c finds a depth only where 256 divides the sum of all that
+    # follows 255, so the option `seed` is what the sum lacks.
     sum=$(steps | od -An -v -tu1 |
         awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n }')
     steps | seed filter auto-depth 2 0 3 99 255 9 0 0 1 \
@@ -265,6 +266,9 @@ jsonl_seeds() {
         objects 4 | seed jsonl "objects-$bits" "$bits" 0
     done
     objects 4 | seed jsonl pieces 0 5
+    # A zstd frame: a block of 20 bytes as they are, and one of no known type.
+    { u8 40 181 47 253 0 0 160 0 0 && printf '{"input_ids":[1,2]}\n' &&
+        u8 6 0 0; } | seed jsonl damaged 0 5
     printf '{"input_ids":[1,2]}\n\n{"input_ids":[]}\n' | seed jsonl raw 2 0
     { echo 'labels:i64:-1' && objects 3; } | seed jsonl declared 16 0
     { echo 'w:f64:null' && objects 3; } | seed jsonl null 16 9

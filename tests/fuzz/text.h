@@ -15,7 +15,7 @@
 /* As conf_settle, once all options are set. */
 int settle(conf *c);
 
-/* Whether these bytes decompress to more text than there is time for. */
+/* Whether these bytes decompress to 64 KiB or more, which takes too long. */
 bool is_too_much(const unsigned char *p, size_t n);
 
 /*
