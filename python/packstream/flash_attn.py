@@ -1,9 +1,10 @@
 """flash_attn.py - a batch of packs as flash-attention's varlen kernels
 take it.
 
-    tokens, positions, args = varlen(batch, "ghost", "cuda")
+    tokens, targets, positions, args = varlen(batch, "ghost", "cuda")
     q, k, v = ...                        # [S * L, heads, d] of the tokens
     flash_attn_varlen_func(q, k, v, **args, causal=True)
+    cross_entropy(logits, targets)       # -100: no target
 
 The views are those of views.py.  With "ragged" the tokens are compacted
 first and nothing is computed for padding; with "ghost" all S * L rows belong
@@ -24,12 +25,15 @@ import torch
 from packstream import views
 
 
-def varlen(batch, view="ghost", device=None):
-    """Tokens and positions, int64 [T], and the keyword arguments."""
-    tokens = batch["tokens"]
+def varlen(batch, view="ghost", device=None, labels=None):
+    """Tokens, the target of each, and positions, int64 [T]; and the keyword
+    arguments.  `labels` selects the targets; see views.targets."""
+    arrays = [batch["tokens"], views.targets(batch, labels)]
     if view == "ragged":
-        tokens = views.compact(batch)
-    tokens = torch.from_numpy(tokens.astype(np.int64).reshape(-1))
+        kept = ~views.padding(batch)
+        arrays = [array[kept] for array in arrays]
+    tokens, targets = (torch.from_numpy(array.astype(np.int64).reshape(-1))
+                       for array in arrays)
     cu = views.merged_cu(batch, view)
     positions = views.positions(batch, view, cu).reshape(-1)
     cu = torch.from_numpy(cu).to(device)
@@ -40,4 +44,5 @@ def varlen(batch, view="ghost", device=None):
         used = torch.from_numpy(views.seqused(batch, view))
         args["seqused_k"] = used.to(device)
     positions = torch.from_numpy(positions.astype(np.int64))
-    return tokens.to(device), positions.to(device), args
+    return (tokens.to(device), targets.to(device), positions.to(device),
+            args)

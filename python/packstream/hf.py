@@ -3,10 +3,15 @@
     model(**hf.flattened(batch), use_cache=False)   # one row, no padding
     model(**hf.rows(batch))                         # a row for each pack
 
-    source = packstream.open("corpus.pks")
+    source = packstream.open("corpus.pks")     # or pack_dataset(...)
     DataLoader(source, batch_size=8, collate_fn=hf.collate)
     Trainer(model, TrainingArguments(..., remove_unused_columns=False),
             train_dataset=source, data_collator=hf.collate)
+
+Labels come from the channel "labels" if the packs have one; otherwise from
+the tokens, without those that a "loss_mask", "assistant_masks" or
+"completion_mask" channel excludes.  `labels` names another channel;
+labels="tokens" makes every token a target.  See views.labels.
 
 flattened() gives what DataCollatorWithFlattening of transformers makes of the
 same sequences with return_flash_attn_kwargs=True: all in one row, without
@@ -36,13 +41,14 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 import torch
 
 from packstream import views
 from packstream.packs import Batch, stack
+from packstream.rows import batch_of_rows
 
 
 def row(array: np.ndarray) -> torch.Tensor:
@@ -50,8 +56,8 @@ def row(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array.astype(np.int64))[None]
 
 
-def flattened(batch: Batch, labels: str = "tokens") -> Dict[str, Any]:
-    """`labels` names a per-token channel to take labels from."""
+def flattened(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
+    """int64 [1, T] each, and the boundaries."""
     cu = views.merged_cu(batch, "ragged")
     longest = views.max_seqlen(batch, "ragged")
     own = views.labels(batch, labels)
@@ -67,7 +73,7 @@ def flattened(batch: Batch, labels: str = "tokens") -> Dict[str, Any]:
     }
 
 
-def rows(batch: Batch, labels: str = "tokens") -> Dict[str, Any]:
+def rows(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
     """int64 [S, L] each; the padding is a sequence without labels."""
     return {
         "input_ids": torch.from_numpy(batch["tokens"].astype(np.int64)),
@@ -80,15 +86,16 @@ def rows(batch: Batch, labels: str = "tokens") -> Dict[str, Any]:
 
 def masked_rows(batch: Batch, labels: str = "labels",
                 dtype: torch.dtype = torch.float32) -> Dict[str, Any]:
-    """For models like BERT, which look both ways and do not shift: labels as
-    they are in the channel, and attention_mask [S, 1, L, L], 0 where both
-    places are of one sequence and the lowest number elsewhere, as "sdpa" and
-    "eager" add it; `dtype` is that of the model."""
+    """For models like BERT, which look both ways and do not shift: the label
+    of each token from a channel, by default "labels", which has to be there;
+    and attention_mask [S, 1, L, L], 0 where both places are of one sequence
+    and the lowest number elsewhere, as "sdpa" and "eager" add it; `dtype` is
+    that of the model."""
     segments = torch.from_numpy(views.segments(batch))
     apart = segments[:, None, :, None] != segments[:, None, None, :]
     return {
         "input_ids": torch.from_numpy(batch["tokens"].astype(np.int64)),
-        "labels": torch.from_numpy(views.targets(batch, labels, True)),
+        "labels": torch.from_numpy(views.own_labels(batch, labels)),
         "position_ids": torch.from_numpy(
             views.positions(batch).astype(np.int64)),
         "attention_mask": torch.zeros(apart.shape, dtype=dtype).masked_fill(
@@ -96,12 +103,11 @@ def masked_rows(batch: Batch, labels: str = "labels",
     }
 
 
-def collate(packs: Sequence[Batch],
+def collate(packs: Sequence[Mapping[str, Any]],
             convert: Callable[..., Dict[str, Any]] = rows,
             **options: Any) -> Dict[str, Any]:
-    """A batch of packs of packstream.open; functools.partial of it says
-    another `convert`, or its labels."""
-    if "tokens" not in packs[0]:
-        raise ValueError("no tokens are left in the packs: Trainer needs "
-                         "TrainingArguments(remove_unused_columns=False)")
-    return convert(stack(packs), **options)
+    """The arguments of a model for a list of packs of packstream.open, or of
+    rows of pack_dataset.  `options`, such as labels=, are those of `convert`;
+    functools.partial sets both."""
+    batch = stack(packs) if "cu" in packs[0] else batch_of_rows(packs)
+    return convert(batch, **options)

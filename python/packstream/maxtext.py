@@ -8,8 +8,8 @@ All are int32 [S, L] arrays of numpy, which jax.jit takes as they are.
 Segments count from 1, and 0 is padding; so are positions and ids there.  The
 target of a place is the token behind it.  targets_segmentation is 0 where
 there is none, at the last token of each sequence, and such a place counts
-for no loss.  Targets may come from a channel of labels instead, also from one
-that is shifted already; see views.targets.
+for no loss.  Where the packs have a channel "labels", or a loss mask, targets
+follow from it; see views.targets.
 
 SPDX-License-Identifier: MIT
 """
@@ -19,8 +19,8 @@ import numpy as np
 from packstream import views
 
 
-def features(batch, labels="tokens"):
-    """`labels` names a per-token channel to take targets from."""
+def features(batch, labels=None):
+    """`labels` names another channel, or is "tokens"; see views.labels."""
     segments = views.segments(batch)
     inputs = np.where(segments, batch["tokens"], 0).astype(np.int32)
     positions = np.where(segments, views.positions(batch), 0)

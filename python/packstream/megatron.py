@@ -10,7 +10,8 @@ sequences.
 In the thd format a micro-batch is one row: [1, S * L].  The padding of each
 pack is a sequence of its own, so that attention writes every row, and its
 loss mask is 0; so is that of the last token of each sequence, the target of
-which would be a token of another one.  With static=True the boundaries have
+which would be a token of another one, and that of each token that `labels` or
+a mask in the packs excludes.  With static=True the boundaries have
 the same number in each batch, as CUDA graphs need.  Megatron does not shift
 its labels: fields() does, but for those that are shifted already, as the
 header says; see views.targets.
@@ -37,8 +38,9 @@ def unpadded(batch, view):
     return torch.from_numpy(cu.astype(np.int32))
 
 
-def fields(batch, static=False, labels="tokens"):
-    """`labels` names a per-token channel to take labels from."""
+def fields(batch, static=False, labels=None):
+    """`labels` selects the targets, by default the channel "labels", or the
+    tokens that a loss mask leaves; see views.labels."""
     view = "static" if static else "ghost"
     padded = torch.from_numpy(views.merged_cu(batch, view))
     cu = unpadded(batch, view)

@@ -22,6 +22,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import functools
 import mmap
 import multiprocessing
 import os
@@ -52,9 +53,11 @@ def to_tensors(batch: Mapping[str, np.ndarray]) -> Dict[str, torch.Tensor]:
 
 class PackDataset(IterableDataset):
     """`source` is what packstream.open takes, or a function that returns
-    that: each worker calls it.  `convert` makes of a batch of `size` packs, a
-    dictionary of arrays, what is wanted; `order`, an array of the numbers of
-    packs, and drop_last are those of Packs.batches.
+    that: each worker calls it.  `convert` makes what the trainer takes of a
+    batch of `size` packs, a dictionary of arrays: hf.rows, hf.flattened,
+    megatron.fields.  Without it the fields of the packs come as tensors,
+    labels as they are stored.  `labels` is that of `convert`.  `order`, an
+    array of the numbers of packs, and drop_last are those of Packs.batches.
 
     With `shuffle`, a seed, the packs of files come in an order that is drawn
     for each epoch, which set_epoch() names, as with DistributedSampler.
@@ -67,12 +70,18 @@ class PackDataset(IterableDataset):
                  ranks: Optional[int] = None,
                  convert: Callable[[Any], Any] = to_tensors,
                  shuffle: Optional[int] = None,
-                 order: Optional[np.ndarray] = None, drop_last: bool = False):
+                 order: Optional[np.ndarray] = None, drop_last: bool = False,
+                 labels: Optional[str] = None):
         if (rank is None) != (ranks is None):
             raise ValueError("rank and ranks go together")
         check_seed(shuffle)
         if shuffle is not None and order is not None:
             raise ValueError("either order or shuffle")
+        if labels is not None:
+            if convert is to_tensors:
+                raise ValueError("labels= is for a convert that makes labels, "
+                                 "such as hf.rows")
+            convert = functools.partial(convert, labels=labels)
         self.source, self.size, self.convert = source, size, convert
         self.rank, self.ranks = rank, ranks
         self.shuffle, self.order, self.drop_last = shuffle, order, drop_last

@@ -24,12 +24,15 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import Mapping, Optional
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-IGNORED = -100                  # a label that losses pass over
+IGNORED = -100                  # the label of a token without a target
 SHIFTED = 2                     # in a header: labels are of the next token
+# Per-token channels, 1 where the token is a target: those that trainers of
+# chat models write.
+MASKS = ("loss_mask", "assistant_masks", "completion_mask")
 Batch = Mapping[str, np.ndarray]
 
 
@@ -41,9 +44,10 @@ def padding(batch: Batch) -> np.ndarray:
     return places >= batch["n_tok"][:, None]
 
 
-def loss_mask(batch: Batch) -> np.ndarray:
-    """float32 [S, L]: 1 for each token, 0 in the padding."""
-    return (~padding(batch)).astype(np.float32)
+def loss_mask(batch: Batch, name: Optional[str] = None,
+              shifted: Optional[bool] = None) -> np.ndarray:
+    """float32 [S, L]: 1 where targets() has a target, otherwise 0."""
+    return (targets(batch, name, shifted) != IGNORED).astype(np.float32)
 
 
 def compact(batch: Batch, name: str = "tokens") -> np.ndarray:
@@ -112,60 +116,135 @@ def segments(batch: Batch) -> np.ndarray:
     return found[:-1].reshape(rows, capacity)
 
 
-def labels(batch: Batch, name: str = "tokens",
+def labels(batch: Batch, name: Optional[str] = None,
            shifted: Optional[bool] = None) -> np.ndarray:
-    """int64 [S, L]: each place its own token, for a loss that shifts; the
-    first token of a sequence, which no other predicts, and the padding are
-    IGNORED.  `name` may be a channel that takes the place of tokens.
+    """int64 [S, L]: the label of each token, for models that shift labels
+    themselves, as those of Hugging Face do.  IGNORED in the padding and for
+    the first token of each sequence, which no other token predicts.
 
-    Labels that are shifted already are shifted back, which is exact, or
-    refused with ValueError: the label of a sequence's last token has no
-    place here, and must be IGNORED.  Whether they are says the header of a
-    batch of packs.py; of other arrays `shifted` has to say it."""
-    found = _without_padding(batch, name)
-    row = found.reshape(-1)
-    if _are_shifted(batch, name, shifted):
-        lost = row[_ends(batch, found.shape[1]) - 1] != IGNORED
-        if lost.any():
-            raise ValueError("labels that are shifted already: the last "
-                             "token of sequence %d of the batch has one, "
-                             "which a loss that shifts would lose; targets() "
-                             "keeps it" % lost.argmax())
-        row[1:] = row[:-1].copy()
-    row[_edges(batch, found.shape[1])] = IGNORED
+    `name` selects the source:
+
+        None       the channel "labels" if the batch has one; otherwise the
+                   tokens, without those that a channel of MASKS has as 0
+                   (several masks intersect); otherwise all tokens
+        "tokens"   all tokens, whatever channels there are
+        a mask     the tokens, without those that this channel of MASKS has
+                   as 0
+        a channel  its values, as labels
+
+    A mask belongs to the token it is stored with: 0 for a token means that
+    no loss is computed for predicting that token.
+
+    The header of a batch of packs.py says whether labels are stored with
+    their own token or with the token before it ("shifted"); for other arrays
+    `shifted` has to say it.  Shifted labels are moved back.  That is exact,
+    or refused with ValueError: the label of a sequence's last token would
+    have nowhere to go, so it must be IGNORED."""
+    found = own_labels(batch, name, shifted)
+    found.reshape(-1)[_edges(batch, found.shape[1])] = IGNORED
     return found
 
 
-def targets(batch: Batch, name: str = "tokens",
+def own_labels(batch: Batch, name: Optional[str] = None,
+               shifted: Optional[bool] = None) -> np.ndarray:
+    """int64 [S, L]: as labels(), but the first token of a sequence keeps its
+    label, for models that look both ways, such as BERT."""
+    found, is_shifted = _stored_labels(batch, name, shifted)
+    if is_shifted:
+        row = found.reshape(-1)
+        lost = row[_ends(batch, found.shape[1]) - 1] != IGNORED
+        if lost.any():
+            raise ValueError("labels are shifted already, and the last token "
+                             "of sequence %d of the batch has one, which a "
+                             "loss that shifts would lose; use targets()"
+                             % lost.argmax())
+        row[1:] = row[:-1].copy()
+        row[_edges(batch, found.shape[1])] = IGNORED
+    return found
+
+
+def targets(batch: Batch, name: Optional[str] = None,
             shifted: Optional[bool] = None) -> np.ndarray:
-    """int64 [S, L]: each place the token behind it, for a loss that does not
-    shift; the last token of a sequence and the padding are IGNORED.  Of a
-    channel of labels that are shifted already, as labels() explains, they
-    are taken as they are, the last ones too; only the padding is IGNORED."""
-    if _are_shifted(batch, name, shifted):
-        return _without_padding(batch, name)
-    found = np.empty(batch[name].shape, np.int64)
-    found[:, :-1] = labels(batch, name, False)[:, 1:]
-    found[:, -1] = IGNORED
+    """int64 [S, L]: the label of the next token, for a loss that does not
+    shift; IGNORED in the padding and for the last token of a sequence.
+    `name` and `shifted` are those of labels().  Labels that are stored
+    shifted are taken as they are, those of last tokens included."""
+    found, is_shifted = _stored_labels(batch, name, shifted)
+    if not is_shifted:
+        found.reshape(-1)[_edges(batch, found.shape[1])] = IGNORED
+        found[:, :-1] = found[:, 1:]
+        found[:, -1] = IGNORED
+    return found
+
+
+def _stored_labels(batch: Batch, name: Optional[str],
+                   shifted: Optional[bool]) -> Tuple[np.ndarray, bool]:
+    """int64 [S, L], a copy with IGNORED in the padding; and whether each
+    token has the label of the next one."""
+    channels = _per_token(batch)
+    masks = [name] if name in MASKS else []
+    if name is None and "labels" in _names(batch):
+        name = "labels"
+    elif name is None:
+        masks = [mask for mask in MASKS if mask in _names(batch)]
+    source = "tokens" if masks or name is None else name
+    for wanted in (source, *masks):
+        if wanted not in channels:
+            raise ValueError(_not_per_token(batch, wanted, channels))
+    found = batch[source].astype(np.int64)
+    ignored = padding(batch)
+    for mask in masks:
+        ignored = ignored | ~_as_bool(batch[mask], mask, ignored)
+    found[ignored] = IGNORED
+    return found, source != "tokens" and _are_shifted(batch, source, shifted)
+
+
+def _names(batch: Batch) -> Sequence[str]:
+    """The fields of a dictionary or of an array of records."""
+    names = batch.dtype.names if isinstance(batch, np.ndarray) else batch
+    return tuple(names or ())
+
+
+def _per_token(batch: Batch) -> List[str]:
+    """The fields with a value for each token.  Per-sequence channels have the
+    same shape where the depth is L; in a record they precede the tokens."""
+    names, header = _names(batch), getattr(batch, "header", None)
+    fields = (header.dtype.fields if header else None) or {}
+    begin = fields["tokens"][1] if fields else 0
+    return [name for name in names
+            if batch[name].shape == batch["tokens"].shape and
+            (name not in fields or fields[name][1] >= begin)]
+
+
+def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
+    """Why this name cannot be a source of labels."""
+    others = ", ".join(c for c in channels if c != "tokens") or "none"
+    if name in _names(batch):
+        return ("%s has no value for each token; name a channel that has "
+                "(%s), or \"tokens\"" % (name, others))
+    return "no channel %r with a value for each token (there is: %s)" % (
+        name, others)
+
+
+def _as_bool(mask: np.ndarray, name: str, ignored: np.ndarray) -> np.ndarray:
+    """A channel of 0 and 1 as bool; its values in the padding do not count."""
+    found = mask != 0
+    other = found & (mask != 1) & ~ignored
+    if other.any():
+        raise ValueError("%s: %s is neither 0 nor 1" % (
+            name, mask[other][0]))
     return found
 
 
 def _are_shifted(batch: Batch, name: str, shifted: Optional[bool]) -> bool:
-    """Whether a channel has at each place the label of the next one."""
-    if name == "tokens" or shifted is not None:
-        return name != "tokens" and bool(shifted)
+    """Whether each token has the label of the next one."""
+    if shifted is not None:
+        return bool(shifted)
     header = getattr(batch, "header", None)
     if header is None:
         raise ValueError("%s: no header says whether these labels are shifted "
                          "already: give shifted=" % name)
     return header.labels == SHIFTED
-
-
-def _without_padding(batch: Batch, name: str) -> np.ndarray:
-    """int64 [S, L]: a copy with IGNORED in the padding."""
-    found = batch[name].astype(np.int64)
-    found[padding(batch)] = IGNORED
-    return found
 
 
 def _in_use(batch: Batch, columns: int, more: int = 0) -> np.ndarray:

@@ -10,6 +10,7 @@ A check prints nothing and exits with 0, or fails with a traceback.
 SPDX-License-Identifier: MIT
 """
 
+import collections
 import functools
 import os
 import sys
@@ -25,8 +26,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from packstream import packs, views as packviews
-
-IGNORED = -100
+from python_naive import IGNORED, Naive, labels_of, raises, read_naively
 
 
 def sequences(batch):
@@ -194,7 +194,7 @@ def flattening(path):
     collate = DataCollatorWithFlattening(return_flash_attn_kwargs=True)
     for size in (1, 3, 100):
         for batch in packs.open_packs(path).batches(size):
-            compare_flat(hf.flattened(batch), collate(
+            compare_flat(hf.flattened(batch, "tokens"), collate(
                 [{"input_ids": row} for row in sequences(batch)],
                 return_tensors="pt"))
             kinds = packviews.compact(batch, "kind").tolist()
@@ -218,7 +218,8 @@ def model_loss(path):
             num_hidden_layers=2, num_attention_heads=2,
             attn_implementation=name))
         for batch in packs.open_packs(path).batches(3):
-            found = model(**hf.flattened(batch), use_cache=False).loss
+            found = model(**hf.flattened(batch, "tokens"),
+                          use_cache=False).loss
             losses = [(torch.nn.functional.cross_entropy(
                 model(input_ids=torch.tensor([row])).logits[0, :-1],
                 torch.tensor(row[1:]), reduction="sum"), len(row) - 1)
@@ -238,7 +239,7 @@ def shifted_flat(aligned, path):
     from packstream import hf
     for one, other in pairs(aligned, path):
         found = hf.flattened(other, "labels")
-        compare_flat(found, hf.flattened(one, "labels"))
+        compare_flat(found, hf.flattened(one))
         own = packviews.compact(one, "labels")
         own[found["cu_seq_lens_q"][:-1].numpy()] = IGNORED
         same(found["labels"], [own.tolist()], torch.int64)
@@ -254,6 +255,63 @@ def compare_flat(found, wanted):
             assert torch.equal(found[name], value), name
         else:
             assert found[name] == value, name
+
+
+# ---------------------------------------------------------------------
+# Labels
+
+def by_default(*paths):
+    """Each adapter has the targets that the rows of the input have: the
+    channel of labels, or the tokens that all masks keep."""
+    from packstream import PackDataset, flash_attn, hf, megatron
+    for path in paths:
+        source, counts = packs.open_packs(path), collections.Counter()
+        packed, head = read_naively(path, len(source)), source.header
+        loader = DataLoader(PackDataset(path, 3, convert=hf.rows),
+                            batch_size=None)
+        for number, batch, loaded in zip(range(0, len(packed), 3),
+                                         source.batches(3), loader):
+            naive = Naive(packed[number:number + 3], head.capacity,
+                          head.depth, head.align)
+            labels = torch.tensor(naive.labels(labels_of))
+            targets = torch.tensor(naive.targets(labels_of)).reshape(1, -1)
+            real = torch.from_numpy(~packviews.padding(batch))
+            single = [packs.Batch(row, batch.header) for row in rows_of(batch)]
+            fields = megatron.fields(batch)
+            found = {
+                "rows": (hf.rows(batch)["labels"], labels),
+                "collate": (hf.collate(single)["labels"], labels),
+                "PackDataset": (loaded["labels"], labels),
+                "flattened": (hf.flattened(batch)["labels"],
+                              labels[real][None]),
+                "varlen": (flash_attn.varlen(batch)[1][None], targets),
+                "ragged": (flash_attn.varlen(batch, "ragged")[1],
+                           targets[real.reshape(1, -1)]),
+                "megatron": (fields["labels"].where(
+                    fields["loss_mask"] > 0, IGNORED), targets)}
+            for name, (array, wanted) in found.items():
+                assert torch.equal(array, wanted), (path, name)
+                counts[name] += int((array != IGNORED).sum())
+            every = hf.collate(single, labels="tokens")["labels"]
+            assert torch.equal(every, torch.tensor(naive.labels()))
+        given = sum(label != IGNORED for pack in packed for row in pack
+                    for label in labels_of(row)[1:])
+        assert set(counts.values()) == {given}, (counts, given)
+    raises(ValueError, "no channel 'label'", next, iter(
+        PackDataset(path, 3, convert=hf.rows, labels="label")))
+    raises(ValueError, "convert", PackDataset, path, 3, labels="labels")
+
+
+def masked(labelled, mask):
+    """Models that look both ways get each token's own label, the first one's
+    too, and no tokens in place of labels."""
+    from packstream import hf
+    for batch in packs.open_packs(labelled).batches(3):
+        own = np.where(packviews.padding(batch), IGNORED, batch["labels"])
+        assert torch.equal(hf.masked_rows(batch)["labels"],
+                           torch.from_numpy(own))
+    raises(ValueError, "no channel 'labels'", hf.masked_rows,
+           next(packs.open_packs(mask).batches(3)))
 
 
 # ---------------------------------------------------------------------
@@ -300,9 +358,19 @@ def varlen(*paths):
     torch.manual_seed(1)
     for view in ("ragged", "ghost", "static"):
         for batch in batches_of(paths):
-            tokens, positions, args = varlen_args(batch, view)
+            tokens, targets, positions, args = varlen_args(batch, view,
+                                                           labels="tokens")
+            next_tokens(batch, tokens, targets)
             check_args(batch, view, tokens, positions, args)
             attention(batch, view, tokens, positions, args)
+
+
+def next_tokens(batch, tokens, targets):
+    """Each token but the last of its sequence has the next one as target."""
+    assert targets.dtype == torch.int64
+    has = (targets != IGNORED).nonzero()[:, 0]
+    assert torch.equal(targets[has], tokens[has + 1])
+    assert len(has) == sum(len(row) - 1 for row in sequences(batch))
 
 
 def check_args(batch, view, tokens, positions, args):
@@ -356,7 +424,7 @@ def megatron(*paths):
     from packstream.megatron import fields
     for static in (False, True):
         for batch in batches_of(paths):
-            found = fields(batch, static)
+            found = fields(batch, static, "tokens")
             params = found["packed_seq_params"]
             tokens, labels, mask, position = [], [], [], []
             for row in rows_of(batch):
@@ -397,7 +465,7 @@ def shifted_megatron(aligned, path):
     from packstream.megatron import fields
     for one, other in pairs(aligned, path):
         found = fields(other, labels="labels")
-        wanted = fields(one, labels="labels")
+        wanted = fields(one)
         counted = other["labels"] != IGNORED
         given = np.where(counted, other["labels"], 0).reshape(1, -1)
         same(found["labels"], given.tolist(), torch.int64)

@@ -26,7 +26,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import numpy as np
 
 from packstream import packs, views as packviews
-from python_naive import IGNORED, Naive, equal, read_naively
+from python_naive import (IGNORED, Naive, equal, ids_of, labels_of,
+                          read_naively)
 
 VIEWS = ("ragged", "ghost", "static")
 
@@ -68,9 +69,12 @@ def compare(batch, naive, pad_id):
     equal(batch["tokens"], naive.per_token("input_ids", pad_id))
     equal(packviews.positions(batch), naive.positions())
     equal(packviews.segments(batch), naive.segments(), np.int32)
-    equal(packviews.labels(batch), naive.labels(), np.int64)
-    equal(packviews.targets(batch), naive.targets(), np.int64)
-    equal(packviews.loss_mask(batch), np.sign(naive.segments()), np.float32)
+    for name, own in (("tokens", ids_of), (None, labels_of)):
+        targets = np.array(naive.targets(own))
+        equal(packviews.labels(batch, name), naive.labels(own), np.int64)
+        equal(packviews.targets(batch, name), targets, np.int64)
+        equal(packviews.loss_mask(batch, name), targets != IGNORED,
+              np.float32)
     equal(packviews.compact(batch), [token for pack in naive.batch
                                      for row in pack
                                      for token in row["input_ids"]])
@@ -510,7 +514,7 @@ def maxtext(path, capacity, depth, align="1"):
                 lambda i, k, ids: i + 1 if k + 1 < len(ids) else 0,
                 lambda k: 0)}
         wanted["targets_position"] = wanted["inputs_position"]
-        found = maxtext.features(batch)
+        found = maxtext.features(batch, "tokens")
         assert sorted(found) == sorted(wanted)
         for name, rows in wanted.items():
             equal(found[name], rows, np.int32)

@@ -42,6 +42,20 @@ def read_naively(path, count):
     return found
 
 
+def ids_of(row):
+    return row["input_ids"]
+
+
+def labels_of(row):
+    """The label of each token of a sequence, as it is to be by default."""
+    if "labels" in row:
+        return row["labels"]
+    masks = [row[name] for name in ("loss_mask", "assistant_masks",
+                                    "completion_mask") if name in row]
+    return [token if all(mask) else IGNORED
+            for token, *mask in zip(row["input_ids"], *masks)]
+
+
 class Naive:
     """A batch of packs, built one place at a time."""
 
@@ -87,12 +101,13 @@ class Naive:
             rows.append(row + [fill] * (self.capacity - used))
         return rows
 
-    def each_place(self, function, ghost):
-        """[S, L] of function(number of the sequence, place in it, tokens);
-        in the padding of ghost(place in it, or in the sequence before it)."""
+    def each_place(self, function, ghost, values=ids_of):
+        """[S, L] of function(number of the sequence, place in it, its
+        values); in the padding of ghost(place in it, or in the sequence
+        before it)."""
         rows = []
         for pack, places, used in zip(self.batch, self.places, self.used):
-            row = [function(i, k, sequence["input_ids"])
+            row = [function(i, k, values(sequence))
                    if k < len(sequence["input_ids"]) else ghost(k)
                    for i, sequence in enumerate(pack)
                    for k in range(places[i])]
@@ -106,14 +121,14 @@ class Naive:
     def segments(self):
         return self.each_place(lambda i, k, ids: i + 1, lambda k: 0)
 
-    def labels(self):
-        return self.each_place(lambda i, k, ids: ids[k] if k else IGNORED,
-                               lambda k: IGNORED)
+    def labels(self, own=ids_of):
+        return self.each_place(lambda i, k, own: own[k] if k else IGNORED,
+                               lambda k: IGNORED, own)
 
-    def targets(self):
+    def targets(self, own=ids_of):
         return self.each_place(
-            lambda i, k, ids: ids[k + 1] if k + 1 < len(ids) else IGNORED,
-            lambda k: IGNORED)
+            lambda i, k, own: own[k + 1] if k + 1 < len(own) else IGNORED,
+            lambda k: IGNORED, own)
 
 
 def equal(array, wanted, dtype=None):

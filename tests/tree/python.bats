@@ -81,6 +81,25 @@ shifted() {
     done
 }
 
+# chat NAME CHANNEL...: NAME.pks with labels or masks of tokens, and a source.
+chat() {
+    local channels=("${@:2}")
+    labels rows "${channels[@]%%:*}" |
+        tokcat --from=jsonl -t u16 --channel=source:u32 \
+            "${channels[@]/#/--channel=}" |
+        packstream -L 32 -d 4 "$align" -o "$1.pks"
+}
+
+# all_labels [OPTION]: packs with each source of labels.
+all_labels() {
+    local align=${1:---align=1}
+    chat none
+    chat labels labels:i64:-100
+    chat mask loss_mask:u8
+    chat masks loss_mask:u8 assistant_masks:u8:7 completion_mask:f32
+    chat both labels:i32:-100 loss_mask:u8
+}
+
 @test "views of a batch, as naive loops make them" {
     packed x 1 60 32 60000 -L 32 -d 4
     check views x.pks 32 4
@@ -155,6 +174,20 @@ shifted() {
 tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
     tokcat --from=ids --eos-id=2 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
     check joined small.pks other.pks 'eos id 2, not 4294967295'
+}
+
+@test "labels by default: their channel, masks, or the tokens" {
+    local option
+    for option in --align=1 --align=8; do
+        all_labels "$option"
+        labels by_default ./*.pks
+        labels by_name both.pks masks.pks
+    done
+    tokcat --from=jsonl --channel=labels:i32 --labels=aligned - <<'END' |
+{"input_ids": [1, 2, 3], "labels": 4}
+END
+        packstream -L 8 -d 8 -o each.pks
+    labels per_sequence each.pks
 }
 
 @test "labels that are shifted already" {
@@ -272,6 +305,16 @@ tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
     skip_without_modules "$peers" torchdata.stateful_dataloader
     packed x 12 80 32 60000 -L 32 -d 4
     adapter stateful x.pks
+}
+
+@test "torch: every adapter has the targets of its input" {
+    skip_without_modules "$peers" torch
+    local option
+    for option in --align=1 --align=8; do
+        all_labels "$option"
+        adapter by_default ./*.pks
+        adapter masked labels.pks mask.pks
+    done
 }
 
 @test "transformers: what DataCollatorWithFlattening makes" {
