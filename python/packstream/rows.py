@@ -20,27 +20,31 @@ from packstream.packs import Batch, Header
 OWN = 1                 # in a header: each token has its own label
 NO_ID = 2**32 - 1
 FILLS = {"labels": -100}
-BOUNDARIES = ("seq_lengths", "position_ids")
+MADE = ("seq_lengths", "position_ids")      # by pack_dataset
 
 
 def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
     """Arrays [S, L], where L is the longest row: "tokens", the column
     input_ids, and the other columns with a value for each token; [S, D],
     where D is the most sequences of a row, for columns with a value for each
-    sequence.  Sequences are found by seq_lengths, or else by position_ids."""
+    sequence."""
     name = "input_ids" if "input_ids" in rows[0] else "tokens"
-    if name not in rows[0] or not set(BOUNDARIES) & set(rows[0]):
+    if name not in rows[0] or "seq_lengths" not in rows[0]:
         raise ValueError(
-            "rows of %s are neither packs nor rows of pack_dataset, which "
-            "have input_ids and seq_lengths; Trainer removes these columns "
-            "unless TrainingArguments(remove_unused_columns=False)"
-            % (", ".join(map(repr, rows[0])) or "no columns"))
+            "neither packs nor rows of pack_dataset, which have input_ids and "
+            "seq_lengths, but rows of %s; Trainer removes columns unless "
+            "TrainingArguments(remove_unused_columns=False)"
+            % (", ".join(rows[0]) or "nothing"))
     tokens = [np.asarray(row[name]) for row in rows]
-    lengths = [_lengths(row, len(own)) for row, own in zip(rows, tokens)]
+    lengths = [np.asarray(row["seq_lengths"]) for row in rows]
+    for own, row in zip(lengths, tokens):
+        if own.sum() != len(row) or (own < 1).any():
+            raise ValueError("seq_lengths add up to %d, but the row has %d "
+                             "tokens" % (own.sum(), len(row)))
     n_tok, n_seq = list(map(len, tokens)), list(map(len, lengths))
     columns = {"tokens": _padded(tokens, max(n_tok), 0)}
     for other in rows[0]:
-        if other != name and other not in BOUNDARIES:
+        if other != name and other not in MADE:
             columns.update(_column(other, rows, n_tok, n_seq))
     cu = np.full((len(rows), max(n_seq) + 2), max(n_tok), np.int32)
     cu[:, 0] = 0
@@ -53,19 +57,6 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
                            for key, value in counts.items()}),
         Header(max(n_tok), max(n_seq), 1, 0, OWN, (NO_ID,) * 6, np.dtype([]),
                None, None, None, 0))
-
-
-def _lengths(row: Mapping[str, Any], n_tok: int) -> np.ndarray:
-    """The lengths of a row's sequences."""
-    if "seq_lengths" in row:
-        lengths = np.asarray(row["seq_lengths"])
-    else:
-        starts = np.flatnonzero(np.asarray(row["position_ids"]) == 0)
-        lengths = np.diff(np.append(starts, n_tok))
-    if lengths.sum() != n_tok or (lengths < 1).any():
-        raise ValueError("a row with sequences of %d tokens has %d tokens"
-                         % (lengths.sum(), n_tok))
-    return lengths
 
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],

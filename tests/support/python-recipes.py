@@ -43,16 +43,32 @@ def given():
     return made
 
 
+def labels_of(tokens):
+    """The labels of a sequence: a third of it is a prompt, which has none."""
+    prompt = len(tokens) // 3
+    return [-100] * prompt + list(tokens[prompt:])
+
+
+def labelled():
+    """The sequences as a datasets.Dataset."""
+    import datasets
+    return datasets.Dataset.from_dict({
+        "input_ids": given(), "labels": list(map(labels_of, given()))})
+
+
+def count_targets(sequences):
+    """Labels that the token before them predicts."""
+    return sum(label != -100 for tokens in sequences
+               for label in labels_of(tokens)[1:])
+
+
 def write(path):
-    """The sequences, as token records with labels for masked-LM."""
-    rng = np.random.default_rng(5)
+    """The sequences, as token records with labels."""
     labels = packstream.Channel("int32", fill=-100)
     with packstream.TokenWriter(path, vocab_size=VOCAB,
                                 channels={"labels": labels}) as writer:
         for tokens in given():
-            chosen = rng.random(len(tokens)) < 0.3
-            writer.write({"tokens": tokens,
-                          "labels": np.where(chosen, tokens, -100)})
+            writer.write({"tokens": tokens, "labels": labels_of(tokens)})
 
 
 def llama(attention="sdpa"):
@@ -78,8 +94,8 @@ def rows(array):
 
 
 class Watch:
-    """Notes which sequences a model is given, and compares each loss with
-    that of the sequences one by one."""
+    """Notes which sequences a model is given, and compares the number of its
+    targets, and each loss, with those of the sequences one by one."""
 
     def __init__(self, model):
         self.found, self.steps = [], []     # of all steps, and of each
@@ -93,6 +109,8 @@ class Watch:
         self.busy = True
         self.steps.append(rows(batch))
         self.found += self.steps[-1]
+        targets = int((batch["labels"][:, 1:] != -100).sum())
+        assert targets == count_targets(self.steps[-1]) > 0, targets
         with torch.no_grad():
             torch.testing.assert_close(
                 output.loss.detach(), self.alone(
@@ -106,17 +124,22 @@ class Watch:
         import torch
         losses = [torch.nn.functional.cross_entropy(
             self.model(input_ids=torch.tensor([row])).logits[0, :-1],
-            torch.tensor(row[1:]), reduction="sum")
+            torch.tensor(labels_of(row)[1:]), reduction="sum")
             for row in sequences if len(row) > 1]
-        return sum(losses) / (count or sum(len(row) - 1 for row in sequences))
+        return sum(losses) / (count or count_targets(sequences))
 
 
-def once(found, times=1):
+def once(found, wanted=None):
     """Each sequence came as often as it was given."""
-    wanted = collections.Counter(map(tuple, given()))
+    wanted = collections.Counter(map(tuple, wanted or given()))
     got = collections.Counter(map(tuple, found))
-    assert got == {row: n * times for row, n in wanted.items()}, (
-        sum(got.values()), sum(wanted.values()) * times)
+    assert got == wanted, (sum(got.values()), sum(wanted.values()))
+
+
+def sequences_of(packed):
+    """Those in rows of pack_dataset."""
+    return [row for pack in packed for row in np.split(
+        np.asarray(pack["input_ids"]), np.cumsum(pack["seq_lengths"])[:-1])]
 
 
 def processes(work, *arguments, number=2):
@@ -455,16 +478,15 @@ def hf_trainer(path):
     flat = functools.partial(hf.collate, convert=hf.flattened)
     for number, collate in ((1, hf.collate), (1, flat), (2, hf.collate)):
         once(sum(processes(trainer_rank, path, collate, number=number), []))
-    raises("remove_unused_columns", hf.collate, [{}])
+    for packs in ({}, {"labels": [1]}, {"input_ids": [1]}):
+        raises("remove_unused_columns=False", hf.collate, [packs])
 
 
 def trainer_rank(rank, path, collate):
     from trainer import train
     model = llama()
     watch = Watch(model)
-    train(model, path, collate, per_device_train_batch_size=4,
-          num_train_epochs=1, report_to="none", save_strategy="no",
-          disable_tqdm=True, use_cpu=True, ddp_backend="gloo")
+    train(model, path, collate, ddp_backend="gloo", **OPTIONS)
     return watch.found
 
 
@@ -545,6 +567,11 @@ def bert(path):
                 torch.testing.assert_close(found, losses / count)
 
 
+OPTIONS = dict(per_device_train_batch_size=4, num_train_epochs=1,
+               report_to="none", save_strategy="no", disable_tqdm=True,
+               use_cpu=True)
+
+
 def word_tokenizer():
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
@@ -555,15 +582,80 @@ def word_tokenizer():
 
 
 def trl_sft_trainer():
-    import datasets
     from trl_sft import train
     model = llama()
     watch = Watch(model)
-    train(model, word_tokenizer(), datasets.Dataset.from_dict(
-        {"input_ids": given()}), CAPACITY, per_device_train_batch_size=4,
-        num_train_epochs=1, report_to="none", save_strategy="no",
-        disable_tqdm=True, use_cpu=True)
+    train(model, word_tokenizer(), labelled(), CAPACITY, **OPTIONS)
     once(watch.found)
+
+
+def packed_rows():
+    """Rows of pack_dataset in each trainer, by hf.collate."""
+    import functools
+    from packstream import hf
+    packed = packstream.pack_dataset(labelled(), CAPACITY)
+    masks = packed.remove_columns("labels").add_column(
+        "loss_mask", [[int(label != -100) for label in row]
+                      for row in packed["labels"]])
+    flat = functools.partial(hf.collate, convert=hf.flattened)
+    llama()             # before the processes are forked
+    full = packed.select(range(len(packed) // 8 * 8))
+    for way in ("accelerate", "ddp"):
+        once(sum(processes(rows_rank, full, way), []), sequences_of(full))
+    for collate in (hf.collate, flat):
+        for way in ("trainer", "sft"):
+            for given_rows in (packed, masks):
+                once(rows_in_trainer(given_rows, collate, way))
+    batches = [hf.collate([rows[i] for i in range(len(rows))])
+               for rows in (packed, masks, packed.with_format("torch"))]
+    for batch in batches[1:]:
+        for name, values in batches[0].items():
+            assert (batch[name] == values if name == "use_cache"
+                    else (batch[name] == values).all()), name
+    wrong = dict(packed[0], labels=[1, 2])
+    raises("labels: [2] values in rows of", hf.collate, [wrong])
+    raises("add up to 1", hf.collate, [dict(packed[0], seq_lengths=[1])])
+
+
+def rows_in_trainer(packed, collate, way):
+    """What Trainer or SFTTrainer gives a model."""
+    from transformers import Trainer, TrainingArguments
+    from trl import SFTConfig, SFTTrainer
+    model = llama()
+    watch = Watch(model)
+    if way == "sft":
+        trainer = SFTTrainer(model, SFTConfig(
+            "checkpoints", max_length=None, remove_unused_columns=False,
+            dataset_kwargs={"skip_prepare_dataset": True}, **OPTIONS),
+            train_dataset=packed, data_collator=collate,
+            processing_class=word_tokenizer())
+    else:
+        trainer = Trainer(model, TrainingArguments(
+            "checkpoints", remove_unused_columns=False, **OPTIONS),
+            train_dataset=packed, data_collator=collate)
+    trainer.train()
+    return watch.found
+
+
+def rows_rank(rank, packed, way):
+    """One of two processes, in a loop of its own."""
+    import torch
+    from accelerate import Accelerator
+    from packstream import hf
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader, DistributedSampler
+    model = llama()
+    watch = Watch(model)
+    if way == "accelerate":
+        model, loader = Accelerator().prepare(model, DataLoader(
+            packed, 4, collate_fn=hf.collate))
+    else:
+        model = DistributedDataParallel(model)
+        loader = DataLoader(packed, 4, collate_fn=hf.collate,
+                            sampler=DistributedSampler(packed))
+    for batch in loader:
+        model(**batch).loss.backward()
+    return watch.found
 
 
 # ---------------------------------------------------------------------
@@ -638,21 +730,36 @@ def readme(path, packs):
     """The blocks of lines in README.md that only a trainer's packages run;
     each begins with what the one before it left.  This may be a machine
     without a GPU."""
-    import datasets
     import shutil
     shutil.copy(packs, "corpus.pks")
     with open(path) as file:
         blocks = file.read().split("```python\n")[1:]
-    dataset = datasets.Dataset.from_dict({"input_ids": given()})
-    names = {"packstream": packstream, "dataset": dataset, "model": llama(),
+    names = {"packstream": packstream, "dataset": labelled(), "model": llama(),
              "tokenizer": word_tokenizer(), "rank": 1, "ranks": 2}
+    watch = Watch(names["model"])
     for block in blocks:
-        lines = block.split("```")[0].replace(
-            '"checkpoints"', '"checkpoints", use_cpu=True')
+        lines = block.split("```")[0].replace('"checkpoints"', CHECKPOINTS)
         exec(compile(lines, path, "exec"), names)
+        train_as_shown(names)
     assert len(blocks) > 5
-    once(row for pack in names["packed"] for row in np.split(
-        pack["input_ids"], np.cumsum(pack["seq_lengths"])[:-1]))
+    once(sequences_of(names["packed"]))
+    assert len(watch.steps) > 5
+
+
+CHECKPOINTS = ('"checkpoints", use_cpu=True, max_steps=2, report_to="none", '
+               'save_strategy="no"')
+
+
+def train_as_shown(names):
+    """Trains with what a block of README.md has made."""
+    if "trainer" in names:
+        names.pop("trainer").train()
+    for batch in names.pop("loader", []):
+        names["model"](**batch)
+    if "batches" in names:
+        counted = [batch["targets_segmentation"] > 0
+                   for batch in names.pop("batches")]
+        assert sum(map(np.sum, counted)) == count_targets(given())
 
 
 if __name__ == "__main__":

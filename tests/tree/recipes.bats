@@ -52,6 +52,7 @@ grain_workers ../x.pks
 hf_trainer ../x.pks
 import trl.trainer.sft_trainer
 trl_sft_trainer
+packed_rows
 readme ${abs_top_srcdir:?}/python/README.md ../x.pks
 bert ../x.pks
 flex ../x.pks
@@ -85,6 +86,10 @@ setup() {
 # bats test_tags=night
 @test "models of transformers: which find boundaries in positions" {
     check models x.pks
+}
+
+@test "rows of pack_dataset in Trainer, SFTTrainer, Accelerate and DDP" {
+    holds packed_rows
 }
 
 @test "grain: two processes, each with workers" {
