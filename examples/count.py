@@ -1,7 +1,7 @@
 """count.py - the trainer that does nothing: reads packs and counts.
 
     count.py FILE [BATCH]
-    packstream -L 512 -d 8 corpus.tok | count.py - [BATCH]
+    packstream -L 512 corpus.tok | count.py - [BATCH]
 
 It makes of each batch what a training step would take, and at the end tells
 how many there were and how fast they came.

@@ -87,8 +87,8 @@ tokenise_bytes() {
 # What the window still holds at the end has the least choice and packs worst,
 # so a small corpus wants a small window.
 pack() {
-    step 'Pack into rows of 512 tokens, at most 8 sequences each'
-    show packstream -L 512 -d 8 -w 256 --overlong=split -o corpus.pks corpus.tok
+    step 'Pack into rows of 512 tokens'
+    show packstream -L 512 -w 256 --overlong=split -o corpus.pks corpus.tok
     step 'Look at the packs'
     show packstat corpus.pks
     step 'Verify every checksum, boundary, pad and total'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# docs.bats - what the pages of docs say to type works, and prints what they
-# show.
+# docs.bats - what README.md and the pages of docs say to type works, and
+# prints what they show.
 #
 # The blocks of a page run one after another, in one folder.  A block of sh is
 # run; one with the name of a file is put there; one of neither is what the sh
@@ -70,6 +70,22 @@ run_sections() {
             *) diff <(likeness <"$block") <(likeness <printed) ;;
         esac
     done
+}
+
+# A depth that suits one text leaves packs of another nearly empty.
+@test "README.md: no example sets a depth, and the first fills its packs" {
+    local readme=$abs_top_srcdir/README.md options
+    run -1 grep -nE 'packstream .*(-d|--depth)' "$readme"
+    options=$(sed -n 's/^ *packstream \(.*\) -o corpus.pks$/\1/p' "$readme" |
+        head -n 1)
+    [[ $options == '-L 512 '* ]]
+    # Words are meant to split.
+    # shellcheck disable=SC2086
+    awk 'BEGIN { for (i = 0; i < 20000; i++)
+            print i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 }' |
+        tokcat -q --from=ids | packstream -q $options | packstat --json - |
+        sed 's/.*"efficiency": \([^,]*\),.*/\1/' |
+        awk '{ print } END { exit !($1 > 0.98) }'
 }
 
 @test "the tutorial: from text to the packs of each rank" {

@@ -35,7 +35,7 @@ examples=$top/examples
 . "$top/trainer/bert/text.sh"
 
 train_bert() {
-    { records --seed=1 | packstream -q -L "$length" -d 8 |
+    { records --seed=1 | packstream -q -L "$length" |
         bert-train --packs=16 --steps="$steps" --hidden="$width" \
             --heads=2 --layers=2 --dropout=0 --rate="$rate" \
             --warmup=$((steps * 4)) --total=$((steps * 20)) --report=1 \
