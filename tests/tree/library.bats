@@ -71,7 +71,8 @@ types() {
 @test "lines are packed, and what is in packs is read" {
     build c-pack
     build c-read
-    seq 500 | factor >x
+    # Among them are one of 300 bytes, and one that fills a pack.
+    { seq 500 | factor; printf '%0299d\n%04095d\n' 1 2; } >x
     ./c-pack <x >x.pks
     packstat --verify x.pks >/dev/null
     packcat -q --to=ids x.pks >ids
@@ -84,6 +85,9 @@ types() {
     awk '{ print NR - 1 ", " length($0) + 1 " tokens" }' x | cmp - pieces
     run -1 ./c-read <x
     [[ $output == *'not'* ]]
+    printf '%04096d\n' 1 >x
+    run -1 sh -c './c-pack <x 2>&1 >packed'
+    [[ $output == *'4097 tokens'* ]]
 }
 
 @test "packs of a file, one by one" {
