@@ -21,9 +21,10 @@
  *   those below, it creates, reads, writes, renames and removes regular files,
  *   and opens these folders themselves.
  *
- * It makes no TCP connection and waits for none, and sends no signal to
- * other processes, where the kernel is new enough for that.  What is open
- * stays open, for all that it was opened for.
+ * If the kernel is new enough, connect(2) and bind(2) on TCP sockets fail, and
+ * so do signals to other processes.  Landlock covers neither other protocols,
+ * nor UNIX sockets with a path, nor the mode, owner, times and attributes of
+ * files.  What is open stays open, for all that it was opened for.
  *
  * True if so, or if the kernel or this build cannot do it, or the kernel does
  * not nest another sandbox in those around the process.  False, after a
