@@ -3,6 +3,9 @@ records to standard output:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
+With -o FILE they are written as FILE.new, which is renamed when it is complete;
+after an error or a signal an older FILE is as it was.
+
 It exits as tokcat does: 0, 1 where input or output fails or memory runs out, 64
 for a wrong command line, and 65 for data that cannot be token records.
 
@@ -16,9 +19,9 @@ import os
 import signal
 import sys
 import time
-from typing import Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
-from packstream.writer import TokenWriter
+from packstream.writer import TokenWriter, is_replaced, new_name
 
 
 PROGRAM = "packstream.tokens"
@@ -27,6 +30,15 @@ FAILURE, USAGE, DATA = 1, 64, 65
 
 class UsageError(Exception):
     """The command line is wrong."""
+
+
+class Stopped(BaseException):
+    """A signal that ends the program has come."""
+
+
+def stop(number: int, frame: Any) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)
+    raise Stopped(number)
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,14 +87,20 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
     return names, fills
 
 
+def is_written(file: str, output: str) -> bool:
+    """Whether writing this output would overwrite or remove the file."""
+    names = [output, *([new_name(output)] if is_replaced(output) else [])]
+    return any(os.path.exists(name) and os.path.samefile(file, name)
+               for name in names)
+
+
 def write_all(asked: argparse.Namespace) -> None:
     from packstream.arrow import from_arrow
 
     names, fills = split_channels(asked.channel)
     sequences = from_arrow(asked.files, asked.column, names, fills)
     for file in sequences.files:
-        if asked.output and os.path.exists(asked.output) and \
-                os.path.samefile(file, asked.output):
+        if asked.output and is_written(file, asked.output):
             raise OSError("%s is input and output" % file)
     special = {name: getattr(asked, name + "_id")
                for name in ("pad", "bos", "eos")
@@ -123,8 +141,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if sys.stderr is None:          # it is closed
         sys.stderr = open(os.devnull, "w")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    status = FAILURE
+    status, why, signalled = FAILURE, "", 0
     try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, stop)
         asked = parse(arguments)
         if asked.output is None and sys.stdout is None:
             raise OSError("standard output is closed")
@@ -142,11 +163,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
         why = str(problem) or "no memory"
     except ValueError as problem:
         why, status = str(problem), DATA
-    except KeyboardInterrupt:       # die of it, as a shell expects
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+    except Stopped as stopped:
+        signalled = stopped.args[0]
     else:
         return 0
+    if signalled:       # the shell expects the program to die of it
+        signal.signal(signalled, signal.SIG_DFL)
+        os.kill(os.getpid(), signalled)
     sys.stderr.write("%s: %s\n" % (PROGRAM, why))
     return status
 

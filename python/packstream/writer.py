@@ -9,20 +9,122 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
+import stat
+import struct
 from typing import Any, BinaryIO, Optional, Union
 
 from packstream.library import check, ffi, lib, need_library, new_error
 from packstream.schema import Channels, Columns, NativeColumns, Schema
 
+Path = Union[str, os.PathLike]
+# struct flock for a write lock on a whole file.
+WHOLE_FILE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
+
+def is_replaced(path: Path) -> bool:
+    """Whether an output of this name is written beside it: it is a regular
+    file, or does not exist yet, and no link of the system to an open file,
+    such as /dev/stdout."""
+    path = os.fspath(path)
+    try:
+        if not path or not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+    except FileNotFoundError:
+        return True
+    while os.path.islink(path):
+        if os.path.abspath(path).startswith(("/dev/", "/proc/")):
+            return False
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return True
+
+
+def new_name(path: Path) -> str:
+    """The name under which the replacement of a file is written."""
+    return os.path.realpath(path) + ".new"
+
+
+class NewFile:
+    """A file that is written as NAME.new and renamed to NAME when it is
+    complete, as by `packstream -o`: links to NAME stay, permissions are those
+    of the older file, and NAME.new of a job that was killed is removed."""
+
+    def __init__(self, path: Path):
+        self.name, self.new_name = os.path.realpath(path), new_name(path)
+        self._process = os.getpid()
+        how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self.fd = os.open(self.new_name, how, 0o666)
+        except FileExistsError:
+            self._remove_left_over()
+            self.fd = os.open(self.new_name, how, 0o666)
+        self._lock(self.fd)
+        with contextlib.suppress(OSError):  # then those of a new file
+            os.fchmod(self.fd, os.stat(self.name).st_mode & 0o777)
+
+    def _lock(self, fd: int) -> None:
+        """Excludes other jobs, where the file system has locks."""
+        try:
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, WHOLE_FILE)
+        except OSError as problem:
+            if problem.errno in (errno.EAGAIN, errno.EACCES):
+                os.close(fd)
+                raise OSError(errno.EAGAIN, "another job is writing it",
+                              self.new_name) from None
+
+    def _remove_left_over(self) -> None:
+        fd = os.open(self.new_name, os.O_WRONLY | os.O_NOFOLLOW |
+                     os.O_NONBLOCK | os.O_CLOEXEC)
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            os.close(fd)
+            raise FileExistsError(errno.EEXIST, "in the way of the new output",
+                                  self.new_name)
+        self._lock(fd)
+        os.unlink(self.new_name)
+        os.close(fd)
+
+    def _has_name(self) -> bool:
+        """Whether the open file still is NAME.new."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self.fd),
+                                    os.lstat(self.new_name))
+        return False
+
+    def publish(self) -> None:
+        """Closes the file and gives it its name."""
+        is_ours = self._has_name()
+        os.close(self.fd)
+        if not is_ours:
+            raise OSError(errno.EAGAIN, "another program changed or removed "
+                          "it", self.new_name)
+        try:
+            os.rename(self.new_name, self.name)
+        except OSError:
+            os.unlink(self.new_name)
+            raise
+
+    def drop(self) -> None:
+        """Closes the file and removes it, unless it is a parent's."""
+        if self._process == os.getpid() and self._has_name():
+            os.unlink(self.new_name)
+        os.close(self.fd)
+
 
 class TokenWriter:
     """Writes sequences to a path, or to a file such as sys.stdout.buffer.
 
-    The stream is framed: it says what it is made of, and close() writes its
-    end, without which readers report that it is cut.  A `with` statement that
-    ends with an exception leaves the end out.  The other parameters are those
-    of Schema."""
+    A path is written as PATH.new, and close() renames that to PATH.  Until
+    then a file that is there already stays as it is, and it also does if a
+    `with` statement ends with an exception or the writer is never closed:
+    PATH.new is then removed.
+
+    Pipes, devices and open files are written directly.  The stream is framed,
+    and close() writes its end; without it readers report that the stream was
+    truncated.  The other parameters are those of Schema."""
 
     def __init__(self, file: Union[str, os.PathLike, BinaryIO], *,
                  dtype: Any = None, vocab_size: int = 0,
@@ -30,17 +132,25 @@ class TokenWriter:
         need_library("TokenWriter")
         self.schema = Schema(dtype, channels, vocab_size, **schema)
         self._writer, self._written = None, 0
-        if hasattr(file, "fileno"):
+        self._new: Optional[NewFile] = None
+        self._owned = not hasattr(file, "fileno")
+        if not self._owned:
             file.flush()
             self._file = file       # it must not be closed before
-            self._fd, self._owned = file.fileno(), False
+            self._fd = file.fileno()
+        elif is_replaced(file):
+            self._new = NewFile(file)
+            self._fd = self._new.fd
         else:
             self._fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC |
                                os.O_CLOEXEC, 0o666)
-            self._owned = True
         handle, err = ffi.new("ps_token_writer **"), new_error()
-        check(lib.ps_token_writer_open(handle, self._fd, self.schema.native,
-                                       err), err)
+        try:
+            check(lib.ps_token_writer_open(handle, self._fd,
+                                           self.schema.native, err), err)
+        except BaseException:
+            self._leave()
+            raise
         self._writer = ffi.gc(handle[0], lib.ps_token_writer_free)
 
     def write(self, sequence: Union[Any, Columns]) -> None:
@@ -71,25 +181,32 @@ class TokenWriter:
         check(call(self._writer, err), err)
 
     def close(self) -> None:
-        """Ends the stream."""
+        """Ends the stream; a file that was given by its path gets its name."""
         if self._writer is None:
             return
-        err = new_error()
+        err, whole = new_error(), False
         try:
             check(lib.ps_token_writer_finish(self._writer, err), err)
+            whole = True
         finally:
-            self._leave()
+            self._leave(whole)
 
-    def _leave(self) -> None:
-        """Lets go of the file.  If the stream has no end yet, readers are to
-        see that: what is buffered is written, so that it is not empty."""
+    def _leave(self, whole: bool = False) -> None:
+        """Lets go of the file.  Without its end a pipe gets what is buffered,
+        so that its reader sees that the stream was truncated."""
         writer, self._writer = self._writer, None
         if writer is not None:
             lib.ps_token_writer_flush(writer, new_error())
             ffi.release(writer)
-        if self._owned:
-            self._owned = False
+        if not self._owned:
+            return
+        self._owned = False
+        if self._new is None:
             os.close(self._fd)
+        elif whole:
+            self._new.publish()
+        else:
+            self._new.drop()
 
     def __enter__(self) -> "TokenWriter":
         return self

@@ -412,6 +412,31 @@ def program(packcat):
         closed.stderr, closed.stderr
     subprocess.run(["sh", "-c", 'exec "$0" "$@" -o x.tok 2>&-', *run],
                    check=True)
+    output_stays(run)
+
+
+def output_stays(run):
+    """What -o names is replaced by a complete file, or stays."""
+    def content(name):
+        with open(name, "rb") as file:
+            return file.read()
+    subprocess.run([*run, "-q", "-o", "old.tok"], check=True)
+    older = content("old.tok")
+    before = sorted(os.listdir())
+    for wrong in (["--vocab=100"], ["no.parquet"], ["nowhere.parquet"],
+                  ["--labels=x"]):
+        assert forked.run(program_here, [
+            "x.parquet", "-o", "old.tok", *wrong], told="wrong")
+        assert content("old.tok") == older
+    subprocess.run([*run, "-q", "--channel=labels", "-o", "old.tok"],
+                   check=True)
+    assert content("old.tok") != older
+    os.rename("x.parquet", "old.tok.new")
+    assert forked.run(program_here, ["old.tok.new", "-o", "old.tok"],
+                      told="wrong") == 1
+    assert b"old.tok.new is input and output" in content("wrong")
+    os.rename("old.tok.new", "x.parquet")
+    assert sorted(os.listdir()) == before
 
 
 def program_here(arguments):
@@ -437,6 +462,26 @@ def program_interrupted():
         child.send_signal(signal.SIGINT)
         pipe.read()
     assert child.wait() == -signal.SIGINT and not child.stderr.read()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        file_interrupted(number)
+
+
+def file_interrupted(number):
+    """It dies of the signal while it writes; the older file stays, alone."""
+    with open("x.tok", "w") as file:
+        file.write("older")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "packstream.tokens", "-o", "x.tok",
+         *["x.parquet"] * 200], stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT,
+                                         signal.default_int_handler))
+    while not os.path.exists("x.tok.new") or not os.path.getsize("x.tok.new"):
+        assert child.poll() is None
+    child.send_signal(number)
+    assert child.wait() == -number and not child.stderr.read()
+    with open("x.tok") as file:
+        assert file.read() == "older"
+    assert not os.path.exists("x.tok.new")
 
 
 if __name__ == "__main__":

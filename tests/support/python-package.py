@@ -610,12 +610,13 @@ def writer_ends(program):
     with packstream.TokenWriter("x.tok") as out:
         out.write([1, 2])
     assert status() == 0
-    try:
-        with packstream.TokenWriter("x.tok") as out:
-            out.write([1, 2])
-            raise KeyError
-    except KeyError:
-        pass
+    with open("x.tok", "wb") as file:
+        try:
+            with packstream.TokenWriter(file) as out:
+                out.write([1, 2])
+                raise KeyError
+        except KeyError:
+            pass
     assert status() != 0
     out = packstream.TokenWriter("x.tok")
     out.write([1, 2])
@@ -627,6 +628,61 @@ def writer_ends(program):
     full = packstream.TokenWriter("/dev/full")
     full.write([1])
     raises(OSError, "space", full.close)
+
+
+def writer_replaces():
+    """A file stays as it was until the new one is complete."""
+    def has(names, *text):
+        assert sorted(os.listdir()) == sorted(names), os.listdir()
+        for name, wanted in zip(names, text):
+            with open(name) as file:
+                assert file.read() == wanted
+    with open("x.tok", "w") as file:
+        file.write("older")
+    os.chmod("x.tok", 0o640)
+    os.symlink("x.tok", "link")
+    for name in ("x.tok", "link"):
+        try:
+            with packstream.TokenWriter(name) as out:
+                out.write([1])
+                has(["x.tok", "link", "x.tok.new"], "older")
+                raise KeyError
+        except KeyError:
+            has(["x.tok", "link"], "older")
+    out = packstream.TokenWriter("x.tok")
+    raises(OSError, "another job is writing it: '%s.new'"
+           % os.path.abspath("x.tok"), packstream.TokenWriter, "link")
+    out.write([1])
+    child = os.fork()
+    if child == 0:              # its copy is not the one that writes
+        del out
+        gc.collect()
+        os._exit(0)
+    os.waitpid(child, 0)
+    has(["x.tok", "link", "x.tok.new"], "older")
+    del out                     # it was never closed
+    has(["x.tok", "link"], "older")
+    out = packstream.TokenWriter("x.tok")
+    os.replace("x.tok.new", "moved")
+    raises(OSError, "another program changed or removed it", out.close)
+    has(["x.tok", "link", "moved"], "older")
+    os.rename("moved", "x.tok.new")     # as a job that was killed left it
+    with packstream.TokenWriter("link") as out:
+        out.write([1])
+    has(["x.tok", "link"])
+    assert os.path.islink("link") and os.path.getsize("x.tok") > 5
+    assert os.stat("x.tok").st_mode & 0o777 == 0o640
+    os.link("x.tok", "x.tok.new")
+    raises(OSError, "in the way", packstream.TokenWriter, "x.tok")
+    has(["x.tok", "link", "x.tok.new"])
+
+
+def writer_to_stdout(path):
+    """/dev/stdout is written, and not the file that it leads to replaced."""
+    made = os.stat(path).st_ino
+    with packstream.TokenWriter("/dev/stdout") as out:
+        out.write([1])
+    assert os.stat(path).st_ino == made and os.path.getsize(path)
 
 
 def version(wanted):

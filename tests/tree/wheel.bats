@@ -153,6 +153,11 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     check writer_ends "$(program packstream)"
 }
 
+@test "token records: an older file stays until the new one is complete" {
+    check writer_replaces
+    check writer_to_stdout "$PWD/records" >records
+}
+
 @test "the examples of python/README.md" {
     local readme=$abs_top_srcdir/python/README.md
     sed -n 's/^    [$>] //p' "$readme" |
