@@ -12,6 +12,7 @@ SPDX-License-Identifier: MIT
 import sys
 
 import grain
+from absl import flags
 import packstream
 from packstream import maxtext
 from packstream.packs import stack
@@ -22,6 +23,10 @@ def features(packs):
 
 
 def pipeline(path, size=8, process=0, processes=1, workers=2, seed=1):
+    # If jax is installed, grain's workers need the flags of absl, which only
+    # absl.app.run parses.
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()
     packs = grain.MapDataset.source(packstream.open(path)).shuffle(seed)
     batches = packs[process::processes].batch(size, drop_remainder=True,
                                               batch_fn=features)
@@ -29,8 +34,12 @@ def pipeline(path, size=8, process=0, processes=1, workers=2, seed=1):
         grain.MultiprocessingOptions(num_workers=workers))
 
 
+def main(path):
+    for batch in pipeline(path):
+        print({name: array.shape for name, array in batch.items()})
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for batch in pipeline(sys.argv[1]):
-        print({name: array.shape for name, array in batch.items()})
+    main(sys.argv[1])

@@ -49,6 +49,7 @@ import transformers.trainer
 distributed ../x.pks
 accelerated ../x.pks
 grain_workers ../x.pks
+grain_program ../x.pks
 hf_trainer ../x.pks
 import trl.trainer.sft_trainer
 trl_sft_trainer
@@ -92,8 +93,8 @@ setup() {
     holds packed_rows
 }
 
-@test "grain: two processes, each with workers" {
-    holds grain_workers
+@test "grain: two processes, each with workers; with jax and without" {
+    holds grain_workers grain_program
 }
 
 # bats test_tags=night
