@@ -3,11 +3,14 @@
     python3 trl_sft.py DATASET MODEL
 
 DATASET is a folder that save_to_disk of datasets wrote, with input_ids and
-perhaps labels; MODEL is what from_pretrained takes.
+perhaps labels or a mask of the tokens to train on; MODEL is what
+from_pretrained takes.
 
-The dataset is packed already, so max_length=None: nothing is cut.  Only with
-padding_free=True positions are made of seq_lengths; without it the sequences
-of a pack would see each other.  packing=True would pack the packs.
+The rows are ready to train on: SFTTrainer must neither cut them
+(max_length=None) nor prepare them again (skip_prepare_dataset).  hf.collate
+restarts positions with each sequence, so that no sequence of a row sees
+another.  TRL trains in bf16 by default and fails where the device has none,
+such as a CPU.
 
 SPDX-License-Identifier: MIT
 """
@@ -16,16 +19,20 @@ import sys
 
 import packstream
 from datasets import load_from_disk
+from packstream import hf
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import is_torch_bf16_gpu_available
 from trl import SFTConfig, SFTTrainer
 
 
 def train(model, tokenizer, dataset, seq_length, **options):
     packed = packstream.pack_dataset(dataset, seq_length)
-    arguments = SFTConfig("checkpoints", max_length=None, packing=False,
-                          padding_free=True, **options)
+    arguments = SFTConfig("checkpoints", max_length=None,
+                          remove_unused_columns=False,
+                          dataset_kwargs={"skip_prepare_dataset": True},
+                          bf16=is_torch_bf16_gpu_available(), **options)
     trainer = SFTTrainer(model, arguments, train_dataset=packed,
-                         processing_class=tokenizer)
+                         data_collator=hf.collate, processing_class=tokenizer)
     return trainer.train()
 
 

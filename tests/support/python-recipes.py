@@ -582,10 +582,13 @@ def word_tokenizer():
 
 
 def trl_sft_trainer():
+    """On a machine without a GPU."""
     from trl_sft import train
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     model = llama()
     watch = Watch(model)
-    train(model, word_tokenizer(), labelled(), CAPACITY, **OPTIONS)
+    train(model, word_tokenizer(), labelled(), CAPACITY,
+          **dict(OPTIONS, use_cpu=False))
     once(watch.found)
 
 
@@ -698,6 +701,24 @@ def grain_workers(path):
                 torch.testing.assert_close(loss, watch.alone(here), rtol=1e-5,
                                            atol=0)
     once(found)
+
+
+def grain_program(path):
+    """The example as a program, with jax where it is installed, and without
+    it."""
+    import grain_pipeline
+    import subprocess
+    os.mkdir("without")
+    with open("without/jax.py", "w") as file:
+        file.write("raise ImportError('no jax')")
+    found = os.environ.get("PYTHONPATH", "")
+    for where in (found, os.path.abspath("without") + os.pathsep + found):
+        run = subprocess.run(
+            [sys.executable, grain_pipeline.__file__, path],
+            env=dict(os.environ, PYTHONPATH=where), capture_output=True,
+            text=True)
+        assert run.returncode == 0 and "Error" not in run.stderr, run.stderr
+        assert run.stdout.count("'inputs': (8, %d)" % CAPACITY) == PACKS // 8
 
 
 def parquet(path):
