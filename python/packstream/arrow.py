@@ -13,12 +13,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from packstream.schema import Channel, Columns
+from packstream.schema import Channel, Columns, sequence_of
 
 TOKENS = "input_ids"
 BATCH_ROWS = 1 << 14
@@ -28,11 +28,11 @@ WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
     """Offsets, int64 from 0, and values of an array of lists, in the same
-    memory; its first list is that of the row."""
+    memory.  Errors name the row; the first list is that of `row`."""
     column.validate(full=True)      # Arrow takes offsets as a file has them
     if column.null_count:
-        row += int(np.flatnonzero(column.is_null().to_numpy(False))[0])
-        raise ValueError("%s: row %d has no list" % (name, row))
+        raise ValueError("row %d: %s: the list is missing"
+                         % (row + first_null(column), name))
     kind = column.type
     if pa.types.is_fixed_size_list(kind):
         size = kind.list_size
@@ -44,15 +44,23 @@ def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
         raise ValueError("%s: a column of %s, where lists of numbers are due"
                          % (name, kind))
     first, last = int(offsets[0]), int(offsets[-1])
-    return offsets - first, numbers(
-        column.values.slice(first, last - first), name)
+    offsets -= first
+    return offsets, numbers(column.values.slice(first, last - first), name,
+                            lambda i: row + sequence_of(offsets, i))
 
 
-def numbers(values: pa.Array, name: str) -> np.ndarray:
-    """An array of numbers as one of numpy, in the same memory but for bits."""
+def first_null(array: pa.Array) -> int:
+    return int(array.is_null().to_numpy(False).argmax())
+
+
+def numbers(values: pa.Array, name: str,
+            row_of: Callable[[int], int] = int) -> np.ndarray:
+    """An array of numbers as one of numpy, in the same memory but for bits.
+    Value i is of row row_of(i)."""
     check_numeric(values.type, name)
     if values.null_count:
-        raise ValueError("%s: a value is missing" % name)
+        raise ValueError("row %d: %s: a value is missing"
+                         % (row_of(first_null(values)), name))
     return values.to_numpy(
         zero_copy_only=not pa.types.is_boolean(values.type))
 
@@ -170,17 +178,17 @@ class Source:
                             % type(part).__name__)
         return part.schema
 
-    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for part in self.parts:
-            if isinstance(part, str):
-                with open_file(part) as file:
-                    yield from self._batches_of(file, names)
-            elif self._is_dataset(part):
-                for rows in part.select_columns(list(names)).with_format(
-                        "arrow").iter(BATCH_ROWS):
-                    yield from rows.to_batches()
-            else:
-                yield from self._batches_of(part, names)
+    def batches(self, part: Any, names: Sequence[str]
+                ) -> Iterator[pa.RecordBatch]:
+        if isinstance(part, str):
+            with open_file(part) as file:
+                yield from self._batches_of(file, names)
+        elif self._is_dataset(part):
+            for rows in part.select_columns(list(names)).with_format(
+                    "arrow").iter(BATCH_ROWS):
+                yield from rows.to_batches()
+        else:
+            yield from self._batches_of(part, names)
 
     @staticmethod
     def _batches_of(part: Any, names: Sequence[str]
@@ -200,6 +208,30 @@ class Source:
                 yield batch.select(names)
 
 
+@contextlib.contextmanager
+def naming(file: Optional[str]) -> Iterator[None]:
+    """Errors name the file."""
+    try:
+        yield
+    except (ValueError, pa.ArrowException) as problem:
+        if file is None:
+            raise
+        raise ValueError("%s: %s" % (file, problem)) from problem
+
+
+class Rows(Columns):
+    """Columns of rows from `row` on of a file, if it has a name, or table."""
+    file: Optional[str]
+    row: int
+    tokens: str
+
+    def where(self, name: str = "", i: Optional[int] = None,
+              number: int = 0) -> str:
+        row = "" if i is None else "row %d" % (self.row + i)
+        name = self.tokens if name == "tokens" else name
+        return ": ".join(filter(None, (self.file, row, name)))
+
+
 class ArrowSequences:
     """Sequences of an Arrow source, an iterable of Columns; `channels` are
     what a TokenWriter or a Packer of them is to be made with."""
@@ -210,34 +242,47 @@ class ArrowSequences:
         self._source, self.tokens = Source(source), tokens
         self.files = [part for part in self._source.parts
                       if isinstance(part, str)]
-        schema = self._source.schema
-        check_columns(schema, [tokens, *channels])
         self.channels: Dict[str, Channel] = {}
+        with naming(next(iter(self.files), None)):
+            self._set_channels(self._source.schema, channels, fills or {})
+
+    def _set_channels(self, schema: pa.Schema, channels: Sequence[str],
+                      fills: Dict[str, float]) -> None:
+        check_columns(schema, [self.tokens, *channels])
         for name in channels:
             kind = schema.field(name).type
             per = "token" if is_list(kind) else "sequence"
-            fill = (fills or {}).get(name, -100 if name == "labels" else 0)
+            fill = fills.get(name, -100 if name == "labels" else 0)
             self.channels[name] = Channel(
                 dtype_of(kind.value_type if is_list(kind) else kind, name),
                 fill, per)
 
     def __iter__(self) -> Iterator[Columns]:
-        row = 0
-        for batch in self._source.batches([self.tokens, *self.channels]):
-            if len(batch):
-                yield self._columns(batch, row)
-            row += len(batch)
+        names, total = [self.tokens, *self.channels], 0
+        for part in self._source.parts:
+            file = part if isinstance(part, str) else None
+            row = total if file is None else 0      # files have their own
+            for batch in self._source.batches(part, names):
+                if len(batch):
+                    with naming(file):
+                        columns = self._columns(batch, row)
+                    columns.file, columns.row = file, row
+                    columns.tokens = self.tokens
+                    yield columns
+                row += len(batch)
+                total += len(batch)
 
-    def _columns(self, batch: pa.RecordBatch, row: int) -> Columns:
+    def _columns(self, batch: pa.RecordBatch, row: int) -> Rows:
         offsets, values = list_parts(batch.column(0), self.tokens, row)
         found = {"tokens": values}
         for i, (name, channel) in enumerate(self.channels.items(), 1):
             if channel.per == "sequence":
-                found[name] = numbers(batch.column(i), name)
+                found[name] = numbers(batch.column(i), name,
+                                      lambda i: row + i)
                 continue
             other, found[name] = list_parts(batch.column(i), name, row)
             check_lengths(offsets, other, name, row)
-        return Columns(offsets, found)
+        return Rows(offsets, found)
 
 
 def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
@@ -246,8 +291,8 @@ def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
     differs = np.diff(other) != np.diff(offsets)
     if differs.any():
         i = int(differs.argmax())
-        raise ValueError("row %d: %d values of %s for %d tokens" % (
-            row + i, other[i + 1] - other[i], name,
+        raise ValueError("row %d: %s: %d values for %d tokens" % (
+            row + i, name, other[i + 1] - other[i],
             offsets[i + 1] - offsets[i]))
 
 

@@ -20,7 +20,7 @@ from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
 from packstream.packs import HEADER_BYTES, Batch, Header, PackError, as_batch
 from packstream.schema import (Channels, Columns, NativeColumns, Schema,
-                               cast)
+                               as_array, cast)
 
 OVERLONG = ("error", "drop", "truncate", "split")
 ORDERS = ("window", "input", "shuffle")
@@ -135,17 +135,18 @@ class Packer:
     def _prepare(self, sequence: Union[Any, Columns]) -> Columns:
         if self._finished:
             raise ValueError("this packer has finished")
-        if not isinstance(sequence, Columns):
-            sequence = self.schema.columns([sequence])
-        columns = self.schema.prepare(sequence, self._next[0])
+        given = sequence if isinstance(sequence, Columns) \
+            else self.schema.columns([sequence])
+        columns = self.schema.prepare(given, self._next[0])
         if (self._options.overlong == lib.PS_OVERLONG_ERROR and
                 self._options.policy != lib.PS_POLICY_CONCAT):
             lengths = np.diff(columns.offsets)
             if len(lengths) and lengths.max() > self.capacity:
                 i = int((lengths > self.capacity).argmax())
                 raise PackError(
-                    "sequence %d: %d tokens, more than the capacity of %d"
-                    % (self._next[0] + i, lengths[i], self.capacity))
+                    "%s: %d tokens, more than the capacity of %d"
+                    % (given.where(i=i, number=self._next[0]), lengths[i],
+                       self.capacity))
         return columns
 
     def _put_some(self, columns: NativeColumns, begin: int,
@@ -299,7 +300,8 @@ def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
     The options are those of Packer but for overlong; without a depth, as many
     sequences share a pack as fit."""
     need_library("pack_lengths")
-    lengths = cast(np.asarray(lengths), np.dtype(np.uint32), "lengths")
+    lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
+                   lambda at: "lengths" if at is None else "length %d" % at)
     if lengths.ndim != 1:
         raise ValueError("lengths: an array of %d dimensions, not of one"
                          % lengths.ndim)

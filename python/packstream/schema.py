@@ -5,8 +5,8 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import (Any, Dict, List, Mapping, NamedTuple, Optional, Sequence,
-                    Union)
+from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
+                    Sequence, Union)
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class Columns(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def where(self, name: str = "", i: Optional[int] = None,
+              number: int = 0) -> str:
+        """How an error names sequence i, and a column of it; the first
+        sequence has this number."""
+        sequence = "" if i is None else "sequence %d" % (number + i)
+        return ": ".join(filter(None, (sequence, name)))
 
 
 Channels = Mapping[str, Union[Channel, str, type, np.dtype]]
@@ -110,7 +117,8 @@ class Schema:
         native.kind = (lib.PS_PER_TOKEN if channel.per == "token"
                        else lib.PS_PER_SEQUENCE)
         native.fill = int.from_bytes(
-            cast(np.array([channel.fill]), dtype, "fill").tobytes(), "little")
+            cast(np.array([channel.fill]), dtype,
+                 lambda at: "fill").tobytes(), "little")
 
     def columns(self, sequences: Sequence[Any]) -> Columns:
         """Sequences, arrays or mappings, as columns."""
@@ -124,9 +132,10 @@ class Schema:
         for name in sorted(names, key="tokens".__ne__):     # tokens first
             if name in self.channels and \
                     self.channels[name].per == "sequence":
-                values[name] = np.array([row[name] for row in rows])
+                values[name] = np.array([as_array(row[name], name)
+                                         for row in rows])
                 continue
-            arrays = [np.asarray(row[name]) for row in rows]
+            arrays = [as_array(row[name], name) for row in rows]
             values[name] = np.concatenate(arrays) if len(arrays) > 1 \
                 else arrays[0]
             lengths = [array.size for array in arrays]
@@ -155,37 +164,54 @@ class Schema:
         if set(columns.values) != set(self.dtypes):
             raise ValueError("a sequence has %s, where %s is due" % (
                 ", ".join(columns.values), ", ".join(self.dtypes)))
-        offsets = cast(np.asarray(columns.offsets), np.dtype(np.int64),
-                       "offsets")
+        offsets = cast(as_array(columns.offsets, "offsets"),
+                       np.dtype(np.int64), lambda at: "offsets")
         if (offsets.ndim != 1 or not len(offsets) or offsets[0] < 0 or
                 (offsets[1:] < offsets[:-1]).any()):
             raise ValueError("offsets do not ascend")
         values = {}
         for name, dtype in self.dtypes.items():
-            array = np.asarray(columns.values[name])
+            array = as_array(columns.values[name], columns.where(name))
             per_sequence = (name != "tokens" and
                             self.channels[name].per == "sequence")
             due = len(columns) if per_sequence else int(offsets[-1])
             if array.ndim != 1 or (len(array) != due if per_sequence
                                    else len(array) < due):
                 raise ValueError("%s: shape %s, where (%d,) is due"
-                                 % (name, array.shape, due))
-            if not per_sequence:
-                array = array[:due]
-            values[name] = cast(array, dtype, name)
+                                 % (columns.where(name), array.shape, due))
+
+            def where(at: Optional[int]) -> str:
+                return columns.where(name, at if per_sequence or at is None
+                                     else sequence_of(offsets, at), number)
+            values[name] = cast(array[:due], dtype, where)
         tokens = values["tokens"][offsets[0]:]
         if self.vocab_size and len(tokens) and \
                 tokens.max() >= self.vocab_size:
             at = int((tokens >= self.vocab_size).argmax())
-            number += int(np.searchsorted(offsets, offsets[0] + at,
-                                          "right")) - 1
-            raise ValueError("sequence %d: token %d is not in the vocabulary "
-                             "of %d" % (number, tokens[at], self.vocab_size))
+            i = sequence_of(offsets, offsets[0] + at)
+            raise ValueError("%s: %d is not in the vocabulary of %d" % (
+                columns.where("tokens", i, number), tokens[at],
+                self.vocab_size))
         return Columns(offsets, values)
 
 
-def cast(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    """A contiguous array of another type, if it can hold all values."""
+def as_array(values: Any, where: str) -> np.ndarray:
+    """Values as an array; the mask of one of numpy.ma would be lost."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError("%s: a masked array, whose mask would be lost: use "
+                         "its filled() or compressed()" % where)
+    return np.asarray(values)
+
+
+def sequence_of(offsets: np.ndarray, at: int) -> int:
+    """The sequence that has value `at` of a column."""
+    return max(int(np.searchsorted(offsets, at, "right")) - 1, 0)
+
+
+def cast(array: np.ndarray, dtype: np.dtype,
+         where: Callable[[Optional[int]], str]) -> np.ndarray:
+    """A contiguous array of another type, if it can hold all values; where(i)
+    is how an error names value i, and where(None) the array."""
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     if array.size == 0:
@@ -193,13 +219,14 @@ def cast(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
     if array.dtype.kind not in "iuf" or (
             array.dtype.kind == "f" and dtype.kind != "f"):
         raise ValueError("%s: values of type %s do not become %s"
-                         % (name, array.dtype, dtype))
+                         % (where(None), array.dtype, dtype))
     if dtype.kind != "f" and not np.can_cast(array.dtype, dtype):
         low, high = int(array.min()), int(array.max())
         limits = np.iinfo(dtype)
         if low < limits.min or high > limits.max:
-            raise ValueError("%s: %d does not fit %s" % (
-                name, low if low < limits.min else high, dtype))
+            at = int(array.argmin() if low < limits.min else array.argmax())
+            raise ValueError("%s: %d does not fit %s"
+                             % (where(at), array.flat[at], dtype))
     return np.ascontiguousarray(array, dtype)
 
 

@@ -163,8 +163,8 @@ class TokenWriter:
         columns = self.schema.prepare(sequence, self._written)
         empty = (columns.offsets[1:] == columns.offsets[:-1])
         if empty.any():
-            raise ValueError("sequence %d has no tokens"
-                             % (self._written + empty.argmax()))
+            raise ValueError("%s: no tokens" % sequence.where(
+                i=int(empty.argmax()), number=self._written))
         native, err = NativeColumns(columns), new_error()
         check(lib.psn_write(self._writer, self.schema.native, native.native,
                             err), err)

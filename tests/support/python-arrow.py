@@ -129,9 +129,9 @@ def source_refused():
     raises(ValueError, "x.txt: neither parquet nor Arrow", from_arrow,
            "x.txt")
     raises(ValueError, "no file", from_arrow, [])
-    raises(ValueError, "row 1 has no list", read,
+    raises(ValueError, "row 1: input_ids: the list is missing", read,
            pa.table({"input_ids": [[1], None]}))
-    raises(ValueError, "row 2 has no list", read, [
+    raises(ValueError, "row 2: input_ids: the list is missing", read, [
         pa.table({"input_ids": rows}),
         pa.table({"input_ids": pa.array([None], pa.list_(pa.int64()))})])
     raises(ValueError, "missing", read, pa.table({"input_ids": [[1, None]]}))
@@ -153,9 +153,82 @@ def source_refused():
            pa.table({"input_ids": [["a"]]}))
     raises(ValueError, "of string, where lists", read,
            pa.table({"input_ids": ["a"]}))
-    raises(ValueError, "row 1: 2 values of labels for 1 tokens", read,
+    raises(ValueError, "row 1: labels: 2 values for 1 tokens", read,
            pa.table({"input_ids": rows, "labels": [[1, 2], [3, 4]]}),
            channels=["labels"])
+
+
+def faults_placed():
+    """Errors name the file, the row of that file and the column."""
+    good = {"input_ids": [[1, 2], [3], [4]], "labels": [[1, 2], [3], [4]],
+            "source": [1, 2, 3]}
+
+    def check(why, column, value, columns=("labels", "source"), **options):
+        """Row 1 of the second file, and of the second table, is wrong."""
+        bad = dict(good, **{column: [good[column][0], value,
+                                     good[column][2]]})
+        tables = [pa.table(good), pa.table(bad)]
+        for i, one in enumerate(tables):
+            pa.parquet.write_table(one, "%d.parquet" % i)
+
+        def into(make, *sources):
+            for source in sources:
+                found = packstream.from_arrow(source, channels=columns)
+                with make(found) as to:
+                    for one in found:
+                        to.write(one)
+
+        def writer(found):
+            return packstream.TokenWriter("x.tok", channels=found.channels,
+                                          **options)
+        raises(ValueError, "1.parquet: row 1: " + why, into, writer,
+               ["0.parquet", "1.parquet"])
+        raises(ValueError, "1.parquet: row 1: " + why, into, writer,
+               "1.parquet")
+        for source, row in ((tables, 4), (tables[1], 1)):
+            try:
+                into(writer, source)
+            except ValueError as error:
+                assert str(error).startswith("row %d: " % row + why), error
+            else:
+                raise AssertionError(why)
+    check("input_ids: -5 does not fit uint32", "input_ids", [-5])
+    check("input_ids: 9 is not in the vocabulary of 7", "input_ids", [9],
+          vocab_size=7)
+    check("input_ids: the list is missing", "input_ids", None)
+    check("input_ids: a value is missing", "input_ids", [None])
+    check("no tokens", "input_ids", [], columns=())
+    check("labels: 2 values for 1 tokens", "labels", [1, 2])
+    check("labels: a value is missing", "labels", [None])
+    check("source: a value is missing", "source", None)
+
+    # Where a file has another type than the first, each of its rows is wrong.
+    pa.parquet.write_table(pa.table(dict(good, labels=[[1, 2], [3], [1 << 31]],
+                                         source=[1, 2, -1])), "1.parquet")
+    narrow = pa.schema([("input_ids", pa.list_(pa.int32())),
+                        ("labels", pa.list_(pa.int32())),
+                        ("source", pa.uint16())])
+    pa.parquet.write_table(pa.table(good, narrow), "0.parquet")
+    pa.parquet.write_table(pa.table(dict(good, labels=["a", "b", "c"],
+                                         source=[0.5, 1.5, 2.5])), "2.parquet")
+    for name, file, why in (
+            ("labels", "1.parquet", "row 2: labels: 2147483648 does not fit"),
+            ("source", "1.parquet", "row 2: source: -1 does not fit uint16"),
+            ("labels", "2.parquet", "labels: a column of string"),
+            ("source", "2.parquet", "source: values of type float64")):
+        found = packstream.from_arrow(["0.parquet", file], channels=[name])
+        packer = packstream.Packer(64, channels=found.channels)
+        raises(ValueError, "%s: %s" % (file, why), list, packer.pack(found))
+    pa.parquet.write_table(pa.table({"input_ids": [[1] * 9, [1] * 65]}),
+                           "1.parquet")
+    raises(packstream.PackError, "1.parquet: row 1: 65 tokens", list,
+           packstream.Packer(64).pack(packstream.from_arrow(
+               ["1.parquet", "1.parquet"])))
+    raises(ValueError, "2.parquet: no column x", packstream.from_arrow,
+           ["2.parquet"], channels=["x"])
+    raises(ValueError, "row 1: input_ids: a value is missing",
+           packstream.pack_dataset,
+           pa.table({"input_ids": [[1], [None]]}), 8)
 
 
 def into_packer():
@@ -174,7 +247,7 @@ def into_packer():
                 assert batch["source"][r][k] == number % 7
     assert [found[i] for i in range(len(rows))] == rows
     source = packstream.from_arrow(pa.table({"input_ids": [[1] * 65]}))
-    raises(packstream.PackError, "sequence 0: 65 tokens", list,
+    raises(packstream.PackError, "row 0: 65 tokens", list,
            packstream.Packer(64).pack(source))
 
 
@@ -327,7 +400,7 @@ def datasets_refused():
            table(rows), 64)
     raises(ValueError, "no column input_ids", pack,
            table(rows).select(["labels"]), 64)
-    raises(ValueError, "row 2: 1 values of x for", pack, pa.table(
+    raises(ValueError, "row 2: x: 1 values for", pack, pa.table(
         {"input_ids": rows[:3], "x": [rows[0], rows[1], [1]]}), 64)
     raises(ValueError, "seq_lengths already", pack,
            pack(table(rows), 64, columns=["input_ids"]), 64)
@@ -335,7 +408,7 @@ def datasets_refused():
            columns=["input_ids"])
     raises(TypeError, "", pack, table(rows), 64, columns=["input_ids"],
            dept=3)
-    raises(ValueError, "x: row 7 has no list", pack, pa.table({
+    raises(ValueError, "row 7: x: the list is missing", pack, pa.table({
         "input_ids": rows[:8], "x": pa.chunked_array([
             pa.array(rows[:7]), pa.array([None], pa.list_(pa.int64()))])}), 64)
 
@@ -384,11 +457,13 @@ def program(packcat):
     assert not subprocess.run([*run, "-q", "-o", "y.tok"], check=True,
                               capture_output=True).stderr
     for status, wrong, why in (
-            (65, ["--vocab=100"], "sequence %d: token %d is" % next(
+            (65, ["--vocab=100"], "x.parquet: row %d: input_ids: %d is" % next(
                 (i, t) for i, row in enumerate(rows) for t in row
                 if t >= 100)),
-            (65, ["--column=text"], "no column text"),
-            (65, ["--type=u16", "--column=labels"], "does not fit"),
+            (65, ["--column=text"], "x.parquet: no column text"),
+            (65, ["--type=u16", "--column=labels"],
+             "x.parquet: row %d: labels: -100 does not fit" % next(
+                 i for i, row in enumerate(rows) if row)),
             (65, ["no.parquet"], "no.parquet: neither parquet nor Arrow"),
             (64, ["--channel=labels:x"], "no number"),
             (64, ["--vocab=-1"], "vocab_size: -1"),

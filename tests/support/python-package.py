@@ -288,6 +288,38 @@ def packer_refuses():
     assert sorted(p.finish()["n_tok"]) == [4, 8, 8]
 
 
+def masked_refused():
+    """The mask of an array of numpy.ma would be lost."""
+    def masked(*values, hidden=1):
+        return np.ma.array(values, mask=np.arange(len(values)) == hidden)
+    channels = {"labels": "int32",
+                "source": packstream.Channel("uint8", per="sequence")}
+    good = {"tokens": [1, 2], "labels": [3, 4], "source": 5}
+    for name, wrong in (("tokens", masked(1, 2)), ("labels", masked(3, 4)),
+                        ("labels", masked(3, 4, hidden=9)),
+                        ("source", masked(5, hidden=0)[0])):
+        one = dict(good, **{name: wrong})
+        packer = packstream.Packer(8, channels=channels)
+        raises(ValueError, name + ": a masked array", packer.put, one)
+        raises(ValueError, name + ": a masked array", list,
+               packer.pack([good, one]))
+        assert packer.totals["input_sequences"] == 1
+        with open(os.devnull, "wb") as lost:
+            writer = packstream.TokenWriter(lost, channels=channels)
+            raises(ValueError, name + ": a masked array", writer.write, one)
+            columns = {key: np.atleast_1d(np.ma.array(value))
+                       for key, value in one.items()}
+            for key in set(columns) - {name}:
+                columns[key] = columns[key].filled()
+            raises(ValueError, name + ": a masked array", writer.write,
+                   packstream.Columns(np.array([0, 2]), columns))
+    raises(ValueError, "lengths: a masked array", packstream.pack_lengths,
+           masked(3, 4), 8)
+    raises(ValueError, "sequence 1: labels: 2147483648 does not fit int32",
+           list, packstream.Packer(8, channels=channels).pack(
+               [good, dict(good, labels=[1, 1 << 31])]))
+
+
 def packer_threads():
     """Packers in several threads at once do not disturb each other."""
     given = [one["tokens"] for one in sequences(3000)]

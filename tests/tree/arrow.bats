@@ -18,7 +18,7 @@ setup_file() {
     ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reason ||
         return 0
     {
-        printf '%s\n' sources source_refused into_packer packed_tables \
+        printf '%s\n' sources source_refused faults_placed into_packer packed_tables \
             overlong "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets \
@@ -46,6 +46,10 @@ setup() {
 
 @test "sequences that cannot be read" {
     holds source_refused
+}
+
+@test "errors name the file, the row and the column" {
+    holds faults_placed
 }
 
 @test "a packer of a table" {

@@ -101,6 +101,7 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
 
 @test "a packer refuses what it cannot pack" {
     check packer_refuses
+    check masked_refused
 }
 
 @test "packers in threads" {
