@@ -10,9 +10,10 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import itertools
+import warnings
 import weakref
 from typing import (Any, Dict, Iterable, Iterator, List, Mapping,
-                    MutableMapping, Optional, Union)
+                    MutableMapping, Optional, Tuple, Union)
 
 import numpy as np
 
@@ -91,7 +92,8 @@ class Packer:
     Schema.
 
     A packer is used by one thread at a time.  Other threads run while it
-    packs."""
+    packs.  One that is deleted with sequences inside, neither finished nor
+    saved, gives a ResourceWarning."""
 
     def __init__(self, capacity: int, *, dtype: Any = None,
                  vocab_size: int = 0, channels: Optional[Channels] = None,
@@ -117,6 +119,11 @@ class Packer:
         # A packer that was there before goes before its sink.
         self._packer = ffi.gc(handle[0], lib.ps_packer_free)
         self._sink = sink
+        self._totals = totals = lib.ps_packer_totals(self._packer)
+        # What was in the packs that were taken; and how many sequences were
+        # in when a state was saved, which has no need of this packer.
+        self._taken = totals.sequences, totals.tokens
+        self._saved = totals.input_sequences
         self._header: Optional[Header] = None
         self._finished = False
         self._rest = np.empty(0, "V1")      # what pack() did not give yet
@@ -187,6 +194,7 @@ class Packer:
         data = bytes(ffi.buffer(self._sink.bytes, self._sink.size)
                      if self._sink.size else b"")
         self._sink.size = 0
+        self._taken = self._totals.sequences, self._totals.tokens
         if self._header is None and data:
             self._header = header_of(lib.ps_packer_info(self._packer))
             data = data[HEADER_BYTES:]
@@ -248,6 +256,30 @@ class Packer:
             elif sequence is not end:
                 yield self._prepare(sequence)
 
+    def _held(self) -> Tuple[int, int]:
+        """Sequences and tokens that would be lost with this packer: in packs
+        that were not taken, or not packed yet."""
+        totals = self._totals
+        sequences, tokens = (totals.sequences - self._taken[0],
+                             totals.tokens - self._taken[1])
+        if len(self._rest):
+            rest = self._rest.view(self._header.dtype)
+            sequences += int(rest["n_seq"].sum())
+            tokens += int(rest["n_tok"].sum())
+        if totals.input_sequences != self._saved and not self._finished:
+            sequences += (totals.input_sequences + totals.extra_pieces -
+                          totals.rejected_sequences - totals.sequences)
+            tokens += (totals.input_tokens - totals.rejected_tokens -
+                       totals.truncated_tokens - totals.tokens)
+        return sequences, tokens
+
+    def __del__(self, _warn: Any = warnings.warn) -> None:
+        held = self._held() if hasattr(self, "_next") else (0, 0)
+        if held[1]:
+            _warn("a Packer was deleted with %d sequences (%d tokens) that "
+                  "never came out: call finish() and take its packs" % held,
+                  ResourceWarning, source=self)
+
     # ---------------------------------------------------- what it came to
 
     @property
@@ -275,6 +307,7 @@ class Packer:
         else:
             check(lib.ps_state_blank(ffi.NULL, 0, state, size, err), err)
         kept = ffi.gc(state[0], lib.free)
+        self._saved = self._totals.input_sequences
         return bytes(ffi.buffer(kept, size[0]))
 
     def resume(self, state: bytes) -> int:

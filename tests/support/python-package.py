@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 
@@ -286,6 +287,81 @@ def packer_refuses():
     p = Packer(8, overlong="split")
     p.put(np.arange(20))
     assert sorted(p.finish()["n_tok"]) == [4, 8, 8]
+
+
+def packer_lost():
+    """One that is deleted with sequences inside says how many; one that was
+    finished, drained or saved says nothing.  30 sequences make 4 packs of 6,
+    and the others are in the window."""
+    def filled(n, *calls, **options):
+        p = packstream.Packer(64, window=10, **options)
+        for _ in range(n):
+            p.put([1] * 10)
+        for call in calls:
+            getattr(p, call)()
+        return p
+
+    def put(p, sequence):
+        p.put(sequence)
+        return p
+
+    def packing(take):
+        p = packstream.Packer(64, window=10)
+        given = packstream.Columns(np.arange(0, 301, 10),
+                                   {"tokens": np.ones(300, int)})
+        for batch in itertools.islice(p.pack([given]), take):
+            assert batch["n_seq"] == 6
+        return p
+
+    def resumed(n, more):
+        """From a state that was saved with n sequences."""
+        p = filled(n, "packs")
+        state = p.save()
+        p = packstream.Packer(64, window=10)
+        for _ in range(p.resume(state), n):
+            p.put([1] * 10)
+        p.packs()
+        return filled_more(p, more)
+
+    def filled_more(p, more):
+        for _ in range(more):
+            p.put([1] * 10)
+        return p
+
+    for make, sequences, tokens in (
+            (lambda: filled(0), 0, 0),
+            (lambda: filled(7), 7, 70),
+            (lambda: filled(30), 30, 300),
+            (lambda: filled(30, "packs"), 6, 60),
+            (lambda: filled(30, "drain"), 0, 0),
+            (lambda: filled(30, "finish"), 0, 0),
+            (lambda: put(filled(0), []), 0, 0),
+            (lambda: put(filled(1, overlong="split"), [1] * 100), 3, 110),
+            (lambda: packing(1), 24, 240),
+            (lambda: packing(9), 0, 0),
+            (lambda: filled(7, "save"), 0, 0),
+            (lambda: filled(30, "packs", "save"), 0, 0),
+            (lambda: filled(30, "save"), 24, 240),      # its packs
+            (lambda: filled_more(filled(30, "packs", "save"), 1), 7, 70),
+            (lambda: resumed(7, 0), 7, 70),     # the state was blank
+            (lambda: resumed(30, 0), 0, 0),
+            (lambda: resumed(30, 1), 7, 70)):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            make()
+            gc.collect()
+        wanted = ["a Packer was deleted with %d sequences (%d tokens) that "
+                  "never came out" % (sequences, tokens)] if tokens else []
+        assert [str(w.message).split(":")[0] for w in found] == wanted, (
+            wanted, [str(w.message) for w in found])
+        assert all(w.category is ResourceWarning for w in found)
+
+    told = subprocess.run(
+        [sys.executable, "-Wdefault", "-c", "import packstream\n"
+         "p = packstream.Packer(8)\np.put([1])\n"
+         "try:\n    packstream.Packer(0)\nexcept ValueError:\n    pass"],
+        check=True, capture_output=True, text=True).stderr
+    assert "1 sequences (1 tokens)" in told and "ignored" not in told, told
 
 
 def masked_refused():

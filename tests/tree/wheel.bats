@@ -99,6 +99,10 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     check packer_learns
 }
 
+@test "a packer that is deleted with sequences inside" {
+    check packer_lost
+}
+
 @test "a packer refuses what it cannot pack" {
     check packer_refuses
     check masked_refused
