@@ -63,8 +63,9 @@ class PackDataset(IterableDataset):
     for each epoch, which set_epoch() names, as with DistributedSampler.
 
     Where `rank` and `ranks` are not given they are those of torch.distributed
-    when the iteration begins; without it, all packs come.  Give them where
-    several processes take the same packs, as with tensor parallelism."""
+    when the iteration begins.  Without it all packs come; one of several
+    processes of torchrun, mpirun or srun is refused.  Give them where several
+    processes take the same packs, as with tensor parallelism."""
 
     def __init__(self, source: Any, size: int, rank: Optional[int] = None,
                  ranks: Optional[int] = None,
@@ -209,11 +210,12 @@ class PackDataset(IterableDataset):
                 return distributed.get_rank(), distributed.get_world_size()
             if self._told and get_worker_info():
                 return self._told
-            if int(os.environ.get("WORLD_SIZE") or 1) > 1:
-                raise RuntimeError(
-                    "WORLD_SIZE says that there are several processes, and "
-                    "all would read the same packs: call init_process_group() "
-                    "before, or give rank and ranks")
+        variable = launched()
+        if variable and int(os.environ[variable]) > 1:
+            raise RuntimeError(
+                "%s=%s: a launcher started several processes, and all would "
+                "read the same packs: call init_process_group() first, or "
+                "give rank and ranks" % (variable, os.environ[variable]))
         return 0, 1
 
     def _main_memory(self) -> torch.Tensor:
@@ -235,6 +237,26 @@ class PackDataset(IterableDataset):
         self.__dict__.update(state)
         self._shared = _shared_memory()
         self._shared[EPOCH] = self.epoch
+
+
+# Where torchrun, Open MPI, MPICH and Slurm say how many processes they started.
+LAUNCHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+             "SLURM_STEP_NUM_TASKS")
+
+
+def launched() -> Optional[str]:
+    """The variable that has the number of processes of this launch, or None.
+
+    SLURM_NTASKS alone is no such variable: the script of sbatch and the shell
+    of salloc have it as well, being one process each.  Only a task of srun has
+    a step, or a number other than 0."""
+    for name in LAUNCHERS:
+        if os.environ.get(name):
+            return name
+    is_task = os.environ.get("SLURM_STEP_ID") or \
+        os.environ.get("SLURM_PROCID", "0") != "0"
+    return "SLURM_NTASKS" if is_task and os.environ.get("SLURM_NTASKS") \
+        else None
 
 
 IN_WORKERS, EPOCH = range(2)

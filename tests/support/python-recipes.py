@@ -223,9 +223,40 @@ def dataset(path, compressed):
     raises("is a seed", lambda: PackDataset(path, 5, shuffle=False))
     raises("either", lambda: PackDataset(path, 5, shuffle=1, order=[2]))
     states(path)
-    os.environ["WORLD_SIZE"] = "2"     # as torchrun and others set it
-    raises("init_process_group", numbers, PackDataset(path, 5))
-    numbers(PackDataset(path, 5, 0, 2))
+    launchers(path)
+
+
+def launchers(path):
+    """One of several processes does not read all packs, whoever started
+    them; a process that is alone does."""
+    from packstream import PackDataset
+    ours = ("WORLD_SIZE", "OMPI_", "PMI_", "SLURM_")
+    outer = {name: value for name, value in os.environ.items()
+             if not name.startswith(ours)}
+    batch = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2", "SLURM_PROCID": "0"}
+    step = dict(batch, SLURM_STEP_ID="0", SLURM_STEP_NUM_TASKS="2")
+    for variables, named in (
+            ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2"),
+            ({"OMPI_COMM_WORLD_SIZE": "3"}, "OMPI_COMM_WORLD_SIZE=3"),
+            ({"PMI_SIZE": "2"}, "PMI_SIZE=2"),
+            (step, "SLURM_STEP_NUM_TASKS=2"),
+            (dict(batch, SLURM_PROCID="1"), "SLURM_NTASKS=2"),
+            (dict(batch, SLURM_STEP_ID="0"), "SLURM_NTASKS=2"),
+            ({"WORLD_SIZE": "1"}, None), ({"PMI_SIZE": "1"}, None),
+            ({"WORLD_SIZE": ""}, None),
+            (batch, None),                              # sbatch
+            ({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2"}, None),     # salloc
+            (dict(step, SLURM_STEP_NUM_TASKS="1"), None),   # srun -n 1
+            # torchrun --nproc-per-node=1 in each task
+            (dict(step, WORLD_SIZE="1"), None)):
+        os.environ.clear()
+        os.environ.update(outer, **variables)
+        if named:
+            for call in ("init_process_group", "give rank", named):
+                raises(call, numbers, PackDataset(path, 5))
+            numbers(PackDataset(path, 5, 0, 2))
+        else:
+            assert numbers(PackDataset(path, 5)) == list(range(PACKS))
 
 
 def other_packs(path, compressed):
