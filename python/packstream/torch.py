@@ -5,13 +5,15 @@
         batch["tokens"]                  # int64 [32, L]
 
 Each pack comes once: the ranks of torch.distributed share the packs, and the
-workers of a rank share its own.  Ranks that wait for each other in every step
-need drop_last=True, without which one may have a batch more than another.
+workers of a rank share its batches: these are the same with any number of
+workers.  Ranks that wait for each other in every step need drop_last=True,
+without which one may have a batch more than another.
 
 Accelerate's prepare() and Trainer share packs themselves; give them
 packstream.open(...) instead.  Where they get a PackDataset, it gives all packs
 for them to share, or refuses if it cannot.  They share nothing but tensors, so
-not what hf.rows makes.
+not what hf.rows makes.  Trainer's own collators are refused, since they would
+put whole batches together as if these were samples.
 
 state_dict() says what to go on with; a state of another number of packs, or of
 another order, is refused.  In workers only StatefulDataLoader of torchdata can
@@ -23,13 +25,15 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import functools
+import itertools
 import mmap
 import multiprocessing
 import os
 import sys
 import zlib
 from multiprocessing.context import get_spawning_popen
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
+from typing import (Any, Callable, Dict, Iterator, Mapping, Optional, Sequence,
+                    Tuple)
 
 import numpy as np
 import torch
@@ -37,7 +41,7 @@ from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
 from packstream.files import is_pipe, open as open_packs
-from packstream.packs import check_seed, shuffled
+from packstream.packs import check_seed, first_own, shuffled
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
@@ -120,7 +124,6 @@ class PackDataset(IterableDataset):
                              "one for each")
         self._shared[IN_WORKERS] = info is not None
         rank, ranks = self._share()
-        shard, shards = rank + ranks * worker, ranks * workers
         packs = open_packs(self.source() if callable(self.source)
                            else self.source)
         count = len(packs) if hasattr(packs, "__len__") else None
@@ -130,17 +133,49 @@ class PackDataset(IterableDataset):
         of = {"packs": count, "order_crc32": None if order is None else
               zlib.crc32(np.ascontiguousarray(order, np.int64))}
         if info:        # some workers are further than others
-            of["shards"] = shards
+            of["shards"] = ranks * workers
         self.start = start = self.resume
         if start:
             _check_state(self._of, of)
         self._of = of
         self.resume, self._loaded = 0, False    # another one begins anew
-        for batch in packs.batches(self.size, shard, shards, start, order,
-                                   self.drop_last):
-            self.start = start = start + shards * len(batch["tokens"])
+        if workers > 1 and count is not None:
+            own = self._own(np.arange(count) if order is None else order,
+                            start, rank, ranks)
+            own = own[np.arange(len(own)) // self.size % workers == worker]
+            batches = packs.batches(self.size, order=own)
+        else:
+            batches = itertools.islice(
+                packs.batches(self.size, rank, ranks, start, order,
+                              self.drop_last), worker, None, workers)
+        for batch in batches:
+            self.start = start = start + self.size * ranks * workers
             yield self.convert(batch)
         self.start = 0
+
+    def _own(self, order: Sequence[int], start: int, rank: int,
+             ranks: int) -> Sequence[int]:
+        """The packs of a rank from `start` on, in its order, without those
+        that drop_last leaves out."""
+        own = order[first_own(0, rank, ranks, start)::ranks]
+        if not self.drop_last:
+            return own
+        steps = max(0, len(order) - start) // (self.size * ranks)
+        return own[:steps * self.size]
+
+    def __len__(self) -> int:
+        """How many batches of files the next iteration gives in this process,
+        whatever the number of its workers.  TypeError for a pipe, and for a
+        function."""
+        sources = self.source if isinstance(self.source, (list, tuple)) \
+            else [self.source]
+        if any(callable(one) or is_pipe(one) for one in sources):
+            raise TypeError("a PackDataset of a pipe or a function has no "
+                            "length: only files say how many packs they have")
+        order = range(len(open_packs(self.source))) if self.order is None \
+            else self.order
+        return -(-len(self._own(order, self.resume, *self._share())) //
+                 self.size)
 
     def set_epoch(self, epoch: int) -> None:
         """Says which order of `shuffle` comes next."""
@@ -183,6 +218,13 @@ class PackDataset(IterableDataset):
         many.  Where a DataLoader of Accelerate deals out what it reads, all
         packs have to come; a share of them would be shared once more."""
         loader = accelerate_loader()
+        if loader is not None and _is_of(loader, self) and _collates(loader):
+            raise RuntimeError(
+                "Trainer puts samples together, and a PackDataset gives whole "
+                "batches: give it packstream.open(...) with "
+                "data_collator=hf.collate; or, in a single process, "
+                "per_device_train_batch_size=1 with "
+                "data_collator=lambda batches: batches[0]")
         if loader is not None and _deals(loader):
             if _is_of(loader, self):
                 if (self.ranks or 1) > 1:
@@ -239,7 +281,7 @@ class PackDataset(IterableDataset):
         self._shared[EPOCH] = self.epoch
 
 
-# Where torchrun, Open MPI, MPICH and Slurm say how many processes they started.
+# Where torchrun, Open MPI, MPICH and Slurm put the number of their processes.
 LAUNCHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
              "SLURM_STEP_NUM_TASKS")
 
@@ -289,6 +331,17 @@ def _deals(loader: Any) -> bool:
     module = sys.modules["accelerate.data_loader"]
     return isinstance(loader, module.DataLoaderDispatcher) or \
         isinstance(loader.dataset, module.IterableDatasetShard)
+
+
+def _collates(loader: Any) -> bool:
+    """Whether it has a collator of a trainer's package, which takes samples
+    and not batches."""
+    collate = loader.collate_fn
+    collate = getattr(collate, "data_collator", collate)    # of Trainer's own
+    collate = getattr(collate, "func", collate)             # of a partial
+    package = getattr(collate, "__module__", None) or ""
+    return loader.batch_size is not None and \
+        package.split(".")[0] in ("transformers", "trl", "packstream")
 
 
 def shards_again(batch_sampler: Any) -> bool:

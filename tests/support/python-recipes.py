@@ -223,7 +223,48 @@ def dataset(path, compressed):
     raises("is a seed", lambda: PackDataset(path, 5, shuffle=False))
     raises("either", lambda: PackDataset(path, 5, shuffle=1, order=[2]))
     states(path)
+    lengths(path, compressed)
     launchers(path)
+
+
+def lengths(path, compressed):
+    """len() is the number of batches that come, of any number of workers;
+    these batches are the same, and torch has nothing to warn of."""
+    import itertools
+    import warnings
+    from packstream import PackDataset
+    from torch.utils.data import DataLoader
+    for size, ranks, drop_last, shuffle, source in itertools.product(
+            (1, 5), (1, 3), (False, True), (None, 3), ([path], [
+                path, compressed])):
+        found = []
+        for rank in range(ranks):
+            data = PackDataset(source, size, rank, ranks, shuffle=shuffle,
+                               drop_last=drop_last)
+            alone = [numbers([batch]) for batch in data]
+            assert len(data) == len(alone), (size, ranks, drop_last)
+            assert not drop_last or {len(b) for b in alone} <= {size}
+            found.append(len(alone))
+            for workers in (2, 3) if (size, rank) == (5, ranks - 1) else ():
+                loader = DataLoader(data, batch_size=None,
+                                    num_workers=workers)
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("error", "Length of Iterable")
+                    assert len(loader) == len(alone)
+                    assert [numbers([b]) for b in loader] == alone
+        assert len(set(found)) == 1 or not drop_last
+    data = PackDataset(path, 5, order=np.arange(7))
+    assert len(data) == 2 == len(list(data))
+    batches = iter(data)
+    next(batches)
+    state = data.state_dict()
+    assert len(data) == 2
+    data.load_state_dict(state)
+    assert len(data) == 1 == len(list(data)) and len(data) == 2
+    os.mkfifo("pipe")
+    for source in ("pipe", ["pipe"], open(path, "rb"), lambda: path):
+        raises("no length", len, PackDataset(source, 5))
+    raises("no length", len, DataLoader(PackDataset("pipe", 5)))
 
 
 def launchers(path):
@@ -519,6 +560,38 @@ def trainer_rank(rank, path, collate):
     watch = Watch(model)
     train(model, path, collate, ddp_backend="gloo", **OPTIONS)
     return watch.found
+
+
+def trainer_refuses(path):
+    """A PackDataset in Trainer, whose own collators take samples; one that
+    takes the batch as it is may be used."""
+    import functools
+    import transformers
+    from packstream import PackDataset, hf
+
+    def train(size=1, steps=-1, workers=0, convert=hf.rows, collate=None,
+              **given):
+        trainer = transformers.Trainer(
+            llama(), transformers.TrainingArguments(
+                "checkpoints", per_device_train_batch_size=size,
+                max_steps=steps, num_train_epochs=1, report_to="none",
+                save_strategy="no", disable_tqdm=True, use_cpu=True,
+                dataloader_num_workers=workers),
+            train_dataset=PackDataset(path, 4, convert=convert),
+            data_collator=collate, **given)
+        watch = Watch(trainer.model)
+        trainer.train()
+        return watch.found
+    tokenizer = word_tokenizer()
+    for given in (
+            {}, {"size": 4}, {"steps": 2}, {"workers": 1},
+            {"convert": dict}, {"collate": hf.collate},
+            {"collate": functools.partial(hf.collate, convert=hf.flattened)},
+            {"processing_class": tokenizer},
+            {"collate": transformers.DataCollatorForLanguageModeling(
+                tokenizer, mlm=False)}):
+        raises("give it packstream.open", functools.partial(train, **given))
+    once(train(collate=lambda batches: batches[0]))
 
 
 def models(path):

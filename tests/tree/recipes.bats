@@ -51,6 +51,7 @@ accelerated ../x.pks
 grain_workers ../x.pks
 grain_program ../x.pks
 hf_trainer ../x.pks
+trainer_refuses ../x.pks
 import trl.trainer.sft_trainer
 trl_sft_trainer
 packed_rows
@@ -91,6 +92,10 @@ setup() {
 
 @test "rows of pack_dataset in Trainer, SFTTrainer, Accelerate and DDP" {
     holds packed_rows
+}
+
+@test "Trainer given a PackDataset: refused, or each sequence once" {
+    holds trainer_refuses
 }
 
 @test "grain: two processes, each with workers; with jax and without" {
