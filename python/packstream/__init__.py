@@ -31,7 +31,25 @@ _LATER = {"from_arrow": "arrow", "pack_dataset": "dataset",
           "PackDataset": "torch"}
 
 
+def _version() -> str:
+    """The version of the library; without the extension, that of the sources
+    around this folder, or of the installed package."""
+    from packstream.library import ffi, lib
+    if lib is not None:
+        return ffi.string(lib.ps_version()).decode()
+    import re
+    from importlib import metadata
+    from pathlib import Path
+    header = Path(__file__).parents[2] / "src/include/packstream/base.h"
+    if not header.exists():
+        return metadata.version("packstream")
+    return ".".join(re.findall(r"#define PACKSTREAM_VERSION_[A-Z]+ (\d+)",
+                               header.read_text()))
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _LATER:
         raise AttributeError("module 'packstream' has no attribute %r" % name)
     from importlib import import_module

@@ -797,7 +797,7 @@ def version(wanted):
     from importlib.metadata import version as installed
     from packstream.library import ffi
     assert ffi.string(lib.ps_version()).decode() == wanted
-    assert installed("packstream") == wanted
+    assert installed("packstream") == packstream.__version__ == wanted
 
 
 if __name__ == "__main__":

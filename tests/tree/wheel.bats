@@ -31,6 +31,7 @@ setup_file() {
         cp -R MANIFEST.in COPYING pyproject.toml setup.py python src "$OLDPWD/source")
     chmod -R u+w source
     rm -rf source/python/build source/python/packstream.egg-info
+    (cd source && find . | sort) >tree
     CFLAGS=-O0 "$python" -m pip wheel -q --no-build-isolation --no-deps \
         --no-index -w wheels ./source >wheel.log 2>&1 || return 0
     # It has the pip of the system; to install another one takes long.
@@ -81,6 +82,25 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     local version
     version=$(packstream --version | sed -n '1s/.* //p')
     check version "$version"
+    # Without the extension: as it was installed, and in the sources.
+    mkdir pure
+    "$package" -m zipfile -e "$BATS_FILE_TMPDIR"/wheels/*.whl pure
+    rm pure/packstream/_native*
+    mkdir sources
+    cp -R "$abs_top_srcdir/python" "$abs_top_srcdir/src" sources
+    rm -f sources/python/packstream/_native*
+    for place in pure sources/python; do
+        run -0 env PYTHONPATH="$place" "$package" -c '
+import packstream
+assert packstream.library.lib is None
+print(packstream.__version__)'
+        [ "$output" = "$version" ]
+    done
+}
+
+@test "the sources are as they were before the wheel was built" {
+    (cd "$BATS_FILE_TMPDIR/source" && find . | sort) |
+        diff "$BATS_FILE_TMPDIR/tree" -
 }
 
 @test "a packer: each sequence once, with its channels" {
