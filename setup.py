@@ -4,7 +4,11 @@ that holds the library.  pyproject.toml says the rest.
 SPDX-License-Identifier: MIT
 """
 
+import atexit
 import re
+import shutil
+import sys
+import tempfile
 
 from setuptools import setup
 
@@ -12,9 +16,13 @@ with open("src/include/packstream/base.h") as header:
     version = ".".join(re.findall(
         r"#define PACKSTREAM_VERSION_[A-Z]+ (\d+)", header.read()))
 
-# Not in build/, which is that of ./bootstrap.
+# pip builds in the clone itself; nothing is left there.  A source distribution
+# takes the metadata out of the tree.
+scratch = tempfile.mkdtemp(prefix="packstream-")
+atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(version=version,
       cffi_modules=["python/build_native.py:builder"],
-      options={"build": {"build_base": "python/build"},
-               "egg_info": {"egg_base": "python"},
+      options={"build": {"build_base": scratch},
+               "egg_info": {"egg_base": "python" if "sdist" in sys.argv
+                            else scratch},
                "bdist_wheel": {"py_limited_api": "cp39"}})
