@@ -457,8 +457,22 @@ static json_t *load_line(const reader *r, const input_line *line,
     return object;
 }
 
+/* jansson passes over a NUL after a number or a word. */
+static int bad_nul(const reader *r, const input_line *line,
+                   const unsigned char *nul)
+{
+    uint64_t column = 1;
+
+    for (const unsigned char *p = line->bytes; p < nul; p++)
+        column += (*p & 0xc0) != 0x80; /* a character of UTF-8 */
+    return input_bad_line(&r->in, column, "a NUL byte (byte %td of the line) "
+                          "is not JSON; the file may be damaged",
+                          nul - line->bytes + 1);
+}
+
 static int take_line(reader *r, const input_line *line)
 {
+    const unsigned char *nul;
     json_error_t error;
     json_t *object;
     uint64_t column;
@@ -470,6 +484,9 @@ static int take_line(reader *r, const input_line *line)
     n = json_columns_read(&r->columns, line->bytes, line->n);
     if (n > 0 && n <= reader_max_tokens(r))
         return put_columns(r, (uint32_t)n);
+    nul = memchr(line->bytes, '\0', line->n);
+    if (nul != NULL)
+        return bad_nul(r, line, nul);
     object = load_line(r, line, &error);
     if (object != NULL) {
         status = take_object(r, object);

@@ -282,6 +282,8 @@ jsonl_seeds() {
     printf '{"input_ids":[1.5]}\n' | seed jsonl fraction 0 0
     printf '{"input_ids":["\\u0000\\ud800"]}\n' | seed jsonl string 0 0
     printf '[[[[[[[[1]]]]]]]]\n' | seed jsonl deep 0 0
+    printf '{"input_ids":[%b],"x":%b}\n' 7 0 1 '2\0' '2\0' 3 |
+        seed jsonl nul 32 0
     printf '{"input_ids":[1],"z":99999999999999999999}\n' |
         seed jsonl larger 0 0
 }

@@ -528,6 +528,37 @@ while at < len(data):
  number is too large (integers reach to 9223372036854775807)"
 }
 
+@test "jsonl: no NUL is passed over, whoever reads the line" {
+    local column byte line before
+    # The first line is read by jansson, the second by json_columns.c.
+    while IFS='|' read -r column byte line; do
+        for before in '' '{"x":0,"input_ids":[7]}\n{"x":0,"input_ids":[8]}\n'
+        do
+            printf '%b\n' "$before$line" >x
+            is 65 "tokcat: x: line $(wc -l <x), column $column: a NUL byte\
+ (byte $byte of the line) is not JSON; the file may be damaged" \
+                tokcat -q --from=jsonl --ignore=x -o y x
+        done
+    done <<'END'
+16|16|{"input_ids":[1\0,2\0],"x":0}
+16|16|{"input_ids":[1\0],"x":0}
+15|15|{"input_ids":[\0 1],"x":0}
+18|18|{"input_ids":[12]\0,"x":0}
+7|7|{"x":1\0,"input_ids":[1]}
+8|9|{"x":"\xc3\xa9\0","input_ids":[1]}
+10|10|{"x":true\0,"input_ids":[1]}
+8|8|{"x":[5\0],"input_ids":[1]}
+4|4|{"x\0":0,"input_ids":[1]}
+1|1|\0{"input_ids":[1],"x":0}
+24|24|{"input_ids":[1],"x":0}\0
+12|12|{"input_ids\0":[1],"x":0}
+END
+    # Nor is a key that holds one taken for a shorter key.
+    echo '{"input_ids\u0000":[1]}' >x
+    is 65 "tokcat: x: line 1, column 18: NUL byte in object key not\
+ supported near '\"input_ids\\u0000\"'" tokcat --from=jsonl x
+}
+
 @test "jsonl: depth is bounded" {
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
