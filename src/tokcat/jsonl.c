@@ -378,6 +378,35 @@ static int put_columns(reader *r, uint32_t n_tok)
  * Lines
  */
 
+/* How many keys of an object a message names, and the bytes of each. */
+#define SHOWN_KEYS 5
+#define SHOWN_KEY_BYTES 32
+
+/* An object without token ids, such as a row of text or of chat messages. */
+static int no_ids(const reader *r, json_t *object)
+{
+    char keys[SHOWN_KEYS * (SHOWN_KEY_BYTES + sizeof ", ...") + 8] = "none";
+    size_t end = 0;
+    int n = 0;
+
+    for (void *i = json_object_iter(object); i != NULL;
+         i = json_object_iter_next(object, i)) {
+        const char *key = json_object_iter_key(i);
+        const bool cut = strlen(key) > SHOWN_KEY_BYTES;
+
+        if (n == SHOWN_KEYS) {
+            (void)snprintf(keys + end, sizeof keys - end, ", ...");
+            break;
+        }
+        end += (size_t)snprintf(keys + end, sizeof keys - end, "%s%.*s%s",
+                                n++ > 0 ? ", " : "", SHOWN_KEY_BYTES, key,
+                                cut ? "..." : "");
+    }
+    return reader_bad(r, "no key '%.64s' (keys: %s): tokenize the text first, "
+                      "or name the key of token ids with --ids-key",
+                      message_name(r->conf->ids_key), message_name(keys));
+}
+
 static int take_object(reader *r, json_t *object)
 {
     const ps_schema *s = &r->out.schema;
@@ -392,7 +421,7 @@ static int take_object(reader *r, json_t *object)
         return reader_bad(r, "not an object");
     ids = json_object_get(object, ids_key);
     if (ids == NULL)
-        return reader_bad(r, "no key '%s'", message_name(ids_key));
+        return no_ids(r, object);
     if (!json_is_array(ids))
         return reader_bad(r, "%s: not a list", message_name(ids_key));
 

@@ -568,11 +568,24 @@ END
 }
 
 @test "jsonl: no object, no ids" {
+    local remedy=': tokenize the text first, or name the key of token ids'
+    remedy+=' with --ids-key'
+    local long
+    long=$(printf 'n%.0s' {1..40})
     bad_json '[1,2]' ": not an object"
-    bad_json '{"labels":[1],"score":2}' ": no key 'input_ids'"
+    bad_json '{"labels":[1],"score":2}' ": no key 'input_ids' (keys: labels,\
+ score)$remedy"
     bad_json '{"input_ids":5,"labels":[1],"score":2}' \
         ": input_ids: not a list"
-    bad_first '{"input_ids":[1]}' "no key 'ids'" --ids-key=ids
+    bad_first '{"input_ids":[1]}' \
+        "no key 'ids' (keys: input_ids)$remedy" --ids-key=ids
+    bad_first '{}' "no key 'input_ids' (keys: none)$remedy"
+    bad_first '{"messages":[{"role":"user","content":"x"}],"id":7}' \
+        "no key 'input_ids' (keys: messages, id)$remedy"
+    # Of many or long keys it shows some, and of none what steers a terminal.
+    bad_first '{"a\u001b[2J":1,"b":2,"'"$long"'":3,"d":4,"e":5,"f":6}' \
+        "no key 'input_ids' (keys: a?[2J, b, ${long:0:32}..., d, e,\
+ ...)$remedy"
     bad_first '{"ids":null}' "ids: not a list" --ids-key=ids
 }
 
