@@ -18,6 +18,8 @@
 
 #include "cli/files.h"
 
+#define BOM_BYTES (sizeof INPUT_BOM - 1)
+
 /* ---------------------------------------------------------------------
  * Opening and closing
  */
@@ -348,10 +350,10 @@ int input_next_line(input_file *in, input_line *line)
             in->searched = 0;
             in->line++;
             /* A byte order mark says only that the text is UTF-8. */
-            if (in->skip_bom && in->line == 1 && line->n >= 3 &&
-                memcmp(line->bytes, "\xef\xbb\xbf", 3) == 0) {
-                line->bytes += 3;
-                line->n -= 3;
+            if (in->skip_bom && in->line == 1 && line->n >= BOM_BYTES &&
+                memcmp(line->bytes, INPUT_BOM, BOM_BYTES) == 0) {
+                line->bytes += BOM_BYTES;
+                line->n -= BOM_BYTES;
             }
             return STATUS_OK;
         }
@@ -436,4 +438,10 @@ int input_bad_line(const input_file *in, uint64_t column,
     message_error("%s: line %" PRIu64 "%s: %s%s", input_name(in), in->line,
                   where, why, in->line == 1 ? input_hint(in, text) : "");
     return STATUS_DATA;
+}
+
+int input_bad_bom(const input_file *in, uint64_t column)
+{
+    return input_bad_line(in, column, "a byte order mark (bytes EF BB BF) in "
+                          "the middle of the text; remove it");
 }

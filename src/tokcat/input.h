@@ -17,6 +17,9 @@
 #include "packstream.h"
 #include "tokcat/decompress.h"
 
+/* The byte order mark of UTF-8. */
+#define INPUT_BOM "\xef\xbb\xbf"
+
 /* The size of a read. */
 #define INPUT_BLOCK ((size_t)256 * 1024)
 
@@ -146,6 +149,9 @@ int input_bad(const input_file *in, uint64_t offset, const char *format, ...)
  */
 int input_bad_line(const input_file *in, uint64_t column,
                    const char *format, ...) MESSAGE_PRINTF(3, 4);
+
+/* Reports a byte order mark that is not at the beginning, as above. */
+int input_bad_bom(const input_file *in, uint64_t column);
 
 /* read(2), restarted after signals; waits if the descriptor does not. */
 ssize_t input_read(int fd, void *to, size_t n);

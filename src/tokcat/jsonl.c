@@ -499,12 +499,24 @@ static int bad_nul(const reader *r, const input_line *line,
                           nul - line->bytes + 1);
 }
 
+/* Reports what the library found wrong with a line. */
+static int bad_json(const reader *r, const json_error_t *error)
+{
+    const uint64_t column = error->column > 0 ? (uint64_t)error->column : 1;
+
+    if (json_error_code(error) == json_error_numeric_overflow)
+        return input_bad_line(&r->in, column, "a number is too large "
+                              "(integers reach to 9223372036854775807)");
+    if (strstr(error->text, "near '" INPUT_BOM) != NULL)
+        return input_bad_bom(&r->in, column);
+    return input_bad_line(&r->in, column, "%s", message_name(error->text));
+}
+
 static int take_line(reader *r, const input_line *line)
 {
     const unsigned char *nul;
     json_error_t error;
     json_t *object;
-    uint64_t column;
     size_t n;
     int status;
 
@@ -527,11 +539,7 @@ static int take_line(reader *r, const input_line *line)
                       input_name(&r->in), r->in.line);
         return STATUS_FAILURE;
     }
-    column = error.column > 0 ? (uint64_t)error.column : 1;
-    if (json_error_code(&error) == json_error_numeric_overflow)
-        return input_bad_line(&r->in, column, "a number is too large "
-                              "(integers reach to 9223372036854775807)");
-    return input_bad_line(&r->in, column, "%s", message_name(error.text));
+    return bad_json(r, &error);
 }
 
 const form_reader reader_jsonl = {

@@ -87,6 +87,7 @@ static int bad_word(const reader *r, const scan *s, const input_line *line)
     char why[READER_WHY_BYTES];
     char word[41];
     const char *shown;
+    const char *bom;
     size_t n = 0;
     size_t digits;
 
@@ -99,6 +100,9 @@ static int bad_word(const reader *r, const scan *s, const input_line *line)
     word[n] = '\0';
     shown = message_name(word);
 
+    bom = strstr(word, INPUT_BOM);
+    if (bom != NULL)
+        return input_bad_bom(&r->in, column + (uint64_t)(bom - word));
     digits = strspn(word, "0123456789");
     if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
         return input_bad_line(&r->in, column, "%s is negative", shown);

@@ -284,6 +284,7 @@ jsonl_seeds() {
     printf '[[[[[[[[1]]]]]]]]\n' | seed jsonl deep 0 0
     printf '{"input_ids":[%b],"x":%b}\n' 7 0 1 '2\0' '2\0' 3 |
         seed jsonl nul 32 0
+    printf '\357\273\277{"input_ids":[%s]}\n' 1 2 | seed jsonl marks 0 0
     printf '{"input_ids":[1],"z":99999999999999999999}\n' |
         seed jsonl larger 0 0
 }

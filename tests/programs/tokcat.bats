@@ -87,7 +87,23 @@ bad_first() {
     printf '\xef\xbb\xbf1 x\n' >x
     is 65 "tokcat: x: line 1, column 3: 'x' is not a number" \
         tokcat --from=ids x
-    bad_ids '1\n\xef\xbb\xbf2\n' "line 2, column 1: '???2' is not a number"
+    # Files that each begin with one, joined: as text, or compressed.
+    local bom='a byte order mark (bytes EF BB BF) in the middle of the text; '
+    bom+='remove it'
+    bad_ids '1\n\xef\xbb\xbf2\n' "line 2, column 1: $bom"
+    bad_ids '1 2\xef\xbb\xbf3\n' "line 1, column 4: $bom"
+    bad_ids '\xef\xbb\xbf\xef\xbb\xbf2\n' "line 1, column 1: $bom"
+    cat y y >x
+    is 65 "tokcat: x: line 3, column 1: $bom" tokcat --from=jsonl x
+    gzip -c y >y.gz
+    cat y.gz y.gz >x
+    is 65 "tokcat: x: line 3, column 1: $bom" tokcat --from=jsonl x
+    head -c -1 y >z
+    cat z y >x
+    is 65 "tokcat: x: line 2, column 19: $bom" tokcat --from=jsonl x
+    # It may stand in a string.
+    printf '{"input_ids": [1], "x": "a\xef\xbb\xbf"}\n' |
+        tokcat -q --from=jsonl --raw --ignore=x | cmp - <(record16 1)
     bad_ids '\xef\xbb2\n' "line 1, column 1: '??2' is not a number"
     bad_ids '\xff\xfe2\0\n\0' "line 1, column 1: '??2?' is not a number"
 }
