@@ -650,6 +650,16 @@ void files_abandon_output(int fd)
     (void)close_output(fd);
 }
 
+int files_end_output(int fd, const char *name, int status)
+{
+    if (fd < 0)
+        return status;
+    if (status == STATUS_OK)
+        return files_close_output(fd, name) ? STATUS_OK : STATUS_FAILURE;
+    files_abandon_output(fd);
+    return status;
+}
+
 bool files_close_stdout(void)
 {
     bool failed_before = ferror(stdout) != 0;

@@ -191,6 +191,13 @@ bool files_close_output(int fd, const char *name);
 void files_abandon_output(int fd);
 
 /*
+ * Closes an output, unless `fd` is -1: as files_close_output if `status` is
+ * STATUS_OK, otherwise as files_abandon_output, since a failure was reported
+ * already.  Returns the status of the first failure.
+ */
+int files_end_output(int fd, const char *name, int status);
+
+/*
  * Flushes and closes the stdio stream stdout, for programs that print; a
  * message and false if any write to it failed.
  */

@@ -494,8 +494,11 @@ bool svg_close(svg *s, bool whole)
     }
     free(text.bytes);
 
-    whole = files_close_output(s->fd, s->name) && whole;
-    whole = whole && file_set_publish(&s->files);
+    if (whole)
+        whole = files_close_output(s->fd, s->name) &&
+                file_set_publish(&s->files);
+    else
+        files_abandon_output(s->fd);
     file_set_free(&s->files);
     free(s->page.bytes);
     *s = (svg){0};

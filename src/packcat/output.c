@@ -249,14 +249,12 @@ int outputs_end(outputs *outs, int input_status)
         free(out->buffer);
         if (out->err.code == PS_OK && out->fd >= 0)
             (void)check_end(out);
-        if (out->err.code != PS_OK)
-            out->status = message_failure(files_output_name(out->name),
-                                          &out->err);
-        if (out->fd >= 0 && !files_close_output(out->fd, out->name) &&
-            out->status == STATUS_OK)
-            out->status = STATUS_FAILURE;
         if (status == STATUS_OK)
-            status = out->status;
+            status = out->err.code == PS_OK
+                         ? out->status
+                         : message_failure(files_output_name(out->name),
+                                           &out->err);
+        status = files_end_output(out->fd, out->name, status);
     }
     if (status == STATUS_OK && input_status == STATUS_OK &&
         !file_set_publish(&outs->set))

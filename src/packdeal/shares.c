@@ -236,9 +236,7 @@ int shares_end(shares *s, int status)
 
         ps_pack_writer_free(one->writer);
         ps_token_writer_free(one->tokens);
-        if (one->fd >= 0 && !files_close_output(one->fd, one->name) &&
-            s->status == STATUS_OK)
-            s->status = STATUS_FAILURE;
+        s->status = files_end_output(one->fd, one->name, s->status);
         free(one->name);
     }
     if (s->status == STATUS_OK && !file_set_publish(&s->set))

@@ -78,26 +78,23 @@ static int end_streams(job *j, int status)
 {
     bool stopped = j->stop != 0;
     ps_error err;
-    int rejected;
 
     if (status == STATUS_OK && j->packer != NULL && !stopped)
         status = job_catch_up(j);
     /* The rejects first: without them the output is not to be whole. */
-    rejected = rejects_close(&j->rejects, status == STATUS_OK && !stopped);
-    if (status == STATUS_OK)
-        status = rejected;
+    status = rejects_close(&j->rejects, status, !stopped);
     if (j->packer == NULL || j->resume.task == TASK_COMPARE || stopped)
         return status;
 
     if (status != STATUS_OK) {
         /*
          * After a failure what was decided before it still goes out; but an
-         * output that was not cut yet is to stay as it is.
+         * output that was not cut yet is to stay as it is.  The failure is
+         * reported already, and another one here may have the same cause.
          */
         if (!j->output_failed && !job_refills(j) &&
-            ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK &&
-            err.code != PS_ERR_MEMORY) /* that it ran out is told already */
-            (void)job_output_failure(j, &err);
+            ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK)
+            j->output_failed = true;
         return status;
     }
     if (j->next_id < j->known_until && j->resume.task != TASK_END) {
@@ -119,9 +116,7 @@ static int end_streams(job *j, int status)
 int job_close(job *j, int status)
 {
     status = end_streams(j, status);
-    if (j->out >= 0 && !files_close_output(j->out, j->conf->output) &&
-        status == STATUS_OK)
-        status = STATUS_FAILURE;
+    status = files_end_output(j->out, j->conf->output, status);
     if (status == STATUS_OK && !file_set_publish(&j->set))
         status = STATUS_FAILURE;
     file_set_free(&j->set);

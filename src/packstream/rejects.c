@@ -146,26 +146,23 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
     return message_failure(files_output_name(r->name), &err);
 }
 
-int rejects_close(rejects *r, bool complete)
+int rejects_close(rejects *r, int status, bool complete)
 {
     ps_error err;
     ps_result result = PS_OK;
-    int status = STATUS_OK;
 
     /* Without END, but with its header, the stream shows that it is cut. */
     if (r->writer != NULL)
-        result = complete ? ps_token_writer_finish(r->writer, &err)
-                          : ps_token_writer_flush(r->writer, &err);
-    if (result != PS_OK)
+        result = complete && status == STATUS_OK
+                     ? ps_token_writer_finish(r->writer, &err)
+                     : ps_token_writer_flush(r->writer, &err);
+    if (result != PS_OK && status == STATUS_OK)
         status = message_failure(files_output_name(r->name), &err);
-    else if (r->writer != NULL && r->marked)
+    else if (status == STATUS_OK && r->writer != NULL && r->marked)
         status = sync_file(r);
     ps_token_writer_free(r->writer);
     r->writer = NULL;
     free(r->payload);
     output_check_close(&r->file);
-    if (r->fd >= 0 && !files_close_output(r->fd, r->name) &&
-        status == STATUS_OK)
-        status = STATUS_FAILURE;
-    return status;
+    return files_end_output(r->fd, r->name, status);
 }

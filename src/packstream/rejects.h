@@ -61,9 +61,11 @@ int rejects_sync(rejects *r);
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
 /*
- * Closes the stream, with END if `complete`, else cut.  Where marks are kept
- * it is on the disk then, and has its last one.
+ * Closes the stream: with END if `complete` and the job's `status` so far is
+ * STATUS_OK, otherwise cut.  With a state, the stream is then on the disk and
+ * has its last mark, unless the job failed.  Reports no failure after one of
+ * the job; returns the status of the first.
  */
-int rejects_close(rejects *r, bool complete);
+int rejects_close(rejects *r, int status, bool complete);
 
 #endif

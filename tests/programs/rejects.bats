@@ -290,3 +290,28 @@ END
         cmp wanted out
     done
 }
+
+@test "a full disk is reported once, however many outputs are on it" {
+    [ -c /dev/full ] || skip "there is no /dev/full"
+    mixed 8 20000
+    local rejects='--overlong=drop --rejects=/dev/full'
+    local option
+    while read -r option; do
+        rm -f s s.* out
+        is 1 "packstream: /dev/full: cannot write: No space left on device" \
+            packstream -q -L 16 $drop $option x
+    done <<END
+$rejects -o out
+$rejects -o /dev/full
+$rejects -o out --state=s --state-every=1
+$rejects -o out --state=s --state-every=100
+$rejects -o /dev/full --state=s --state-every=1
+$rejects -o /dev/full --state=s --state-every=100000
+--overlong=drop --rejects=r -o /dev/full --state=s --state-every=1
+END
+    # What is decided goes out nonetheless, where there is room for it.
+    packstream -q -L 16 $drop $rejects x 2>/dev/null >out || true
+    packstream -q -L 16 $drop --overlong=drop -o whole x
+    head -c "$(size out)" whole | cmp - out
+    [ "$(size out)" -gt 4096 ]
+}

@@ -19,9 +19,9 @@
 #
 # A program may have done its work in spite of a fault: then it says so and
 # its outputs are what they are otherwise.  Else it ends with 1 and says why,
-# in one line for each file that it has to do with at the same time, and what
-# is there of its outputs is the beginning of what would be, which their
-# readers do not take for the whole.
+# in one line, however many outputs fail after the first; packstat, which goes
+# on to the next input, in one line for each.  What is there of its outputs is
+# the beginning of what would be, which their readers do not take for the whole.
 #
 # SPDX-License-Identifier: MIT
 
@@ -59,7 +59,7 @@ scenarios='
     pipes      packstream 1 packs   out
     framed     packstream 1 packs   out
     several    packstream 1 packs   out
-    rejects    packstream 2 packs   out rejects
+    rejects    packstream 1 packs   out rejects
     stats      packstream 1 packs   out
     shuffle    packstream 1 packs   out
     prices     packstream 1 packs   out
@@ -76,19 +76,19 @@ scenarios='
     llmc       packcat    1 npy     out
     trl        packcat    1 lines   out
     tfrecord   packcat    1 lines   out
-    megatron   packcat    2 npy     out.bin out.idx
-    datatrove  packcat    3 npy     out out.index out.loss
+    megatron   packcat    1 npy     out.bin out.idx
+    datatrove  packcat    1 npy     out out.index out.loss
     merged     packcat    1 packs   out
-    shares     packdeal   2 packs   r0 r1
+    shares     packdeal   1 packs   r0 r1
     share      packdeal   1 packs   out
     share_zstd packdeal   1 zstd    out
     dealt      packdeal   1 lines   out
-    sequences  packdeal   2 tokens  r0 r1
+    sequences  packdeal   1 tokens  r0 r1
     verify     packstat   3 reports out
     look       packstat   2 reports out
     drawn      packstat   2 page    out.svg
-    curves     packplan   2 page    out.svg
-    evenness   packdeal   2 page    out.svg
+    curves     packplan   1 page    out.svg
+    evenness   packdeal   1 page    out.svg
     bytes      tokcat     1 tokens  out
     ids        tokcat     1 tokens  out
     jsonl      tokcat     1 tokens  out
@@ -102,8 +102,8 @@ scenarios='
     shuffled   tokshuf    1 tokens  out
     parts      tokshuf    1 tokens  r0 r1
     sorted     tokshuf    1 tokens  out
-    state      packstream 2 packs   out
-    resume     packstream 2 packs   out'
+    state      packstream 1 packs   out
+    resume     packstream 1 packs   out'
 
 # Where it does not matter what is packed with what, bestfit takes less time.
 run_raw() { faulty packstream -T1 -L 64 x >out; }
