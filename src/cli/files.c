@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -320,6 +321,18 @@ bool files_can_read(const char *const *names, int n)
         return false;
     }
     return true;
+}
+
+uint64_t files_left_to_open(uint64_t most)
+{
+    struct rlimit limit;
+    uint64_t n = 0;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return most;
+    for (rlim_t fd = 0; n < most && fd < limit.rlim_cur && fd < INT_MAX; fd++)
+        n += fcntl((int)fd, F_GETFD) == -1;
+    return n;
 }
 
 /* Cuts a regular file; a pipe or a device is left as it is. */

@@ -93,7 +93,10 @@ static bool turn(shares *s, input *in, const input_stream **from,
                              before->file->name);
 }
 
-/* Writes the packs of all batches, in their order, each to its share. */
+/*
+ * Writes the packs of all batches, in their order, each to its share.  The
+ * first batch is dealt already.
+ */
 static void write_all(shares *s, batch *b, input *in)
 {
     const input_stream *stream = NULL;
@@ -101,7 +104,7 @@ static void write_all(shares *s, batch *b, input *in)
     bool going = !in->has_tokens || shares_begin_tokens(s, &in->schema);
 
     progress_start(&live, !s->conf->quiet);
-    while (going && batch_next(b, in)) {
+    for (bool more = going; more; more = going && batch_next(b, in)) {
         for (uint32_t i = 0; going && i < b->n; i++) {
             const uint32_t rank = b->ranks[i];
             input_pack *p = &b->packs[i];
@@ -130,7 +133,9 @@ int job_shares(const conf *c)
     input in;
     int status;
 
-    if (begin(&in, c) && batch_open(&b, c, true) && shares_open(&s, c)) {
+    /* The first batch comes before the outputs: there may be too few packs. */
+    if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
+        shares_open(&s, c)) {
         if (c->plot != NULL && !svg_open(&page, c->plot, c->names, c->n_names))
             s.status = STATUS_FAILURE;
         else if (c->no_sandbox || shares_sandbox(&s, &page))

@@ -6,6 +6,7 @@
 
 #include "packdeal/shares.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,26 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
 }
 
 /* ---- Opening ---- */
+
+/*
+ * Files that are open besides the shares: the page, the next input, or the
+ * folders, the rules and an input while the sandbox is entered.
+ */
+#define FILES_BESIDE 5
+
+/* Whether all can be open at a time: before the first of many is made. */
+static bool can_open(const shares *s)
+{
+    const uint64_t needed = (uint64_t)s->n + FILES_BESIDE;
+    const uint64_t left = files_left_to_open(needed);
+
+    if (s->n == 1 || left >= needed)
+        return true;
+    message_error("-n: %" PRIu32 " shares take %" PRIu64 " open files, and the "
+                  "limit leaves %" PRIu64 " (ulimit -n): raise it, or write "
+                  "each share with --rank", s->n, needed, left);
+    return false;
+}
 
 /* Names all outputs; a missing pipe must not become a file. */
 static bool name_all(shares *s)
@@ -72,7 +93,7 @@ bool shares_open(shares *s, const conf *c)
     for (uint32_t i = 0; i < s->n; i++)
         s->of[i].fd = -1;
     if (opened && c->output != NULL)
-        opened = name_all(s);
+        opened = can_open(s) && name_all(s);
     for (uint32_t i = 0; opened && i < s->n; i++) {
         share *one = &s->of[i];
 

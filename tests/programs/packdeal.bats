@@ -842,6 +842,16 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         speaker=packdeal refused 65 "there are 7 packs, and 8 in a global \
 batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     done
+    # No file is made before, whatever the input is.
+    tokcat --from=ids <<<1 >x.tok
+    for input in x.pks <(cat x.pks); do
+        speaker=packdeal refused 65 'there are 7 packs for 1000000 ranks' \
+            packdeal -q -n 1000000 -b 1 -o missing/r%d "$input"
+    done
+    speaker=packdeal refused 65 'there are 1 sequences for 8 ranks' \
+        packdeal -q -n 8 -b 1 -o missing/r%d x.tok
+    speaker=packdeal refused 1 'missing/r0.new: No such file' \
+        packdeal -q -n 7 -b 1 -o missing/r%d x.pks
     for option in --rank=0 --list --steps -or%d; do
         speaker=packdeal refused 65 'there are 0 packs for 1 ranks' \
             packdeal -q -n 1 -b 1 $option none.pks
@@ -1041,9 +1051,24 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 
 @test "more ranks than files can be open" {
     uneven
+    local limit worked=
+    # Before the first is made, even where the folder for them is not there.
     # shellcheck disable=SC2016 # it is for the other shell
-    speaker=packdeal refused 1 'new: Too many open files' bash -c '
-        ulimit -n 20; exec packdeal -q -n 30 -b 1 -o r%02d x.pks'
+    speaker=packdeal refused 1 "-n: 30 shares take 35 open files, and the limit\
+ leaves 1" bash -c '
+        ulimit -n 20; exec packdeal -q -n 30 -b 1 -o missing/r%02d x.pks'
+    [[ $stderr == *'(ulimit -n): raise it, or write each share with --rank' ]]
+    # No job begins that cannot open what it needs.
+    cp x.pks y.pks
+    for ((limit = 24; limit < 40; limit++)); do
+        # shellcheck disable=SC2016 # it is for the other shell
+        run bash -c 'ulimit -n "$1"; exec packdeal -q -n 20 -b 1 -o r%02d \
+            --plot=p.svg x.pks y.pks' - "$limit"
+        worked+=$status
+        [ "$status" = 0 ] || [[ $output == *'open files, and the limit'* ]]
+    done
+    [[ $worked == 1*0 ]]
+    rm r??
     [ -z "$(find . -name 'r*')" ]
 }
 
