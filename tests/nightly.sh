@@ -79,6 +79,7 @@ run_differential() {
 }
 
 run_memory() {
+    make tests/bench/gen || return
     sh "$tree/tests/memory-long.sh" $((10 / part + 1)) 64 \
         -L 512 -d 16 -w 16384
 }
@@ -112,10 +113,9 @@ run_static() {
 # removed again.  It has all tests, as .ci/run sees to, so it need not run them
 # all: those of what is installed, and one of another kind.
 run_dist() {
-    local program=tests/lib/version-t
     QUICK=1 counted dist make -j"$(nproc)" distcheck VERBOSE=1 \
-        check_PROGRAMS="$program" check_LTLIBRARIES= check_LIBRARIES= \
-        TESTS="$program tests/tree/exports.bats tests/tree/install.bats" \
+        TESTS="tests/lib/version-t tests/tree/exports.bats \
+            tests/tree/install.bats" \
         DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0 --without-cuda'
 }
 
@@ -147,6 +147,7 @@ run_valgrind() {
 }
 
 run_soak() {
+    make tests/bench/gen || return
     "$tree/tests/soak.sh" . --minutes=$((60 / part + 1))
 }
 

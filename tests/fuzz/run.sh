@@ -22,7 +22,7 @@
 #
 # AFL++ takes the targets as a build with its own compiler makes them:
 #
-#     ./configure CC=afl-clang-fast --disable-shared && make check TESTS=
+#     ./configure CC=afl-clang-fast --disable-shared && make fuzzers
 #     afl-fuzz -i BUILD_DIR/fuzzing/seeds/raw -o out -- tests/fuzz/raw @@
 #
 # SPDX-License-Identifier: MIT
