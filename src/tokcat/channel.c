@@ -136,9 +136,10 @@ bool element_fill(ps_type type, const char *text, uint64_t *fill)
 
 /* Loss functions ignore the label -100. */
 static const known_channel known[] = {
-    {"labels", PS_I32, -100},     {"seq_label", PS_I32, -1},
-    {"token_type_ids", PS_U8, 0}, {"loss_mask", PS_U8, 0},
-    {"attention_mask", PS_U8, 0}, {"next_sentence_label", PS_I32, -1},
+    {"labels", PS_I32, -100},      {"seq_label", PS_I32, -1},
+    {"token_type_ids", PS_U8, 0},  {"loss_mask", PS_U8, 0},
+    {"attention_mask", PS_U8, 0},  {"assistant_masks", PS_U8, 0},
+    {"completion_mask", PS_U8, 0}, {"next_sentence_label", PS_I32, -1},
 };
 
 const known_channel *known_find(const char *name)

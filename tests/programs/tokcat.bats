@@ -426,15 +426,19 @@ while at < len(data):
 @test "jsonl: channels that are what they are called" {
     echo '{"seq_label":7,"input_ids":[1,2],"labels":[-100,2],
         "token_type_ids":[0,255],"loss_mask":[true,false],
+        "assistant_masks":[0,1],"completion_mask":[1,1],
         "attention_mask":[1,1],"next_sentence_label":0}' | tr -d '\n' |
         tokcat --from=jsonl >got
     got_stream '{"channels": [["seq_label", "i32", "sequence", -1],
         ["labels", "i32", "token", -100],
         ["token_type_ids", "u8", "token", 0],
         ["loss_mask", "u8", "token", 0],
+        ["assistant_masks", "u8", "token", 0],
+        ["completion_mask", "u8", "token", 0],
         ["attention_mask", "u8", "token", 0],
         ["next_sentence_label", "i32", "sequence", -1]],
-        "records": [[[1, 2], 7, [-100, 2], [0, 255], [1, 0], [1, 1], 0]]}'
+        "records": [[[1, 2], 7, [-100, 2], [0, 255], [1, 0], [0, 1], [1, 1],
+            [1, 1], 0]]}'
 }
 
 @test "jsonl: types are guessed from the first record" {
