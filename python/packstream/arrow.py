@@ -68,10 +68,14 @@ def numbers(values: pa.Array, name: str,
 def check_numeric(kind: pa.DataType, name: str) -> None:
     if pa.types.is_dictionary(kind):
         raise ValueError("%s: decode its dictionary first" % name)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or
-            pa.types.is_boolean(kind)):
+    if not is_number(kind):
         raise ValueError("%s: values of %s, where numbers are due"
                          % (name, kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return (pa.types.is_integer(kind) or pa.types.is_floating(kind) or
+            pa.types.is_boolean(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:

@@ -12,13 +12,14 @@ import hashlib
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence,
+                    Union)
 
 import numpy as np
 import pyarrow as pa
 
 from packstream.arrow import (TOKENS, check_lengths, check_transform, is_list,
-                              list_parts, numpy_type)
+                              is_number, list_parts, numbers, numpy_type)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError
@@ -36,10 +37,11 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 class Pieces(NamedTuple):
     """Sequences, or parts of them: tokens from `starts` on of array `chunks`
-    of a column."""
+    of a column, and the row of the table."""
     chunks: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
+    rows: np.ndarray
 
 
 class Plan(NamedTuple):
@@ -51,18 +53,19 @@ class Plan(NamedTuple):
 def whole_rows(offsets: List[np.ndarray],
                rows: Optional[np.ndarray]) -> Pieces:
     """The rows of all chunks, or those of these numbers, in this order."""
+    lengths = np.concatenate([np.diff(o) for o in offsets])
     all_rows = Pieces(
         np.concatenate([np.full(len(o) - 1, i)
                         for i, o in enumerate(offsets)]),
-        np.concatenate([o[:-1] for o in offsets]),
-        np.concatenate([np.diff(o) for o in offsets]))
+        np.concatenate([o[:-1] for o in offsets]), lengths,
+        np.arange(len(lengths)))
     return all_rows if rows is None else Pieces(*(a[rows] for a in all_rows))
 
 
 def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
     """The same, none longer than the capacity; those without tokens are left
     out."""
-    chunks, starts, lengths = rows
+    chunks, starts, lengths, row_of = rows
     longer = lengths > capacity
     if not longer.any():
         kept = lengths > 0
@@ -77,11 +80,12 @@ def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
         begin = (np.arange(len(row)) -
                  np.repeat(np.cumsum(parts) - parts, parts)) * capacity
         return Pieces(chunks[row], starts[row] + begin,
-                      np.minimum(lengths[row] - begin, capacity))
+                      np.minimum(lengths[row] - begin, capacity),
+                      row_of[row])
     else:
         kept = (lengths > 0) & (~longer | (overlong == "truncate"))
         lengths = np.minimum(lengths, capacity)
-    return Pieces(chunks[kept], starts[kept], lengths[kept])
+    return Pieces(chunks[kept], starts[kept], lengths[kept], row_of[kept])
 
 
 class Lists:
@@ -110,7 +114,7 @@ class Lists:
         lib.psn_gather(
             ffi.from_buffer("unsigned char[]", memory, True), self._arrays,
             self.dtype.itemsize,
-            *(ffi.from_buffer("int64_t[]", a) for a in pieces),
+            *(ffi.from_buffer("int64_t[]", a) for a in pieces[:3]),
             len(pieces.lengths))
         n = int(offsets[-1])
         if self.dtype == np.bool_:      # a byte each; Arrow has a bit
@@ -121,11 +125,36 @@ class Lists:
         return lists_of(offsets, values, self.type)
 
 
+class Numbers:
+    """A column of a number for each row; a pack has a list of them, one for
+    each of its sequences."""
+
+    def __init__(self, name: str, column: pa.ChunkedArray):
+        self.name, self.type = name, column.type
+        parts, row = [np.empty(0, numpy_type(column.type, name))], 0
+        for chunk in column.chunks:
+            parts.append(numbers(chunk, name, row.__add__))
+            row += len(chunk)
+        self.values = np.concatenate(parts)
+
+    def gather(self, pieces: Pieces, offsets: np.ndarray) -> pa.Array:
+        """Those of the pieces, as lists that end at offsets."""
+        return lists_of(offsets, pa.array(self.values[pieces.rows], self.type),
+                        pa.list_(self.type))
+
+
 def lists_of(offsets: np.ndarray, values: pa.Array,
              kind: pa.DataType) -> pa.Array:
     if pa.types.is_large_list(kind):
         return pa.LargeListArray.from_arrays(offsets, values)
     return pa.ListArray.from_arrays(offsets.astype(np.int32), values)
+
+
+def packed_type(kind: pa.DataType) -> pa.DataType:
+    """What a column of this type becomes: lists of the same numbers."""
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_type)
+    return pa.list_(kind.value_type if is_list(kind) else kind)
 
 
 def plan_packs(pieces: Pieces, capacity: int, **options: Any
@@ -161,8 +190,9 @@ class Memory:
         return self._buffers[key]
 
 
-def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
-                   memory: Memory) -> Iterator[pa.RecordBatch]:
+def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
+                   schema: pa.Schema, memory: Memory
+                   ) -> Iterator[pa.RecordBatch]:
     """The packs as rows, some at a time."""
     pieces = plan.pieces
     tokens = np.append(0, np.cumsum(pieces.lengths))
@@ -176,9 +206,9 @@ def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
         last = max(last, first + 1)
         own = slice(bounds[first], bounds[last])
         edges = begins[first:last + 1] - begins[first]
+        begun = bounds[first:last + 1] - bounds[first]
         made: Dict[str, pa.Array] = {
-            "seq_lengths": lists_of(bounds[first:last + 1] - bounds[first],
-                                    pa.array(lengths[own]),
+            "seq_lengths": lists_of(begun, pa.array(lengths[own]),
                                     pa.list_(pa.int32()))}
         if "position_ids" in schema.names:
             values = memory.take("position_ids", 4 * int(edges[-1]))
@@ -189,10 +219,12 @@ def packed_batches(columns: Sequence[Lists], plan: Plan, schema: pa.Schema,
             made["position_ids"] = lists_of(edges, pa.Array.from_buffers(
                 pa.int32(), int(edges[-1]), [None, values]),
                 pa.list_(pa.int32()))
+        here = Pieces(*(a[own] for a in pieces))
         for column in columns:
-            made[column.name] = column.gather(
-                Pieces(*(a[own] for a in pieces)), edges, memory.take(
-                    column.name, int(edges[-1]) * column.dtype.itemsize))
+            made[column.name] = column.gather(here, begun) \
+                if isinstance(column, Numbers) else column.gather(
+                    here, edges, memory.take(column.name, int(edges[-1]) *
+                                             column.dtype.itemsize))
         yield pa.record_batch([made[name] for name in schema.names],
                               schema=schema)
         memory.next_batch()
@@ -209,26 +241,26 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         if name in MADE:
             raise ValueError("there is a column %s already: are these packs?"
                              % name)
-        if not is_list(table.schema.field(name).type):
+        kind = table.schema.field(name).type
+        if not is_list(kind) and (name == tokens or not is_number(kind)):
             raise ValueError(
                 "%s: a column of %s cannot be packed; columns= says which are "
-                "to be" % (name, table.schema.field(name).type))
+                "to be" % (name, kind))
     # All columns in the same chunks.
     batches = table.to_batches()
     table = pa.Table.from_batches(batches, table.schema)
-    columns = [Lists(name, table.column(name)) for name in table.column_names]
-    own = next(column for column in columns if column.name == tokens)
+    columns = [(Lists if is_list(column.type) else Numbers)(name, column)
+               for name, column in zip(table.column_names, table.columns)]
+    lists = [column for column in columns if isinstance(column, Lists)]
+    own = next(column for column in lists if column.name == tokens)
     first = 0
     for i, offsets in enumerate(own.offsets):
-        for column in columns:
+        for column in lists:
             check_lengths(offsets, column.offsets[i], column.name, first)
         first += len(offsets) - 1
     pieces = cut_rows(whole_rows(own.offsets or [np.zeros(1, np.int64)], rows),
                       seq_length, overlong)
-    fields = [pa.field(column.name,
-                       pa.large_list(column.type.value_type)
-                       if pa.types.is_large_list(column.type)
-                       else pa.list_(column.type.value_type))
+    fields = [pa.field(column.name, packed_type(column.type))
               for column in columns]
     if position_ids:
         fields.append(pa.field("position_ids", pa.list_(pa.int32())))
@@ -248,11 +280,15 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     pyarrow.Table: a row of the result has the tokens of several rows, at most
     seq_length of them.
 
-    All columns are lists as long as that of the tokens: input_ids, labels,
-    masks.  `columns` names those to pack; by default all are.  Added is
-    seq_lengths, the lengths of the sequences, as TRL has it, of which its
-    collator makes positions; with position_ids also these, which begin at 0
-    with each sequence.
+    A column has lists as long as that of the tokens, such as labels or masks,
+    or a number for each row, such as a score.  A packed row has a list of such
+    numbers, of the same type, with one for each of its sequences; all parts of
+    a row that is split have the number of that row.  `columns` names those to
+    pack; by default all are.
+
+    Added is seq_lengths, the lengths of the sequences, as TRL has it, of which
+    its collator makes positions; with position_ids also these, which begin at
+    0 with each sequence.
 
     overlong says what becomes of rows that are longer: "error", "drop",
     "truncate" or "split".  Rows without tokens are left out.  The options are

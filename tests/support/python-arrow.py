@@ -302,6 +302,46 @@ def packed_tables():
         [[], []], pa.list_(pa.int32()))}), 8), [], 8)
 
 
+def packed_numbers():
+    """A number for each row: a list of those of its sequences in a pack, of
+    the same type; each part of a row that was split has it."""
+    without_pandas()
+    rows = documents(shortest=0, longest=100)
+    kinds = {"score": pa.float64(), "half": pa.float16(), "bit": pa.bool_(),
+             "byte": pa.int8(), "big": pa.uint64()}
+    whole = table(rows).append_column("number", pa.array(range(len(rows))))
+    values = {name: [i % 2 for i in range(len(rows))] for name in kinds}
+    values["big"] = [2**64 - 1 - i for i in range(len(rows))]
+    values["score"] = [i / 8 for i in range(len(rows))]
+    for name, kind in kinds.items():
+        column = pa.array(np.array(values[name]).astype(
+            kind.to_pandas_dtype()), kind)
+        whole = whole.append_column(name, column)
+    # Parts of it, whose chunks do not begin with the first row.
+    for how, begin, count in (("split", 0, len(rows)), ("split", 91, 400),
+                              ("drop", 3, 9), ("truncate", 0, len(rows)),
+                              ("split", 0, 0)):
+        packed = packstream.pack_dataset(whole.slice(begin, count), 30,
+                                         overlong=how)
+        assert packed.schema.field("number").type == pa.list_(pa.int64())
+        assert packed.schema.field("source").type == pa.list_(pa.int16())
+        found = {}
+        for row in packed.to_pylist():
+            assert len(row["number"]) == len(row["seq_lengths"])
+            for name, kind in kinds.items():
+                assert packed.schema.field(name).type == pa.list_(kind)
+                assert row[name] == [values[name][i] for i in row["number"]]
+            for i, part in zip(row["number"], split(row["input_ids"],
+                                                    row["seq_lengths"])):
+                found.setdefault(i, []).append(part)
+        for i in range(begin, begin + count):
+            parts = [rows[i][k:k + 30] for k in range(0, len(rows[i]), 30)]
+            if how != "split" and len(parts) > 1:
+                parts = parts[:1] if how == "truncate" else []
+            assert sorted(found.pop(i, [])) == sorted(parts), i
+        assert not found
+
+
 def overlong():
     rows = documents(longest=100)
     whole = table(rows).select(["input_ids"])
@@ -364,6 +404,28 @@ def packed_datasets():
     assert os.stat("mine.arrow").st_ino == made
 
 
+def packed_numbers_of_datasets():
+    """Those of the rows that were selected, in memory and in a file."""
+    import datasets
+    rows = documents()
+    whole = datasets.Dataset(table(rows).select(["input_ids", "source"]))
+    whole = whole.add_column("first", [row[0] for row in rows])
+    whole.save_to_disk("scored")
+    for one in (whole, datasets.load_from_disk("scored")):
+        for some in (one, one.shuffle(seed=2).select(range(99))):
+            packed = packstream.pack_dataset(some, 64)
+            assert bool(packed.cache_files) == bool(one.cache_files)
+            assert packed.features["first"] == \
+                datasets.List(datasets.Value("int64"))
+            found = [part for row in packed for part in zip(
+                split(row["input_ids"], row["seq_lengths"]), row["first"],
+                row["source"])]
+            assert all(part[0] == first for part, first, _ in found)
+            assert sorted(found) == sorted(
+                (row["input_ids"], row["first"], row["source"])
+                for row in some)
+
+
 def file_is_whole_or_not_there():
     """Where there is no space for it, nothing is left of it."""
     whole = pa.table({"input_ids": documents(20000)})
@@ -396,8 +458,13 @@ def as_full_as_trl():
 def datasets_refused():
     rows = documents(20)
     pack = packstream.pack_dataset
-    raises(ValueError, "source: a column of int16 cannot be packed", pack,
-           table(rows), 64)
+    raises(ValueError, "text: a column of string cannot be packed", pack,
+           table(rows, text=pa.array(["a"] * 20)), 64)
+    raises(ValueError, "input_ids: a column of int64 cannot be packed", pack,
+           pa.table({"input_ids": [1, 2]}), 64)
+    raises(ValueError, "row 5: score: a value is missing", pack, pa.table({
+        "input_ids": rows[:6], "score": pa.chunked_array(
+            [[1, 2, 3, 4], [5, None]])}), 64)
     raises(ValueError, "no column input_ids", pack,
            table(rows).select(["labels"]), 64)
     raises(ValueError, "row 2: x: 1 values for", pack, pa.table(

@@ -19,9 +19,10 @@ setup_file() {
         return 0
     {
         printf '%s\n' sources source_refused faults_placed into_packer packed_tables \
-            overlong "program $(command -v packcat)" program_interrupted
+            packed_numbers overlong "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets \
+                packed_numbers_of_datasets \
                 file_is_whole_or_not_there datasets_refused
     } >checks
     python=$PEERS_PYTHON support python-arrow.py each . <checks
@@ -58,6 +59,15 @@ setup() {
 
 @test "tables, packed" {
     holds packed_tables
+}
+
+@test "columns of a number for each row, packed" {
+    holds packed_numbers
+}
+
+@test "columns of a number for each row, in datasets" {
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds packed_numbers_of_datasets
 }
 
 @test "rows that are too long" {
