@@ -23,6 +23,7 @@ from packstream.arrow import (TOKENS, check_lengths, check_transform, is_list,
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError
+from packstream.views import IGNORED, MASKS, as_bool
 
 # Values of a column that are made at a time: larger buffers cost more than the
 # copies, where the system looks for huge pages.
@@ -231,6 +232,26 @@ def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
         first = last
 
 
+def with_labels(table: pa.Table, tokens: str) -> pa.Table:
+    """If the table has masks but no labels, the same with a column "labels":
+    the tokens, or -100 where a mask is 0.  A trainer may remove the masks."""
+    masks = [name for name in MASKS if name in table.column_names]
+    if "labels" in table.column_names or not masks:
+        return table
+    chunks, row = [], 0
+    for batch in table.to_batches():
+        offsets, values = list_parts(batch.column(tokens), tokens, row)
+        labels = values.astype(np.int64)
+        for name in masks:
+            other, mask = list_parts(batch.column(name), name, row)
+            check_lengths(offsets, other, name, row)
+            labels[~as_bool(mask, name)] = IGNORED
+        chunks.append(pa.LargeListArray.from_arrays(offsets, labels))
+        row += len(batch)
+    return table.append_column("labels", pa.chunked_array(
+        chunks, pa.large_list(pa.int64())))
+
+
 def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                memory: Memory, tokens: str, overlong: str, position_ids: bool,
                **options: Any) -> tuple:
@@ -248,7 +269,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                 "to be" % (name, kind))
     # All columns in the same chunks.
     batches = table.to_batches()
-    table = pa.Table.from_batches(batches, table.schema)
+    table = with_labels(pa.Table.from_batches(batches, table.schema), tokens)
     columns = [(Lists if is_list(column.type) else Numbers)(name, column)
                for name, column in zip(table.column_names, table.columns)]
     lists = [column for column in columns if isinstance(column, Lists)]
@@ -286,9 +307,10 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     a row that is split have the number of that row.  `columns` names those to
     pack; by default all are.
 
-    Added is seq_lengths, the lengths of the sequences, as TRL has it, of which
-    its collator makes positions; with position_ids also these, which begin at
-    0 with each sequence.
+    Added is seq_lengths, the lengths of the sequences, as in TRL; hf.collate
+    makes positions of them.  With position_ids these are added, too.  If there
+    is a loss_mask, assistant_masks or completion_mask but no labels, labels
+    are added: the tokens, or -100 where a mask is 0.
 
     overlong says what becomes of rows that are longer: "error", "drop",
     "truncate" or "split".  Rows without tokens are left out.  The options are

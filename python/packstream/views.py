@@ -194,7 +194,7 @@ def _stored_labels(batch: Batch, name: Optional[str],
     found = batch[source].astype(np.int64)
     ignored = padding(batch)
     for mask in masks:
-        ignored = ignored | ~_as_bool(batch[mask], mask, ignored)
+        ignored = ignored | ~as_bool(batch[mask], mask, ignored)
     found[ignored] = IGNORED
     return found, source != "tokens" and _are_shifted(batch, source, shifted)
 
@@ -226,8 +226,10 @@ def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
         name, others)
 
 
-def _as_bool(mask: np.ndarray, name: str, ignored: np.ndarray) -> np.ndarray:
-    """A channel of 0 and 1 as bool; its values in the padding do not count."""
+def as_bool(mask: np.ndarray, name: str,
+            ignored: np.ndarray = np.False_) -> np.ndarray:
+    """A mask of 0 and 1 as bool; its values where `ignored` do not count.
+    Raises ValueError for other values."""
     found = mask != 0
     other = found & (mask != 1) & ~ignored
     if other.any():

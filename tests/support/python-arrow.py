@@ -302,6 +302,33 @@ def packed_tables():
         [[], []], pa.list_(pa.int32()))}), 8), [], 8)
 
 
+def packed_labels():
+    """Masks become labels where there are none; several intersect."""
+    rng = np.random.default_rng(8)
+    rows = documents(shortest=1, longest=30)
+    masks = {name: [rng.integers(0, 2, len(row)).tolist() for row in rows]
+             for name in ("loss_mask", "completion_mask")}
+    masks["loss_mask"] = pa.array([[bool(bit) for bit in row]
+                                   for row in masks["loss_mask"]])
+    whole = pa.table(dict(masks, input_ids=rows))
+    for part in (whole, whole.slice(91, 400), whole.select(
+            ["input_ids", "completion_mask"])):
+        packed = packstream.pack_dataset(part, 30)
+        assert packed.schema.field("labels").type == pa.large_list(pa.int64())
+        for row in packed.to_pylist():
+            kept = np.ones(len(row["input_ids"]), bool)
+            for name in set(masks) & set(row):
+                kept &= np.array(row[name], bool)
+            assert row["labels"] == np.where(kept, row["input_ids"],
+                                             -100).tolist()
+    given = whole.append_column("labels", pa.array(rows))
+    packed = packstream.pack_dataset(given, 30)
+    assert packed["labels"].to_pylist() == packed["input_ids"].to_pylist()
+    wrong = pa.table({"input_ids": [[1, 2]], "loss_mask": [[1, 2]]})
+    raises(ValueError, "loss_mask: 2 is neither 0 nor 1",
+           packstream.pack_dataset, wrong, 8)
+
+
 def packed_numbers():
     """A number for each row: a list of those of its sequences in a pack, of
     the same type; each part of a row that was split has it."""

@@ -18,8 +18,9 @@ setup_file() {
     ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reason ||
         return 0
     {
-        printf '%s\n' sources source_refused faults_placed into_packer packed_tables \
-            packed_numbers overlong "program $(command -v packcat)" program_interrupted
+        printf '%s\n' sources source_refused faults_placed into_packer \
+            packed_tables packed_labels packed_numbers overlong \
+            "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets \
                 packed_numbers_of_datasets \
@@ -61,8 +62,8 @@ setup() {
     holds packed_tables
 }
 
-@test "columns of a number for each row, packed" {
-    holds packed_numbers
+@test "masks become labels; columns of a number for each row" {
+    holds packed_labels packed_numbers
 }
 
 @test "columns of a number for each row, in datasets" {
