@@ -16,8 +16,8 @@ with open("src/include/packstream/base.h") as header:
     version = ".".join(re.findall(
         r"#define PACKSTREAM_VERSION_[A-Z]+ (\d+)", header.read()))
 
-# pip builds in the clone itself; nothing is left there.  A source distribution
-# takes the metadata out of the tree.
+# pip builds in the clone: put build files and metadata in a temporary
+# directory.  A source distribution needs its metadata in the tree.
 scratch = tempfile.mkdtemp(prefix="packstream-")
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(version=version,

@@ -6,11 +6,10 @@ DATASET is a folder that save_to_disk of datasets wrote, with input_ids and
 perhaps labels or a mask of the tokens to train on; MODEL is what
 from_pretrained takes.
 
-The rows are ready to train on: SFTTrainer must neither cut them
-(max_length=None) nor prepare them again (skip_prepare_dataset).  hf.collate
-restarts positions with each sequence, so that no sequence of a row sees
-another.  TRL trains in bf16 by default and fails where the device has none,
-such as a CPU.
+The rows are ready to train on: by default SFTTrainer would prepare them again
+and truncate them to max_length.  hf.collate restarts positions with each
+sequence, so that no sequence of a row sees another.  TRL trains in bf16 by
+default and fails on a device without it, such as a CPU.
 
 SPDX-License-Identifier: MIT
 """

@@ -37,8 +37,8 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Pieces(NamedTuple):
-    """Sequences, or parts of them: tokens from `starts` on of array `chunks`
-    of a column, and the row of the table."""
+    """Sequences or parts of sequences: `lengths` tokens from `starts` in
+    chunk `chunks`, and the table row each comes from."""
     chunks: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
@@ -127,8 +127,8 @@ class Lists:
 
 
 class Numbers:
-    """A column of a number for each row; a pack has a list of them, one for
-    each of its sequences."""
+    """A column with one number per row.  A packed row has a list of them, one
+    per sequence."""
 
     def __init__(self, name: str, column: pa.ChunkedArray):
         self.name, self.type = name, column.type
@@ -139,7 +139,7 @@ class Numbers:
         self.values = np.concatenate(parts)
 
     def gather(self, pieces: Pieces, offsets: np.ndarray) -> pa.Array:
-        """Those of the pieces, as lists that end at offsets."""
+        """The numbers of these pieces, as lists delimited by `offsets`."""
         return lists_of(offsets, pa.array(self.values[pieces.rows], self.type),
                         pa.list_(self.type))
 
@@ -233,8 +233,8 @@ def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
 
 
 def with_labels(table: pa.Table, tokens: str) -> pa.Table:
-    """If the table has masks but no labels, the same with a column "labels":
-    the tokens, or -100 where a mask is 0.  A trainer may remove the masks."""
+    """Adds a column "labels" if the table has masks but no labels: the token,
+    or -100 where a mask is 0.  Trainers may remove the masks."""
     masks = [name for name in MASKS if name in table.column_names]
     if "labels" in table.column_names or not masks:
         return table
@@ -245,7 +245,8 @@ def with_labels(table: pa.Table, tokens: str) -> pa.Table:
         for name in masks:
             other, mask = list_parts(batch.column(name), name, row)
             check_lengths(offsets, other, name, row)
-            labels[~as_bool(mask, name)] = IGNORED
+            labels[~as_bool(mask, "rows from %d on: %s" % (row, name))] = \
+                IGNORED
         chunks.append(pa.LargeListArray.from_arrays(offsets, labels))
         row += len(batch)
     return table.append_column("labels", pa.chunked_array(
@@ -265,8 +266,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         kind = table.schema.field(name).type
         if not is_list(kind) and (name == tokens or not is_number(kind)):
             raise ValueError(
-                "%s: a column of %s cannot be packed; columns= says which are "
-                "to be" % (name, kind))
+                "%s: a column of %s cannot be packed; list the columns to pack "
+                "with columns=" % (name, kind))
     # All columns in the same chunks.
     batches = table.to_batches()
     table = with_labels(pa.Table.from_batches(batches, table.schema), tokens)
@@ -307,10 +308,10 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     a row that is split have the number of that row.  `columns` names those to
     pack; by default all are.
 
-    Added is seq_lengths, the lengths of the sequences, as in TRL; hf.collate
-    makes positions of them.  With position_ids these are added, too.  If there
-    is a loss_mask, assistant_masks or completion_mask but no labels, labels
-    are added: the tokens, or -100 where a mask is 0.
+    Adds seq_lengths, the lengths of the packed sequences, as TRL does;
+    hf.collate derives positions from it.  position_ids=True adds positions as
+    a column.  Without labels, the columns loss_mask, assistant_masks and
+    completion_mask become labels: the token where all are 1, otherwise -100.
 
     overlong says what becomes of rows that are longer: "error", "drop",
     "truncate" or "split".  Rows without tokens are left out.  The options are

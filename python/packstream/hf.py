@@ -86,11 +86,10 @@ def rows(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
 
 def masked_rows(batch: Batch, labels: str = "labels",
                 dtype: torch.dtype = torch.float32) -> Dict[str, Any]:
-    """For models like BERT, which look both ways and do not shift: the label
-    of each token from a channel, by default "labels", which has to be there;
-    and attention_mask [S, 1, L, L], 0 where both places are of one sequence
-    and the lowest number elsewhere, as "sdpa" and "eager" add it; `dtype` is
-    that of the model."""
+    """For bidirectional models such as BERT, which do not shift.  Needs a
+    channel of labels.  attention_mask [S, 1, L, L] is 0 within a sequence and
+    the lowest number of `dtype` elsewhere; "sdpa" and "eager" add it to the
+    scores.  `dtype` is the model's."""
     segments = torch.from_numpy(views.segments(batch))
     apart = segments[:, None, :, None] != segments[:, None, None, :]
     return {

@@ -7,8 +7,8 @@ other JAX trainers give to packed examples.
 All are int32 [S, L] arrays of numpy, which jax.jit takes as they are.
 Segments count from 1, and 0 is padding; so are positions and ids there.  The
 target of a place is the token behind it.  targets_segmentation is 0 where
-there is none, at the last token of each sequence, and such a place counts
-for no loss.  Where the packs have a channel "labels", or a loss mask, targets
+there is none, at the last token of each sequence, and such a place is
+excluded from the loss.  Where the packs have a channel "labels", or a loss mask, targets
 follow from it; see views.targets.
 
 SPDX-License-Identifier: MIT

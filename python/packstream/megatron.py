@@ -10,8 +10,8 @@ sequences.
 In the thd format a micro-batch is one row: [1, S * L].  The padding of each
 pack is a sequence of its own, so that attention writes every row, and its
 loss mask is 0; so is that of the last token of each sequence, the target of
-which would be a token of another one, and that of each token that `labels` or
-a mask in the packs excludes.  With static=True the boundaries have
+which would be a token of another one.  It is also 0 for each token that
+`labels` or a mask excludes.  With static=True the boundaries have
 the same number in each batch, as CUDA graphs need.  Megatron does not shift
 its labels: fields() does, but for those that are shifted already, as the
 header says; see views.targets.
@@ -40,7 +40,7 @@ def unpadded(batch, view):
 
 def fields(batch, static=False, labels=None):
     """`labels` selects the targets, by default the channel "labels", or the
-    tokens that a loss mask leaves; see views.labels."""
+    tokens that a loss mask selects; see views.labels."""
     view = "static" if static else "ghost"
     padded = torch.from_numpy(views.merged_cu(batch, view))
     cu = unpadded(batch, view)

@@ -92,8 +92,8 @@ class Packer:
     Schema.
 
     A packer is used by one thread at a time.  Other threads run while it
-    packs.  One that is deleted with sequences inside, neither finished nor
-    saved, gives a ResourceWarning."""
+    packs.  Deleting a packer that still holds sequences, and was neither
+    finished nor saved, issues a ResourceWarning."""
 
     def __init__(self, capacity: int, *, dtype: Any = None,
                  vocab_size: int = 0, channels: Optional[Channels] = None,
@@ -120,8 +120,8 @@ class Packer:
         self._packer = ffi.gc(handle[0], lib.ps_packer_free)
         self._sink = sink
         self._totals = totals = lib.ps_packer_totals(self._packer)
-        # What was in the packs that were taken; and how many sequences were
-        # in when a state was saved, which has no need of this packer.
+        # Totals when packs were last taken, and input sequences when the state
+        # was last saved: a saved state can recreate those.
         self._taken = totals.sequences, totals.tokens
         self._saved = totals.input_sequences
         self._header: Optional[Header] = None
@@ -151,7 +151,8 @@ class Packer:
             if len(lengths) and lengths.max() > self.capacity:
                 i = int((lengths > self.capacity).argmax())
                 raise PackError(
-                    "%s: %d tokens, more than the capacity of %d"
+                    "%s: %d tokens exceed the capacity of %d; use "
+                    "overlong='split', 'truncate' or 'drop'"
                     % (given.where(i=i, number=self._next[0]), lengths[i],
                        self.capacity))
         return columns
@@ -276,8 +277,8 @@ class Packer:
     def __del__(self, _warn: Any = warnings.warn) -> None:
         held = self._held() if hasattr(self, "_next") else (0, 0)
         if held[1]:
-            _warn("a Packer was deleted with %d sequences (%d tokens) that "
-                  "never came out: call finish() and take its packs" % held,
+            _warn("Packer deleted with %d sequences (%d tokens) that were not "
+                  "returned; call finish() and use the packs it returns" % held,
                   ResourceWarning, source=self)
 
     # ---------------------------------------------------- what it came to

@@ -3,8 +3,8 @@
     batch = rows.batch_of_rows([packed[i] for i in range(8)])
     views.positions(batch)
 
-A batch of rows is what a batch of packs.py is: the views and the adapters
-take either.  It needs numpy alone.
+A batch of rows works like one of packs.py in every view and adapter.  Needs
+only numpy.
 
 SPDX-License-Identifier: MIT
 """
@@ -17,34 +17,35 @@ import numpy as np
 
 from packstream.packs import Batch, Header
 
-OWN = 1                 # in a header: each token has its own label
+ALIGNED = 1             # in a header: each token has its own label
 NO_ID = 2**32 - 1
 FILLS = {"labels": -100}
-MADE = ("seq_lengths", "position_ids")      # by pack_dataset
+ADDED = ("seq_lengths", "position_ids")     # columns that pack_dataset adds
 
 
 def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
     """Arrays [S, L], where L is the longest row: "tokens", the column
-    input_ids, and the other columns with a value for each token; [S, D],
-    where D is the most sequences of a row, for columns with a value for each
+    input_ids or tokens, and other columns with a value per token; [S, D],
+    where D is the most sequences of a row, for columns with a value per
     sequence."""
     name = "input_ids" if "input_ids" in rows[0] else "tokens"
     if name not in rows[0] or "seq_lengths" not in rows[0]:
         raise ValueError(
-            "neither packs nor rows of pack_dataset, which have input_ids and "
-            "seq_lengths, but rows of %s; Trainer removes columns unless "
-            "TrainingArguments(remove_unused_columns=False)"
-            % (", ".join(rows[0]) or "nothing"))
+            "expected packs, or rows of pack_dataset with input_ids and "
+            "seq_lengths; got rows with %s. Pack other rows first; in Trainer, "
+            "set remove_unused_columns=False"
+            % (", ".join(rows[0]) or "no columns"))
     tokens = [np.asarray(row[name]) for row in rows]
     lengths = [np.asarray(row["seq_lengths"]) for row in rows]
-    for own, row in zip(lengths, tokens):
+    for i, (own, row) in enumerate(zip(lengths, tokens)):
         if own.sum() != len(row) or (own < 1).any():
-            raise ValueError("seq_lengths add up to %d, but the row has %d "
-                             "tokens" % (own.sum(), len(row)))
+            raise ValueError("row %d of the batch: seq_lengths must be at "
+                             "least 1 each and add up to its %d tokens, not "
+                             "to %d" % (i, len(row), own.sum()))
     n_tok, n_seq = list(map(len, tokens)), list(map(len, lengths))
     columns = {"tokens": _padded(tokens, max(n_tok), 0)}
     for other in rows[0]:
-        if other != name and other not in MADE:
+        if other != name and other not in ADDED:
             columns.update(_column(other, rows, n_tok, n_seq))
     cu = np.full((len(rows), max(n_seq) + 2), max(n_tok), np.int32)
     cu[:, 0] = 0
@@ -55,21 +56,23 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
     return Batch(dict(
         columns, cu=cu, **{key: np.array(value, np.uint32)
                            for key, value in counts.items()}),
-        Header(max(n_tok), max(n_seq), 1, 0, OWN, (NO_ID,) * 6, np.dtype([]),
+        Header(max(n_tok), max(n_seq), 1, 0, ALIGNED, (NO_ID,) * 6, np.dtype([]),
                None, None, None, 0))
 
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
             n_seq: List[int]) -> Dict[str, np.ndarray]:
-    """A column of numbers; nothing if it holds something else."""
+    """A numeric column, padded; {} if it is not numeric."""
     arrays = [np.asarray(row[name]) for row in rows]
     if any(array.ndim != 1 or array.dtype.kind not in "biuf"
            for array in arrays):
         return {}
     sizes = list(map(len, arrays))
     if sizes not in (n_tok, n_seq):
-        raise ValueError("%s: %s values in rows of %s tokens"
-                         % (name, sizes, n_tok))
+        i = next(i for i, n in enumerate(n_tok) if sizes[i] != n)
+        raise ValueError("row %d of the batch: %s has %d values for %d tokens "
+                         "in %d sequences"
+                         % (i, name, sizes[i], n_tok[i], n_seq[i]))
     return {name: _padded(arrays, max(sizes), FILLS.get(name, 0))}
 
 

@@ -39,8 +39,8 @@ class Columns(NamedTuple):
 
     def where(self, name: str = "", i: Optional[int] = None,
               number: int = 0) -> str:
-        """How an error names sequence i, and a column of it; the first
-        sequence has this number."""
+        """Names sequence i, and a column, in an error; `number` is that of
+        the first sequence."""
         sequence = "" if i is None else "sequence %d" % (number + i)
         return ": ".join(filter(None, (sequence, name)))
 
@@ -196,10 +196,11 @@ class Schema:
 
 
 def as_array(values: Any, where: str) -> np.ndarray:
-    """Values as an array; the mask of one of numpy.ma would be lost."""
+    """Values as an array.  Raises ValueError for numpy.ma."""
     if isinstance(values, np.ma.MaskedArray):
-        raise ValueError("%s: a masked array, whose mask would be lost: use "
-                         "its filled() or compressed()" % where)
+        raise ValueError("%s: masked arrays are not supported, since the mask "
+                         "would be lost; pass array.filled() or "
+                         "array.compressed()" % where)
     return np.asarray(values)
 
 
@@ -210,8 +211,8 @@ def sequence_of(offsets: np.ndarray, at: int) -> int:
 
 def cast(array: np.ndarray, dtype: np.dtype,
          where: Callable[[Optional[int]], str]) -> np.ndarray:
-    """A contiguous array of another type, if it can hold all values; where(i)
-    is how an error names value i, and where(None) the array."""
+    """A contiguous array of another type, if it can hold all values.  In an
+    error, where(i) names value i, and where(None) the array."""
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     if array.size == 0:

@@ -3,8 +3,8 @@ records to standard output:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
-With -o FILE they are written as FILE.new, which is renamed when it is complete;
-after an error or a signal an older FILE is as it was.
+With -o FILE, FILE.new is written and renamed when complete; after an error or a
+signal an existing FILE is unchanged.
 
 It exits as tokcat does: 0, 1 where input or output fails or memory runs out, 64
 for a wrong command line, and 65 for data that cannot be token records.
@@ -33,7 +33,7 @@ class UsageError(Exception):
 
 
 class Stopped(BaseException):
-    """A signal that ends the program has come."""
+    """Raised by a signal that ends the program."""
 
 
 def stop(number: int, frame: Any) -> NoReturn:
@@ -167,7 +167,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         signalled = stopped.args[0]
     else:
         return 0
-    if signalled:       # the shell expects the program to die of it
+    if signalled:       # raise it again, so that the shell sees the signal
         signal.signal(signalled, signal.SIG_DFL)
         os.kill(os.getpid(), signalled)
     sys.stderr.write("%s: %s\n" % (PROGRAM, why))

@@ -4,16 +4,16 @@
     for batch in DataLoader(data, batch_size=None, num_workers=4):
         batch["tokens"]                  # int64 [32, L]
 
-Each pack comes once: the ranks of torch.distributed share the packs, and the
-workers of a rank share its batches: these are the same with any number of
-workers.  Ranks that wait for each other in every step need drop_last=True,
-without which one may have a batch more than another.
+Every pack is read once.  The ranks of torch.distributed share the packs, and
+the workers of a rank share its batches, so batches do not depend on the number
+of workers.  Set drop_last=True if ranks synchronize in each step; otherwise one
+rank may have one batch more.
 
 Accelerate's prepare() and Trainer share packs themselves; give them
 packstream.open(...) instead.  Where they get a PackDataset, it gives all packs
-for them to share, or refuses if it cannot.  They share nothing but tensors, so
-not what hf.rows makes.  Trainer's own collators are refused, since they would
-put whole batches together as if these were samples.
+for them to share, or refuses if it cannot.  Accelerate can distribute tensors
+only, which excludes the output of hf.rows.  Trainer's own collators are refused
+because they would collate whole batches as if they were samples.
 
 state_dict() says what to go on with; a state of another number of packs, or of
 another order, is refused.  In workers only StatefulDataLoader of torchdata can
@@ -59,17 +59,18 @@ class PackDataset(IterableDataset):
     """`source` is what packstream.open takes, or a function that returns
     that: each worker calls it.  `convert` makes what the trainer takes of a
     batch of `size` packs, a dictionary of arrays: hf.rows, hf.flattened,
-    megatron.fields.  Without it the fields of the packs come as tensors,
-    labels as they are stored.  `labels` is that of `convert`.  `order`, an
+    megatron.fields.  Without it the stored fields come as tensors.  `labels`
+    is passed on to `convert`.  `order`, an
     array of the numbers of packs, and drop_last are those of Packs.batches.
 
     With `shuffle`, a seed, the packs of files come in an order that is drawn
     for each epoch, which set_epoch() names, as with DistributedSampler.
 
     Where `rank` and `ranks` are not given they are those of torch.distributed
-    when the iteration begins.  Without it all packs come; one of several
-    processes of torchrun, mpirun or srun is refused.  Give them where several
-    processes take the same packs, as with tensor parallelism."""
+    when the iteration begins.  If that is not initialized, every pack is read;
+    a process started with others by torchrun, mpirun or srun is then an error.
+    Pass rank and ranks if several processes need the same packs, as in tensor
+    parallelism."""
 
     def __init__(self, source: Any, size: int, rank: Optional[int] = None,
                  ranks: Optional[int] = None,
@@ -164,8 +165,8 @@ class PackDataset(IterableDataset):
         return own[:steps * self.size]
 
     def __len__(self) -> int:
-        """How many batches of files the next iteration gives in this process,
-        whatever the number of its workers.  TypeError for a pipe, and for a
+        """The number of batches that the next iteration yields in this
+        process, with any number of workers.  Raises TypeError for a pipe or a
         function."""
         sources = self.source if isinstance(self.source, (list, tuple)) \
             else [self.source]
@@ -220,10 +221,10 @@ class PackDataset(IterableDataset):
         loader = accelerate_loader()
         if loader is not None and _is_of(loader, self) and _collates(loader):
             raise RuntimeError(
-                "Trainer puts samples together, and a PackDataset gives whole "
-                "batches: give it packstream.open(...) with "
+                "PackDataset yields whole batches, which Trainer would "
+                "collate again: use packstream.open(...) with "
                 "data_collator=hf.collate; or, in a single process, "
-                "per_device_train_batch_size=1 with "
+                "per_device_train_batch_size=1 and "
                 "data_collator=lambda batches: batches[0]")
         if loader is not None and _deals(loader):
             if _is_of(loader, self):
@@ -289,9 +290,9 @@ LAUNCHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
 def launched() -> Optional[str]:
     """The variable that has the number of processes of this launch, or None.
 
-    SLURM_NTASKS alone is no such variable: the script of sbatch and the shell
-    of salloc have it as well, being one process each.  Only a task of srun has
-    a step, or a number other than 0."""
+    SLURM_NTASKS alone does not count: the sbatch script and the salloc shell
+    have it too, but are single processes.  Only tasks of srun have
+    SLURM_STEP_ID or a nonzero SLURM_PROCID."""
     for name in LAUNCHERS:
         if os.environ.get(name):
             return name
@@ -334,8 +335,8 @@ def _deals(loader: Any) -> bool:
 
 
 def _collates(loader: Any) -> bool:
-    """Whether it has a collator of a trainer's package, which takes samples
-    and not batches."""
+    """Whether its collator belongs to a trainer's package, and so expects
+    samples, not batches."""
     collate = loader.collate_fn
     collate = getattr(collate, "data_collator", collate)    # of Trainer's own
     collate = getattr(collate, "func", collate)             # of a partial

@@ -30,8 +30,7 @@ import numpy as np
 
 IGNORED = -100                  # the label of a token without a target
 SHIFTED = 2                     # in a header: labels are of the next token
-# Per-token channels, 1 where the token is a target: those that trainers of
-# chat models write.
+# Per-token masks that chat trainers write: 1 where the token is a target.
 MASKS = ("loss_mask", "assistant_masks", "completion_mask")
 Batch = Mapping[str, np.ndarray]
 
@@ -125,21 +124,20 @@ def labels(batch: Batch, name: Optional[str] = None,
     `name` selects the source:
 
         None       the channel "labels" if the batch has one; otherwise the
-                   tokens, without those that a channel of MASKS has as 0
-                   (several masks intersect); otherwise all tokens
+                   tokens, except where a channel of MASKS is 0 (several masks
+                   intersect)
         "tokens"   all tokens, whatever channels there are
-        a mask     the tokens, without those that this channel of MASKS has
-                   as 0
+        a mask     the tokens, except where this channel of MASKS is 0
         a channel  its values, as labels
 
     A mask belongs to the token it is stored with: 0 for a token means that
     no loss is computed for predicting that token.
 
-    The header of a batch of packs.py says whether labels are stored with
-    their own token or with the token before it ("shifted"); for other arrays
-    `shifted` has to say it.  Shifted labels are moved back.  That is exact,
-    or refused with ValueError: the label of a sequence's last token would
-    have nowhere to go, so it must be IGNORED."""
+    The header of a batch of packs.py says whether labels are aligned, each
+    stored with its own token, or shifted, stored with the token before it; a
+    header that does not say means aligned.  For other arrays `shifted` is
+    needed.  Shifted labels are shifted back.  If the last token of a sequence
+    has one, it would be lost: that is a ValueError."""
     found = own_labels(batch, name, shifted)
     found.reshape(-1)[_edges(batch, found.shape[1])] = IGNORED
     return found
@@ -148,15 +146,15 @@ def labels(batch: Batch, name: Optional[str] = None,
 def own_labels(batch: Batch, name: Optional[str] = None,
                shifted: Optional[bool] = None) -> np.ndarray:
     """int64 [S, L]: as labels(), but the first token of a sequence keeps its
-    label, for models that look both ways, such as BERT."""
+    label, for bidirectional models such as BERT."""
     found, is_shifted = _stored_labels(batch, name, shifted)
     if is_shifted:
         row = found.reshape(-1)
         lost = row[_ends(batch, found.shape[1]) - 1] != IGNORED
         if lost.any():
-            raise ValueError("labels are shifted already, and the last token "
+            raise ValueError("labels are stored shifted, and the last token "
                              "of sequence %d of the batch has one, which a "
-                             "loss that shifts would lose; use targets()"
+                             "shifting loss cannot use; use views.targets()"
                              % lost.argmax())
         row[1:] = row[:-1].copy()
         row[_edges(batch, found.shape[1])] = IGNORED
@@ -220,10 +218,10 @@ def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
     """Why this name cannot be a source of labels."""
     others = ", ".join(c for c in channels if c != "tokens") or "none"
     if name in _names(batch):
-        return ("%s has no value for each token; name a channel that has "
-                "(%s), or \"tokens\"" % (name, others))
-    return "no channel %r with a value for each token (there is: %s)" % (
-        name, others)
+        return ("%r is not a per-token channel (per-token channels: %s); "
+                "labels=\"tokens\" makes every token a target"
+                % (name, others))
+    return "no channel %r (per-token channels: %s)" % (name, others)
 
 
 def as_bool(mask: np.ndarray, name: str,

@@ -26,9 +26,9 @@ WHOLE_FILE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 def is_replaced(path: Path) -> bool:
-    """Whether an output of this name is written beside it: it is a regular
-    file, or does not exist yet, and no link of the system to an open file,
-    such as /dev/stdout."""
+    """Whether an output is written as NAME.new and renamed: if it is a regular
+    file or does not exist, and is not a system link to an open file such as
+    /dev/stdout."""
     path = os.fspath(path)
     try:
         if not path or not stat.S_ISREG(os.stat(path).st_mode):
@@ -49,8 +49,9 @@ def new_name(path: Path) -> str:
 
 class NewFile:
     """A file that is written as NAME.new and renamed to NAME when it is
-    complete, as by `packstream -o`: links to NAME stay, permissions are those
-    of the older file, and NAME.new of a job that was killed is removed."""
+    complete, as by `packstream -o`: symbolic links to NAME are followed, the
+    permissions of an existing file are kept, and the NAME.new of a killed job
+    is replaced."""
 
     def __init__(self, path: Path):
         self.name, self.new_name = os.path.realpath(path), new_name(path)
@@ -81,8 +82,8 @@ class NewFile:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             os.close(fd)
-            raise FileExistsError(errno.EEXIST, "in the way of the new output",
-                                  self.new_name)
+            raise FileExistsError(errno.EEXIST, "exists, and was not left by a "
+                                  "killed job", self.new_name)
         self._lock(fd)
         os.unlink(self.new_name)
         os.close(fd)
@@ -95,7 +96,7 @@ class NewFile:
         return False
 
     def publish(self) -> None:
-        """Closes the file and gives it its name."""
+        """Closes the file and renames it."""
         is_ours = self._has_name()
         os.close(self.fd)
         if not is_ours:
@@ -108,7 +109,7 @@ class NewFile:
             raise
 
     def drop(self) -> None:
-        """Closes the file and removes it, unless it is a parent's."""
+        """Closes and removes the file; a forked child leaves its parent's."""
         if self._process == os.getpid() and self._has_name():
             os.unlink(self.new_name)
         os.close(self.fd)
@@ -117,10 +118,9 @@ class NewFile:
 class TokenWriter:
     """Writes sequences to a path, or to a file such as sys.stdout.buffer.
 
-    A path is written as PATH.new, and close() renames that to PATH.  Until
-    then a file that is there already stays as it is, and it also does if a
-    `with` statement ends with an exception or the writer is never closed:
-    PATH.new is then removed.
+    A path is written as PATH.new, which close() renames to PATH.  Until then
+    an existing PATH is unchanged.  If a `with` block raises, or the writer is
+    deleted unclosed, PATH.new is removed.
 
     Pipes, devices and open files are written directly.  The stream is framed,
     and close() writes its end; without it readers report that the stream was
@@ -181,7 +181,7 @@ class TokenWriter:
         check(call(self._writer, err), err)
 
     def close(self) -> None:
-        """Ends the stream; a file that was given by its path gets its name."""
+        """Ends the stream, and renames PATH.new if a path was given."""
         if self._writer is None:
             return
         err, whole = new_error(), False
@@ -192,8 +192,8 @@ class TokenWriter:
             self._leave(whole)
 
     def _leave(self, whole: bool = False) -> None:
-        """Lets go of the file.  Without its end a pipe gets what is buffered,
-        so that its reader sees that the stream was truncated."""
+        """Closes the file.  A pipe gets the buffered bytes but no END, so its
+        reader can detect the truncation."""
         writer, self._writer = self._writer, None
         if writer is not None:
             lib.ps_token_writer_flush(writer, new_error())

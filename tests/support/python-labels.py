@@ -86,10 +86,10 @@ def by_name(both, masks):
         arrays = dict(batch)        # without a header
         equal(packviews.labels(arrays), packviews.labels(batch))
         for name in ("label", "labels"):
-            raises(ValueError, "no channel '%s' with a value for each token "
-                   "(there is: loss_mask, assistant_masks, completion_mask)"
-                   % name, packviews.targets, batch, name)
-        raises(ValueError, "source has no value for each token",
+            raises(ValueError, "no channel '%s' (per-token channels: "
+                   "loss_mask, assistant_masks, completion_mask)" % name,
+                   packviews.targets, batch, name)
+        raises(ValueError, "'source' is not a per-token channel",
                packviews.labels, batch, "source")
         wrong = dict(batch, loss_mask=batch["loss_mask"] * 3)
         raises(ValueError, "loss_mask: 3 is neither 0 nor 1",
@@ -101,7 +101,7 @@ def per_sequence(path):
     room for as many sequences as tokens."""
     for batch in packs.open_packs(path).batches(3):
         assert batch["labels"].shape == batch["tokens"].shape
-        raises(ValueError, "labels has no value for each token",
+        raises(ValueError, "'labels' is not a per-token channel",
                packviews.labels, batch)
         packviews.labels(batch, "tokens")
 

@@ -720,8 +720,8 @@ def packed_rows():
             assert (batch[name] == values if name == "use_cache"
                     else (batch[name] == values).all()), name
     wrong = dict(packed[0], labels=[1, 2])
-    raises("labels: [2] values in rows of", hf.collate, [wrong])
-    raises("add up to 1", hf.collate, [dict(packed[0], seq_lengths=[1])])
+    raises("labels has 2 values for", hf.collate, [wrong])
+    raises("not to 1", hf.collate, [dict(packed[0], seq_lengths=[1])])
 
 
 def rows_in_trainer(packed, collate, way):
