@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import numpy as np
 import pyarrow as pa
 
+from packstream.packs import printable
 from packstream.schema import Channel, Columns, sequence_of
 
 TOKENS = "input_ids"
@@ -28,21 +29,25 @@ WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
     """Offsets, int64 from 0, and values of an array of lists, in the same
-    memory.  Errors name the row; the first list is that of `row`."""
+    memory.  Errors name the row; `row` is the number of the first list."""
+    kind = column.type
+    if not is_list(kind):
+        raise ValueError("%s: a column of %s, where lists of numbers are due"
+                         % (printable(name), printable(kind)))
+    check_numeric(kind.value_type, name)
     column.validate(full=True)      # Arrow takes offsets as a file has them
     if column.null_count:
         raise ValueError("row %d: %s: the list is missing"
-                         % (row + first_null(column), name))
-    kind = column.type
+                         % (row + first_null(column), printable(name)))
     if pa.types.is_fixed_size_list(kind):
         size = kind.list_size
+        if size == 0:           # a file of 1 kB can have 2^40 of them
+            raise ValueError("%s: lists of a fixed size of 0"
+                             % printable(name))
         offsets = (np.arange(len(column) + 1, dtype=np.int64) +
                    column.offset) * size
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        offsets = column.offsets.to_numpy().astype(np.int64)
     else:
-        raise ValueError("%s: a column of %s, where lists of numbers are due"
-                         % (name, kind))
+        offsets = column.offsets.to_numpy().astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     offsets -= first
     return offsets, numbers(column.values.slice(first, last - first), name,
@@ -55,22 +60,23 @@ def first_null(array: pa.Array) -> int:
 
 def numbers(values: pa.Array, name: str,
             row_of: Callable[[int], int] = int) -> np.ndarray:
-    """An array of numbers as one of numpy, in the same memory but for bits.
-    Value i is of row row_of(i)."""
+    """Converts a numeric array to numpy, without a copy except for booleans.
+    `row_of(i)` is the row of value i, for errors."""
     check_numeric(values.type, name)
+    values.validate(full=True)      # buffers can be shorter than it says
     if values.null_count:
         raise ValueError("row %d: %s: a value is missing"
-                         % (row_of(first_null(values)), name))
+                         % (row_of(first_null(values)), printable(name)))
     return values.to_numpy(
         zero_copy_only=not pa.types.is_boolean(values.type))
 
 
 def check_numeric(kind: pa.DataType, name: str) -> None:
     if pa.types.is_dictionary(kind):
-        raise ValueError("%s: decode its dictionary first" % name)
+        raise ValueError("%s: decode its dictionary first" % printable(name))
     if not is_number(kind):
         raise ValueError("%s: values of %s, where numbers are due"
-                         % (name, kind))
+                         % (printable(name), printable(kind)))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -101,20 +107,31 @@ def saved_files(path: str) -> List[str]:
     """The files of a dataset that save_to_disk of datasets wrote."""
     try:
         with open(os.path.join(path, "state.json")) as state:
-            names = [entry["filename"]
-                     for entry in json.load(state)["_data_files"]]
+            return [os.path.join(path, entry["filename"])
+                    for entry in json.load(state)["_data_files"]]
     except FileNotFoundError:
         raise ValueError("%s: no state.json, as save_to_disk writes; name "
                          "the files in the folder, or the folder of one "
-                         "split" % path) from None
-    return [os.path.join(path, name) for name in names]
+                         "split" % printable(path)) from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ValueError("%s: its state.json is not what save_to_disk writes"
+                         % printable(path)) from None
 
 
-def check_columns(schema: pa.Schema, names: Sequence[str]) -> None:
-    missing = [name for name in names if name not in schema.names]
+def check_columns(there: Sequence[str], tokens: str,
+                  others: Sequence[str] = ()) -> None:
+    """Raises ValueError unless each of these columns is there once."""
+    names = [tokens, *others]
+    missing = [name for name in names if name not in there]
     if missing:
-        raise ValueError("no column %s; there is %s" % (
-            ", ".join(missing), ", ".join(schema.names)))
+        raise ValueError("no column %s (columns: %s)%s" % (
+            printable(", ".join(missing)), printable(", ".join(there)),
+            ": tokenize the text first, or name the column of token ids"
+            if tokens in missing else ""))
+    twice = [name for name in names if there.count(name) > 1]
+    if twice:
+        raise ValueError("several columns are named %s"
+                         % printable(", ".join(twice)))
 
 
 def check_transform(dataset: Any) -> None:
@@ -126,24 +143,34 @@ def check_transform(dataset: Any) -> None:
 
 @contextlib.contextmanager
 def open_file(path: str) -> Iterator[Any]:
-    """A parquet file, or one of Arrow's two kinds.  Errors name it."""
+    """A parquet file, or one of Arrow's two kinds.  Errors name it.  It is not
+    mapped: if another program truncated it, that would be SIGBUS."""
     try:
-        with open(path, "rb") as file:
-            magic = file.read(6)
-        if magic[:4] == b"PAR1":
-            import pyarrow.parquet
-            with pyarrow.parquet.ParquetFile(path, memory_map=True) as file:
-                yield file
-            return
-        with pa.memory_map(path) as mapped:
-            try:
-                file = pa.ipc.open_file(mapped) if magic == b"ARROW1" \
-                    else pa.ipc.open_stream(mapped)
-            except pa.ArrowInvalid:
-                raise ValueError("neither parquet nor Arrow") from None
-            yield file
-    except (ValueError, pa.ArrowException) as problem:
-        raise ValueError("%s: %s" % (path, problem)) from problem
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(open(path, "rb"))
+            size, magic = os.fstat(file.fileno()).st_size, file.read(6)
+            if magic[:4] == b"PAR1":
+                import pyarrow.parquet
+                reader = stack.enter_context(pyarrow.parquet.ParquetFile(path))
+            else:
+                opened = stack.enter_context(pa.OSFile(path))
+                try:
+                    reader = pa.ipc.open_file(opened) if magic == b"ARROW1" \
+                        else pa.ipc.open_stream(opened)
+                except pa.ArrowInvalid:
+                    raise ValueError("neither parquet nor Arrow") from None
+            yield reader
+            # To Arrow, the end of the file is the end of a stream.
+            if os.fstat(file.fileno()).st_size < size:
+                raise ValueError("it was truncated while it was read: it had "
+                                 "%d bytes when opened" % size)
+    except (ValueError, OSError, pa.ArrowException) as problem:
+        if isinstance(problem, OSError) and problem.errno is not None:
+            if problem.filename is not None:
+                raise
+            raise OSError(problem.errno, problem.strerror, path) from problem
+        raise ValueError("%s: %s" % (printable(path), printable(problem, 4096))
+                         ) from problem
 
 
 class Source:
@@ -197,11 +224,14 @@ class Source:
     @staticmethod
     def _batches_of(part: Any, names: Sequence[str]
                     ) -> Iterator[pa.RecordBatch]:
-        check_columns(getattr(part, "schema_arrow", part.schema), names)
+        check_columns(getattr(part, "schema_arrow", part.schema).names,
+                      names[0], names[1:])
         if hasattr(part, "iter_batches"):
             yield from part.iter_batches(BATCH_ROWS, columns=list(names))
         elif isinstance(part, pa.Table):
-            yield from part.select(names).to_batches(BATCH_ROWS)
+            part = part.select(names)
+            part.validate()         # Arrow aborts where it slices nonsense
+            yield from part.to_reader(BATCH_ROWS)
         elif isinstance(part, pa.RecordBatch):
             yield part.select(names)
         elif hasattr(part, "num_record_batches"):
@@ -214,17 +244,18 @@ class Source:
 
 @contextlib.contextmanager
 def naming(file: Optional[str]) -> Iterator[None]:
-    """Errors name the file."""
+    """Prefixes errors with the file name."""
     try:
         yield
     except (ValueError, pa.ArrowException) as problem:
         if file is None:
             raise
-        raise ValueError("%s: %s" % (file, problem)) from problem
+        raise ValueError("%s: %s" % (printable(file), problem)) from problem
 
 
 class Rows(Columns):
-    """Columns of rows from `row` on of a file, if it has a name, or table."""
+    """Consecutive rows, from `row` on, of a file (or of a table, if `file` is
+    None)."""
     file: Optional[str]
     row: int
     tokens: str
@@ -233,7 +264,8 @@ class Rows(Columns):
               number: int = 0) -> str:
         row = "" if i is None else "row %d" % (self.row + i)
         name = self.tokens if name == "tokens" else name
-        return ": ".join(filter(None, (self.file, row, name)))
+        return ": ".join(printable(part) for part in (self.file, row, name)
+                         if part)
 
 
 class ArrowSequences:
@@ -252,7 +284,7 @@ class ArrowSequences:
 
     def _set_channels(self, schema: pa.Schema, channels: Sequence[str],
                       fills: Dict[str, float]) -> None:
-        check_columns(schema, [self.tokens, *channels])
+        check_columns(schema.names, self.tokens, channels)
         for name in channels:
             kind = schema.field(name).type
             per = "token" if is_list(kind) else "sequence"
@@ -267,9 +299,10 @@ class ArrowSequences:
             file = part if isinstance(part, str) else None
             row = total if file is None else 0      # files have their own
             for batch in self._source.batches(part, names):
-                if len(batch):
-                    with naming(file):
-                        columns = self._columns(batch, row)
+                with naming(file):
+                    batch.validate()    # lengths can be negative, or differ
+                    columns = self._columns(batch, row) if len(batch) else None
+                if columns is not None:
                     columns.file, columns.row = file, row
                     columns.tokens = self.tokens
                     yield columns
@@ -296,7 +329,7 @@ def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
     if differs.any():
         i = int(differs.argmax())
         raise ValueError("row %d: %s: %d values for %d tokens" % (
-            row + i, name, other[i + 1] - other[i],
+            row + i, printable(name), other[i + 1] - other[i],
             offsets[i + 1] - offsets[i]))
 
 

@@ -18,11 +18,12 @@ from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence,
 import numpy as np
 import pyarrow as pa
 
-from packstream.arrow import (TOKENS, check_lengths, check_transform, is_list,
-                              is_number, list_parts, numbers, numpy_type)
+from packstream.arrow import (TOKENS, check_columns, check_lengths,
+                              check_transform, is_list, is_number, list_parts,
+                              numbers, numpy_type)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
-from packstream.packs import PackError
+from packstream.packs import PackError, printable
 from packstream.views import IGNORED, MASKS, as_bool
 
 # Values of a column that are made at a time: larger buffers cost more than the
@@ -72,8 +73,8 @@ def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
         kept = lengths > 0
     elif overlong == "error":
         row = int(longer.argmax())
-        raise PackError("row %d: %d tokens, more than %d; overlong= says "
-                        "what to do with such rows"
+        raise PackError("row %d: %d tokens exceed seq_length %d; use "
+                        "overlong='split', 'truncate' or 'drop'"
                         % (row, lengths[row], capacity))
     elif overlong == "split":
         parts = -(-lengths // capacity)
@@ -267,7 +268,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         if not is_list(kind) and (name == tokens or not is_number(kind)):
             raise ValueError(
                 "%s: a column of %s cannot be packed; list the columns to pack "
-                "with columns=" % (name, kind))
+                "with columns=" % (printable(name), printable(kind)))
     # All columns in the same chunks.
     batches = table.to_batches()
     table = with_labels(pa.Table.from_batches(batches, table.schema), tokens)
@@ -336,9 +337,10 @@ def pack_dataset(dataset: Any, seq_length: int, *,
                         "a Packer takes what is streamed"
                         % type(dataset).__name__)
     names = list(columns or dataset.column_names)
+    check_columns(dataset.column_names, tokens,
+                  [name for name in names if name != tokens])
     if tokens not in names:
-        raise ValueError("no column %s; there is %s"
-                         % (tokens, ", ".join(names)))
+        raise ValueError("columns=: the tokens, %s, are missing" % tokens)
     if is_table:
         schema, batches = pack_table(dataset.select(names), None, seq_length,
                                      Memory(reuse=False), **arguments)

@@ -20,7 +20,8 @@ import numpy as np
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
 from packstream.packs import (BLOCK_BYTES, Batch, PackError, PackFile,
-                              PackPipe, Packs, difference, first_own)
+                              PackPipe, Packs, difference, first_own,
+                              printable)
 
 Path = Union[str, os.PathLike]
 
@@ -57,7 +58,7 @@ class File:
         if (lib.ps_pack_file_packs(handle) != self.packs or
                 header_of(lib.ps_pack_file_info(handle)) != self.header):
             raise PackError("%s: not the file that was opened before"
-                            % self.path)
+                            % printable(self.path))
         return opened
 
     def read(self, numbers: np.ndarray, records: np.ndarray) -> None:
@@ -117,7 +118,8 @@ class PackFiles(Packs):
             other = difference(file.header, self.header)
             if other:
                 raise PackError("%s: a stream of another geometry than %s: %s"
-                                % (file.path, self.files[0].path, other))
+                                % (printable(file.path),
+                                   printable(self.files[0].path), other))
             self.ends.append(len(self) + file.packs)
 
     def __len__(self) -> int:

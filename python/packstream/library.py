@@ -8,12 +8,12 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import numpy as np
 
-from packstream.packs import UNKNOWN, Header, PackError
+from packstream.packs import (UNKNOWN, Field, Header, PackError, printable,
+                              record_layout)
 
 try:
     from packstream._native import ffi, lib
@@ -39,7 +39,7 @@ def check(result: int, err: Any, where: str = "") -> None:
         return
     text = ffi.string(err.text).decode()
     if where:
-        text = "%s: %s" % (where, text)
+        text = "%s: %s" % (printable(where), text)
     if result == lib.PS_ERR_MEMORY:
         raise MemoryError(text)
     if result == lib.PS_ERR_IO:
@@ -50,10 +50,17 @@ def check(result: int, err: Any, where: str = "") -> None:
 
 
 def header_of(info: Any) -> Header:
-    """A ps_pack_info as a Header."""
+    """A ps_pack_info as a Header.  The dtype is built from the field table,
+    because the library does not check the text of a later minor version."""
     counts = (info.n_records, info.n_sequences, info.n_tokens)
+    fields = [Field(ffi.string(f.channel.name).decode(), f.channel.type,
+                    f.channel.kind, f.offset, f.count)
+              for f in info.fields[0:info.n_fields]]
+    layout = record_layout(fields, info.record_bytes)
+    if len(set(layout["names"])) < len(layout["names"]):
+        raise PackError("two fields of the header have the same name")
     return Header(
         info.capacity, info.depth, info.align, info.pad_id,
         int(info.schema.labels), tuple(info.schema.special),
-        np.dtype(ast.literal_eval(ffi.string(info.dtype).decode())),
+        np.dtype(layout),
         *(None if n == UNKNOWN else n for n in counts), 0)

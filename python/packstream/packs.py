@@ -4,7 +4,7 @@
 
     source = packs.open_packs("corpus.pks")    # or sys.stdin.buffer
     for batch in source.batches(32):
-        batch["tokens"]                        # [32, L], a view, no copy
+        batch["tokens"]                        # [32, L], a view of records
         views.positions(batch)                 # [32, L], computed
 
 A batch holds the fields of S records under their own names, as views: tokens
@@ -29,11 +29,13 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-import ast
 import copy
 import os
+import re
+import selectors
 import stat
 import struct
+import weakref
 from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping,
                     NamedTuple, Optional, Sequence, Tuple, Union)
 
@@ -46,11 +48,18 @@ except ImportError:
 
 HEADER_BYTES = 4096
 BLOCK_BYTES = 1 << 19           # read, or checked, at a time
+MINOR = 0                       # version in which the dtype text is known
+MAX_FIELDS = 28
 UNKNOWN = 2**64 - 1
 RECORD_MAGIC = 0x52534b50
+# The head of a record, and the types of fields by their number in the table.
 HEAD = {"checksum": ("<u8", 0), "magic": ("<u4", 8), "flags": ("<u4", 12),
-        "index": ("<u8", 16), "sum_len_sq": ("<u8", 32),
-        "n_seq": ("<u4", 40), "n_tok": ("<u4", 44), "max_seqlen": ("<u4", 48)}
+        "index": ("<u8", 16), "watermark": ("<u8", 24),
+        "sum_len_sq": ("<u8", 32), "n_seq": ("<u4", 40), "n_tok": ("<u4", 44),
+        "max_seqlen": ("<u4", 48)}
+TYPES = ("", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8")
+PER_TOKEN, PER_SEQUENCE, PER_BOUNDARY = 1, 2, 3
+FIELD_NAME = re.compile(rb"([A-Za-z][A-Za-z0-9_]*)\0+")
 SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
 HIDDEN = ("checksum", "magic", "flags", "watermark")
 EMPTY = "the input is empty; even a pack stream without packs has a header"
@@ -63,6 +72,15 @@ class PackError(ValueError):
 def need(right: Any, at: int, why: str) -> None:
     if not right:
         raise PackError("byte %d: %s" % (at, why))
+
+
+def printable(text: Any, most: int = 1023) -> str:
+    """A path, a name from a file or a message, safe to print: any character
+    but printable ASCII becomes "?", and a long text keeps its last `most`."""
+    text = os.fsdecode(text) if isinstance(text, bytes) else str(text)
+    if len(text) > most:
+        text = "..." + text[3 - most:]
+    return re.sub("[^ -~]", "?", text)
 
 
 class Header(NamedTuple):
@@ -103,26 +121,82 @@ def stack(packs: Sequence[Batch]) -> Batch:
                   for name in packs[0]}, packs[0].header)
 
 
+class Field(NamedTuple):
+    """An entry of the field table: an array in every record."""
+    name: str
+    type: int                   # an index of TYPES
+    kind: int                   # PER_TOKEN, PER_SEQUENCE or PER_BOUNDARY
+    offset: int                 # in the record, in bytes
+    count: int                  # of elements
+
+
+def record_layout(fields: Sequence[Field], size: int) -> Dict[str, Any]:
+    """The argument of numpy.dtype for a record."""
+    return {"names": [*HEAD, *(field.name for field in fields)],
+            "formats": [*(kind for kind, _ in HEAD.values()),
+                        *((TYPES[field.type], (field.count,))
+                          for field in fields)],
+            "offsets": [*(offset for _, offset in HEAD.values()),
+                        *(field.offset for field in fields)],
+            "itemsize": size}
+
+
+def layout_text(layout: Dict[str, Any]) -> bytes:
+    """A layout as the header has it, byte for byte."""
+    return repr(layout).replace(" ", "").replace("]", ",]").encode()
+
+
+def read_fields(data: bytes, at: int, capacity: int,
+                depth: int) -> List[Field]:
+    """The field table of a header.  Fields do not overlap, lie inside the
+    record, and have the number of elements that follows from their kind."""
+    size, = struct.unpack_from("<I", data, 20)
+    n, = struct.unpack_from("<I", data, 200)
+    need(n <= MAX_FIELDS, at, "its field table has %d entries, the limit is "
+         "%d" % (n, MAX_FIELDS))
+    counts = {PER_TOKEN: capacity, PER_SEQUENCE: depth,
+              PER_BOUNDARY: depth + 2}
+    fields: List[Field] = []
+    names, end = set(HEAD), 64
+    for i in range(n):
+        name, number, kind, offset, count = struct.unpack_from(
+            "<24s2B2x2I", data, 256 + 64 * i)
+        match = FIELD_NAME.fullmatch(name)
+        need(match and 1 <= number < len(TYPES), at,
+             "entry %d of its field table has a bad name or type" % i)
+        field = Field(match[1].decode(), number, kind, offset, count)
+        width = np.dtype(TYPES[number]).itemsize
+        need(field.name not in names, at,
+             "its field table has '%s' twice" % field.name)
+        need(count == counts.get(kind) and offset % width == 0 and
+             end <= offset <= size - count * width, at,
+             "its field table has '%s' in the wrong place" % field.name)
+        names.add(field.name)
+        end = offset + count * width
+        fields.append(field)
+    return fields
+
+
 def read_dtype(data: bytes, at: int, capacity: int, depth: int,
                align: int) -> np.dtype:
-    """The dtype in a header, if it has what each record has."""
-    wanted = dict(HEAD, cu=(("<i4", (depth + 2,)), 64))
-    lengths = np.dtype(("<i4", (depth,)))
-    try:
-        literal = data[2048:4088].rstrip(b"\0").decode()
-        dtype = np.dtype(ast.literal_eval(literal))
-        tokens = np.dtype(("<u%d" % data[120], (capacity,)))
-        right = dtype.fields["tokens"][0] == tokens and (
-            align == 1 or dtype.fields["seq_tok"][0] == lengths) and all(
-            dtype.fields[name] == (np.dtype(kind), offset)
-            for name, (kind, offset) in wanted.items())
-    except (ValueError, TypeError, KeyError, SyntaxError, MemoryError,
-            RecursionError):
-        right = False
+    """The dtype of a record, built from the field table.  The text in the
+    header must agree with the table; it is never evaluated."""
+    fields = read_fields(data, at, capacity, depth)
+    found = {field.name: field[1:3] for field in fields}
+    wanted = {"cu": (5, PER_BOUNDARY), "seq_id": (4, PER_SEQUENCE),
+              "tokens": (2 if data[120] == 2 else 3, PER_TOKEN)}
+    if align > 1:
+        wanted["seq_tok"] = (5, PER_SEQUENCE)
+    for name, what in wanted.items():
+        need(found.get(name) == what, at,
+             "its field table has no '%s' of the right type" % name)
     size, = struct.unpack_from("<I", data, 20)
-    need(right and dtype.itemsize == size and not dtype.hasobject, at,
-         "its dtype does not fit its sizes")
-    return dtype
+    layout = record_layout(fields, size)
+    minor, = struct.unpack_from("<H", data, 14)
+    need(minor > MINOR or
+         data[2048:4088] == layout_text(layout).ljust(2040, b"\0"), at,
+         "its dtype does not fit its field table")
+    return np.dtype(layout)
 
 
 def read_header(data: bytes, at: int, verify: bool) -> Header:
@@ -160,7 +234,8 @@ class Stream:
     def __init__(self, head: Header, number: int, at: int, verify: bool):
         self.head, self.number, self.verify = head, number, verify
         self.first = at + HEADER_BYTES
-        self.rows = np.empty(0, "V%d" % head.dtype.itemsize)
+        self.row = np.dtype("V%d" % head.dtype.itemsize)
+        self.packs = 0          # known in a file, from its END
         self.end = (0, 0, 0)    # sequences, tokens, digest
         self.sequences = self.tokens = 0
         self.digest = head.checksum
@@ -353,39 +428,61 @@ class Packs:
 
 
 class PackFile(Packs):
-    """A regular file, mapped: of its records nothing is read in advance."""
+    """A regular file.  Records are read when they are asked for, into memory
+    that belongs to the batch.  The file is not mapped: if another program
+    truncates it, reading raises PackError instead of SIGBUS."""
 
     def __init__(self, path: Union[str, os.PathLike], verify: bool = True):
         super().__init__(verify)
-        need(os.path.getsize(path), 0, EMPTY)
-        self.bytes = np.asarray(np.memmap(path, np.uint8, "r"))
-        self.header = self.header_of(self.bytes[:HEADER_BYTES].tobytes(), 0)
+        self.path = path
+        self.fd = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self.fd)
+        self.size = os.fstat(self.fd).st_size
+        need(self.size, 0, EMPTY)
+        self.header = self.header_of(
+            self.read(0, min(HEADER_BYTES, self.size)), 0)
         self.streams = list(self.from_the_end())[::-1]
         for before, stream in zip(self.streams, self.streams[1:]):
-            stream.number = before.number + len(before.rows)
+            stream.number = before.number + before.packs
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.path, self.verifies)
+
+    def fill(self, buffer: np.ndarray, at: int) -> None:
+        """Reads the bytes from `at` on."""
+        while len(buffer):
+            got = os.preadv(self.fd, [buffer], at)
+            need(got, at, "the file ends at or before this byte, it had %d "
+                 "bytes when opened" % self.size)
+            buffer, at = buffer[got:], at + got
+
+    def read(self, at: int, n: int) -> bytes:
+        buffer = np.empty(n, np.uint8)
+        self.fill(buffer, at)
+        return buffer.tobytes()
 
     def from_the_end(self) -> Iterator[Stream]:
         """The streams, last first: END says how many packs are before it,
         and so where its header is."""
-        size, behind = self.header.dtype.itemsize, len(self.bytes)
+        size, behind = self.header.dtype.itemsize, self.size
         while behind:
-            row = self.bytes[max(behind - size, 0):behind].tobytes()
+            begin = max(behind - size, 0)
+            row = self.read(begin, behind - begin)
             _, magic, flags, packs = struct.unpack_from("<Q2IQ",
                                                         row.ljust(24, b"\0"))
             at = behind - (packs + 1) * size - HEADER_BYTES
             need(magic == RECORD_MAGIC and flags == 1 and at >= 0, behind,
                  "cut, for no END is before this byte, or joined of streams "
                  "with records of other sizes")
-            head = self.bytes[at:at + HEADER_BYTES].tobytes()
-            stream = Stream(self.header_of(head, at), 0, at, self.verifies)
+            stream = Stream(self.header_of(self.read(at, HEADER_BYTES), at),
+                            0, at, self.verifies)
             stream.read_end(row, packs)
-            stream.rows = np.ndarray(packs, "V%d" % size, self.bytes,
-                                     stream.first)
+            stream.packs = packs
             yield stream
             behind = at
 
     def __len__(self) -> int:
-        return self.streams[-1].number + len(self.streams[-1].rows)
+        return self.streams[-1].number + self.streams[-1].packs
 
     def blocks(self, size: int, rank: int, ranks: int, start: int,
                order: Optional[np.ndarray]
@@ -399,28 +496,41 @@ class PackFile(Packs):
             return
         for stream in map(copy.copy, self.streams):
             skip = first_own(stream.number, rank, ranks, start)
-            own = np.arange(skip, len(stream.rows), ranks)
+            own = np.arange(skip, stream.packs, ranks)
             for at in range(0, len(own), step):
-                rows = stream.rows[skip::ranks][at:at + step]
-                stream.check(rows, own[at:at + step])
-                if len(own) == len(stream.rows):
+                rows = self.load(stream, own[at:at + step])
+                if len(own) == stream.packs:
                     stream.count(rows)
                 yield rows, known
-            if len(own) == len(stream.rows):
+            if len(own) == stream.packs:
                 stream.compare()
 
+    def load(self, stream: Stream, indices: np.ndarray) -> np.ndarray:
+        """The records with these indices in a stream, checked.  Adjacent ones
+        are read by one call."""
+        size = stream.row.itemsize
+        data = np.empty(len(indices) * size, np.uint8)
+        ends = np.flatnonzero(np.diff(indices, prepend=-2, append=-2) != 1)
+        for begin, end in zip(ends.tolist(), ends[1:].tolist()):
+            self.fill(data[begin * size:end * size],
+                      stream.first + int(indices[begin]) * size)
+        rows = data.view(stream.row)
+        stream.check(rows, indices)
+        return rows
+
     def rows(self, numbers: np.ndarray) -> np.ndarray:
-        """A copy of the records of these numbers, checked."""
+        """The records of these numbers, checked."""
         numbers = np.asarray(numbers, np.int64)
         if ((numbers < 0) | (numbers >= len(self))).any():
             raise IndexError("no record has such a number")
         rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
         for stream in self.streams:
             indices = numbers - stream.number
-            here = (indices >= 0) & (indices < len(stream.rows))
+            here = (indices >= 0) & (indices < stream.packs)
+            if here.all():
+                return self.load(stream, indices)
             if here.any():
-                rows[here] = stream.rows[indices[here]]
-                stream.check(rows[here], indices[here])
+                rows[here] = self.load(stream, indices[here])
         return rows
 
     def take(self, numbers: np.ndarray) -> Batch:
@@ -434,9 +544,29 @@ class PackPipe(Packs):
 
     def __init__(self, stream: BinaryIO, verify: bool = True):
         super().__init__(verify)
-        self.read_some = getattr(stream, "readinto1", stream.readinto)
+        self.stream = stream
+        self.readinto = getattr(stream, "readinto1", stream.readinto)
         self.at, self.kept = 0, np.empty(0, np.uint8)
         self.header = self.header_of(self.some(HEADER_BYTES, 1).tobytes(), 0)
+
+    def read_some(self, buffer: memoryview) -> int:
+        """Reads what is available, one byte at least; 0 at the end."""
+        got = self.readinto(buffer)
+        while got is None:      # non-blocking, and nothing to read yet
+            self.wait()
+            got = self.readinto(buffer)
+        return got
+
+    def wait(self) -> None:
+        try:
+            descriptor = self.stream.fileno()
+        except (AttributeError, OSError):
+            raise BlockingIOError(
+                "the stream is non-blocking and has no fileno() to wait for; "
+                "make it blocking") from None
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            selector.select()
 
     def some(self, unit: int, most: int) -> np.ndarray:
         """One to `most` units of bytes, whatever is there once one is; less
@@ -481,7 +611,7 @@ class PackPipe(Packs):
             data = self.some(size, max(1, BLOCK_BYTES // size))
             need(len(data) and len(data) % size == 0, self.at,
                  "cut, for no END is before this byte")
-            rows = data.view(stream.rows.dtype)
+            rows = data.view(stream.row)
             records = rows.view(self.header.dtype)
             if index < 0:
                 index = missing = int(records["index"][0])

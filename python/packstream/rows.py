@@ -56,8 +56,8 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
     return Batch(dict(
         columns, cu=cu, **{key: np.array(value, np.uint32)
                            for key, value in counts.items()}),
-        Header(max(n_tok), max(n_seq), 1, 0, ALIGNED, (NO_ID,) * 6, np.dtype([]),
-               None, None, None, 0))
+        Header(max(n_tok), max(n_seq), 1, 0, ALIGNED, (NO_ID,) * 6,
+               np.dtype([]), None, None, None, 0))
 
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],

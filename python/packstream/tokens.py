@@ -21,6 +21,7 @@ import sys
 import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
+from packstream.packs import printable
 from packstream.writer import TokenWriter, is_replaced, new_name
 
 
@@ -153,8 +154,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             raise OSError("token records are not for a terminal")
         write_all(asked)
     except UsageError as problem:
-        why = "%s\n%s: try '%s --help'" % (problem, PROGRAM, PROGRAM)
-        status = USAGE
+        why, status = str(problem), USAGE
     except ImportError as problem:
         why = str(problem)
         if problem.name == "pyarrow":
@@ -170,7 +170,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if signalled:       # raise it again, so that the shell sees the signal
         signal.signal(signalled, signal.SIG_DFL)
         os.kill(os.getpid(), signalled)
-    sys.stderr.write("%s: %s\n" % (PROGRAM, why))
+    sys.stderr.write("%s: %s\n" % (PROGRAM, printable(why, 4096)))
+    if status == USAGE:
+        sys.stderr.write("%s: try '%s --help'\n" % (PROGRAM, PROGRAM))
     return status
 
 

@@ -23,10 +23,9 @@ from packwrite import (END, HEAD, HEADER, TOKEN_HEADER, PackStream,
 READER, JOINER, VERIFY, AGAINST = "reader", "joiner", "verify", "against"
 
 # What packs.py does not look at, as the page says.
-PYTHON_LACKS = """pack-window pack-zero pack-labels pack-pad pack-n-fields
-    special-vocab special-width field-behind field-zero field-source field-kind
-    field-count field-order field-fill field-place field-end end-zero end-books
-    end-displacement end-greatest""".split()
+PYTHON_LACKS = """pack-window pack-zero pack-labels pack-pad special-vocab
+    special-width field-behind field-zero field-source field-fill field-place
+    field-end end-zero end-books end-displacement end-greatest""".split()
 
 
 # ---------------------------------------------------------------------

@@ -10,6 +10,7 @@ SPDX-License-Identifier: MIT
 import os
 import runpy
 import signal
+import struct
 import subprocess
 import sys
 
@@ -120,7 +121,7 @@ def source_refused():
 
     def read(*arguments, **options):
         return list(from_arrow(*arguments, **options))
-    raises(ValueError, "no column ids; there is input_ids", from_arrow,
+    raises(ValueError, "no column ids (columns: input_ids", from_arrow,
            table(rows), "ids")
     raises(ValueError, "no column x", from_arrow, table(rows),
            channels=["x"])
@@ -229,6 +230,116 @@ def faults_placed():
     raises(ValueError, "row 1: input_ids: a value is missing",
            packstream.pack_dataset,
            pa.table({"input_ids": [[1], [None]]}), 8)
+
+
+def crafted(columns, *changes):
+    """Arrow's stream of one batch in which numbers of its metadata, 64 bits
+    each, are others."""
+    batch = pa.RecordBatch.from_pydict(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as out:
+        out.write_batch(batch)
+    data = sink.getvalue().to_pybytes()
+    for old, new in changes:
+        old, new = (struct.pack("<%dq" % len(n), *n) for n in (old, new))
+        assert old in data
+        data = data.replace(old, new)
+    return data
+
+
+def hostile_arrays():
+    """Arrays that say that they have more than they do."""
+    n = 50001                   # no other number in the metadata
+    rows, bits = [[1, 2]] * n, (n + 7) // 8
+    lists = pa.array(rows, pa.list_(pa.int32()))
+    large = pa.array(rows, pa.large_list(pa.int32()))
+    fixed = pa.array(rows, pa.list_(pa.int32(), 2))
+    none = pa.array([[]] * n, pa.list_(pa.int32(), 0))
+    numbers, truths = pa.array(range(n), pa.int32()), pa.array([True] * n)
+    for why, column, more, *changes in (
+            # Buffers that are shorter than their arrays are long.
+            ("too small", lists, numbers, ((4 * n,), (0,))),
+            ("too small", lists, numbers, ((4 * n,), (4 * n - 4,))),
+            ("too small", lists, truths, ((bits,), (0,))),
+            ("too small", lists, truths, ((bits,), (bits - 1,))),
+            ("too small", lists, numbers, ((4 * n + 4,), (0,))),
+            ("too small", lists, truths, ((8 * n,), (8 * n - 4,))),
+            ("ffset", large, truths, ((8 * n + 8,), (8 * n,))),
+            ("too small", fixed, truths, ((8 * n,), (8,))),
+            ("too small", lists, truths, ((2 * n, 0), (1 << 40, 0))),
+            ("is less than", fixed, truths, ((2 * n, 0), (3, 0))),
+            # Offsets, and lengths of all columns.
+            ("ffset", large, truths, ((100, 102), (100, 1 << 50))),
+            ("ffset", large, truths, ((0, 2, 4), (-1 << 40, 2, 4))),
+            ("too small", lists, numbers, ((n,), (1 << 40,))),
+            ("negative", lists, numbers, ((n,), (-1,))),
+            ("negative", lists, numbers, ((2 * n, 0), (-1, 0))),
+            ("fixed size of 0", none, none, ((n,), (1 << 40,))),
+            ("fixed size of 0", none, none, ((n,), (2**63 - 1,)))):
+        data = crafted({"input_ids": column, "more": more}, *changes)
+        with open("x.arrow", "wb") as file:
+            file.write(data)
+        batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+        whole = pa.Table.from_batches([batch])
+        for source in ("x.arrow", batch, whole, whole.to_reader()):
+            raises(ValueError, why, lambda: list(packstream.from_arrow(
+                source, channels=["more"])))
+        if more is none or column.type != lists.type or more is truths and \
+                changes[0][0] != (bits,):
+            raises(ValueError, why, packstream.pack_dataset,
+                   whole.select(["input_ids"]), 8)
+    twice = pa.Table.from_arrays([lists, lists], ["input_ids"] * 2)
+    pa.parquet.write_table(twice, "x.parquet")
+    for source in (twice, "x.parquet"):
+        raises(ValueError, "several columns", packstream.from_arrow, source)
+    os.mkdir("saved")
+    for text in ("", "[]", "{}", '{"_data_files":[1]}', "[" * 100000,
+                 '{"_data_files":[{"filename":3}]}', "\xff"):
+        with open("saved/state.json", "w", encoding="latin-1") as file:
+            file.write(text)
+        raises(ValueError, "saved: its state.json is not",
+               packstream.from_arrow, "saved")
+
+
+def files_cut():
+    """A file that becomes shorter while it is read, which is not mapped."""
+    whole = pa.table({"input_ids": documents(100000)})
+    pa.parquet.write_table(whole, "x.parquet", row_group_size=20000)
+    for name, new in (("s.arrow", pa.ipc.new_stream),
+                      ("f.arrow", pa.ipc.new_file)):
+        with pa.OSFile(name, "wb") as file, new(file, whole.schema) as out:
+            out.write_table(whole, max_chunksize=20000)
+    for name in ("x.parquet", "s.arrow", "f.arrow"):
+        batches = iter(packstream.from_arrow(name))
+        assert len(next(batches))
+        os.truncate(name, 8192)
+        raises(ValueError, name + ": ", list, batches)
+
+
+def names_printed():
+    """A name cannot steer the terminal that shows it."""
+    evil, shown = "e\x1b[2J\n\u00e4", "e?[2J??"
+    with open(evil, "w") as file:
+        file.write("something else")
+    pa.parquet.write_table(pa.table({evil: [1]}), "x.parquet")
+    pa.parquet.write_table(pa.table({"input_ids": [[{evil: 1}]]}), "y.parquet")
+    usage = "packstream.tokens: try 'packstream.tokens --help'"
+    for status, name, why, *more in (
+            (65, evil, shown + ": neither parquet nor Arrow"),
+            (65, "x.parquet", "x.parquet: no column input_ids (columns: %s): "
+             "tokenize the text first, or name the column of token ids"
+             % shown),
+            (65, "y.parquet", "y.parquet: input_ids: values of struct<%s: int64>, where "
+             "numbers are due" % shown),
+            (64, "--" + evil, "unrecognized arguments: --" + shown, usage)):
+        if status == 65:
+            raises(ValueError, why,
+                   lambda: list(packstream.from_arrow(name)))
+        found = subprocess.run(
+            [sys.executable, "-m", "packstream.tokens", name, "z.parquet"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert found.returncode == status and found.stderr.splitlines() == [
+            "packstream.tokens: " + why, *more], found.stderr
 
 
 def into_packer():
@@ -642,8 +753,7 @@ def file_interrupted(number):
     child = subprocess.Popen(
         [sys.executable, "-m", "packstream.tokens", "-o", "x.tok",
          *["x.parquet"] * 200], stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT,
-                                         signal.default_int_handler))
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     while not os.path.exists("x.tok.new") or not os.path.getsize("x.tok.new"):
         assert child.poll() is None
     child.send_signal(number)

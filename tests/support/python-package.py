@@ -16,6 +16,7 @@ import os
 import pickle
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -26,6 +27,7 @@ import numpy as np
 import packstream
 from packstream import packs as pure
 from packstream.library import lib
+from packformat import hash_of
 from python_naive import raises
 
 CHANNELS = {"labels": packstream.Channel("int32", -100),
@@ -623,6 +625,27 @@ def files_refused(plain, other, damaged):
     raises(packstream.PackError, "%s: pack 1: " % damaged, packs.__getitem__,
            slice(None))
     assert len(packs[0]["tokens"])
+
+
+def files_hostile(plain):
+    """The dtype in a header of a later version is not evaluated, and a path
+    cannot steer a terminal."""
+    with open(plain, "rb") as file:
+        data = bytearray(file.read())
+
+    def write(path):
+        data[4088:4096] = struct.pack("<Q", hash_of(data[:4088]))
+        with open(path, "wb") as file:
+            file.write(data)
+    data[14] = 1                                    # the minor version
+    data[2048:4088] = b"'M8[1s/0]'".ljust(2040, b"\0")
+    write("later.pks")
+    assert packstream.open("later.pks").header == \
+        packstream.open(plain).header
+    data[256 + 64:256 + 88] = b"index".ljust(24, b"\0")
+    write("e\x1b[2J\n.pks")
+    raises(packstream.PackError, "e?[2J?.pks: ", packstream.open,
+           "e\x1b[2J\n.pks")
 
 
 def files_replaced(plain, other):

@@ -13,9 +13,12 @@ import ast
 import io
 import itertools
 import os
+import pickle
 import struct
 import subprocess
 import sys
+import threading
+import time
 
 if os.environ.get("WITHOUT_XXHASH"):
     sys.modules["xxhash"] = None
@@ -171,15 +174,51 @@ def channels(path, capacity, depth, align="1"):
                   naive.per_token("kind", 9)))[:, 1:])
 
 
-def no_copy(path):
-    """Batches of a file are views of one mapping."""
+def unchanged(path):
+    """A batch of a file stays as it was checked, whatever is done to the file;
+    a reader that is pickled reads on, and a file is closed with its reader."""
+    before = len(os.listdir("/proc/self/fd"))
     source = packs.open_packs(path)
-    for batch in source.batches(2):
-        for name, array in batch.items():
-            assert np.shares_memory(array, source.bytes), name
-            assert not array.flags.writeable
-    shared = list(source.batches(2, rank=1, ranks=2))
-    assert np.shares_memory(shared[0]["tokens"], source.bytes)
+    batches, taken = everything(source), source.take([1, 0])
+    again = pickle.loads(pickle.dumps(source))
+    data = contents(path)
+    with open(path, "r+b") as file:
+        file.write(data[:4096] + bytes(len(data) - 4096))
+    assert not contents(path)[4096:].strip(b"\0")
+    with open("x.copy", "wb") as file:
+        file.write(data)
+    same_batches(batches, everything(packs.open_packs("x.copy")))
+    same_batches([taken], [packs.open_packs("x.copy").take([1, 0])])
+    with open(path, "r+b") as file:
+        file.write(data)
+    same_batches(batches, everything(again))
+    del source, again
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def shrunk(path):
+    """A file that becomes shorter while it is read is refused."""
+    data = contents(path)
+    size = struct.unpack_from("<I", data, 20)[0]
+    for end in (0, 4096, 4096 + size + size // 2, len(data) - size - 1):
+        with open(path, "wb") as file:
+            file.write(data)
+        source = packs.open_packs(path)
+        last = len(source) - 1
+        os.truncate(path, end)
+        for read in (lambda: everything(source),
+                     lambda: everything(source, 1000),
+                     lambda: source.take([0, last]),
+                     lambda: list(source.batches(2, last, last + 1))):
+            try:
+                read()
+            except packs.PackError as error:
+                assert int(str(error).split()[1][:-1]) >= end, error
+                assert str(error).endswith(
+                    ": the file ends at or before this byte, it had %d bytes "
+                    "when opened" % len(data)), error
+                continue
+            raise AssertionError("not refused")
 
 
 def pipes(path):
@@ -195,6 +234,40 @@ def pipes(path):
                 same_batches(everything(packs.open_packs(stream), size),
                              wanted)
         child.wait()
+
+
+class NeverReady(io.RawIOBase):
+    """Has nothing yet, and nothing to wait for."""
+
+    def readinto(self, buffer):
+        return None
+
+
+def nonblocking(path):
+    """A pipe that does not block is waited for."""
+    data = contents(path)
+
+    def write(descriptor):
+        for at in range(0, len(data), 1500):
+            time.sleep(0.002)
+            os.write(descriptor, data[at:at + 1500])
+        os.close(descriptor)
+
+    for buffering in (0, -1):
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        thread = threading.Thread(target=write, args=(writer,))
+        thread.start()
+        with open(reader, "rb", buffering) as stream:
+            same_batches(everything(packs.open_packs(stream)),
+                         everything(packs.open_packs(path)))
+        thread.join()
+    try:
+        packs.open_packs(NeverReady())
+    except BlockingIOError as error:
+        assert "fileno" in str(error), error
+        return
+    raise AssertionError("not refused")
 
 
 def stdin(path):
@@ -427,20 +500,59 @@ def headers(path):
             (16, "I", 8192, "damaged"), (80, "Q", 4, "features"),
             (20, "I", 0, "range"), (20, "I", 2**31, "range"),
             (20, "I", 320, "dtype"), (48, "I", 0, "range"),
-            (48, "I", 7, "dtype"), (48, "I", 2**32 - 1, "range"),
-            (52, "I", 0, "range"), (52, "I", 5, "dtype"),
-            (52, "I", 9, "range"), (120, "B", 4, "dtype"),
+            (48, "I", 7, "'tokens'"), (48, "I", 2**32 - 1, "range"),
+            (52, "I", 0, "range"), (52, "I", 5, "'cu'"),
+            (52, "I", 9, "range"), (120, "B", 4, "no 'tokens'"),
             (120, "B", 3, "range")):
         refused_both(poked(data, at, code, value), why, 0, verify=False)
     for text in (b"", b"(" * 2040, b"-" * 2000 + b"1", b"'u1'", b"\xff",
                  b"__import__('os')", repr(objects).encode(),
                  dtype.replace(b"'<u2'", b"'O'"),
-                 dtype.replace(b"tokens", b"tikens"),
+                 b"'M8[1s/0]'", b"{'names':['a'],'formats':['M8[1s/0]']}",
+                 b"{'names':['a'],'formats':['u4'],'itemsize':%d}" % 2**99,
+                 dtype + b" ", dtype.replace(b"tokens", b"tikens"),
                  dtype.replace(b"'cu'", b"'cv'"),
                  dtype.replace(b"<i4", b"<u4"), dtype[:-1],
                  dtype.replace(b"'index'", b"'watermark'")):
         assert text != dtype
         refused_both(with_dtype(text), "dtype", 0, verify=False)
+
+
+def tables(path):
+    """Field tables that are refused; the text of the dtype is as before."""
+    data = contents(path)
+    size, = struct.unpack_from("<I", data, 20)
+    names = [data[at:at + 24].rstrip(b"\0") for at in range(256, 448, 64)]
+    assert names == [b"cu", b"seq_id", b"tokens"]
+    seq_id, = struct.unpack_from("<I", data, 256 + 64 + 28)
+
+    def entry(number, place, code, value):
+        return poked(data, 256 + 64 * number + place, code, value)
+
+    for bad in (
+            poked(data, 200, "I", 2), poked(data, 200, "I", 4),
+            poked(data, 200, "I", 29), poked(data, 200, "I", 2**32 - 1),
+            entry(1, 0, "24s", b"cu"), entry(1, 0, "24s", b"index"),
+            entry(1, 0, "24s", b"seq_ie"), entry(1, 0, "24s", b"1"),
+            entry(1, 0, "24s", b""), entry(1, 0, "24s", b"seq_id\0x"),
+            entry(1, 0, "24s", b"x" * 24), entry(1, 0, "24s", b"seq'id"),
+            entry(1, 0, "24s", b"\xc3\xa4"),
+            entry(1, 24, "B", 0), entry(1, 24, "B", 9), entry(1, 24, "B", 7),
+            entry(1, 25, "B", 0), entry(1, 25, "B", 1), entry(1, 25, "B", 4),
+            entry(0, 28, "I", 0), entry(1, 28, "I", seq_id - 16),
+            entry(1, 28, "I", seq_id + 1), entry(1, 28, "I", seq_id + 8),
+            entry(2, 28, "I", seq_id), entry(2, 28, "I", size),
+            entry(2, 28, "I", size - 8), entry(2, 28, "I", 2**32 - 2),
+            entry(1, 32, "I", 0), entry(1, 32, "I", 2**32 - 1)):
+        refused_both(bad, "table", 0, verify=False)
+    # What a later version writes there is not known, and not needed.
+    later = poked(data[:2048] + b"'M8[1s/0]'".ljust(2040, b"\0") +
+                  data[4088:], 14, "H", 1)
+    with open("later.pks", "wb") as file:
+        file.write(later)
+    for source in ("later.pks", io.BytesIO(later)):
+        same_batches(everything(packs.open_packs(source, verify=False)),
+                     everything(packs.open_packs(path)))
 
 
 def joined(path, other, difference):

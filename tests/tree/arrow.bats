@@ -18,8 +18,9 @@ setup_file() {
     ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reason ||
         return 0
     {
-        printf '%s\n' sources source_refused faults_placed into_packer \
-            packed_tables packed_labels packed_numbers overlong \
+        printf '%s\n' sources source_refused faults_placed hostile_arrays \
+            files_cut names_printed into_packer packed_tables packed_labels \
+            packed_numbers overlong \
             "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets \
@@ -52,6 +53,14 @@ setup() {
 
 @test "errors name the file, the row and the column" {
     holds faults_placed
+}
+
+@test "arrays that are shorter than they say, and files that become so" {
+    holds hostile_arrays files_cut
+}
+
+@test "names that could steer a terminal" {
+    holds names_printed
 }
 
 @test "a packer of a table" {

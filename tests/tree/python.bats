@@ -136,9 +136,10 @@ all_labels() {
     check views x.pks 16 3
 }
 
-@test "a batch of a file is not copied" {
+@test "a file that is changed, cut or replaced while it is read" {
     packed x 1 60 32 60000 -L 32 -d 4
-    check no_copy x.pks
+    check unchanged x.pks
+    check shrunk x.pks
 }
 
 @test "a pipe gives what a file gives, and at once" {
@@ -147,6 +148,7 @@ all_labels() {
     # shellcheck disable=SC2002 # it is to be a pipe
     cat x.pks | check stdin x.pks
     check prompt x.pks
+    check nonblocking x.pks
 }
 
 @test "a stream without packs" {
@@ -248,6 +250,7 @@ END
     small
     check rules small.pks
     check headers small.pks
+    check tables small.pks
 }
 
 @test "a stream that goes on where a reader was" {

@@ -158,6 +158,7 @@ print(packstream.__version__)'
     some b 2 50 --align=4
     cp a.pks d.pks
     check files_refused a.pks b.pks d.pks
+    check files_hostile a.pks
 }
 
 @test "files that change, streams, and descriptors" {
