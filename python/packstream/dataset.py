@@ -24,7 +24,7 @@ from packstream.arrow import (TOKENS, check_columns, check_lengths,
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError, printable
-from packstream.views import IGNORED, MASKS, as_bool
+from packstream.views import IGNORED, MASKS
 
 # Values of a column that are made at a time: larger buffers cost more than the
 # copies, where the system looks for huge pages.
@@ -133,16 +133,46 @@ class Numbers:
 
     def __init__(self, name: str, column: pa.ChunkedArray):
         self.name, self.type = name, column.type
-        parts, row = [np.empty(0, numpy_type(column.type, name))], 0
-        for chunk in column.chunks:
-            parts.append(numbers(chunk, name, row.__add__))
-            row += len(chunk)
-        self.values = np.concatenate(parts)
+        # A row that is not packed may lack its number.
+        present = column.drop_null()
+        self.values = np.zeros(len(column), numpy_type(column.type, name))
+        self.lacks = column.is_null().to_numpy()
+        self.values[~self.lacks] = np.concatenate(
+            [self.values[:0], *(numbers(chunk, name)
+                                for chunk in present.chunks)])
 
     def gather(self, pieces: Pieces, offsets: np.ndarray) -> pa.Array:
         """The numbers of these pieces, as lists delimited by `offsets`."""
+        lacking = self.lacks[pieces.rows]
+        if lacking.any():
+            raise ValueError("row %d: %s: a value is missing" % (
+                pieces.rows[lacking.argmax()], printable(self.name)))
         return lists_of(offsets, pa.array(self.values[pieces.rows], self.type),
                         pa.list_(self.type))
+
+
+class Labels:
+    """Labels of packed rows: the tokens, or -100 where a mask is 0.  Trainers
+    may remove the masks."""
+
+    def __init__(self, tokens: str, masks: List[str]):
+        self.tokens, self.masks = tokens, masks
+
+    def make(self, made: Dict[str, pa.Array], pieces: Pieces,
+             offsets: np.ndarray) -> pa.Array:
+        """From the packed columns of these pieces, as lists that end at
+        `offsets`."""
+        labels = made[self.tokens].values.to_numpy().astype(np.int64)
+        for name in self.masks:
+            mask = made[name].values.to_numpy(zero_copy_only=False)
+            other = np.flatnonzero((mask != 0) & (mask != 1))
+            if len(other):
+                piece = np.searchsorted(np.cumsum(pieces.lengths), other[0],
+                                        "right")
+                raise ValueError("row %d: %s: %s is neither 0 nor 1" % (
+                    pieces.rows[piece], name, mask[other[0]]))
+            labels[mask == 0] = IGNORED
+        return pa.LargeListArray.from_arrays(offsets, labels)
 
 
 def lists_of(offsets: np.ndarray, values: pa.Array,
@@ -193,8 +223,8 @@ class Memory:
 
 
 def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
-                   schema: pa.Schema, memory: Memory
-                   ) -> Iterator[pa.RecordBatch]:
+                   schema: pa.Schema, memory: Memory,
+                   labels: Optional[Labels]) -> Iterator[pa.RecordBatch]:
     """The packs as rows, some at a time."""
     pieces = plan.pieces
     tokens = np.append(0, np.cumsum(pieces.lengths))
@@ -227,31 +257,12 @@ def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
                 if isinstance(column, Numbers) else column.gather(
                     here, edges, memory.take(column.name, int(edges[-1]) *
                                              column.dtype.itemsize))
+        if labels:
+            made["labels"] = labels.make(made, here, edges)
         yield pa.record_batch([made[name] for name in schema.names],
                               schema=schema)
         memory.next_batch()
         first = last
-
-
-def with_labels(table: pa.Table, tokens: str) -> pa.Table:
-    """Adds a column "labels" if the table has masks but no labels: the token,
-    or -100 where a mask is 0.  Trainers may remove the masks."""
-    masks = [name for name in MASKS if name in table.column_names]
-    if "labels" in table.column_names or not masks:
-        return table
-    chunks, row = [], 0
-    for batch in table.to_batches():
-        offsets, values = list_parts(batch.column(tokens), tokens, row)
-        labels = values.astype(np.int64)
-        for name in masks:
-            other, mask = list_parts(batch.column(name), name, row)
-            check_lengths(offsets, other, name, row)
-            labels[~as_bool(mask, "rows from %d on: %s" % (row, name))] = \
-                IGNORED
-        chunks.append(pa.LargeListArray.from_arrays(offsets, labels))
-        row += len(batch)
-    return table.append_column("labels", pa.chunked_array(
-        chunks, pa.large_list(pa.int64())))
 
 
 def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
@@ -271,7 +282,10 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                 "with columns=" % (printable(name), printable(kind)))
     # All columns in the same chunks.
     batches = table.to_batches()
-    table = with_labels(pa.Table.from_batches(batches, table.schema), tokens)
+    table = pa.Table.from_batches(batches, table.schema)
+    masks = [name for name in MASKS if name in table.column_names]
+    labels = None if "labels" in table.column_names or not masks \
+        else Labels(tokens, masks)
     columns = [(Lists if is_list(column.type) else Numbers)(name, column)
                for name, column in zip(table.column_names, table.columns)]
     lists = [column for column in columns if isinstance(column, Lists)]
@@ -285,12 +299,15 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                       seq_length, overlong)
     fields = [pa.field(column.name, packed_type(column.type))
               for column in columns]
+    if labels:
+        fields.append(pa.field("labels", pa.large_list(pa.int64())))
     if position_ids:
         fields.append(pa.field("position_ids", pa.list_(pa.int32())))
     fields.append(pa.field("seq_lengths", pa.list_(pa.int32())))
     schema = pa.schema(fields)
     return schema, (batch for plan in plan_packs(pieces, seq_length, **options)
-                    for batch in packed_batches(columns, plan, schema, memory))
+                    for batch in packed_batches(columns, plan, schema, memory,
+                                                labels))
 
 
 def pack_dataset(dataset: Any, seq_length: int, *,

@@ -108,5 +108,12 @@ def collate(packs: Sequence[Mapping[str, Any]],
     """The arguments of a model for a list of packs of packstream.open, or of
     rows of pack_dataset.  `options`, such as labels=, are those of `convert`;
     functools.partial sets both."""
+    if not packs or not all(
+            isinstance(pack, Mapping) and np.ndim(pack.get("tokens", [])) == 1
+            for pack in packs):
+        raise TypeError(
+            "hf.collate takes a list of single packs or rows, as a DataLoader "
+            "of packstream.open(...) or pack_dataset(...) with batch_size=N "
+            "gives; a PackDataset needs convert=hf.rows and batch_size=None")
     batch = stack(packs) if "cu" in packs[0] else batch_of_rows(packs)
     return convert(batch, **options)

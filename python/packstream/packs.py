@@ -118,7 +118,7 @@ def as_batch(rows: np.ndarray, header: Header) -> Batch:
 def stack(packs: Sequence[Batch]) -> Batch:
     """A batch of single packs, such as packstream.open(...)[i] gives."""
     return Batch({name: np.stack([pack[name] for pack in packs])
-                  for name in packs[0]}, packs[0].header)
+                  for name in packs[0]}, getattr(packs[0], "header", None))
 
 
 class Field(NamedTuple):

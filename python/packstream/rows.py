@@ -11,11 +11,12 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 import numpy as np
 
 from packstream.packs import Batch, Header
+from packstream.views import MASKS
 
 ALIGNED = 1             # in a header: each token has its own label
 NO_ID = 2**32 - 1
@@ -35,6 +36,8 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
             "seq_lengths; got rows with %s. Pack other rows first; in Trainer, "
             "set remove_unused_columns=False"
             % (", ".join(rows[0]) or "no columns"))
+    if any(set(row) != set(rows[0]) for row in rows):
+        raise ValueError("rows with different columns")
     tokens = [np.asarray(row[name]) for row in rows]
     lengths = [np.asarray(row["seq_lengths"]) for row in rows]
     for i, (own, row) in enumerate(zip(lengths, tokens)):
@@ -44,9 +47,12 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
                              "to %d" % (i, len(row), own.sum()))
     n_tok, n_seq = list(map(len, tokens)), list(map(len, lengths))
     columns = {"tokens": _padded(tokens, max(n_tok), 0)}
+    per_sequence = []
     for other in rows[0]:
         if other != name and other not in ADDED:
-            columns.update(_column(other, rows, n_tok, n_seq))
+            column, sizes = _column(other, rows, n_tok, n_seq)
+            columns.update(column)
+            per_sequence += list(column) if sizes != n_tok else []
     cu = np.full((len(rows), max(n_seq) + 2), max(n_tok), np.int32)
     cu[:, 0] = 0
     for bounds, own in zip(cu, lengths):
@@ -57,28 +63,40 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
         columns, cu=cu, **{key: np.array(value, np.uint32)
                            for key, value in counts.items()}),
         Header(max(n_tok), max(n_seq), 1, 0, ALIGNED, (NO_ID,) * 6,
-               np.dtype([]), None, None, None, 0))
+               _dtype(columns, set(per_sequence)), None, None, None, 0))
 
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
-            n_seq: List[int]) -> Dict[str, np.ndarray]:
-    """A numeric column, padded; {} if it is not numeric."""
+            n_seq: List[int]) -> Tuple[Dict[str, np.ndarray], List[int]]:
+    """A numeric column, padded, and the values of each row; {} if it is not
+    numeric, which is an error if labels would be made of it."""
     arrays = [np.asarray(row[name]) for row in rows]
     if any(array.ndim != 1 or array.dtype.kind not in "biuf"
            for array in arrays):
-        return {}
+        if name == "labels" or name in MASKS:
+            raise ValueError("%s: not a list of numbers for each row" % name)
+        return {}, []
     sizes = list(map(len, arrays))
     if sizes not in (n_tok, n_seq):
         i = next(i for i, n in enumerate(n_tok) if sizes[i] != n)
         raise ValueError("row %d of the batch: %s has %d values for %d tokens "
                          "in %d sequences"
                          % (i, name, sizes[i], n_tok[i], n_seq[i]))
-    return {name: _padded(arrays, max(sizes), FILLS.get(name, 0))}
+    return {name: _padded(arrays, max(sizes), FILLS.get(name, 0))}, sizes
+
+
+def _dtype(columns: Dict[str, np.ndarray], per_sequence: Set[str]) -> np.dtype:
+    """As in a record: per-sequence columns, tokens, other columns."""
+    order = sorted(columns, key=lambda name: (
+        name not in per_sequence, name != "tokens"))
+    return np.dtype([(name, columns[name].dtype, columns[name].shape[1:])
+                     for name in order])
 
 
 def _padded(arrays: List[np.ndarray], size: int, fill: int) -> np.ndarray:
     """[len(arrays), size]: one array a row, then `fill`."""
-    found = np.full((len(arrays), size), fill, np.result_type(*arrays))
+    found = np.full((len(arrays), size), fill, np.result_type(
+        np.min_scalar_type(fill), *(array.dtype for array in arrays)))
     for row, array in zip(found, arrays):
         row[:len(array)] = array
     return found

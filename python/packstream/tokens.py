@@ -33,13 +33,14 @@ class UsageError(Exception):
     """The command line is wrong."""
 
 
-class Stopped(BaseException):
-    """Raised by a signal that ends the program."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def stop(number: int, frame: Any) -> NoReturn:
-    signal.signal(number, signal.SIG_IGN)
-    raise Stopped(number)
+def on_signals(action: Any) -> None:
+    """Sets the handler of signals that end the program, unless ignored."""
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, action)
 
 
 class Parser(argparse.ArgumentParser):
@@ -95,6 +96,26 @@ def is_written(file: str, output: str) -> bool:
                for name in names)
 
 
+def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
+    """A signal removes the new file, if there is one, and ends the program."""
+    def die(number: int, frame: Any) -> None:
+        writer.discard()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        writer = TokenWriter(sys.stdout.buffer if output is None else output,
+                             **options)
+        if output is not None and is_replaced(output):
+            on_signals(die)
+        return writer
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def write_all(asked: argparse.Namespace) -> None:
     from packstream.arrow import from_arrow
 
@@ -110,13 +131,9 @@ def write_all(asked: argparse.Namespace) -> None:
     shows = sys.stderr.isatty() and not asked.quiet
     begun = shown = time.monotonic()
     rows = tokens = empty = 0
-    output = sys.stdout.buffer if asked.output is None else asked.output
-    try:
-        writer = TokenWriter(output, dtype=dtype, vocab_size=asked.vocab,
-                             channels=sequences.channels,
-                             labels=asked.labels, special=special)
-    except ValueError as problem:
-        raise UsageError(str(problem)) from None
+    writer = open_writer(asked.output, dtype=dtype, vocab_size=asked.vocab,
+                         channels=sequences.channels, labels=asked.labels,
+                         special=special)
     with writer:
         for columns in sequences:
             columns = writer.schema.prepare(columns, rows)
@@ -142,11 +159,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if sys.stderr is None:          # it is closed
         sys.stderr = open(os.devnull, "w")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    status, why, signalled = FAILURE, "", 0
+    on_signals(signal.SIG_DFL)
+    status, why = FAILURE, ""
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, stop)
         asked = parse(arguments)
         if asked.output is None and sys.stdout is None:
             raise OSError("standard output is closed")
@@ -163,13 +178,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         why = str(problem) or "no memory"
     except ValueError as problem:
         why, status = str(problem), DATA
-    except Stopped as stopped:
-        signalled = stopped.args[0]
     else:
         return 0
-    if signalled:       # raise it again, so that the shell sees the signal
-        signal.signal(signalled, signal.SIG_DFL)
-        os.kill(os.getpid(), signalled)
     sys.stderr.write("%s: %s\n" % (PROGRAM, printable(why, 4096)))
     if status == USAGE:
         sys.stderr.write("%s: try '%s --help'\n" % (PROGRAM, PROGRAM))

@@ -167,12 +167,16 @@ class PackDataset(IterableDataset):
     def __len__(self) -> int:
         """The number of batches that the next iteration yields in this
         process, with any number of workers.  Raises TypeError for a pipe or a
-        function."""
+        function, and where Accelerate may share the packs."""
         sources = self.source if isinstance(self.source, (list, tuple)) \
             else [self.source]
         if any(callable(one) or is_pipe(one) for one in sources):
             raise TypeError("a PackDataset of a pipe or a function has no "
                             "length: only files say how many packs they have")
+        if self.ranks is None and _accelerate_processes() > 1:
+            raise TypeError("a PackDataset without rank and ranks has no "
+                            "length under Accelerate, which may share its "
+                            "packs")
         order = range(len(open_packs(self.source))) if self.order is None \
             else self.order
         return -(-len(self._own(order, self.resume, *self._share())) //
@@ -294,7 +298,7 @@ def launched() -> Optional[str]:
     have it too, but are single processes.  Only tasks of srun have
     SLURM_STEP_ID or a nonzero SLURM_PROCID."""
     for name in LAUNCHERS:
-        if os.environ.get(name):
+        if os.environ.get(name, "").isdigit():
             return name
     is_task = os.environ.get("SLURM_STEP_ID") or \
         os.environ.get("SLURM_PROCID", "0") != "0"
@@ -325,6 +329,12 @@ def accelerate_loader() -> Any:
     if module is None or not module.GradientState._shared_state:
         return None
     return module.GradientState().active_dataloader
+
+
+def _accelerate_processes() -> int:
+    module = sys.modules.get("accelerate.state")
+    return 1 if module is None else \
+        module.PartialState._shared_state.get("num_processes", 1)
 
 
 def _deals(loader: Any) -> bool:

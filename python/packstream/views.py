@@ -192,7 +192,7 @@ def _stored_labels(batch: Batch, name: Optional[str],
     found = batch[source].astype(np.int64)
     ignored = padding(batch)
     for mask in masks:
-        ignored = ignored | ~as_bool(batch[mask], mask, ignored)
+        ignored = ignored | ~_as_bool(batch[mask], mask, ignored)
     found[ignored] = IGNORED
     return found, source != "tokens" and _are_shifted(batch, source, shifted)
 
@@ -224,10 +224,9 @@ def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
     return "no channel %r (per-token channels: %s)" % (name, others)
 
 
-def as_bool(mask: np.ndarray, name: str,
-            ignored: np.ndarray = np.False_) -> np.ndarray:
-    """A mask of 0 and 1 as bool; its values where `ignored` do not count.
-    Raises ValueError for other values."""
+def _as_bool(mask: np.ndarray, name: str, ignored: np.ndarray) -> np.ndarray:
+    """A mask of 0 and 1 as bool.  Raises ValueError for other values, except
+    where `ignored`."""
     found = mask != 0
     other = found & (mask != 1) & ~ignored
     if other.any():

@@ -29,9 +29,9 @@ def is_replaced(path: Path) -> bool:
     """Whether an output is written as NAME.new and renamed: if it is a regular
     file or does not exist, and is not a system link to an open file such as
     /dev/stdout."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     try:
-        if not path or not stat.S_ISREG(os.stat(path).st_mode):
+        if not path or path.endswith("/") or not stat.S_ISREG(os.stat(path).st_mode):
             return False
     except FileNotFoundError:
         return True
@@ -132,6 +132,7 @@ class TokenWriter:
         need_library("TokenWriter")
         self.schema = Schema(dtype, channels, vocab_size, **schema)
         self._writer, self._written = None, 0
+        self._process = os.getpid()
         self._new: Optional[NewFile] = None
         self._owned = not hasattr(file, "fileno")
         if not self._owned:
@@ -191,12 +192,17 @@ class TokenWriter:
         finally:
             self._leave(whole)
 
+    def discard(self) -> None:
+        """Closes the file without an end; PATH.new is removed."""
+        self._leave()
+
     def _leave(self, whole: bool = False) -> None:
         """Closes the file.  A pipe gets the buffered bytes but no END, so its
         reader can detect the truncation."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            lib.ps_token_writer_flush(writer, new_error())
+            if self._process == os.getpid():    # not in a forked child
+                lib.ps_token_writer_flush(writer, new_error())
             ffi.release(writer)
         if not self._owned:
             return
@@ -215,7 +221,7 @@ class TokenWriter:
         if kind is None:
             self.close()
         else:
-            self._leave()
+            self.discard()
 
     def __del__(self) -> None:
         if getattr(self, "_writer", None) is not None:

@@ -436,7 +436,7 @@ def packed_labels():
     packed = packstream.pack_dataset(given, 30)
     assert packed["labels"].to_pylist() == packed["input_ids"].to_pylist()
     wrong = pa.table({"input_ids": [[1, 2]], "loss_mask": [[1, 2]]})
-    raises(ValueError, "loss_mask: 2 is neither 0 nor 1",
+    raises(ValueError, "row 0: loss_mask: 2 is neither 0 nor 1",
            packstream.pack_dataset, wrong, 8)
 
 
@@ -562,6 +562,22 @@ def packed_numbers_of_datasets():
             assert sorted(found) == sorted(
                 (row["input_ids"], row["first"], row["source"])
                 for row in some)
+
+
+def rows_left_out():
+    """Rows that a filter removed need not be right."""
+    import datasets
+    whole = datasets.Dataset.from_dict({
+        "input_ids": [[1, 2], [3], [4, 5]], "loss_mask": [[1, 1], [2], [0, 1]],
+        "score": [1, None, 3]})
+    kept = whole.filter(lambda row: row["score"] is not None)
+    row, = packstream.pack_dataset(kept, 8)
+    assert (row["labels"], row["score"]) in (
+        ([1, 2, -100, 5], [1, 3]), ([-100, 5, 1, 2], [3, 1])), row
+    for column, why in (("loss_mask", "2 is neither"), ("score", "a value is")):
+        raises(ValueError, "row 1: %s: %s" % (column, why),
+               packstream.pack_dataset,
+               whole.select_columns(["input_ids", column]), 8)
 
 
 def file_is_whole_or_not_there():
@@ -743,18 +759,21 @@ def program_interrupted():
         pipe.read()
     assert child.wait() == -signal.SIGINT and not child.stderr.read()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        file_interrupted(number)
+        for size in (0, 1):
+            file_interrupted(number, size)
 
 
-def file_interrupted(number):
-    """It dies of the signal while it writes; the older file stays, alone."""
+def file_interrupted(number, size):
+    """It dies of the signal while it writes, or before it writes anything;
+    the older file stays, alone."""
     with open("x.tok", "w") as file:
         file.write("older")
     child = subprocess.Popen(
         [sys.executable, "-m", "packstream.tokens", "-o", "x.tok",
          *["x.parquet"] * 200], stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
-    while not os.path.exists("x.tok.new") or not os.path.getsize("x.tok.new"):
+    while not os.path.exists("x.tok.new") or \
+            os.path.getsize("x.tok.new") < size:
         assert child.poll() is None
     child.send_signal(number)
     assert child.wait() == -number and not child.stderr.read()

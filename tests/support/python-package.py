@@ -751,8 +751,15 @@ def writer_ends(program):
     assert status() != 0
     out = packstream.TokenWriter("x.tok")
     out.write([1, 2])
+    if os.fork() == 0:      # a child leaves the file to its parent
+        del out
+        os._exit(0)
+    os.wait()
+    out.write([3])
     out.close()
     out.close()
+    assert status() == 0
+    raises(OSError, "", packstream.TokenWriter, "nowhere/")
     raises(ValueError, "closed", out.write, [1])
     raises(ValueError, "no tokens", packstream.TokenWriter("y.tok").write, [])
     raises(OSError, "", packstream.TokenWriter, "no/such/folder")

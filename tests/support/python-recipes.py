@@ -475,6 +475,8 @@ def prepared_rank(rank, path, way):
         data = ChainDataset([data])
     loader = DataLoader(data, batch_size=4 if way == "shard" else None,
                         num_workers=2 if way == "workers" else 0)
+    if way == "prepared" and accelerator.num_processes > 1:
+        raises("no length under Accelerate", len, data)
     return numbers(loader if way == "own" else accelerator.prepare(loader))
 
 
@@ -590,7 +592,7 @@ def trainer_refuses(path):
             {"processing_class": tokenizer},
             {"collate": transformers.DataCollatorForLanguageModeling(
                 tokenizer, mlm=False)}):
-        raises("give it packstream.open", functools.partial(train, **given))
+        raises("use packstream.open", functools.partial(train, **given))
     once(train(collate=lambda batches: batches[0]))
 
 
@@ -721,7 +723,30 @@ def packed_rows():
                     else (batch[name] == values).all()), name
     wrong = dict(packed[0], labels=[1, 2])
     raises("labels has 2 values for", hf.collate, [wrong])
+    raises_on_wrong_rows(packed)
     raises("not to 1", hf.collate, [dict(packed[0], seq_lengths=[1])])
+
+
+def raises_on_wrong_rows(packed):
+    """What cannot be collated, or would train on other tokens than meant."""
+    from packstream import PackDataset, hf
+    for wrong in ([], [packed[0], None], [packed.with_format("arrow")[:1]]):
+        raises("list of single packs", hf.collate, wrong)
+    row = {"input_ids": [4, 5, 6], "seq_lengths": [2, 1], "labels": [4, 5, 6]}
+    for name, values in (("labels", [1, None, 2]), ("labels", [[1, 2, 3]]),
+                         ("loss_mask", [None, 1, 1])):
+        raises(name + ": not a list of numbers", hf.collate,
+               [dict(row, **{name: values})])
+    raises("different columns", hf.collate, [row, {
+        "input_ids": [1], "seq_lengths": [1]}])
+    narrow = hf.collate([dict(row, labels=np.array([4, 5, 6], np.uint16)),
+                         dict(row, input_ids=[7], seq_lengths=[1],
+                              labels=np.array([7], np.uint16))])
+    assert narrow["labels"].tolist() == [[-100, 5, -100], [-100] * 3]
+    # As many sequences as tokens.
+    raises("not a per-token channel", hf.collate, [
+        dict(row, labels=[1, 2]), {"input_ids": [1, 2, 3], "labels": [1, 2, 3],
+                                   "seq_lengths": [1, 1, 1]}])
 
 
 def rows_in_trainer(packed, collate, way):
