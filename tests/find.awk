@@ -66,6 +66,8 @@ function similar(name,    i, n, names, other, seen) {
 
 END {
     name = ENVIRON["T"]
+    if (NR == 0)
+        fail("configure found neither cmocka nor bats, so there are no tests")
     if (name == "")
         fail("missing T=TEST, such as T=policy-auto, " \
             "or T=packstream.bats F=overlong")
@@ -80,6 +82,6 @@ END {
     if (n > 1)
         fail("'" name "' is ambiguous: " found[1] ", " found[2])
     if (ENVIRON["F"] != "" && found[1] !~ /\.bats$/)
-        fail("F=" ENVIRON["F"] " needs a bats file, and " found[1] " is not one")
+        fail("F= selects tests of a bats file; " found[1] " is a C test")
     print found[1]
 }

@@ -168,7 +168,7 @@ bool files_has_length(int fd, const char *name, uint64_t length);
 /* The bytes of all these inputs; false unless all are regular files. */
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes);
 
-/* How many more files the process may open at a time, as far as `most`. */
+/* The number of files that can still be opened, counted up to `most`. */
 uint64_t files_left_to_open(uint64_t most);
 
 /* Where the next byte of a regular file goes; false with errno if unknown. */

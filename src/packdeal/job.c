@@ -95,7 +95,7 @@ static bool turn(shares *s, input *in, const input_stream **from,
 
 /*
  * Writes the packs of all batches, in their order, each to its share.  The
- * first batch is dealt already.
+ * first batch is already assigned.
  */
 static void write_all(shares *s, batch *b, input *in)
 {
@@ -133,7 +133,7 @@ int job_shares(const conf *c)
     input in;
     int status;
 
-    /* The first batch comes before the outputs: there may be too few packs. */
+    /* Read the first batch before any output: there may be too few packs. */
     if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
         shares_open(&s, c)) {
         if (c->plot != NULL && !svg_open(&page, c->plot, c->names, c->n_names))

@@ -31,22 +31,23 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
 /* ---- Opening ---- */
 
 /*
- * Files that are open besides the shares: the page, the next input, or the
+ * Descriptors needed besides the shares: the page, the next input, or the
  * folders, the rules and an input while the sandbox is entered.
  */
-#define FILES_BESIDE 5
+#define OTHER_FILES 5
 
-/* Whether all can be open at a time: before the first of many is made. */
+/* Checks, before any share is created, that all can be open at once. */
 static bool can_open(const shares *s)
 {
-    const uint64_t needed = (uint64_t)s->n + FILES_BESIDE;
+    const uint64_t needed = (uint64_t)s->n + OTHER_FILES;
     const uint64_t left = files_left_to_open(needed);
 
     if (s->n == 1 || left >= needed)
         return true;
-    message_error("-n: %" PRIu32 " shares take %" PRIu64 " open files, and the "
-                  "limit leaves %" PRIu64 " (ulimit -n): raise it, or write "
-                  "each share with --rank", s->n, needed, left);
+    message_error("-n %" PRIu32 ": %" PRIu64 " files have to be open at once, "
+                  "but only %" PRIu64 " more can be (ulimit -n); raise the "
+                  "limit, or write one share at a time with --rank",
+                  s->n, needed, left);
     return false;
 }
 

@@ -1054,10 +1054,10 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     local limit worked=
     # Before the first is made, even where the folder for them is not there.
     # shellcheck disable=SC2016 # it is for the other shell
-    speaker=packdeal refused 1 "-n: 30 shares take 35 open files, and the limit\
- leaves 1" bash -c '
+    speaker=packdeal refused 1 "-n 30: 35 files have to be open at once, but\
+ only 1" bash -c '
         ulimit -n 20; exec packdeal -q -n 30 -b 1 -o missing/r%02d x.pks'
-    [[ $stderr == *'(ulimit -n): raise it, or write each share with --rank' ]]
+    [[ $stderr == *'raise the limit, or write one share at a time with --rank' ]]
     # No job begins that cannot open what it needs.
     cp x.pks y.pks
     for ((limit = 24; limit < 40; limit++)); do
@@ -1065,7 +1065,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
         run bash -c 'ulimit -n "$1"; exec packdeal -q -n 20 -b 1 -o r%02d \
             --plot=p.svg x.pks y.pks' - "$limit"
         worked+=$status
-        [ "$status" = 0 ] || [[ $output == *'open files, and the limit'* ]]
+        [ "$status" = 0 ] || [[ $output == *'files have to be open at once'* ]]
     done
     [[ $worked == 1*0 ]]
     rm r??

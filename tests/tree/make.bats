@@ -65,7 +65,9 @@ skip_without_cmocka() {
     run -2 t packer-t TESTS='a/packer-t b/packer-t'
     [[ $output == "t: 'packer-t' is ambiguous: a/packer-t, b/packer-t"* ]]
     run -2 t version F=x
-    [[ $output == 't: F=x needs a bats file, and tests/lib/version-t is not'* ]]
+    [[ $output == 't: F= selects tests of a bats file; tests/lib/version-t '* ]]
+    run -2 t make.bats F=zzz
+    [[ $output == "t: no test of tests/tree/make.bats matches 'zzz'"* ]]
 }
 
 # What would be linked if this source of the library were new, for TARGET...
