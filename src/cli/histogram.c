@@ -1,5 +1,6 @@
 /*
- * histogram.c - histograms from `length count` lines.
+ * histogram.c - histograms from `length count` lines, or from the LENGTHS of
+ * token records (packstream(5)).
  *
  * Lines are read byte by byte, in one pass, and a comment may have any length.
  * Nothing is guessed: a length of 4e3 and a last line that was cut are errors.
@@ -31,7 +32,8 @@ typedef struct input {
     unsigned n_to;
     const char *name;
     int fd;
-    uint64_t line; /* from 1 */
+    const ps_error *why; /* the file is not read by its LENGTHS */
+    uint64_t line; /* from 1; 0: these are no lines */
     int byte;      /* the next one, or as above */
     size_t at;     /* of the byte after it */
     size_t end;
@@ -83,7 +85,8 @@ static void skip_blanks(input *in)
         next(in);
 }
 
-/* "prog: FILE: line N: WHY", or what made the read fail. */
+/* "prog: FILE: line N: WHY", with the line if there is one; or why a read
+   failed. */
 static int bad(const input *in, const char *format, ...)
     MESSAGE_PRINTF(2, 3);
 
@@ -99,13 +102,19 @@ static int bad(const input *in, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    message_error("%s: line %" PRIu64 ": %s", files_input_name(in->name),
-                  in->line, why);
+    if (in->line == 0)
+        message_error("%s: %s", files_input_name(in->name), why);
+    else
+        message_error("%s: line %" PRIu64 ": %s", files_input_name(in->name),
+                      in->line, why);
     return STATUS_DATA;
 }
 
+/* For a file whose sequences have to be read. */
+#define REMEDY ": packstat --histogram prints its lengths"
+
 /* What is there in place of a number, if the file is of another kind. */
-static int bad_number(const input *in, const char *what)
+static int bad_number(input *in, const char *what)
 {
     const char *other = in->line == 1 && in->at <= PS_RECOGNIZE_BYTES
                             ? ps_recognize(in->buffer, in->end)
@@ -114,9 +123,15 @@ static int bad_number(const input *in, const char *what)
     /* A histogram is text as well. */
     if (other == NULL || strncmp(other, "text", 4) == 0)
         return bad(in, "the %s is not a number", what);
+    if (in->why->code == PS_ERR_UNSUPPORTED &&
+        memcmp(in->buffer, "\x89TOK", 4) == 0) {
+        in->line = 0;
+        return bad(in, "%s" REMEDY, in->why->text);
+    }
     return bad(in, "the %s is not a number; this looks like %s%s", what, other,
-               in->buffer[0] == 0x89 /* our own magics */
-                   ? ": packstat --histogram tells its lengths"
+               in->buffer[0] == 0x89 /* our own magics */ ||
+                       strcmp(other, "zstd") == 0
+                   ? REMEDY
                    : "");
 }
 
@@ -181,7 +196,7 @@ static ps_result add_overlong(length_counts *to, uint64_t length,
                : r;
 }
 
-/* Adds what a line says to the lengths of every capacity. */
+/* Adds sequences of a length to the lengths of every capacity. */
 static int add(const input *in, uint64_t length, uint64_t count)
 {
     if (length == 0)
@@ -255,6 +270,47 @@ static int read_line(input *in)
     return add(in, length, count);
 }
 
+/* Adds the lengths of a file whose first line is next. */
+static int read_lines(input *in)
+{
+    int status = STATUS_OK;
+
+    for (next(in); status == STATUS_OK && in->byte != END_OF_FILE; next(in))
+        status = read_line(in);
+    return status;
+}
+
+static int add_all(const input *in, const ps_histogram *h)
+{
+    int status = STATUS_OK;
+
+    for (size_t i = 0; status == STATUS_OK && i < ps_histogram_size(h); i++)
+        status = add(in, ps_histogram_length(h, i), ps_histogram_count(h, i));
+    return status;
+}
+
+/* Adds the lengths of a file, whichever form they have. */
+static int read_file(input *in)
+{
+    ps_error err = {.code = PS_OK};
+    ps_histogram *h;
+    int status;
+
+    switch (ps_histogram_read(&h, in->fd, &err)) {
+    case PS_OK:
+        status = add_all(in, h);
+        ps_histogram_free(h);
+        return status;
+    case PS_ERR_MAGIC:
+    case PS_ERR_ARGUMENT:
+    case PS_ERR_UNSUPPORTED:
+        in->why = &err;
+        return read_lines(in);
+    default:
+        return message_failure(files_input_name(in->name), &err);
+    }
+}
+
 int histogram_read(length_counts *to, unsigned n_to, const char *const *names,
                    int n)
 {
@@ -268,9 +324,7 @@ int histogram_read(length_counts *to, unsigned n_to, const char *const *names,
         in.fd = files_open_input(names[i]);
         if (in.fd < 0)
             return STATUS_FAILURE;
-        for (next(&in); status == STATUS_OK && in.byte != END_OF_FILE;
-             next(&in))
-            status = read_line(&in);
+        status = read_file(&in);
         files_close_input(in.fd);
     }
     return status;

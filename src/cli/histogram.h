@@ -1,5 +1,6 @@
 /*
- * histogram.h - histograms from `length count` lines.
+ * histogram.h - histograms from `length count` lines, or from token records that
+ * say at their end what lengths they have.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,8 +20,8 @@ typedef struct length_counts {
 } length_counts;
 
 /*
- * Adds the lines of the files to the lengths `to`, for each of `n_to`
- * capacities.  An exit status, after a message if not STATUS_OK.
+ * Adds what the files say to the lengths `to`, for each of `n_to` capacities:
+ * lines, or the LENGTHS of framed token records.  An exit status, after a message if not STATUS_OK.
  */
 int histogram_read(length_counts *to, unsigned n_to, const char *const *names,
                    int n);

@@ -103,16 +103,24 @@ int kept_records_resume(kept_records *k, records *r)
 {
     const int status = output_check_cut(&k->output, r->fd, k->place.offset);
 
-    return status == STATUS_OK ? records_resume(r, &k->place) : status;
+    if (status != STATUS_OK)
+        return status;
+    return k->place.offset == 0
+               ? records_start(r)
+               : records_resume(r, &k->place, k->lengths, k->n_lengths);
 }
 
 int kept_records_save(kept_records *k, records *r)
 {
     uint64_t length;
+    ps_error err;
     int status = records_flush(r);
 
     if (status != STATUS_OK)
         return status;
+    if (ps_token_writer_lengths(r->writer, &k->lengths, &k->n_lengths, &err) !=
+        PS_OK)
+        return message_failure(files_output_name(r->name), &err);
     k->place = ps_token_writer_mark(r->writer);
     status = kept_records_mark(k);
     if (status != STATUS_OK)

@@ -21,7 +21,10 @@
 typedef struct kept_records {
     output_check output;
     ps_token_mark place; /* of the stream that is on the disk, and */
-    output_check_mark mark; /* its file; the caller keeps both in the state */
+    output_check_mark mark; /* its file; the caller keeps both in the state, */
+    const unsigned char *lengths; /* and the lengths so far: those of the state,
+                                     or, until the next record, the writer's */
+    size_t n_lengths;             /* bytes; 0: the stream gets no LENGTHS */
 } kept_records;
 
 /* Opens a new output; without a state it must not be that of another job. */

@@ -19,12 +19,16 @@ static int failed(records *r, const ps_error *err)
     return message_failure(files_output_name(r->name), err);
 }
 
-int records_resume(records *r, const ps_token_mark *mark)
+int records_resume(records *r, const ps_token_mark *mark,
+                   const unsigned char *lengths, size_t n)
 {
     ps_error err;
+    ps_result result =
+        ps_token_writer_resume(&r->writer, r->fd, &r->schema, mark, &err);
 
-    if (ps_token_writer_resume(&r->writer, r->fd, &r->schema, mark, &err) !=
-        PS_OK)
+    if (result == PS_OK)
+        result = ps_token_writer_set_lengths(r->writer, lengths, n, &err);
+    if (result != PS_OK)
         return failed(r, &err);
     r->figures.sequences = mark->sequences;
     r->figures.tokens = mark->tokens;
@@ -33,10 +37,13 @@ int records_resume(records *r, const ps_token_mark *mark)
 
 int records_start(records *r)
 {
-    const ps_token_mark start = {0};
+    ps_error err;
 
-    return files_begin(r->fd, r->name) ? records_resume(r, &start)
-                                       : STATUS_FAILURE;
+    if (!files_begin(r->fd, r->name))
+        return STATUS_FAILURE;
+    return ps_token_writer_open(&r->writer, r->fd, &r->schema, &err) == PS_OK
+               ? STATUS_OK
+               : failed(r, &err);
 }
 
 int records_reserve(records *r, size_t bytes)

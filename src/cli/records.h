@@ -33,8 +33,12 @@ typedef struct records {
 /* Starts the stream: r->schema is final. */
 int records_start(records *r);
 
-/* Goes on with a stream at a mark, where the output stands. */
-int records_resume(records *r, const ps_token_mark *mark);
+/*
+ * Goes on with a stream at a mark, where the output stands; `lengths` are the
+ * `n` bytes that ps_token_writer_lengths gave there.
+ */
+int records_resume(records *r, const ps_token_mark *mark,
+                   const unsigned char *lengths, size_t n);
 
 /*
  * Grows r->payload to at least `bytes`, which are at most

@@ -8,8 +8,7 @@
 
 #include <math.h>
 
-/* Adds to `all`, which the first call makes. */
-static bool add(histogram *h, uint32_t value, uint64_t count)
+bool histogram_add_count(histogram *h, uint32_t value, uint64_t count)
 {
     ps_error err;
 
@@ -21,7 +20,7 @@ static bool add(histogram *h, uint32_t value, uint64_t count)
 bool histogram_add(histogram *h, uint32_t value)
 {
     if (value >= HISTOGRAM_SMALL)
-        return add(h, value, 1);
+        return histogram_add_count(h, value, 1);
     h->small[value]++;
     return true;
 }
@@ -33,7 +32,8 @@ bool histogram_finish(histogram *h)
     if (h->all == NULL && ps_histogram_open(&h->all, &err) != PS_OK)
         return false;
     for (uint32_t value = 1; value < HISTOGRAM_SMALL; value++) {
-        if (h->small[value] != 0 && !add(h, value, h->small[value]))
+        if (h->small[value] != 0 &&
+            !histogram_add_count(h, value, h->small[value]))
             return false;
         h->small[value] = 0;
     }

@@ -30,8 +30,9 @@ typedef struct histogram {
     ps_histogram *all; /* complete after histogram_finish */
 } histogram;
 
-/* Counts a value; false if memory ran out. */
+/* Counts a value; or that many of it.  False if memory ran out. */
 bool histogram_add(histogram *h, uint32_t value);
+bool histogram_add_count(histogram *h, uint32_t value, uint64_t count);
 
 /* Makes `all` hold all values; false if memory ran out. */
 bool histogram_finish(histogram *h);

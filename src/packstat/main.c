@@ -66,8 +66,8 @@ static const option_entry entries[] = {
      OPTION_CALL_FOR(packstat_conf, range, range_parse),
      OPTION_GIVEN(packstat_conf, range_given)},
     {0, "quick", NULL,
-     "of pack streams what header and END say, no histograms:\n"
-     "of a file without reading the packs",
+     "only what headers and ENDs say: of a file without\n"
+     "reading its packs, or token records that have LENGTHS",
      OPTION_FLAG(packstat_conf, quick)},
     {0, "by", "CHANNEL",
      "count sequences and tokens by the values of this\n"
@@ -100,8 +100,10 @@ static int stat_file(const packstat_conf *conf, const char *name,
     faults f = {.file = name};
     packs packs_in = {0};
     ps_token_reader *tokens = NULL;
+    ps_histogram *lengths = NULL;
     ps_result result = PS_ERR_UNSUPPORTED;
     ps_error err;
+    ps_error ignored;
     int fd = files_open_input(name);
 
     if (fd < 0)
@@ -111,6 +113,11 @@ static int stat_file(const packstat_conf *conf, const char *name,
     /* Only some packs are read where they are, if it is a file of packs. */
     if (conf->range_given || conf->quick)
         result = packs_open_file(&packs_in, fd, &err);
+    /* If something is wrong with LENGTHS, reading the records shows it. */
+    if ((conf->histogram || conf->quick) &&
+        (result == PS_ERR_UNSUPPORTED || result == PS_ERR_MAGIC) &&
+        ps_histogram_read(&lengths, fd, &ignored) != PS_OK)
+        lengths = NULL;
     if (result == PS_ERR_UNSUPPORTED || result == PS_ERR_MAGIC)
         result = ps_open_any(fd, conf->raw_type, &packs_in.reader, &tokens,
                              &err);
@@ -119,11 +126,12 @@ static int stat_file(const packstat_conf *conf, const char *name,
     else if (tokens == NULL)
         packs_stat(conf, &packs_in, out, &f);
     else
-        tokens_stat(conf, tokens, out, &f);
+        tokens_stat(conf, tokens, lengths, out, &f);
 
     faults_end(&f);
     packs_close(&packs_in);
     ps_token_reader_free(tokens);
+    ps_histogram_free(lengths);
     files_close_input(fd);
     return f.status;
 }

@@ -75,11 +75,12 @@ typedef struct packstat_output {
 /*
  * Reads `input` to its end, or as much of it as is asked for.  For a
  * histogram the lengths go to `out`, to be printed when all files have been
- * read.
+ * read.  If `lengths` is not NULL, it is the histogram of all token records of
+ * the file, and they are not read.
  */
 void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f);
 void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
-                 packstat_output *out, faults *f);
+                 const ps_histogram *lengths, packstat_output *out, faults *f);
 
 #endif

@@ -393,7 +393,7 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
 /* ---- Token records ---- */
 
 void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
-                    const token_figures *found)
+                    const token_figures *found, bool read)
 {
     char least[REPORT_DIGITS];
     char mean[REPORT_MEAN];
@@ -413,7 +413,8 @@ void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
                    report_digits(least, found->min_seqlen),
                    report_mean(mean, found->tokens, found->sequences),
                    report_digits(most, found->max_seqlen));
-    print_targets(out, &found->channels, found->tokens);
+    if (read)
+        print_targets(out, &found->channels, found->tokens);
     if (found->channels.by != NULL)
         print_values(out, &found->channels, found->tokens);
     print_histogram(out, "length", "sequences", &found->lengths,

@@ -24,6 +24,6 @@ void summary_separate(FILE *out, bool *summarised);
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
                    const ps_totals *t, const pack_figures *found, bool read);
 void summary_tokens(FILE *out, const char *name, const ps_schema *schema,
-                    const token_figures *found);
+                    const token_figures *found, bool read);
 
 #endif

@@ -27,6 +27,7 @@ typedef struct scan {
     const ps_schema *schema;
     faults *faults;
     packstat_output *out;
+    const ps_histogram *known; /* lengths that need no reading, or NULL */
     token_figures found;
 } scan;
 
@@ -78,6 +79,29 @@ static ps_result read_tokens(scan *s, ps_error *err)
     return result;
 }
 
+/* Takes what the lengths say for what reading would count. */
+static ps_result take_lengths(scan *s, ps_error *err)
+{
+    const ps_histogram *h = s->known;
+    const size_t n = ps_histogram_size(h);
+    histogram *lengths =
+        s->conf->histogram ? &s->out->lengths : &s->found.lengths;
+
+    s->found.sequences = ps_histogram_sequences(h);
+    s->found.tokens = ps_histogram_tokens(h);
+    if (n > 0) {
+        s->found.min_seqlen = ps_histogram_length(h, 0);
+        s->found.max_seqlen = ps_histogram_length(h, n - 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!histogram_add_count(lengths, ps_histogram_length(h, i),
+                                 ps_histogram_count(h, i))) {
+            *err = (ps_error){.code = PS_ERR_MEMORY};
+            return err->code;
+        }
+    return PS_END;
+}
+
 /* One line, one object. */
 static void print_json(const scan *s)
 {
@@ -107,7 +131,7 @@ static void print_json(const scan *s)
         report_json_string(stdout, s->schema->channels[i].name);
     }
     putchar(']');
-    channel_figures_json(stdout, &found->channels, true);
+    channel_figures_json(stdout, &found->channels, s->known == NULL);
     printf("}\n");
 }
 
@@ -133,12 +157,13 @@ static void print(scan *s)
                    s->schema->framed ? "" : ", raw: without checksums");
     } else {
         summary_separate(stdout, &s->out->summarised);
-        summary_tokens(stdout, name, s->schema, &s->found);
+        summary_tokens(stdout, name, s->schema, &s->found,
+                       s->known == NULL);
     }
 }
 
 void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
-                 packstat_output *out, faults *f)
+                 const ps_histogram *lengths, packstat_output *out, faults *f)
 {
     scan s = {
         .conf = conf,
@@ -146,6 +171,7 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
         .schema = ps_token_reader_schema(reader),
         .faults = f,
         .out = out,
+        .known = lengths,
     };
     ps_error err;
     ps_result result;
@@ -160,8 +186,11 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
     }
     result = channel_figures_begin(&s.found.channels, s.schema, conf->by,
                                    &err);
+    if (conf->verify)
+        ps_token_reader_check_lengths(reader);
     if (result == PS_OK)
-        result = read_tokens(&s, &err);
+        result = lengths != NULL ? take_lengths(&s, &err)
+                                 : read_tokens(&s, &err);
     /*
      * An empty file reads as raw records, none of them; it is also what is
      * left of a stream that was cut at its very beginning.

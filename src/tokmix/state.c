@@ -1,7 +1,8 @@
 /*
  * state.c - the state of a mix, kept in a file.
  *
- * It is a magic, numbers of 64 bits, and XXH3-64 of all before: first what
+ * It is a magic, numbers of 64 bits, the lengths of what was written, as a
+ * LENGTHS record, and XXH3-64 of all before.  The numbers are first what
  * concerns the mix as a whole, then for each source the same.  What follows
  * from other numbers is not in it.  A state that is read is untrusted: each
  * number is checked before it is used.
@@ -22,7 +23,7 @@
 #include "common/bytes.h"
 
 #define MAGIC "\x89MIX\r\n\x1a\n"
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 
 /* The numbers of the mix, */
 enum {
@@ -38,6 +39,7 @@ enum {
     THE_DIGEST,
     THE_BASE, /* where the output begins in its file */
     THE_SAMPLES,
+    THE_LENGTHS, /* bytes of them */
     THE_NUMBERS
 };
 
@@ -60,7 +62,7 @@ enum {
 enum { FLAG_READY = 1, FLAG_BEGUN = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
 
 /*
- * Where a number of source `i` is; behind the last source is the checksum.
+ * Where a number of source `i` is; behind the last source are the lengths.
  * There is more in the memory for each source already.
  */
 static size_t place_of(uint32_t i, int number)
@@ -101,8 +103,9 @@ static int check_state(const state *s)
 
     if (status != STATUS_OK)
         return status;
-    if (the(s, THE_COUNT) > UINT32_MAX ||
-        s->n_bytes != place_of((uint32_t)the(s, THE_COUNT), 1))
+    if (the(s, THE_COUNT) > UINT32_MAX || the(s, THE_LENGTHS) > s->n_bytes ||
+        s->n_bytes != place_of((uint32_t)the(s, THE_COUNT), 1) +
+                          the(s, THE_LENGTHS))
         return state_file_damaged(s->file.name);
     return STATUS_OK;
 }
@@ -162,6 +165,8 @@ int state_open(state *s, const conf *c)
     s->out.mark = (output_check_mark){.known = true,
                                       .base = the(s, THE_BASE),
                                       .hash = the(s, THE_SAMPLES)};
+    s->out.lengths = s->bytes + place_of(c->n, 0);
+    s->out.n_lengths = (size_t)the(s, THE_LENGTHS);
     s->ended = the(s, THE_END) != 0;
     /* Before the first byte there is nothing to go on from. */
     s->goes_on = !s->ended && s->out.place.offset > 0;
@@ -287,8 +292,9 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
         [THE_OFFSET] = s->out.place.offset,
         [THE_DIGEST] = s->out.place.digest,
         [THE_BASE] = s->out.mark.base,
-        [THE_SAMPLES] = s->out.mark.hash};
-    const size_t n = place_of(in->n, 0);
+        [THE_SAMPLES] = s->out.mark.hash,
+        [THE_LENGTHS] = s->out.n_lengths};
+    const size_t n = place_of(in->n, 0) + s->out.n_lengths;
     unsigned char *bytes = malloc(n + 8);
     bool written;
 
@@ -318,6 +324,8 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
         for (int k = 0; k < ITS_NUMBERS; k++)
             store_u64(bytes + place_of(i, k), its_numbers[k]);
     }
+    if (s->out.n_lengths > 0)
+        memcpy(bytes + place_of(in->n, 0), s->out.lengths, s->out.n_lengths);
     store_u64(bytes + n, XXH3_64bits(bytes, n));
     written = atomic_file_write(&s->file, bytes, n + 8);
     free(bytes);

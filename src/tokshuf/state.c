@@ -1,9 +1,10 @@
 /*
  * state.c - the state of a shuffle, kept in a file.
  *
- * It is a magic, numbers of 64 bits, and XXH3-64 of all before: first what
- * concerns the shuffle as a whole, then for each output the same, then for each
- * run.  A state that is read is untrusted: each number is checked before it is
+ * It is a magic, numbers of 64 bits, the lengths of what was written to each
+ * output, as a LENGTHS record, and XXH3-64 of all before.  The numbers are first
+ * what concerns the shuffle as a whole, then for each output the same, then for
+ * each run.  A state that is read is untrusted: each number is checked before it is
  * used.
  *
  * SPDX-License-Identifier: MIT
@@ -24,10 +25,7 @@
 #include "common/bytes.h"
 
 #define MAGIC "\x89SHF\r\n\x1a\n"
-#define STATE_VERSION 1
-
-/* Bytes of a state: more speak of more runs than can have been written. */
-#define STATE_MAX ((uint64_t)1 << 28)
+#define STATE_VERSION 2
 
 static const char *const endings[2] = {".0", ".1"};
 
@@ -84,6 +82,7 @@ enum {
     ITS_DIGEST,
     ITS_BASE,
     ITS_SAMPLES,
+    ITS_LENGTHS, /* bytes of its LENGTHS */
     ITS_NUMBERS
 };
 
@@ -137,6 +136,19 @@ static bool is_sound(const state *s)
             the(s, THE_FILE) < the(s, THE_INPUTS));
 }
 
+/* Bytes of the lengths of all outputs; numbers too large add what is there. */
+static uint64_t lengths_bytes(const state *s)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < the(s, THE_OUTPUTS); i++) {
+        const uint64_t n = its(s, i, ITS_LENGTHS);
+
+        bytes += n < s->n_bytes ? n : s->n_bytes;
+    }
+    return bytes;
+}
+
 /* Checks the whole state, but for what its numbers say of other files. */
 static int check_state(const state *s)
 {
@@ -152,9 +164,11 @@ static int check_state(const state *s)
         return status;
     if (the(s, THE_OUTPUTS) > n || the(s, THE_RUNS) > n ||
         the(s, THE_RUNS_1) > n ||
+        place_of(the(s, THE_OUTPUTS), 1) > s->n_bytes ||
         s->n_bytes != place_of(the(s, THE_OUTPUTS), 1) +
                           RUNS_BYTES * (the(s, THE_RUNS) +
-                                        the(s, THE_RUNS_1)) ||
+                                        the(s, THE_RUNS_1)) +
+                          lengths_bytes(s) ||
         !is_sound(s))
         return state_file_damaged(s->file.name);
     return STATUS_OK;
@@ -213,7 +227,7 @@ int state_open(state *s, const conf *c)
     const state_file_options options = {
         .name = c->state,
         .resume = c->resume,
-        .max = STATE_MAX,
+        .max = STATE_FILE_MAX,
         .is_ours = is_state,
         .beside = {endings[0], endings[1]},
         .uses = {{"an output", c->names, (int)c->n_outputs, STDOUT_FILENO},
@@ -258,6 +272,11 @@ int state_open(state *s, const conf *c)
 
 void state_mark_outputs(const state *s, outputs *o)
 {
+    const unsigned char *lengths = s->bytes;
+
+    if (s->bytes != NULL)
+        lengths += place_of(s->conf->n_outputs, 0) +
+                   RUNS_BYTES * (the(s, THE_RUNS) + the(s, THE_RUNS_1));
     for (uint32_t i = 0; s->bytes != NULL && i < s->conf->n_outputs; i++) {
         o->kept[i].mark = (output_check_mark){.known = true,
                                               .base = its(s, i, ITS_BASE),
@@ -268,6 +287,9 @@ void state_mark_outputs(const state *s, outputs *o)
                             .sequences = its(s, i, ITS_SEQUENCES),
                             .tokens = its(s, i, ITS_TOKENS),
                             .digest = its(s, i, ITS_DIGEST)};
+        o->kept[i].lengths = lengths;
+        o->kept[i].n_lengths = (size_t)its(s, i, ITS_LENGTHS);
+        lengths += its(s, i, ITS_LENGTHS);
     }
     o->is_framed = s->bytes != NULL && the(s, THE_FRAMING) != 0;
     o->put = s->bytes != NULL ? the(s, THE_GIVEN) : 0;
@@ -405,16 +427,32 @@ static void store_shuffle(const state *s, const input *in, const sorter *sorted,
     }
 }
 
+static void store_lengths(const outputs *o, unsigned char *to)
+{
+    for (uint32_t i = 0; i < o->n; i++) {
+        const kept_records *one = &o->kept[i];
+
+        if (one->n_lengths > 0)
+            memcpy(to, one->lengths, one->n_lengths);
+        to += one->n_lengths;
+    }
+}
+
 /* Writes the state of runs and outputs that are on the disk. */
 static int write_state(state *s, const input *in, const sorter *sorted,
                        const outputs *o)
 {
-    const size_t n = place_of(o->n, 0) +
-                     RUNS_BYTES * (sorted->files[0].n + sorted->files[1].n);
-    unsigned char *bytes = malloc(n + 8);
+    const size_t at_lengths =
+        place_of(o->n, 0) +
+        RUNS_BYTES * (sorted->files[0].n + sorted->files[1].n);
+    size_t n = at_lengths;
+    unsigned char *bytes;
     uint64_t numbers[THE_NUMBERS];
     bool written;
 
+    for (uint32_t i = 0; i < o->n; i++)
+        n += o->kept[i].n_lengths;
+    bytes = malloc(n + 8);
     if (bytes == NULL)
         return message_memory();
     memcpy(bytes, MAGIC, 8);
@@ -430,7 +468,8 @@ static int write_state(state *s, const input *in, const sorter *sorted,
             [ITS_TOKENS] = one->place.tokens,
             [ITS_DIGEST] = one->place.digest,
             [ITS_BASE] = one->mark.base,
-            [ITS_SAMPLES] = one->mark.hash};
+            [ITS_SAMPLES] = one->mark.hash,
+            [ITS_LENGTHS] = one->n_lengths};
 
         for (int k = 0; k < ITS_NUMBERS; k++)
             store_u64(bytes + place_of(i, k), its_numbers[k]);
@@ -438,6 +477,7 @@ static int write_state(state *s, const input *in, const sorter *sorted,
     runs_store(&sorted->files[0], bytes + place_of(o->n, 0));
     runs_store(&sorted->files[1],
                bytes + place_of(o->n, 0) + RUNS_BYTES * sorted->files[0].n);
+    store_lengths(o, bytes + at_lengths);
     store_u64(bytes + n, XXH3_64bits(bytes, n));
     written = atomic_file_write(&s->file, bytes, n + 8);
     free(bytes);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "format/lengths_record.h"
 #include "format/token_header.h"
 
 enum {
@@ -37,19 +38,28 @@ static void widths(const unsigned char *header, size_t size,
             *per_sequence += header[at + AT_KIND + 1];
 }
 
-/* The records up to END, which gets their digest. */
-static void finalize_records(unsigned char *p, size_t size, uint64_t per_token,
-                             uint64_t per_sequence)
+/*
+ * The records from `at` to END, which gets their digest, and LENGTHS its
+ * numbers, where it seems to be whole.
+ */
+static void finalize_records(unsigned char *p, size_t size, size_t at,
+                             uint64_t per_token, uint64_t per_sequence)
 {
     uint64_t digest = 0;
-    size_t at = 0;
 
-    while (size - at >= PS_TOKEN_CONTROL_BYTES) {
+    while (size - at >= PS_LENGTHS_HEAD_BYTES) {
         uint32_t count = load_u32(p + at);
         uint64_t n = count * per_token + per_sequence;
 
         if (count == 0 && load_u32(p + at + 4) == PS_TOKEN_END_KIND)
             break;
+        if (count == 0 && load_u32(p + at + 4) == PS_TOKEN_LENGTHS_KIND &&
+            PS_LENGTHS_BYTES(load_u32(p + at + 8)) <= size - at) {
+            n = PS_LENGTHS_BYTES(load_u32(p + at + 8));
+            seal_lengths(p + at, (size_t)n, at);
+            at += (size_t)n;
+            break;
+        }
         if (count == 0)
             n = PS_TOKEN_CONTROL_BYTES - 4;
         if (n > size - at - 4)
@@ -76,7 +86,7 @@ void seal_tokens(unsigned char *p, size_t size)
         return;
     seal_header(p, header);
     widths(p, header, &per_token, &per_sequence);
-    finalize_records(p + header, size - header, per_token, per_sequence);
+    finalize_records(p, size, header, per_token, per_sequence);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,

@@ -255,7 +255,26 @@ static ps_result token_writer(const job *j, ps_error *err)
 
 static void test_token_writer(void **state)
 {
-    exhaust(token_writer, (job){.in = *state}, 3);
+    exhaust(token_writer, (job){.in = *state}, 4);
+}
+
+static ps_result file_lengths(const job *j, ps_error *err)
+{
+    ps_histogram *h = (ps_histogram *)&h;
+    ps_result r;
+
+    rewind_fd(j->fd);
+    r = ps_histogram_read(&h, j->fd, err);
+    assert_int_equal(h == NULL, r != PS_OK);
+    ps_histogram_free(h);
+    return r;
+}
+
+static void test_file_lengths(void **state)
+{
+    const inputs *in = *state;
+
+    exhaust(file_lengths, (job){in, .fd = in->records}, 4);
 }
 
 /* All packs of an input, as a share. */
@@ -594,6 +613,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_token_reader),
         cmocka_unit_test(test_token_writer),
+        cmocka_unit_test(test_file_lengths),
         cmocka_unit_test(test_pack_writer),
         cmocka_unit_test(test_packer),
         cmocka_unit_test(test_states),

@@ -53,6 +53,9 @@ setup() {
     # In any order, with comments.
     { echo '# the corpus'; sort -r hist; } >other
     packstream -q -L 256 --learn-from=other 0.tok 1.tok | cmp - wanted
+    # By the LENGTHS of token records.
+    cat ./?.tok >all.tok
+    packstream -q -L 256 --learn-from=all.tok 0.tok 1.tok | cmp - wanted
     packstream -q -L 256 0.tok 1.tok >x
     run -1 cmp x wanted
 }
@@ -114,8 +117,12 @@ bad() {
         'line 1: histogram: more than 2^63 - 1 tokens'
     bad '1280 18446744073709551615\n' 'line 1: more than 2^63 - 1 sequences' \
         --overlong=split
-    refused 65 '0.tok: line 1: the length is not a number; this looks like' \
-        packstream -q -L 64 --learn-from=0.tok 3.tok
+    packstream -q -L 64 --overlong=drop -o 0.pks 0.tok
+    refused 65 '0.pks: line 1: the length is not a number; this looks like' \
+        packstream -q -L 64 --learn-from=0.pks 3.tok
+    without_lengths 0.tok >less.tok
+    refused 65 'less.tok: the stream that ends at byte' \
+        packstream -q -L 64 --learn-from=less.tok 3.tok
     refused 1 'missing: No such file or directory' \
         packstream -q -L 64 --learn-from=missing 3.tok
 }

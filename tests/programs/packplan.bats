@@ -302,16 +302,58 @@ bad() {
     [ "$(packplan -q -L 8 --plan -a none h h)" = '2: 5' ]
 }
 
+@test "token records are planned by the LENGTHS at their end" {
+    seq 300 | factor | tokcat -q --from=bytes >x.tok
+    packstat --histogram x.tok >h
+    local line options
+    for line in "--plan -a ffd -d 3" "--plan -a none -d 1" --recommend; do
+        read -r -a options <<<"$line"
+        packplan -q -L 64 "${options[@]}" h >wanted
+        packplan -q -L 64 "${options[@]}" x.tok | cmp - wanted
+        packplan -q -L 64 "${options[@]}" <x.tok | cmp - wanted
+        packplan -q -L 64 "${options[@]}" h h >wanted
+        cat x.tok x.tok >xx.tok
+        packplan -q -L 64 "${options[@]}" xx.tok | cmp - wanted
+        packplan -q -L 64 "${options[@]}" h x.tok | cmp - wanted
+    done
+    # Of records with a fault nothing but LENGTHS is read.
+    flip x.tok 140
+    packplan -q -L 64 --recommend x.tok
+    says 65 "x.tok: the length of 9 is above the capacity of 8" \
+        packplan -L 8 x.tok
+    packplan -q -L 8 --overlong=split --recommend x.tok
+}
+
+@test "token records whose LENGTHS cannot be used are refused, with a remedy" {
+    echo 5 6 | tokcat -q --from=ids >x.tok
+    without_lengths x.tok >less.tok
+    cat x.tok less.tok x.tok >three.tok
+    says 65 "less.tok: the stream that ends at byte 176 has no LENGTHS: \
+packstat --histogram prints its lengths" packplan -L 8 less.tok
+    says 65 "three.tok: the stream that ends at byte 400 has no LENGTHS: \
+packstat --histogram prints its lengths" packplan -L 8 three.tok
+    packstat --histogram three.tok | packplan -q -L 8
+    head -c -1 x.tok >cut.tok
+    says 65 "cut.tok: no END stands before byte 223: the stream is cut or \
+damaged there" packplan -L 8 cut.tok
+    flip x.tok 180
+    says 65 "x.tok: LENGTHS at byte 144: its checksum does not agree" \
+        packplan -L 8 x.tok
+}
+
 @test "a file of something else is called by its name" {
     local why='line 1: the length is not a number; this looks like'
     echo 5 6 | tokcat -q --from=ids >x.tok
     packstream -q -L 8 -o x.pks x.tok
     printf '{"input_ids":[1]}\n' >x.jsonl
     printf '5 1\n{"input_ids":[1]}\n' >later
-    says 65 "x.tok: $why token records (see packstream): packstat --histogram\
- tells its lengths" packplan -L 8 x.tok
+    says 65 "stdin: $why token records (see packstream): packstat --histogram\
+ prints its lengths" packplan -L 8 < <(cat x.tok)
     says 65 "x.pks: $why a pack stream (see packcat): packstat --histogram\
- tells its lengths" packplan -L 8 x.pks
+ prints its lengths" packplan -L 8 x.pks
+    zstd -q x.tok
+    says 65 "x.tok.zst: $why zstd: packstat --histogram prints its lengths" \
+        packplan -L 8 x.tok.zst
     says 65 "x.jsonl: $why JSON (see tokcat --from=jsonl)" \
         packplan -L 8 x.jsonl
     says 65 "later: line 2: the length is not a number" packplan -L 8 later

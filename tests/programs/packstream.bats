@@ -279,7 +279,8 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     packstream -L 4 -t u32 /dev/null /dev/null - </dev/null >out
     packstat --verify out
     framed >x
-    packstream -L 4 x | packcat | cmp - x
+    packstream -L 4 x | packcat >y
+    without_lengths y | cmp - x
 }
 
 @test "a raw stream cut at any byte" { check cuts_of_raw; }
@@ -498,9 +499,9 @@ END
     bad_input "the records before END at byte 152 do not agree with its\
  digest" <x
     framed 1,2,3 4 >x
-    flip x 156 2
+    flip x 156 4
     bad_input "record 2 at byte 152: a length of 0 and no END: control\
- record of unknown kind 3" <x
+ record of unknown kind 5" <x
     { framed 1,2,3 4; record16 5; } | bad_input "something other than token\
  records follows END at byte 184"
     { framed 1,2,3 4; printf '\211TO'; } |
@@ -974,7 +975,8 @@ ids() {
     packstream -L 4 x >out
     packstat --json out | grep -F '"packs": 2,'
     [ "$(ids out)" = "1 2" ]
-    packcat out | cmp - <(framed 1 2)
+    packcat out >y
+    without_lengths y | cmp - <(framed 1 2)
     # They are part of what END vouches for.
     flip x 140 3
     run -65 packstream -L 4 -o out x

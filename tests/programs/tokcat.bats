@@ -521,8 +521,9 @@ while at < len(data):
         '  ' '{"input_ids":[],"x":[]}' >x
     is 0 "tokcat: 4 empty sequences skipped" tokcat --from=jsonl -o got x
     is 0 "" tokcat --from=jsonl -q -o got x
-    # One record, of a token and an i32, between header and end.
-    [ "$(size got)" = $((136 + 64 + 4 + 2 + 4 + 32)) ]
+    # One record, of a token and an i32, between header and end, which is
+    # LENGTHS with one length, and END.
+    [ "$(size got)" = $((136 + 64 + 4 + 2 + 4 + 48 + 32)) ]
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
     echo >x
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
@@ -703,7 +704,7 @@ END
     local i line='{"input_ids":[1]'
     for i in {1..23}; do line+=",\"c$i\":$i"; done
     echo "$line}" | tokcat --from=jsonl >got
-    [ "$(size got)" = $((136 + 23 * 64 + 4 + 2 + 23 * 4 + 32)) ]
+    [ "$(size got)" = $((136 + 23 * 64 + 4 + 2 + 23 * 4 + 48 + 32)) ]
     bad_first "$line,\"c24\":24}" \
         "c24: there can be no more than 23 channels"
 }

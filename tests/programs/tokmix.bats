@@ -65,7 +65,8 @@ ids() {
     two
     tokmix -q --stop=longest 1=a.tok 1=<(cat b.tok a.tok) | ids | sort >got
     ids a.tok b.tok a.tok | sort | diff - got
-    { head -c 136 a.tok; u32 0 2; tail -c +137 a.tok; } >flush
+    without_lengths a.tok >less.tok
+    { head -c 136 less.tok; u32 0 2; tail -c +137 less.tok; } >flush
     refused 65 'flush: the records before END' tokmix 1=flush
 }
 

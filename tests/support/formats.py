@@ -131,17 +131,39 @@ class Tokens:
 
     def read_records(self, page, data, at):
         before = len(self.rows)
+        begin = at - self.head["header_bytes"]
         self.records = []
         while data[at:at + 4] != bytes(4):
             start, at = at, self.read_row(data, at)
             self.records.append(data[start:at])
-        end = decode(page, "Control records", data[at:])
         rows = self.rows[before:]
+        at = self.read_lengths(page, data, begin, at, rows)
+        end = decode(page, "Control records", data[at:])
         assert end["kind"] == 1
         assert end["sequences"] == len(rows)
         assert end["tokens"] == sum(len(r["tokens"]) for r in rows)
         self.end = end
         return at + 32
+
+    def read_lengths(self, page, data, begin, at, rows):
+        """LENGTHS, if it is there; where END begins."""
+        if data[at + 4] != 3:
+            return at
+        head = decode(page, "Lengths", data[at:])
+        size = 36 + 12 * head["n"]
+        entries = np.frombuffer(data, [("length", "<u4"), ("count", "<u8")],
+                                head["n"], at + 12)
+        tail = struct.unpack_from("<QQQ", data, at + size - 24)
+        assert tail[0] == at - begin
+        assert tail[2] == size
+        if "xxhash" in sys.modules:
+            assert tail[1] == sys.modules["xxhash"].xxh3_64_intdigest(
+                data[at:at + size - 16])
+        values, counts = np.unique([len(r["tokens"]) for r in rows],
+                                   return_counts=True)
+        assert entries["length"].tolist() == values.tolist()
+        assert entries["count"].tolist() == counts.tolist()
+        return at + size
 
     def read_row(self, data, at):
         count = int.from_bytes(data[at:at + 4], "little")
@@ -185,9 +207,20 @@ def write_framed(page, channels, rows, head):
     data[-8:] = xxh3(bytes(data[:-8])).to_bytes(8, "little")
     body = [write_row(channels, row) for row in rows]
     tokens = sum(len(row["tokens"]) for row in rows)
+    lengths = write_lengths(xxh3, rows, size + sum(map(len, body)))
     end = struct.pack("<IIQQQ", 0, 1, len(rows), tokens,
                       chain(xxh3, body))
-    return bytes(data) + b"".join(body) + end
+    return bytes(data) + b"".join(body) + lengths + end
+
+
+def write_lengths(xxh3, rows, before):
+    counts = np.unique([len(row["tokens"]) for row in rows],
+                       return_counts=True)
+    data = struct.pack("<III", 0, 3, len(counts[0]))
+    for entry in zip(*counts):
+        data += struct.pack("<IQ", *map(int, entry))
+    data += struct.pack("<Q", before)
+    return data + struct.pack("<QQ", xxh3(data), len(data) + 16)
 
 
 def chain(xxh3, records):
@@ -381,7 +414,7 @@ def check_views(recipe, pack):
 def check_tables(page):
     """Byte tables have no gap and no overlap, and end where they say."""
     for title, end in (("Framed token records", 128),
-                       ("Channel table", 64), ("Control records", 32),
+                       ("Channel table", 64), ("Control records", 32), ("Lengths", 12),
                        ("Header", 4096), ("Record head", 64),
                        ("END record", 180)):
         rows = table(page, title)

@@ -243,6 +243,15 @@ size() {
     wc -c <"$1" | tr -d ' '
 }
 
+# without_lengths FILE: framed token records, a stream, without its LENGTHS.
+without_lengths() {
+    local all lengths
+    all=$(size "$1")
+    lengths=$(number "$1" $((all - 40)) 8)
+    head -c $((all - 32 - lengths)) "$1"
+    tail -c 32 "$1"
+}
+
 # least_memory OPTION...: the least -M that packstream accepts with them.
 least_memory() {
     { packstream "$@" -M 1 </dev/null 2>&1 >/dev/null || :; } |

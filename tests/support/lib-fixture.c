@@ -283,6 +283,48 @@ bytes corpus_packs(const corpus *c, const ps_packer_options *options,
     return b;
 }
 
+size_t lengths_size(const bytes *records)
+{
+    return get_u64(records->data + records->size - 40);
+}
+
+void drop_lengths(bytes *records)
+{
+    const size_t n = lengths_size(records);
+
+    memmove(records->data + records->size - 32 - n,
+            records->data + records->size - 32, 32);
+    records->size -= n;
+}
+
+void put_lengths(bytes *records, const corpus *c)
+{
+    const size_t at = records->size;
+    uint32_t last = 0;
+
+    put_zeros(records, 12);
+    for (;;) {
+        uint32_t next = UINT32_MAX;
+        uint64_t count = 0;
+
+        for (uint32_t i = 0; i < c->count; i++) {
+            const uint32_t n = c->samples[i].n_tok;
+
+            if (n > last && n < next)
+                next = n;
+        }
+        for (uint32_t i = 0; i < c->count; i++)
+            count += c->samples[i].n_tok == next;
+        if (count == 0)
+            break;
+        put_u32(records, next);
+        put_u64(records, count);
+        last = next;
+    }
+    put_zeros(records, 24);
+    seal_lengths(records->data + at, records->size - at, at);
+}
+
 bytes records_from(corpus c)
 {
     bytes b = corpus_records(&c);

@@ -102,6 +102,15 @@ bytes corpus_records(const corpus *c);
 bytes corpus_packs(const corpus *c, const ps_packer_options *options,
                    ps_totals *totals);
 
+/* Bytes of the LENGTHS that a stream of token records has before END. */
+size_t lengths_size(const bytes *records);
+
+/* Takes it away, as an older writer would have left it out. */
+void drop_lengths(bytes *records);
+
+/* Puts the LENGTHS of a corpus behind its records. */
+void put_lengths(bytes *records, const corpus *c);
+
 /* The same of a corpus that is freed. */
 bytes records_from(corpus c);
 bytes packs_from(corpus c, const ps_packer_options *options,

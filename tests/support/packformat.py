@@ -88,8 +88,26 @@ class Schema:
         if not self.framed:
             return b"".join(records)
         tokens = sum(map(self.length, sequences))
-        return (self.header() + b"".join(records) +
+        head = self.header()
+        return (head + b"".join(records) + lengths(head, records) +
                 end(len(sequences), tokens, records))
+
+
+def lengths(header, records, entries=None):
+    """LENGTHS of framed token records, flush records among them; or with
+    other entries."""
+    counts = {}
+    for record in records:
+        count, = struct.unpack_from("<I", record)
+        counts[count] = counts.get(count, 0) + 1
+    counts.pop(0, None)
+    if entries is None:
+        entries = sorted(counts.items())
+    data = struct.pack("<III", 0, 3, len(entries))
+    for entry in entries:
+        data += struct.pack("<IQ", *entry)
+    data += struct.pack("<Q", len(header) + sum(map(len, records)))
+    return data + struct.pack("<QQ", hash_of(data), len(data) + 16)
 
 
 def end(sequences, tokens, records):
@@ -106,7 +124,7 @@ def seal(header):
     return bytes(header[:-8]) + struct.pack("<Q", hash_of(header[:-8]))
 
 
-def read_framed(data):
+def read_framed(data, has_lengths=True):
     """Decodes and checks framed token records: a schema, the sequences."""
     assert data[:8] == FRAMED
     size, n_channels = struct.unpack_from("<II", data, 16)
@@ -126,7 +144,8 @@ def read_framed(data):
         sequences.append(sequence)
         records.append(data[start:at])
     tokens = sum(map(schema.length, sequences))
-    assert data[at:] == end(len(sequences), tokens, records)
+    last = lengths(data[:size], records) if has_lengths else b""
+    assert data[at:] == last + end(len(sequences), tokens, records)
     return schema, sequences
 
 

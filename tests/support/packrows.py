@@ -16,7 +16,8 @@ SPDX-License-Identifier: MIT
 
 import struct
 
-from packformat import NO_ID, PER_SEQUENCE, PER_TOKEN, Schema, end
+from packformat import (NO_ID, PER_SEQUENCE, PER_TOKEN, Schema, end,
+                        hash_of)
 from packwrite import (END, HEAD, HEADER, TOKEN_HEADER, PackStream,
                        TokenStream, put)
 
@@ -225,6 +226,31 @@ def joined_tokens(schema):
     return lambda t: t.bytes() + TokenStream(schema, []).bytes()
 
 
+def other_lengths(entries):
+    """LENGTHS has these entries."""
+    return lambda t: t.body() + t.lengths(entries) + t.end()
+
+
+def longest_missing(t):
+    """All entries of LENGTHS are right, but the last is not there."""
+    counts = {}
+    for record in t.records:
+        length, = struct.unpack_from("<I", record)
+        counts[length] = counts.get(length, 0) + 1
+    return other_lengths(sorted(counts.items())[:-1])(t)
+
+
+def changed_lengths(place, code, value, sealed=True):
+    """A number of LENGTHS is another."""
+    def change(t):
+        data = bytearray(t.lengths())
+        struct.pack_into("<" + code, data, place % len(data), value)
+        if sealed:
+            struct.pack_into("<Q", data, len(data) - 16, hash_of(data[:-16]))
+        return t.body() + data + t.end()
+    return change
+
+
 def table(**other):
     """The seek table is another."""
     def change(_):
@@ -335,8 +361,8 @@ TOKEN_ROWS = [
     tok("channel-zero", entry(1, "zero_48", 1, 15), "unused bytes"),
     tok("channel-fill", entry(1, "fill", 256), "bad type or fill"),
     tok("token-record", lambda t: t.body()[:-1], "the input ends after"),
-    tok("control-kind", lambda t: t.body() + struct.pack("<II", 0, 3),
-        "control record of unknown kind 3"),
+    tok("control-kind", lambda t: t.body() + struct.pack("<II", 0, 4),
+        "control record of unknown kind 4"),
     tok("token-end", lambda t: t.body() + end(4, 49, t.records),
         "counts 4 sequences and 49 tokens, but 5 and 49 came"),
     tok("token-end", lambda t: t.body() + end(5, 50, t.records),
@@ -345,6 +371,31 @@ TOKEN_ROWS = [
         "do not agree with its digest"),
     tok("token-digest", lambda t: t.body() + struct.pack("<II", 0, 2) +
         end(5, 49, t.records), "do not agree with its digest"),
+    tok("lengths-n", changed_lengths(8, "I", 65537), "65537 entries"),
+    tok("lengths-ascend", other_lengths([(0, 1)]), "length of 0 follows"),
+    tok("lengths-ascend", other_lengths([(7, 1), (7, 1)]),
+        "a length of 7 follows one of 7"),
+    tok("lengths-ascend", other_lengths([(9, 1), (7, 1)]),
+        "a length of 7 follows one of 9"),
+    tok("lengths-count", other_lengths([(7, 0)]),
+        "no sequence has its length of 7"),
+    tok("lengths-count", other_lengths([(2**32 - 1, 2**64 - 1)]),
+        "more than 64 bits"),
+    tok("lengths-sums", longest_missing, ", the stream has 5 and 49"),
+    tok("lengths-sums", other_lengths([]), "it counts 0 sequences"),
+    tok("lengths-bytes", changed_lengths(-24, "Q", 99),
+        "it counts 99 bytes of the stream before it"),
+    tok("lengths-checksum", changed_lengths(-16, "Q", 99, False),
+        "its checksum does not agree"),
+    tok("lengths-size", changed_lengths(-8, "Q", 99), "and not 99"),
+    tok("lengths-records", other_lengths([(9, 4), (13, 1)]),
+        "it counts 4 sequences of 9 tokens, the stream has", VERIFY),
+    tok("lengths-last", lambda t: t.body() + 2 * t.lengths() + t.end(),
+        "something other than END follows LENGTHS"),
+    tok("lengths-last", lambda t: t.body() + t.lengths() +
+        struct.pack("<II", 0, 2) + t.end(),
+        "something other than END follows LENGTHS"),
+    tok("token-cut", lambda t: t.body() + t.lengths(), "the input ends after"),
     tok("token-cut", lambda t: t.body(), "without END"),
     tok("token-cut", lambda t: t.bytes()[:-1], "the input ends after"),
     tok("token-behind", followed(b"x"), "other than token records"),

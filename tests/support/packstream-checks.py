@@ -96,7 +96,7 @@ def rejects(first, last, policy):
 def check_rejects(packs, sequences, policy):
     schema = packs.schema
     with open("out.rej", "rb") as file:
-        found, rejected = read_framed(file.read())
+        found, rejected = read_framed(file.read(), False)
     assert found.channels == schema.channels + [
         ("source_id", "u64", PER_SEQUENCE), ("reason", "u8", PER_SEQUENCE)]
     assert (found.width, found.vocab, found.special, found.labels) == (
@@ -274,17 +274,20 @@ def cuts_of_framed():
     """A framed stream is whole with its END only."""
     schema = Schema(framed=True)
     data = schema.stream(SMALL)
-    begins = [136, 146, 152, 184]
+    begins = [136, 146, 152, 212, 244]  # the last three: LENGTHS, END
     assert len(data) == begins[-1]
     for at in sorted({*range(1, len(data), EVERY), *begins[:-1]}):
         if at < begins[0]:
             wanted = complain("the input ends inside the header")
-        elif at in begins:
+        elif at in begins[:3]:
             wanted = complain(
                 "the input ends at byte %d without END: it was cut after %d "
                 "records" % (at, begins.index(at)))
-        else:
+        elif at < begins[2]:
             wanted = cut_message(at, begins)
+        else:
+            wanted = complain("record 2 at byte %d: the input ends after %d "
+                              "of its %d bytes" % cut_control(at, *begins[2:]))
         made = run("packstream", "-L", 4, "-d", 4, "-w", 1, data=data[:at],
                    status=65, message=wanted)
         if at < begins[0]:
@@ -293,6 +296,17 @@ def cuts_of_framed():
             check_cut(made, sum(at >= end for end in begins[1:3]), False)
     whole = run("packstream", "-L", 4, "-d", 4, "-w", 1, data=data)
     check_cut(whole, 2, True)
+
+
+def cut_control(at, lengths, end, _):
+    """Where the control record that is cut at byte `at` begins, how much of
+    it is there, and how much the reader knows that it has."""
+    if at >= end:
+        return end, at - end, 32
+    got = at - lengths
+    # As long as the kind or the number of lengths is not there, END is likely.
+    return lengths, got, 4 if got < 4 else 32 if got < 8 else \
+        12 if got < 12 else end - lengths
 
 
 def check_cut(made, n_packs, whole):

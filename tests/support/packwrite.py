@@ -10,7 +10,7 @@ SPDX-License-Identifier: MIT
 import struct
 
 from packformat import (PER_BOUNDARY, PER_SEQUENCE, PER_TOKEN, TYPES, Schema,
-                        end, hash_of, seal)
+                        end, hash_of, lengths, seal)
 
 CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i",
          "i64": "q", "f32": "f", "f64": "d"}
@@ -311,10 +311,16 @@ class TokenStream:
         self.header[at:at + 64] = entry
 
     def bytes(self):
-        return self.body() + end(self.sequences, self.tokens, self.records)
+        return self.body() + self.lengths() + self.end()
+
+    def lengths(self, entries=None):
+        return lengths(self.header, self.records, entries)
+
+    def end(self):
+        return end(self.sequences, self.tokens, self.records)
 
     def body(self):
-        """All but END."""
+        """All but LENGTHS and END."""
         return seal(self.header) + b"".join(self.records)
 
 

@@ -73,3 +73,13 @@ uint64_t chain_record(uint64_t digest, const unsigned char *record, size_t n)
     set_u64(link + 4, XXH3_64bits(record + 4, n - 4));
     return XXH3_64bits_withSeed(link, sizeof link, digest);
 }
+
+void seal_lengths(unsigned char *record, size_t size, uint64_t before)
+{
+    set_u32(record, 0);
+    set_u32(record + 4, 3);
+    set_u32(record + 8, (uint32_t)((size - 36) / 12));
+    set_u64(record + size - 24, before);
+    set_u64(record + size - 16, XXH3_64bits(record, size - 16));
+    set_u64(record + size - 8, size);
+}

@@ -27,4 +27,10 @@ size_t seal_streams(unsigned char *p, size_t size);
 uint64_t chain_record(uint64_t digest, const unsigned char *record,
                       size_t n);
 
+/*
+ * All of a LENGTHS record of `size` bytes but its entries, which fill it;
+ * `before` are the bytes of the stream before it.
+ */
+void seal_lengths(unsigned char *record, size_t size, uint64_t before);
+
 #endif

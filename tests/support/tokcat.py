@@ -109,6 +109,16 @@ def record(letter, channels, tokens, *values):
     return data
 
 
+def lengths(data, counts):
+    """LENGTHS after the bytes of a stream."""
+    entries = sorted((n, counts.count(n)) for n in set(counts))
+    record = struct.pack("<III", 0, 3, len(entries))
+    for entry in entries:
+        record += struct.pack("<IQ", *entry)
+    record += struct.pack("<Q", len(data))
+    return record + digest(record) + struct.pack("<Q", len(record) + 16)
+
+
 def main():
     d = json.loads(sys.argv[1])
     channels = d.get("channels", [])
@@ -118,7 +128,8 @@ def main():
     if not d.get("raw"):
         end = struct.pack("<IIQQ", 0, 1, len(records),
                           sum(len(r[0]) for r in records))
-        data = header(d, channels) + data + end + chain(
+        data = header(d, channels) + data
+        data += lengths(data, [len(r[0]) for r in records]) + end + chain(
             record(letter, channels, *r) for r in records)
     sys.stdout.buffer.write(data)
 

@@ -39,7 +39,9 @@ MIXES = [
 
 
 # Of three sources.
-STATE_BYTES = 8 * (1 + 12 + 3 * 11 + 1)
+STATE_BYTES = 8 * (1 + 13 + 3 * 11 + 1)
+# The LENGTHS that a state has once something was written: see draw.
+LENGTHS_BYTES = 36 + 12 * 4
 
 
 def write(name, data):
@@ -136,7 +138,8 @@ def full():
         sources(framed)
         wanted = tokmix(*options).stdout
         clean()
-        for room in range(STATE_BYTES, len(wanted), len(wanted) // 7):
+        for room in range(STATE_BYTES + LENGTHS_BYTES, len(wanted),
+                          len(wanted) // 7):
             tokmix(*kept(options, "--state-every=%d" % (1 + room % 3)),
                    status=1, told="cannot write", preexec_fn=limit(room))
         ends_whole(options, wanted)

@@ -38,7 +38,7 @@ RUNS = ("s.0", "s.1")
 INPUTS = ["a", "b", "c"]
 
 # Numbers of a state, in words: those of the shuffle, and of an output.
-NUMBERS, ITS_NUMBERS = 37, 7
+NUMBERS, ITS_NUMBERS = 37, 8
 STATE_BYTES = 8 * (1 + NUMBERS + ITS_NUMBERS + 1)
 PHASE, FILE, RECORD, READ, GIVEN, MERGED, SIZE = 1, 13, 14, 22, 27, 30, 31
 READING, SORTED, ENDED = range(3)

@@ -42,6 +42,18 @@ PS_MUST_CHECK ps_result ps_histogram_add(ps_histogram *histogram,
                                          uint32_t length, uint64_t count,
                                          ps_error *err);
 
+/*
+ * The histogram of a regular file of framed token records, of all streams in
+ * it together, from the LENGTHS records before their ENDs: no other record is
+ * read.  The descriptor must stand at the beginning of the file, and stays
+ * there.  zstd frames have to have a seek table.
+ * PS_OK; PS_ERR_UNSUPPORTED if a stream has no LENGTHS, or the frames no seek
+ * table; PS_ERR_ARGUMENT (not such a file), _MAGIC (raw records, or other
+ * files), _TRUNCATED, _CORRUPT, _LIMIT, _IO, _MEMORY.
+ */
+PS_MUST_CHECK ps_result ps_histogram_read(ps_histogram **histogram, int fd,
+                                          ps_error *err);
+
 /* How many distinct lengths; length and count of the i-th of them. */
 size_t ps_histogram_size(const ps_histogram *histogram);
 uint32_t ps_histogram_length(const ps_histogram *histogram, size_t i);

@@ -97,6 +97,14 @@ void ps_token_reader_set_longest(ps_token_reader *reader, uint64_t bytes);
 uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
                                 bool read_ahead);
 
+/*
+ * From now on, before the first record is read, the lengths of sequences are
+ * counted, and compared with LENGTHS where a framed stream has it: otherwise
+ * only its sums are.  It takes up to 4 MiB more, and does nothing for a stream
+ * that is not read from its beginning.
+ */
+void ps_token_reader_check_lengths(ps_token_reader *reader);
+
 /* The stream's schema; lives as long as the reader. */
 const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
 
@@ -224,7 +232,8 @@ ps_token_mark ps_token_writer_mark(const ps_token_writer *writer);
 
 /*
  * As ps_token_writer_open, but goes on at a mark; the descriptor must stand
- * there.
+ * there.  The stream gets no LENGTHS record, since the lengths before the mark
+ * are not known, unless ps_token_writer_set_lengths is called next.
  */
 PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
                                                int fd,
@@ -233,9 +242,29 @@ PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
                                                ps_error *err);
 
 /*
+ * The LENGTHS record that the stream would get if it ended here, `*n` bytes
+ * that stay valid until the next call with the writer.  *n is 0 if it would get
+ * none.  Keep it with a mark.
+ * PS_OK, PS_ERR_MEMORY.
+ */
+PS_MUST_CHECK ps_result
+ps_token_writer_lengths(ps_token_writer *writer, const unsigned char **record,
+                        size_t *n, ps_error *err);
+
+/*
+ * Gives a resumed writer the lengths before the mark, `n` bytes as
+ * ps_token_writer_lengths gave them there, so that the stream becomes the same
+ * as without a stop.  With n = 0 it gets no LENGTHS record.
+ * PS_OK, PS_ERR_MEMORY, PS_ERR_CORRUPT (not those of the mark).
+ */
+PS_MUST_CHECK ps_result ps_token_writer_set_lengths(ps_token_writer *writer,
+                                                    const void *record,
+                                                    size_t n, ps_error *err);
+
+/*
  * Writes a record: `n_tok` >= 1 and a payload of ps_payload_bytes(schema,
  * n_tok) bytes.  Tokens are not checked.
- * PS_OK, PS_ERR_ARGUMENT, _IO, _LIMIT (above PS_MAX_SEQUENCE_BYTES).
+ * PS_OK, PS_ERR_ARGUMENT, _IO, _MEMORY, _LIMIT (above PS_MAX_SEQUENCE_BYTES).
  */
 PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
                                             uint32_t n_tok,
@@ -256,7 +285,10 @@ PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
 
 /*
  * Ends the stream and flushes.  A framed stream gets its END, without which
- * readers report it as cut.  PS_OK, PS_ERR_IO.
+ * readers report it as cut, and before it LENGTHS, which repeats how many
+ * sequences of each length there are, unless there were more than 65536
+ * lengths.
+ * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_writer_finish(ps_token_writer *writer,
                                                ps_error *err);

@@ -6,6 +6,7 @@
  *   error.h      a function that fails fills a ps_error and returns its code
  *   mem_bound.h  allocating, growing arrays, and bounds of both
  *   bitset.h     a set of numbers that finds the next lower member fast
+ *   histogram.h  how many sequences there are of each length
  *   serial.h     numbers saved to bytes, and loaded from damaged ones
  *   thread.h     threads that handle no signals
  *   hash.h, random.h, prefetch.h

@@ -18,6 +18,7 @@
 #define PS_TOKEN_CONTROL_BYTES 8 /* a count of 0 and the kind */
 #define PS_TOKEN_END_KIND 1
 #define PS_TOKEN_FLUSH_KIND 2 /* no more than kind and count */
+#define PS_TOKEN_LENGTHS_KIND 3 /* lengths_record.h */
 
 /*
  * True if `n` bytes, at most 8 of which count, are the magic of framed token

@@ -5,7 +5,6 @@
  * histogram of the lengths.  A plan is a list of strategies: the lengths
  * of a pack, and how often it is to be made.
  *
- *     histogram    how many sequences there are of each length
  *     plan         the list of strategies, and the check of one
  *     make         a plan by the name of its algorithm: the table of them
  *     baselines    what trainers do without a plan: none, sorted, greedy
@@ -29,6 +28,7 @@
 #ifndef LIB_PLAN_PLAN_H
 #define LIB_PLAN_PLAN_H
 
+#include "base/histogram.h"
 #include "packstream.h"
 
 /* An empty plan.  PS_ERR_MEMORY. */
@@ -67,9 +67,6 @@ void ps_plan_set_packs(ps_plan *plan, uint64_t packs);
  */
 ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r);
 
-/* Which bin of the histogram is the first of at least that length. */
-size_t ps_histogram_find(const ps_histogram *h, uint32_t length);
-
 /*
  * An algorithm: fills an empty plan.  ps_plan_make has seen to it that the
  * histogram is not empty, that its lengths are at most o->capacity, and
@@ -106,7 +103,6 @@ typedef struct ps_plan_size {
 #define PS_MERGED_BYTES 48
 
 /* The most that each takes, and what is used on the way to it. */
-uint64_t ps_histogram_bytes(uint32_t lengths);
 uint64_t ps_plan_bytes(uint64_t sequences);
 uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,
                                   ps_algorithm algorithm);

@@ -56,6 +56,11 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
         return result;
     if (got < PS_TOKEN_END_BYTES)
         return truncated(r, got, PS_TOKEN_END_BYTES, err);
+    if (load_u32(data) != 0 || load_u32(data + 4) != PS_TOKEN_END_KIND)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "something other than END follows LENGTHS at byte "
+                       "%" PRIu64,
+                       r->record.offset);
     end = ps_token_end_decode(data);
     if (end.sequences != r->seen.sequences || end.tokens != r->seen.tokens)
         return ps_fail(err, PS_ERR_CORRUPT,
@@ -70,6 +75,7 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
                        " do not agree with its digest",
                        r->record.offset);
     ps_input_take(r->input, PS_TOKEN_END_BYTES);
+    r->lengths_taken = 0;
 
     at = r->input->taken;
     result = ps_input_peek(r->input, 8, &data, &got, err);
@@ -89,6 +95,127 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
                        " cannot follow the first: %s",
                        at, why.text);
     return result;
+}
+
+/* Whether LENGTHS, all of which was read, is of the stream before it. */
+static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
+{
+    const uint64_t before = r->record.offset - r->stream_at;
+    ps_result result = ps_lengths_compare(&r->lengths, r->seen.sequences,
+                                          r->seen.tokens, err);
+
+    if (result == PS_OK && r->stream_known &&
+        r->lengths.stream_bytes != before)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "it counts %" PRIu64 " bytes of the stream before "
+                         "it, there are %" PRIu64,
+                         r->lengths.stream_bytes, before);
+    return result;
+}
+
+/* Whether lengths are counted, to be compared with LENGTHS. */
+static bool compares_lengths(const ps_token_reader *r)
+{
+    return r->check_lengths && r->schema.framed && r->stream_known;
+}
+
+/*
+ * Compares entries of LENGTHS with the sequences that were counted.  Since the
+ * sums agree as well, no length is missing.
+ */
+static ps_result compare_entries(const ps_token_reader *r,
+                                 const unsigned char *entry, size_t n,
+                                 ps_error *err)
+{
+    if (!compares_lengths(r))
+        return PS_OK;
+    if (r->counter.full)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "it has %" PRIu32 " lengths, the stream has more than "
+                       "%" PRIu32,
+                       r->lengths.n, PS_LENGTHS_MAX);
+    for (size_t i = 0; i < n; i++, entry += PS_LENGTHS_ENTRY_BYTES) {
+        const uint32_t length = ps_lengths_length(entry);
+        const uint64_t seen = ps_length_counter_count(&r->counter, length);
+
+        if (ps_lengths_count(entry) != seen)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "it counts %" PRIu64 " sequences of %" PRIu32
+                           " tokens, the stream has %" PRIu64,
+                           ps_lengths_count(entry), length, seen);
+    }
+    return PS_OK;
+}
+
+/*
+ * Reads the next part of LENGTHS: its head, some entries, or its tail.  It is
+ * not peeked at as a whole, which would take more memory than records that are
+ * short.
+ */
+static ps_result read_part(ps_token_reader *r, ps_error *err)
+{
+    const uint64_t all = r->lengths_taken == 0
+                             ? PS_LENGTHS_HEAD_BYTES
+                             : PS_LENGTHS_BYTES(r->lengths.n);
+    const uint64_t tail = all - PS_LENGTHS_TAIL_BYTES;
+    const bool is_head = r->lengths_taken == 0;
+    const bool is_tail = !is_head && r->lengths_taken == tail;
+    size_t want = SKIP_BYTES / PS_LENGTHS_ENTRY_BYTES * PS_LENGTHS_ENTRY_BYTES;
+    const unsigned char *data;
+    size_t got;
+    ps_result result;
+
+    if (is_head)
+        want = PS_LENGTHS_HEAD_BYTES;
+    else if (is_tail)
+        want = PS_LENGTHS_TAIL_BYTES;
+    else if (want > tail - r->lengths_taken)
+        want = (size_t)(tail - r->lengths_taken);
+    result = ps_input_peek(r->input, want, &data, &got, err);
+    if (result != PS_OK)
+        return result;
+    if (got < want)
+        return truncated(r, r->lengths_taken + got, all, err);
+
+    if (is_head) {
+        (void)XXH3_64bits_reset(r->skip_hash);
+        result = ps_lengths_head_decode(&r->lengths, data, err);
+    } else if (is_tail) {
+        ps_hash_update(r->skip_hash, data, 8);
+        result = ps_lengths_tail_decode(&r->lengths, data,
+                                        XXH3_64bits_digest(r->skip_hash),
+                                        err);
+        if (result == PS_OK)
+            result = check_lengths(r, err);
+    } else {
+        const size_t n = want / PS_LENGTHS_ENTRY_BYTES;
+
+        result = ps_lengths_entries_decode(&r->lengths, data, n, err);
+        if (result == PS_OK)
+            result = compare_entries(r, data, n, err);
+    }
+    if (result != PS_OK)
+        return ps_lengths_blame(result, r->record.offset, err);
+    if (!is_tail)
+        ps_hash_update(r->skip_hash, data, want);
+    ps_input_take(r->input, want);
+    r->lengths_taken += want;
+    return PS_OK;
+}
+
+/* Reads LENGTHS, or what is left of it, and END after it. */
+static ps_result read_lengths(ps_token_reader *r, bool *more, ps_error *err)
+{
+    ps_result result = PS_OK;
+
+    while (result == PS_OK &&
+           (r->lengths_taken == 0 ||
+            r->lengths_taken < PS_LENGTHS_BYTES(r->lengths.n)))
+        result = read_part(r, err);
+    if (result != PS_OK)
+        return result;
+    r->record.offset += r->lengths_taken;
+    return read_end(r, more, err);
 }
 
 /*
@@ -116,6 +243,8 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
                                             : load_u32(data + 4);
         if (kind == PS_TOKEN_END_KIND)
             return read_end(r, more, err);
+        if (kind == PS_TOKEN_LENGTHS_KIND)
+            return read_lengths(r, more, err);
         if (kind != PS_TOKEN_FLUSH_KIND)
             return ps_fail(err, PS_ERR_UNSUPPORTED,
                            AT_RECORD "a length of 0 and no END: control "
@@ -129,7 +258,8 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 }
 
 /* Counts r->record, whose payload has this hash, as read. */
-static void count_record(ps_token_reader *r, uint64_t hash)
+static ps_result count_record(ps_token_reader *r, uint64_t hash,
+                              ps_error *err)
 {
     if (r->schema.framed)
         r->seen.digest =
@@ -138,6 +268,9 @@ static void count_record(ps_token_reader *r, uint64_t hash)
     r->seen.sequences++;
     r->seen.tokens += r->record.n_tok;
     r->pending = false;
+    return compares_lengths(r)
+               ? ps_length_counter_add_one(&r->counter, r->record.n_tok, err)
+               : PS_OK;
 }
 
 /*
@@ -155,7 +288,15 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
         ps_result result;
 
         r->record = (ps_sequence){
-            .id = r->next_id, .offset = r->input->taken};
+            .id = r->next_id,
+            .offset = r->input->taken - r->lengths_taken};
+        /* A wait hook may have ended the call before this one. */
+        if (r->lengths_taken > 0) {
+            result = read_lengths(r, &more, err);
+            if (result != PS_OK)
+                return result;
+            continue;
+        }
         result = ps_input_peek(r->input, 4, &data, &got, err);
         if (result != PS_OK)
             return result;
@@ -174,7 +315,8 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
 
         if (!r->schema.framed && !r->options.raw_flush) {
             ps_input_take(r->input, 4);
-            count_record(r, 0);
+            r->next_id++;
+            r->seen.sequences++;
             if (r->options.expect_empty)
                 return PS_ERR_EMPTY;
             return ps_fail(err, PS_ERR_EMPTY, AT_RECORD "a length of 0",
@@ -257,9 +399,6 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
 
     ps_prefetch(data + before + bytes); /* the next count */
     ps_input_take(r->input, before + (size_t)bytes);
-    count_record(r, r->schema.framed
-                        ? ps_hash(data + before, (size_t)bytes)
-                        : 0);
     *sequence = (ps_sequence){.id = r->record.id,
                               .offset = r->record.offset,
                               .n_tok = r->record.n_tok,
@@ -267,7 +406,8 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
                               .payload_bytes = (size_t)bytes,
                               .lent = data + before,
                               .block = ps_input_block(r->input)};
-    return PS_OK;
+    return count_record(
+        r, r->schema.framed ? ps_hash(data + before, (size_t)bytes) : 0, err);
 }
 
 ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
@@ -343,6 +483,6 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
         ps_input_take(r->input, want);
         r->done += want;
     }
-    count_record(r, r->schema.framed ? XXH3_64bits_digest(r->skip_hash) : 0);
-    return PS_OK;
+    return count_record(
+        r, r->schema.framed ? XXH3_64bits_digest(r->skip_hash) : 0, err);
 }

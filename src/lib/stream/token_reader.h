@@ -10,6 +10,8 @@
  * token_reader.c        reads the records: ps_token_reader_next, and what
  *                       holds or skips a sequence that cannot be packed.
  * token_writer.c        writes token records.
+ * length_counter.h, .c  counts the lengths of sequences.
+ * token_lengths.c       reads them from the end of a file.
  * pack_reader.h, .c     reads packs in order, of any input, and checks each;
  *                       ps_open_any, which opens either kind of reader.
  * pack_reader_resume.c  goes on where another pack reader was.
@@ -33,6 +35,7 @@
 #include "format/token_header.h"
 #include "io/input.h"
 #include "packstream.h"
+#include "stream/length_counter.h"
 
 struct ps_token_reader {
     ps_input *input;
@@ -44,6 +47,8 @@ struct ps_token_reader {
     uint64_t next_id;
     uint64_t earlier_bytes; /* of files before this one */
     ps_token_end seen;      /* since the last header: END must agree */
+    uint64_t stream_at;     /* bytes of the file before that header... */
+    bool stream_known;      /* ...unless the reader was moved to a mark */
     bool ended;         /* PS_END was given, and is again, until append */
     ps_sequence record; /* the record being read */
 
@@ -51,7 +56,12 @@ struct ps_token_reader {
     bool pending;
     bool outside;  /* a token is known to be outside the vocabulary */
     uint64_t done; /* bytes of it taken so far, with the count */
-    XXH3_state_t *skip_hash; /* of what was skipped */
+    XXH3_state_t *skip_hash; /* of what was skipped, or of LENGTHS so far */
+
+    ps_lengths lengths;        /* LENGTHS as far as it was read */
+    uint64_t lengths_taken;    /* bytes of it; 0: none was begun */
+    bool check_lengths;        /* LENGTHS must be of the lengths read */
+    ps_length_counter counter; /* these, in this stream */
 };
 
 /*

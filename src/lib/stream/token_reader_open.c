@@ -23,6 +23,7 @@
 ps_result ps_token_reader_header(ps_token_reader *r, ps_schema *schema,
                                  ps_error *err)
 {
+    const uint64_t at = r->input->taken;
     const unsigned char *head;
     size_t got;
     size_t size = PS_TOKEN_FIXED_BYTES;
@@ -41,6 +42,9 @@ ps_result ps_token_reader_header(ps_token_reader *r, ps_schema *schema,
     result = ps_token_header_decode(head, size, schema, err);
     ps_input_take(r->input, size);
     r->seen = (ps_token_end){0};
+    r->stream_at = at;
+    r->stream_known = true;
+    ps_length_counter_clear(&r->counter);
     return result;
 }
 
@@ -140,6 +144,7 @@ void ps_token_reader_free(ps_token_reader *r)
         return;
     ps_input_free(r->input);
     (void)XXH3_freeState(r->skip_hash);
+    ps_length_counter_clear(&r->counter);
     free(r);
 }
 
@@ -192,6 +197,11 @@ uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
                           HASH_STATE_BYTES);
 }
 
+void ps_token_reader_check_lengths(ps_token_reader *r)
+{
+    r->check_lengths = true;
+}
+
 void ps_token_reader_on_wait(ps_token_reader *r, ps_wait_hook *hook,
                              void *context)
 {
@@ -226,7 +236,8 @@ ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 {
     return (ps_token_mark){
         .id = r->next_id,
-        .offset = r->input->taken,
+        /* LENGTHS is taken in parts; nobody can resume within it. */
+        .offset = r->input->taken - r->lengths_taken,
         .earlier_bytes = r->earlier_bytes,
         .sequences = r->seen.sequences,
         .tokens = r->seen.tokens,
@@ -251,5 +262,6 @@ ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
     r->next_id = mark->id;
     r->earlier_bytes = mark->earlier_bytes;
     r->seen = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
+    r->stream_known = false;
     return PS_OK;
 }

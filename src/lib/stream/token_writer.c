@@ -13,13 +13,18 @@
 #include "format/schema.h"
 #include "format/token_header.h"
 #include "io/output.h"
+#include "stream/length_counter.h"
 
 struct ps_token_writer {
     ps_output *output;
     bool framed;
     bool finished;
+    bool counts; /* LENGTHS is to be written */
     ps_shape shape;
     ps_token_end end; /* so far */
+    uint64_t bytes;   /* of the stream, buffered ones too */
+    ps_length_counter lengths;
+    unsigned char *record; /* LENGTHS, once it was asked for */
 };
 
 ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
@@ -29,6 +34,7 @@ ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
     const ps_output_options plain = {.written = mark->offset};
     unsigned char header[PS_TOKEN_HEADER_MAX];
     ps_token_writer *w;
+    size_t n;
     ps_result r = ps_schema_check(schema, err);
 
     *writer = NULL;
@@ -40,10 +46,13 @@ ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
     w->framed = schema->framed;
     w->shape = ps_schema_shape(schema);
     w->end = (ps_token_end){mark->sequences, mark->tokens, mark->digest};
+    w->bytes = mark->offset;
     r = ps_output_open(&w->output, fd, &plain, err);
-    if (r == PS_OK && w->framed && mark->offset == 0)
-        r = ps_output_put(w->output, header,
-                          ps_token_header_encode(schema, header), err);
+    if (r == PS_OK && w->framed && mark->offset == 0) {
+        n = ps_token_header_encode(schema, header);
+        w->bytes = n;
+        r = ps_output_put(w->output, header, n, err);
+    }
     if (r != PS_OK) {
         ps_token_writer_free(w);
         return r;
@@ -56,8 +65,12 @@ ps_result ps_token_writer_open(ps_token_writer **writer, int fd,
                                const ps_schema *schema, ps_error *err)
 {
     const ps_token_mark start = {0};
+    const ps_result r =
+        ps_token_writer_resume(writer, fd, schema, &start, err);
 
-    return ps_token_writer_resume(writer, fd, schema, &start, err);
+    if (r == PS_OK)
+        (*writer)->counts = (*writer)->framed;
+    return r;
 }
 
 ps_token_mark ps_token_writer_mark(const ps_token_writer *w)
@@ -71,12 +84,59 @@ ps_token_mark ps_token_writer_mark(const ps_token_writer *w)
     };
 }
 
+ps_result ps_token_writer_lengths(ps_token_writer *w,
+                                  const unsigned char **record, size_t *n,
+                                  ps_error *err)
+{
+    const bool counted = w->counts && !w->lengths.full;
+    unsigned char *larger;
+
+    *n = counted ? PS_LENGTHS_BYTES(w->lengths.n) : 0;
+    *record = NULL;
+    if (!counted)
+        return PS_OK;
+    larger = realloc(w->record, *n);
+    if (larger == NULL)
+        return ps_fail_memory(err);
+    w->record = larger;
+    ps_length_counter_encode(&w->lengths, w->bytes, w->record);
+    *record = w->record;
+    return PS_OK;
+}
+
+ps_result ps_token_writer_set_lengths(ps_token_writer *w, const void *record,
+                                      size_t n, ps_error *err)
+{
+    const unsigned char *entry = record;
+    ps_lengths l;
+    ps_result r;
+
+    if (n == 0 || !w->framed)
+        return PS_OK;
+    r = ps_lengths_decode(&l, record, n, err);
+    if (r == PS_OK)
+        r = ps_lengths_compare(&l, w->end.sequences, w->end.tokens, err);
+    if (r == PS_OK && l.stream_bytes != w->bytes)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "it counts %" PRIu64 " bytes of the stream before it, "
+                    "there are %" PRIu64,
+                    l.stream_bytes, w->bytes);
+    entry += PS_LENGTHS_HEAD_BYTES;
+    for (uint32_t i = 0; r == PS_OK && i < l.n; i++) {
+        r = ps_length_counter_add(&w->lengths, ps_lengths_length(entry),
+                                  ps_lengths_count(entry), err);
+        entry += PS_LENGTHS_ENTRY_BYTES;
+    }
+    w->counts = r == PS_OK;
+    return ps_lengths_blame(r, w->bytes, err);
+}
+
 ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                               const void *payload, ps_error *err)
 {
     uint64_t bytes = ps_shape_bytes(&w->shape, n_tok);
     unsigned char count[4];
-    ps_result r;
+    ps_result r = PS_OK;
 
     if (w->finished || n_tok == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -87,12 +147,17 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
                        "a sequence of %" PRIu64 " bytes, the limit is "
                        "%" PRIu32,
                        bytes, PS_MAX_SEQUENCE_BYTES);
+    if (w->counts)
+        r = ps_length_counter_add_one(&w->lengths, n_tok, err);
+    if (r != PS_OK)
+        return r;
     store_u32(count, n_tok);
     if (w->framed)
         w->end.digest = ps_token_digest(w->end.digest, n_tok,
                                         ps_hash(payload, (size_t)bytes));
     w->end.sequences++;
     w->end.tokens += n_tok;
+    w->bytes += sizeof count + bytes;
     r = ps_output_put(w->output, count, sizeof count, err);
     if (r != PS_OK)
         return r;
@@ -112,6 +177,7 @@ ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
     if (w->framed)
         w->end.digest = ps_token_digest(w->end.digest, 0,
                                         ps_hash(record + 4, n - 4));
+    w->bytes += n;
     r = ps_output_put(w->output, record, n, err);
     return r == PS_OK ? ps_output_flush(w->output, err) : r;
 }
@@ -124,12 +190,18 @@ ps_result ps_token_writer_flush(ps_token_writer *w, ps_error *err)
 ps_result ps_token_writer_finish(ps_token_writer *w, ps_error *err)
 {
     unsigned char end[PS_TOKEN_END_BYTES];
-    ps_result r = PS_OK;
+    const unsigned char *record;
+    size_t n;
+    ps_result r;
 
     if (w->finished)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
+    r = ps_token_writer_lengths(w, &record, &n, err);
     w->finished = true;
-    if (w->framed) {
+    w->counts = false;
+    if (r == PS_OK && n > 0)
+        r = ps_output_put(w->output, record, n, err);
+    if (r == PS_OK && w->framed) {
         ps_token_end_encode(&w->end, end);
         r = ps_output_put(w->output, end, sizeof end, err);
     }
@@ -141,5 +213,7 @@ void ps_token_writer_free(ps_token_writer *w)
     if (w == NULL)
         return;
     ps_output_free(w->output);
+    ps_length_counter_clear(&w->lengths);
+    free(w->record);
     free(w);
 }

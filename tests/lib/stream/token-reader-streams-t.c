@@ -133,7 +133,7 @@ static void test_false_end(void **state)
         unsigned add;
         ps_result wanted;
     } cases[] = {
-        {28, 2, PS_ERR_UNSUPPORTED}, /* kind 3 */
+        {28, 6, PS_ERR_UNSUPPORTED}, /* kind 7 */
         {28, 255, PS_ERR_UNSUPPORTED}, /* kind 0 */
         {25, 1, PS_ERR_UNSUPPORTED},
         {24, 1, PS_ERR_CORRUPT}, /* counts */
@@ -146,10 +146,19 @@ static void test_false_end(void **state)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         bytes b = rich_stream(3);
-        unsigned char *p = b.data + b.size - cases[i].at;
+        unsigned char *p;
 
+        drop_lengths(&b);
+        p = b.data + b.size - cases[i].at;
         *p = (unsigned char)(*p + cases[i].add);
         expect(&b, 3, cases[i].wanted);
+        free_bytes(&b);
+
+        /* After LENGTHS, what is not END is no record of a later format. */
+        b = rich_stream(3);
+        p = b.data + b.size - cases[i].at;
+        *p = (unsigned char)(*p + cases[i].add);
+        expect(&b, 3, PS_ERR_CORRUPT);
         free_bytes(&b);
     }
 }
@@ -159,6 +168,7 @@ static void test_unknown_control_record(void **state)
 {
     bytes b = rich_stream(2);
 
+    drop_lengths(&b);
     b.size -= 24;
     set_u32(b.data + b.size - 4, 7);
     expect(&b, 2, PS_ERR_UNSUPPORTED);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "format/token_header.h"
@@ -93,11 +94,11 @@ static void test_empty(void **state)
     assert_int_equal(b.size, 0);
     free_bytes(&b);
     b = corpus_records(&framed);
-    assert_int_equal(b.size, 136 + 64 * framed.schema.n_channels + 32);
+    assert_int_equal(b.size, 136 + 64 * framed.schema.n_channels + 36 + 32);
     free_bytes(&b);
 }
 
-/* Header, records as they came, END with counts and digest. */
+/* Header, records as they came, LENGTHS, END with counts and digest. */
 static void test_framed(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -118,6 +119,7 @@ static void test_framed(void **state)
         digest = chain_record(digest, wanted.data + wanted.size - n, n);
         tokens += c.samples[i].n_tok;
     }
+    put_lengths(&wanted, &c);
     put_u32(&wanted, 0);
     put_u32(&wanted, 1);
     put_u64(&wanted, c.count);
@@ -127,6 +129,147 @@ static void test_framed(void **state)
     free_bytes(&wanted);
     free_bytes(&written);
     free_corpus(&c);
+}
+
+/* Writes samples `from` to `to`, not included. */
+static void put_samples(ps_token_writer *w, const corpus *c, uint32_t from,
+                        uint32_t to)
+{
+    ps_error err;
+
+    for (uint32_t i = from; i < to; i++)
+        assert_ok(ps_token_writer_put(w, c->samples[i].n_tok,
+                                      c->samples[i].payload, &err),
+                  &err);
+}
+
+/*
+ * The corpus, by a writer that is stopped after `stop` records and one that
+ * resumes there, with the lengths or without.
+ */
+static bytes write_in_two(const corpus *c, uint32_t stop, bool with_lengths)
+{
+    int fd = open_empty();
+    bytes lengths = {0};
+    const unsigned char *record;
+    ps_token_mark mark;
+    ps_token_writer *w;
+    ps_error err;
+    bytes b;
+    size_t n;
+
+    assert_ok(ps_token_writer_open(&w, fd, &c->schema, &err), &err);
+    put_samples(w, c, 0, stop);
+    assert_ok(ps_token_writer_flush(w, &err), &err);
+    mark = ps_token_writer_mark(w);
+    assert_ok(ps_token_writer_lengths(w, &record, &n, &err), &err);
+    assert_int_equal(n > 0, c->schema.framed);
+    put_bytes(&lengths, record, n);
+    ps_token_writer_free(w);
+
+    assert_ok(ps_token_writer_resume(&w, fd, &c->schema, &mark, &err), &err);
+    if (with_lengths)
+        assert_ok(ps_token_writer_set_lengths(w, lengths.data, lengths.size,
+                                              &err),
+                  &err);
+    put_samples(w, c, stop, c->count);
+    assert_ok(ps_token_writer_finish(w, &err), &err);
+    ps_token_writer_free(w);
+    b = read_back(fd);
+    (void)close(fd);
+    free_bytes(&lengths);
+    return b;
+}
+
+static void test_resumed(void **state)
+{
+    const ps_schema schemas[] = {ps_schema_raw(PS_U16), rich_schema(PS_U16)};
+
+    for (int i = 0; i < 2; i++) {
+        corpus c = make_corpus(&schemas[i], 300, 2000, 5);
+        bytes whole = corpus_records(&c);
+
+        for (uint32_t stop = 0; stop <= c.count; stop += 150) {
+            bytes b = write_in_two(&c, stop, true);
+
+            assert_same_bytes(&b, &whole);
+            free_bytes(&b);
+        }
+        if (schemas[i].framed) {
+            bytes b = write_in_two(&c, 150, false);
+
+            drop_lengths(&whole);
+            assert_same_bytes(&b, &whole);
+            free_bytes(&b);
+        }
+        free_bytes(&whole);
+        free_corpus(&c);
+    }
+}
+
+/* Lengths that are not those of the mark, or of a state that was damaged. */
+static void test_refused_lengths(void **state)
+{
+    const ps_schema schema = rich_schema(PS_U16);
+    corpus c = make_corpus(&schema, 30, 9, 5);
+    bytes b = corpus_records(&c);
+    const size_t n = lengths_size(&b);
+    const size_t at = b.size - 32 - n;
+    const ps_token_mark mark = {.id = 30,
+                                .offset = at,
+                                .sequences = 30,
+                                .tokens = get_u64(b.data + b.size - 16)};
+    int fd = open_empty();
+    ps_error err;
+
+    for (int i = 0; i < 6; i++) {
+        bytes lengths = {0};
+        ps_token_mark other = mark;
+        ps_token_writer *w;
+
+        put_bytes(&lengths, b.data + at, n);
+        other.sequences += i == 1;
+        other.tokens += i == 2;
+        other.offset += i == 3;
+        lengths.data[n - 16] ^= i == 4;
+        lengths.size -= i == 5 ? 12 : 0;
+        assert_ok(ps_token_writer_resume(&w, fd, &schema, &other, &err),
+                  &err);
+        assert_result(ps_token_writer_set_lengths(w, lengths.data,
+                                                  lengths.size, &err),
+                      i == 0 ? PS_OK : PS_ERR_CORRUPT, &err);
+        ps_token_writer_free(w);
+        free_bytes(&lengths);
+    }
+    (void)close(fd);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
+/* 65536 lengths are written; with one more there is no LENGTHS. */
+static void test_most_lengths(void **state)
+{
+    unsigned char *payload = calloc(65537, 2);
+    ps_schema schema = ps_schema_raw(PS_U16);
+
+    schema.framed = true;
+    for (uint32_t most = 65536; most <= 65537; most++) {
+        int fd = open_empty();
+        ps_token_writer *w;
+        ps_error err;
+        unsigned char tail[40];
+
+        assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
+        for (uint32_t n = most; n > 0; n--)
+            assert_ok(ps_token_writer_put(w, n, payload, &err), &err);
+        assert_ok(ps_token_writer_finish(w, &err), &err);
+        ps_token_writer_free(w);
+        assert_int_equal(pread(fd, tail, 40, (off_t)size_of(fd) - 40), 40);
+        assert_true((get_u64(tail) == 36 + 12 * 65536) == (most == 65536));
+        assert_true(get_u64(tail + 16) == most);
+        (void)close(fd);
+    }
+    free(payload);
 }
 
 /* A record larger than any buffer goes through, between small ones. */
@@ -258,6 +401,9 @@ int main(void)
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_flush_record),
         cmocka_unit_test(test_framed),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_refused_lengths),
+        cmocka_unit_test(test_most_lengths),
         cmocka_unit_test(test_large_records),
         cmocka_unit_test(test_flush),
         cmocka_unit_test(test_refused_schemas),

@@ -9,12 +9,12 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "base/histogram.h"
+
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/mem_bound.h"
-#include "packstream.h"
-#include "plan/plan.h"
 
 /* Beyond it sums would not fit a signed 64-bit integer. */
 #define MAX ((uint64_t)INT64_MAX)
