@@ -286,7 +286,8 @@ class PackDataset(IterableDataset):
         self._shared[EPOCH] = self.epoch
 
 
-# Where torchrun, Open MPI, MPICH and Slurm put the number of their processes.
+# Variables in which torchrun, Open MPI, MPICH and Slurm give the number of
+# processes.
 LAUNCHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
              "SLURM_STEP_NUM_TASKS")
 

@@ -32,8 +32,8 @@ typedef struct input {
     unsigned n_to;
     const char *name;
     int fd;
-    const ps_error *why; /* the file is not read by its LENGTHS */
-    uint64_t line; /* from 1; 0: these are no lines */
+    const ps_error *why; /* why LENGTHS cannot be used */
+    uint64_t line; /* from 1; 0 if the input is not text */
     int byte;      /* the next one, or as above */
     size_t at;     /* of the byte after it */
     size_t end;

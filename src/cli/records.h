@@ -34,8 +34,8 @@ typedef struct records {
 int records_start(records *r);
 
 /*
- * Goes on with a stream at a mark, where the output stands; `lengths` are the
- * `n` bytes that ps_token_writer_lengths gave there.
+ * Resumes a stream at a mark, which is the output's position; `lengths` are the
+ * `n` bytes that ps_token_writer_lengths returned there.
  */
 int records_resume(records *r, const ps_token_mark *mark,
                    const unsigned char *lengths, size_t n);

@@ -24,7 +24,7 @@
  * If the kernel is new enough, connect(2) and bind(2) on TCP sockets fail, and
  * so do signals to other processes.  Landlock covers neither other protocols,
  * nor UNIX sockets with a path, nor the mode, owner, times and attributes of
- * files.  What is open stays open, for all that it was opened for.
+ * files.  Descriptors that are already open keep working.
  *
  * True if so, or if the kernel or this build cannot do it, or the kernel does
  * not nest another sandbox in those around the process.  False, after a

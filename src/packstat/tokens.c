@@ -79,7 +79,7 @@ static ps_result read_tokens(scan *s, ps_error *err)
     return result;
 }
 
-/* Takes what the lengths say for what reading would count. */
+/* Fills in from LENGTHS the counts that reading would give. */
 static ps_result take_lengths(scan *s, ps_error *err)
 {
     const ps_histogram *h = s->known;

@@ -62,8 +62,8 @@ enum {
 enum { FLAG_READY = 1, FLAG_BEGUN = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
 
 /*
- * Where a number of source `i` is; behind the last source are the lengths.
- * There is more in the memory for each source already.
+ * The offset of a number of source `i`; the lengths follow the last source.
+ * It cannot overflow: each source already holds more memory.
  */
 static size_t place_of(uint32_t i, int number)
 {

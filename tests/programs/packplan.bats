@@ -334,7 +334,7 @@ packstat --histogram prints its lengths" packplan -L 8 less.tok
 packstat --histogram prints its lengths" packplan -L 8 three.tok
     packstat --histogram three.tok | packplan -q -L 8
     head -c -1 x.tok >cut.tok
-    says 65 "cut.tok: no END stands before byte 223: the stream is cut or \
+    says 65 "cut.tok: no END before byte 223: the stream is truncated or \
 damaged there" packplan -L 8 cut.tok
     flip x.tok 180
     says 65 "x.tok: LENGTHS at byte 144: its checksum does not agree" \

@@ -43,10 +43,10 @@ PS_MUST_CHECK ps_result ps_histogram_add(ps_histogram *histogram,
                                          ps_error *err);
 
 /*
- * The histogram of a regular file of framed token records, of all streams in
- * it together, from the LENGTHS records before their ENDs: no other record is
- * read.  The descriptor must stand at the beginning of the file, and stays
- * there.  zstd frames have to have a seek table.
+ * Reads the histogram of a regular file of framed token records from the
+ * LENGTHS record of each stream in it, without reading other records.  The
+ * offset of the descriptor has to be 0, and does not change.  A compressed file
+ * needs a seek table.
  * PS_OK; PS_ERR_UNSUPPORTED if a stream has no LENGTHS, or the frames no seek
  * table; PS_ERR_ARGUMENT (not such a file), _MAGIC (raw records, or other
  * files), _TRUNCATED, _CORRUPT, _LIMIT, _IO, _MEMORY.

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "format/token_header.h"
 
-/* Where the head and the tail have what. */
+/* Offsets in the head and in the tail. */
 enum { AT_KIND = 4, AT_N = 8 };
 enum { AT_STREAM_BYTES = 0, AT_CHECKSUM = 8, AT_BYTES = 16 };
 

@@ -4,7 +4,7 @@
  *
  * A reader checks one in parts: its head, entries as they arrive, its tail.
  * ps_lengths_decode checks one that is in memory.  A failure is
- * PS_ERR_CORRUPT and says what is wrong, but not where: see ps_lengths_blame.
+ * PS_ERR_CORRUPT; ps_lengths_blame adds the offset to its message.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -72,9 +72,7 @@ ps_result ps_lengths_tail_decode(ps_lengths *lengths,
 ps_result ps_lengths_decode(ps_lengths *lengths, const unsigned char *record,
                             size_t n, ps_error *err);
 
-/*
- * Whether the sums are those of the stream, PS_OK or PS_ERR_CORRUPT.
- */
+/* PS_OK if the sums are those of the stream, otherwise PS_ERR_CORRUPT. */
 ps_result ps_lengths_compare(const ps_lengths *lengths, uint64_t sequences,
                              uint64_t tokens, ps_error *err);
 

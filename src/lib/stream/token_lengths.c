@@ -1,9 +1,9 @@
 /*
  * token_lengths.c - the histogram of a file of token records, from its end.
  *
- * LENGTHS stands before END, and its last number is its size; it says how many
- * bytes of its stream are before it.  So the streams of a file are found from
- * the last to the first, without reading a record.
+ * LENGTHS precedes END.  It ends with its own size and contains the offset of
+ * its stream's header, so the streams of a file are found from the last to the
+ * first without reading any record.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,14 +16,14 @@
 #include "format/token_header.h"
 #include "io/random_input.h"
 
-/* What stands at the end of a stream: the size of LENGTHS, and END. */
+/* The last bytes of a stream: the size of LENGTHS, and END. */
 #define END_BYTES (8 + PS_TOKEN_END_BYTES)
 
 /* The least that a stream takes. */
 #define MIN_STREAM_BYTES                                               \
     (PS_TOKEN_FIXED_BYTES + 8 + PS_LENGTHS_MIN_BYTES + PS_TOKEN_END_BYTES)
 
-/* Whether a file begins as framed token records do. */
+/* Checks that a file begins with framed token records. */
 static ps_result check_magic(ps_random_input *in, ps_error *err)
 {
     const uint64_t size = ps_random_input_size(in);
@@ -62,13 +62,13 @@ static ps_result read_header(ps_random_input *in, uint64_t at, uint64_t end,
         return r;
     if (end - at < *size || !ps_is_token_magic_prefix(bytes, 8))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "no header stands at byte %" PRIu64, at);
+                       "no header at byte %" PRIu64, at);
     r = ps_token_header_size(bytes, size, err);
     if (r != PS_OK)
         return r;
     if (end - at < *size)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "no whole header stands at byte %" PRIu64, at);
+                       "truncated header at byte %" PRIu64, at);
     r = ps_random_input_read(in, at, *size, &bytes, err);
     return r == PS_OK ? ps_token_header_decode(bytes, *size, schema, err) : r;
 }
@@ -90,8 +90,8 @@ static ps_result read_end(ps_random_input *in, uint64_t end,
     }
     if (!is_end)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "no END stands before byte %" PRIu64
-                       ": the stream is cut or damaged there",
+                       "no END before byte %" PRIu64
+                       ": the stream is truncated or damaged there",
                        end);
     *size = load_u64(bytes);
     *sums = ps_token_end_decode(bytes + 8);
@@ -100,7 +100,7 @@ static ps_result read_end(ps_random_input *in, uint64_t end,
 
 /*
  * The bytes of LENGTHS, of `size` bytes if it is there, which ends at `end`.
- * Nothing but its first bytes tells whether a stream has one.
+ * Only its first bytes show whether a stream has one.
  */
 static ps_result find_record(ps_random_input *in, uint64_t end, uint64_t size,
                              const unsigned char **bytes, ps_error *err)
@@ -137,8 +137,8 @@ static ps_result add_entries(ps_histogram *h, const unsigned char *entry,
 }
 
 /*
- * Whether records as END counts them fit the bytes between header and LENGTHS,
- * in which FLUSH is all there can be besides.
+ * True if the records that END counts, and perhaps some FLUSH, add up to the
+ * bytes between header and LENGTHS.
  */
 static bool fits(const ps_schema *schema, uint64_t bytes,
                  const ps_token_end *sums)

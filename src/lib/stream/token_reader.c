@@ -97,7 +97,7 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     return result;
 }
 
-/* Whether LENGTHS, all of which was read, is of the stream before it. */
+/* Compares LENGTHS, read to its end, with the stream before it. */
 static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
 {
     const uint64_t before = r->record.offset - r->stream_at;
@@ -113,7 +113,7 @@ static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
     return result;
 }
 
-/* Whether lengths are counted, to be compared with LENGTHS. */
+/* True if lengths are counted, to be compared with LENGTHS. */
 static bool compares_lengths(const ps_token_reader *r)
 {
     return r->check_lengths && r->schema.framed && r->stream_known;
