@@ -88,9 +88,9 @@ static int end_streams(job *j, int status)
 
     if (status != STATUS_OK) {
         /*
-         * After a failure what was decided before it still goes out; but an
-         * output that was not cut yet is to stay as it is.  The failure is
-         * reported already, and another one here may have the same cause.
+         * After a failure, packs decided before it are still written, but an
+         * output that was not truncated yet must stay as it is.  The failure
+         * has been reported; an error here probably has the same cause.
          */
         if (!j->output_failed && !job_refills(j) &&
             ps_packer_flush(j->packer, PS_FLUSH_ABANDON, &err) != PS_OK)

@@ -61,10 +61,10 @@ int rejects_sync(rejects *r);
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
 /*
- * Closes the stream: with END if `complete` and the job's `status` so far is
- * STATUS_OK, otherwise cut.  With a state, the stream is then on the disk and
- * has its last mark, unless the job failed.  Reports no failure after one of
- * the job; returns the status of the first.
+ * Ends the stream: with END if `complete` and `status` is STATUS_OK, otherwise
+ * truncated.  With --state, also syncs it and writes its last mark, unless the
+ * job failed.  Reports nothing if the job failed already.  Returns the status
+ * of the first failure.
  */
 int rejects_close(rejects *r, int status, bool complete);
 

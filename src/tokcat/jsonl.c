@@ -378,7 +378,7 @@ static int put_columns(reader *r, uint32_t n_tok)
  * Lines
  */
 
-/* How many keys of an object a message names, and the bytes of each. */
+/* Limits on the keys that a message shows. */
 #define SHOWN_KEYS 5
 #define SHOWN_KEY_BYTES 32
 
@@ -486,7 +486,7 @@ static json_t *load_line(const reader *r, const input_line *line,
     return object;
 }
 
-/* jansson passes over a NUL after a number or a word. */
+/* jansson skips a NUL after a number or a literal, so refuse it first. */
 static int bad_nul(const reader *r, const input_line *line,
                    const unsigned char *nul)
 {
