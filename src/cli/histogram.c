@@ -300,6 +300,8 @@ static int read_file(input *in)
     case PS_OK:
         status = add_all(in, h);
         ps_histogram_free(h);
+        /* Standard input is used up, as if it had been read. */
+        (void)lseek(in->fd, 0, SEEK_END);
         return status;
     case PS_ERR_MAGIC:
     case PS_ERR_ARGUMENT:

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
@@ -127,6 +128,9 @@ static int stat_file(const packstat_conf *conf, const char *name,
         packs_stat(conf, &packs_in, out, &f);
     else
         tokens_stat(conf, tokens, lengths, out, &f);
+    /* Standard input is used up, as if it had been read. */
+    if (lengths != NULL)
+        (void)lseek(fd, 0, SEEK_END);
 
     faults_end(&f);
     packs_close(&packs_in);

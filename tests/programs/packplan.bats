@@ -316,6 +316,11 @@ bad() {
         packplan -q -L 64 "${options[@]}" xx.tok | cmp - wanted
         packplan -q -L 64 "${options[@]}" h x.tok | cmp - wanted
     done
+    # Standard input is used up, as if it had been read.
+    packplan -q -L 64 --plan -a none - <x.tok >wanted
+    packplan -q -L 64 --plan -a none - - <x.tok | cmp - wanted
+    (packplan -q -L 64 >wanted; [ "$(wc -c)" = 0 ]) <x.tok
+    (packstat --histogram - >wanted; [ "$(wc -c)" = 0 ]) <x.tok
     # Of records with a fault nothing but LENGTHS is read.
     flip x.tok 140
     packplan -q -L 64 --recommend x.tok
