@@ -98,22 +98,26 @@ def is_written(file: str, output: str) -> bool:
 
 def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
     """A signal removes the new file, if there is one, and ends the program."""
-    def die(number: int, frame: Any) -> None:
+    early: List[int] = []
+
+    def die(number: int, frame: Any = None) -> None:
         writer.discard()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    replaced = output is not None and is_replaced(output)
+    if replaced:        # until `writer` is there
+        on_signals(lambda number, frame: early.append(number))
     try:
         writer = TokenWriter(sys.stdout.buffer if output is None else output,
                              **options)
-        if output is not None and is_replaced(output):
-            on_signals(die)
-        return writer
     except ValueError as problem:
         raise UsageError(str(problem)) from None
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if replaced:
+        on_signals(die)
+    for number in early:
+        die(number)
+    return writer
 
 
 def write_all(asked: argparse.Namespace) -> None:
