@@ -203,7 +203,7 @@ static ps_result read_part(ps_token_reader *r, ps_error *err)
     return PS_OK;
 }
 
-/* Reads LENGTHS, or what is left of it, and END after it. */
+/* Reads LENGTHS, or the rest of it, and the END that follows. */
 static ps_result read_lengths(ps_token_reader *r, bool *more, ps_error *err)
 {
     ps_result result = PS_OK;

@@ -149,7 +149,7 @@ static void test_misplaced(void **state)
     seal_lengths(b.data + at, n, at);
     expect(&b, PS_END, PS_OK, NULL);
 
-    /* Its size, which tells a reader from the end that there is one. */
+    /* Its size, by which a reader from the end finds it. */
     set_u64(b.data + at + n - 8, n + 12);
     expect(&b, PS_ERR_CORRUPT, PS_ERR_UNSUPPORTED, "it has 72 bytes");
     set_u64(b.data + at + n - 8, UINT64_MAX);
