@@ -29,17 +29,20 @@ def path(name):
     return os.path.normpath(os.path.join(TOP, name))
 
 
+def compiler():
+    return shlex.split(os.environ.get("CC") or
+                       sysconfig.get_config_var("CC") or "cc")
+
+
 def declarations():
     """What packstream.h and native.h declare, without the headers of C."""
-    compiler = shlex.split(os.environ.get("CC") or
-                           sysconfig.get_config_var("CC") or "cc")
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stdbool.h", "stddef.h", "stdint.h"):
             open(os.path.join(empty, name), "w").close()
         flags = ["-E", "-P", "-x", "c", "-nostdinc", "-U__GNUC__",
                  "-DUINT32_C(n)=n", "-I", empty]
         text = "".join(subprocess.run(
-            compiler + flags + ["-I", path("src/include"), path(name)],
+            compiler() + flags + ["-I", path("src/include"), path(name)],
             check=True, capture_output=True, text=True).stdout
             for name in ("src/include/packstream.h", "python/native.h"))
     text = re.sub(r"^#.*$", "", text, flags=re.M)
@@ -57,6 +60,15 @@ def requirement(option, *defaults):
         return list(defaults)
 
 
+def dispatch():
+    """Whether xxHash chooses its code at run time; base/hash.h does without,
+    if the library lacks it in spite of the header."""
+    return subprocess.run(
+        [*compiler(), "-E", "-x", "c", "-include", "xxh_x86dispatch.h",
+         *requirement("--cflags"), os.devnull], capture_output=True,
+        check=False).returncode == 0
+
+
 builder = FFI()
 builder.cdef(declarations())
 builder.set_source(
@@ -67,7 +79,8 @@ builder.set_source(
     depends=sorted(glob.glob(path("src/**/*.h"), recursive=True)) +
             [path("python/native.h")],
     include_dirs=[path(name) for name in INCLUDE],
-    define_macros=[("_POSIX_C_SOURCE", "200809L")],
+    define_macros=[("_POSIX_C_SOURCE", "200809L")] +
+                  [("HAVE_XXH_DISPATCH", None)] * dispatch(),
     extra_compile_args=SPEED +
                        ["-std=c11", "-ffp-contract=off",
                         "-fvisibility=hidden", "-pthread"] +

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/block.h"
+#include "format/digest.h"
+#include "format/pack.h"
 #include "native.h"
 
 #define FIRST_BYTES ((size_t)64 << 10)
@@ -143,19 +146,41 @@ ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
     return r;
 }
 
-ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
-                   unsigned char *records, uint64_t *done, ps_error *err)
+/* The head of a pack, with its index where the checksum stands in blocks. */
+static void put_head(unsigned char *head, const ps_pack *pack,
+                     uint32_t first_seq)
 {
-    const size_t bytes = ps_pack_file_info(file)->record_bytes;
+    const ps_pack_builder numbers = {.n_seq = pack->n_seq,
+                                     .n_tok = pack->n_tok,
+                                     .max_seqlen = pack->max_seqlen,
+                                     .sum_len_sq = pack->sum_len_sq};
+
+    ps_head_encode(head, &numbers, first_seq, pack->watermark);
+    store_u64(head, pack->index);
+}
+
+ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
+                   unsigned char *rows, unsigned char *heads,
+                   psn_sink *sequences, uint64_t *done, ps_error *err)
+{
+    const ps_pack_info *info = ps_pack_file_info(file);
+    uint32_t n_seqs = 0;
     ps_result r = PS_OK;
 
     for (*done = 0; *done < n; ++*done) {
         ps_pack pack;
 
         r = ps_pack_file_read(file, numbers[*done], &pack, err);
+        if (r == PS_OK)
+            r = psn_sink_write(sequences, pack.sequences,
+                               (size_t)pack.n_seq * info->seq_bytes, err);
         if (r != PS_OK)
             break;
-        memcpy(records + bytes * (size_t)*done, pack.record, bytes);
+        memcpy(rows, pack.row, info->row_bytes);
+        rows += info->row_bytes;
+        put_head(heads, &pack, n_seqs);
+        heads += PS_PACK_HEAD_BYTES;
+        n_seqs += pack.n_seq;
     }
     return r;
 }
@@ -176,6 +201,88 @@ ps_result psn_costs(ps_pack_file *file, const ps_cost *cost,
             break;
     }
     return r;
+}
+
+/* ---- Blocks in memory ---- */
+
+void psn_count(const ps_pack_info *info, const unsigned char *blocks,
+               size_t bytes, uint64_t *n_packs, uint64_t *n_seqs)
+{
+    ps_block_head head;
+
+    *n_packs = *n_seqs = 0;
+    for (size_t at = 0; at < bytes; at += (size_t)head.bytes) {
+        if (ps_block_head_decode(info, blocks + at, &head, NULL) != PS_OK)
+            break;
+        *n_packs += head.n_packs;
+        *n_seqs += head.n_seqs;
+    }
+}
+
+void psn_split(const ps_pack_info *info, const unsigned char *blocks,
+               uint64_t n_packs, unsigned char *rows, unsigned char *heads,
+               unsigned char *sequences)
+{
+    uint32_t n_seqs = 0;
+    ps_block_head block;
+
+    for (; n_packs > 0; n_packs -= block.n_packs, blocks += block.bytes) {
+        ps_block_layout layout;
+        size_t size;
+
+        if (ps_block_head_decode(info, blocks, &block, NULL) != PS_OK)
+            break;
+        layout = ps_block_layout_of(info, block.n_packs, block.n_seqs);
+        size = (size_t)block.n_packs * info->row_bytes;
+        memcpy(rows, blocks + PS_BLOCK_HEAD_BYTES, size);
+        rows += size;
+        memcpy(heads, blocks + layout.heads,
+               (size_t)block.n_packs * PS_PACK_HEAD_BYTES);
+        for (uint32_t i = 0; i < block.n_packs; i++) {
+            store_u64(heads, block.first + i);
+            store_u32(heads + 8, ps_head_first_seq(heads) + n_seqs);
+            heads += PS_PACK_HEAD_BYTES;
+        }
+        size = (size_t)block.n_seqs * info->seq_bytes;
+        memcpy(sequences, blocks + layout.sequences, size);
+        sequences += size;
+        n_seqs += block.n_seqs;
+    }
+}
+
+uint64_t psn_hash(const void *bytes, size_t n, uint64_t seed)
+{
+    return seed == 0 ? ps_hash(bytes, n)
+                     : XXH3_64bits_withSeed(bytes, n, seed);
+}
+
+uint64_t psn_verify(uint32_t row_bytes, uint32_t seq_bytes, uint64_t n,
+                    const int64_t *indices, const unsigned char *rows,
+                    const unsigned char *heads,
+                    const unsigned char *sequences)
+{
+    const ps_pack_info info = {.row_bytes = row_bytes,
+                               .seq_bytes = seq_bytes};
+
+    for (uint64_t i = 0; i < n; i++) {
+        const unsigned char *head = heads + i * PS_PACK_HEAD_BYTES;
+
+        if (ps_head_checksum(head) !=
+            ps_pack_checksum(&info, (uint64_t)indices[i], head,
+                             rows + i * row_bytes,
+                             sequences + (size_t)ps_head_first_seq(head) *
+                                             seq_bytes))
+            return i;
+    }
+    return n;
+}
+
+uint64_t psn_digest(uint64_t digest, const unsigned char *heads, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        digest = ps_pack_digest(
+            digest, ps_head_checksum(heads + i * PS_PACK_HEAD_BYTES));
+    return digest;
 }
 
 void psn_gather(void *to, const unsigned char *const *arrays,

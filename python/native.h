@@ -50,12 +50,46 @@ ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
                     const psn_columns *c, ps_error *err);
 
 /*
- * Reads packs of a file by their numbers, each to its place in `records`,
- * info->record_bytes apart.  `*done` of them were read.
- * As ps_pack_file_read.
+ * Reads packs of a file by their numbers: their rows, info->row_bytes apart,
+ * their heads, and the rows of their sequences, which are appended to a sink
+ * that is empty.  A head is as in a block, but has the index in place of the
+ * checksum, and first_seq counts from the first row in the sink.  `*done` of
+ * them were read.
+ * As ps_pack_file_read, and PS_ERR_MEMORY.
  */
 ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
-                   unsigned char *records, uint64_t *done, ps_error *err);
+                   unsigned char *rows, unsigned char *heads,
+                   psn_sink *sequences, uint64_t *done, ps_error *err);
+
+/*
+ * How many packs and sequences are in blocks that a packer made; other blocks
+ * among them do not count.
+ */
+void psn_count(const ps_pack_info *info, const unsigned char *blocks,
+               size_t bytes, uint64_t *n_packs, uint64_t *n_seqs);
+
+/*
+ * Takes them apart, with heads as psn_read makes them; psn_count has said for
+ * how many there must be room.
+ */
+void psn_split(const ps_pack_info *info, const unsigned char *blocks,
+               uint64_t n_packs, unsigned char *rows, unsigned char *heads,
+               unsigned char *sequences);
+
+/* XXH3, 64 bits. */
+uint64_t psn_hash(const void *bytes, size_t n, uint64_t seed);
+
+/*
+ * Compares the checksums of packs, which ought to have these indices; `heads`
+ * are as in a block.  Gives the number of the first that is wrong, or n.
+ */
+uint64_t psn_verify(uint32_t row_bytes, uint32_t seq_bytes, uint64_t n,
+                    const int64_t *indices, const unsigned char *rows,
+                    const unsigned char *heads,
+                    const unsigned char *sequences);
+
+/* The digest of packs after n more. */
+uint64_t psn_digest(uint64_t digest, const unsigned char *heads, uint64_t n);
 
 /*
  * What packs of a file cost, by their heads.  `*done` of them were read.

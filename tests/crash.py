@@ -53,10 +53,12 @@ FOLDERS = ("", "o")  # of the state, and of the outputs
 # a file that is there.  Where packs do not matter, bestfit takes the least
 # time.
 JOBS = (
-    ("packstream -L 256 X", False),
-    ("packstream -L 256 -d 256 --zstd=1 X", False),
-    ("packstream -L 150 -a bestfit --overlong=drop --rejects=o/r X", False),
-    ("packstream -L 150 -a bestfit --overlong=split -T2 X", False),
+    ("packstream -L 256 --block-packs=8 X", False),
+    ("packstream -L 256 --block-packs=16 --zstd=1 X", False),
+    ("packstream -L 150 --block-packs=4 -a bestfit --overlong=drop "
+     "--rejects=o/r X", False),
+    ("packstream -L 150 --block-packs=1 -a bestfit --overlong=split -T2 X",
+     False),
     ("packstream -L 256 -a bestfit -w 64 --order=input X", True),
     ("tokmix --state-every=300 --stop=longest 5=X 1=Y", False),
     ("tokmix --state-every=400 --stop=repeat --channel=from 1=X 1=Y", True),

@@ -68,7 +68,7 @@ class Case:
         rng = self.rng
         self.capacity = rng.choice([1, 2, 7, 16, 64, 336])
         self.algorithm = rng.choice(ALGORITHMS)
-        self.depth = rng.choice([1, 2, 3, 8, 500, "auto"])
+        self.depth = rng.choice([1, 2, 3, 8, 500, None])
         self.window = rng.choice([1, 2, 5, 40, 1000])
         self.align = rng.choice([n for n in (1, 1, 1, 1, 2, 4, 7, 8, 16)
                                  if self.capacity % n == 0])
@@ -77,6 +77,7 @@ class Case:
         self.delay = rng.choice([None, None, 1, 3, 50, 5000])
         self.even_cost = rng.random() < 0.2
         self.flush_every = rng.choice([None] * 4 + [1, 9])
+        self.block_packs = rng.choice([None, 1, 2, 16])
 
     def draw_handling(self):
         rng, schema = self.rng, self.schema
@@ -92,6 +93,8 @@ class Case:
             self.overlong in OVERLONG or self.outside)
         self.flushes = not self.empty and rng.random() < 0.2
         self.memory = rng.random() < 0.15
+        if self.memory:
+            self.block_packs = 16
         self.pad = rng.choice([None, 0, 65535])
         self.zstd = rng.choice([0, 0, 1, 3, 7])
         self.threads = rng.choice([1, 1, 2, 4])
@@ -120,9 +123,11 @@ class Case:
         return lanes
 
     def options(self):
-        words = ["-q", "-L", self.capacity, "-d", self.depth,
-                 "-w", self.window, "-a", self.algorithm, "-T", self.threads,
+        words = ["-q", "-L", self.capacity, "-w", self.window, "-a", self.algorithm, "-T", self.threads,
                  "-t", "u%d" % (8 * self.schema.width), "--stats=json"]
+        words += ["-d%s" % self.depth] * bool(self.depth)
+        words += ["--block-packs=%s" % self.block_packs] * bool(
+            self.block_packs)
         words += ["--overlong=" + self.overlong] * (self.overlong != "error")
         words += ["--align=%d" % self.align] * (self.align > 1)
         words += ["--order=input"] * (self.order == "input")
@@ -210,85 +215,90 @@ class Wanted:
 # ---------------------------------------------------------------------
 # What comes out
 
-Stream = collections.namedtuple("Stream", "begin head fields packs end "
-                                          "behind")
-
-
-def decode(recipe, path):
-    """The streams of a file, by the recipe of the page."""
-    with open(path, "rb") as file:
-        data = file.read()
-    for begin, fields, packs, end, behind in formats.streams(recipe, path):
-        yield Stream(begin, formats.decode(PAGE, "Header", data[begin:]),
-                     fields, np.array(packs), end, behind)
-
-
 def plant(stream, rng):
     """Changes one number; False if there is none."""
-    if len(stream.packs) == 0:
+    blocks = [block for block in stream.blocks if len(block.heads)]
+    if not blocks:
         return False
-    names = [name for name in stream.packs.dtype.names
-             if name not in ("checksum", "watermark", "flags", "magic")]
-    pack = stream.packs[rng.randrange(len(stream.packs))]
-    name = rng.choice(names)
-    values = pack[name].reshape(-1).view("u1")
-    if pack[name].ndim == 0:
-        value = pack[name].copy().reshape(1)
-        value.view("u1")[rng.randrange(value.nbytes)] ^= 1 << rng.randrange(8)
-        pack[name] = value[0]
-    else:
-        values[rng.randrange(len(values))] ^= 1 << rng.randrange(8)
+    values = getattr(rng.choice(blocks), rng.choice(["rows", "heads",
+                                                     "seqs"]))
+    name = rng.choice([name for name in values.dtype.names
+                       if name not in ("checksum", "watermark")])
+    place = tuple(map(rng.randrange, values[name].shape))
+    value = values[name][place].reshape(1).copy()
+    value.view("u1")[rng.randrange(value.nbytes)] ^= 1 << rng.randrange(8)
+    values[name][place] = value[0]
     return True
 
 
 def check_header(case, head, fields):
     schema = case.schema
-    most = case.capacity // case.align
-    depth = {"none": 1, "concat": min(most, max(16, case.capacity // 64))}.get(
-        case.algorithm) if case.depth == "auto" else min(case.depth, most)
-    assert 1 <= head["depth"] <= most and depth in (None, head["depth"])
     shuffled = case.order == "shuffle"
-    delay = case.delay or case.window * (4 if shuffled else 2)
+    most = case.capacity // case.align
+    depth = 1 if case.algorithm == "none" else min(case.depth or 0, most)
+    window = case.window
+    if case.algorithm in ("nextfit", "concat"):  # a whole pack is open
+        window = max(window, depth or most)
+    delay = case.delay or window * (4 if shuffled else 2)
     pad = case.pad if case.pad is not None else schema.special[0]
     wanted = dict(
-        endian=0x01020304, major=1, minor=0, header_bytes=4096,
+        endian=0x01020304, major=2, minor=0, header_bytes=4096,
         capacity=case.capacity, window=delay, labels=schema.labels,
+        depth=depth,
         vocab_size=schema.vocab if schema.framed else case.vocab,
         incompat=case.align > 1, compat=schema.framed,
         special=tuple(schema.special), token_bytes=schema.width,
         seed=case.shuffle if shuffled else 0,
         pad_id=0 if pad == NO_ID else pad,
-        align=case.align if case.align > 1 else 0, n_fields=len(fields))
+        align=case.align if case.align > 1 else 0, n_fields=len(fields),
+        block_packs=case.block_packs or default_block(head["row_bytes"]))
     wanted.update((name, formats.UNKNOWN) for name in (
-        "n_records", "n_sequences", "n_tokens", "max_seqlen", "min_fill"))
+        "n_packs", "n_sequences", "n_tokens", "max_seqlen", "min_fill"))
     for name, value in wanted.items():
         assert head[name] == value, (name, head[name], value)
     for field, (name, its, kind), fill in zip(
             sorted((f for f in fields if f["source"]),
                    key=lambda f: f["source"]), schema.channels, case.fills):
-        assert (field["name"].decode(), int(field["type"]),
-                int(field["kind"]), int(field["fill"])) == (
-                    name, TYPES[its][0], kind, fill)
+        assert (formats.name_of(field), field["type"], field["kind"],
+                field["fill"]) == (name, TYPES[its][0], kind, fill)
     formats.check_layout(head, fields)
 
 
-def check_sequences(case, recipe, stream, wanted):
+def default_block(row_bytes):
+    """Packs of a block whose rows and heads have 1 MiB or more."""
+    packs = 1
+    while packs * (row_bytes + 40) < 1 << 20 and packs < 65536:
+        packs *= 2
+    return packs
+
+
+def check_blocks(case, stream):
+    """Blocks are closed when they are full, at a flush and at the end."""
+    blocks = [block for block in stream.blocks if block.kind == 0]
+    size = stream.head["seq_bytes"]
+    for block, after in zip(blocks, blocks[1:]):
+        rows = block.seqs.nbytes + size * int(after.heads["n_seq"][0])
+        assert (len(block.heads) == stream.head["block_packs"] or
+                rows > 1 << 20 or case.flushes or case.flush_every)
+
+
+def check_sequences(case, stream, wanted):
     """All are there, once, whole, with the values that they had; gives ids
     and offsets in the order of the packs, and the pack of each."""
     names = ["tokens"] + [name for name, _, _ in case.schema.channels]
     found, places = collections.defaultdict(dict), []
-    for i, pack in enumerate(stream.packs):
-        for row in recipe.sequences(stream.fields, [pack]):
-            number, n = int(row["seq_id"]), len(row["tokens"])
-            offset = int(row.get("seq_off", 0))
-            assert number in wanted.kept, number
-            length = case.schema.length(wanted.kept[number])
-            assert row.get("seq_len", length) == length, number
-            assert offset not in found[number], number
-            found[number][offset] = row
-            places.append((number, offset, i))
-            if case.overlong == "split":
-                assert n == min(case.capacity, length - offset)
+    packs = [i for i, pack in enumerate(stream.packs()) for _ in pack[2]]
+    for i, row in zip(packs, stream.sequences()):
+        number, n = int(row["id"]), len(row["tokens"])
+        offset = int(row.get("piece_off", 0))
+        assert number in wanted.kept, number
+        length = case.schema.length(wanted.kept[number])
+        assert row.get("full_len", length) == length, number
+        assert offset not in found[number], number
+        found[number][offset] = row
+        places.append((number, offset, i))
+        if case.overlong == "split":
+            assert n == min(case.capacity, length - offset)
     assert set(found) == set(wanted.kept)
     for number, pieces in found.items():
         rows, at = [pieces[offset] for offset in sorted(pieces)], 0
@@ -313,7 +323,7 @@ def check_order(case, stream, places):
         return
     ids, _, packs = map(np.array, zip(*places))
     if case.order == "input":
-        firsts = [ids[packs == i].min() for i in range(len(stream.packs))]
+        firsts = [ids[packs == i].min() for i in range(packs[-1] + 1)]
         assert firsts == sorted(firsts)
     if case.algorithm in SORTED and case.order != "shuffle":
         assert places == sorted(places)
@@ -322,27 +332,25 @@ def check_order(case, stream, places):
     assert overtaken.sum(1).max() <= stream.head["window"]
 
 
-def check_counts(case, stream, wanted, path):
+def check_counts(stream, wanted):
     """END and the packs agree with each other and with the input."""
-    formats.check_books(PAGE, path, stream.packs, stream.end, stream.behind)
-    with open(path, "rb") as file:
-        file.seek(stream.behind - stream.packs.dtype.itemsize)
-        end = formats.decode(PAGE, "END record", file.read(256))
+    formats.check_books(PAGE, stream)
+    end = stream.end
     for name in ("input_sequences", "input_tokens", "rejected_sequences",
                  "rejected_tokens", "truncated_sequences", "truncated_tokens",
                  "split_sequences", "extra_pieces"):
         assert end[name] == wanted.counts[name], (name, end[name],
                                                   wanted.counts[name])
-    return end
 
 
-def check_stats(case, stream, end, told):
+def check_stats(case, stream, told):
     """What --stats=json printed is what the packs make."""
-    stats = json.loads(told)
+    stats, end = json.loads(told), stream.end
     n, tokens = end["packs"], end["tokens"]
-    wanted = {name: end[name] for name in end if name != "digest"}
+    wanted = {name: end[name] for name in end
+              if name not in ("digest", "n_parts", "n_blocks", "")}
     wanted.update(
-        capacity=case.capacity, depth=stream.head["depth"],
+        capacity=case.capacity, depth=stream.head["depth"] or None,
         rejected=end["rejected_sequences"],
         padding=n * case.capacity - tokens,
         lower_bound=-(-tokens // case.capacity))
@@ -375,21 +383,21 @@ def run(*command, data=None):
     return done.stdout, told
 
 
-def check_packs(case, recipe, streams, wanted, path, told):
+def check_packs(case, recipe, streams, wanted, told):
     assert len(streams) == case.copies
     for stream in streams:
         check_header(case, stream.head, stream.fields)
-        recipe.check_sums(path, stream.begin, stream.behind)
-        formats.check_gaps(path, stream.begin, stream.fields, stream.behind)
-        for i, pack in enumerate(stream.packs):
-            formats.check_pack(stream.fields, pack, case.capacity,
-                               stream.head["depth"], case.align)
+        recipe.check_sums(stream.data, stream.begin)
+        formats.check_gaps(stream)
+        for i, pack in enumerate(stream.packs()):
+            formats.check_pack(stream, pack)
             if i < 2:
-                formats.check_views(recipe, pack)
-        places = check_sequences(case, recipe, stream, wanted)
+                formats.check_views(recipe, stream, pack[2])
+        check_blocks(case, stream)
+        places = check_sequences(case, stream, wanted)
         check_order(case, stream, places)
-        end = check_counts(case, stream, wanted, path)
-        check_stats(case, stream, end, told)
+        check_counts(stream, wanted)
+        check_stats(case, stream, told)
 
 
 def check_programs(case, wanted, inputs, made):
@@ -415,9 +423,9 @@ def try_set(seed, recipe, planting):
     plain = run("zstd", "-qdc", data=made)[0] if case.zstd else made
     with open("out.pks", "wb") as file:
         file.write(plain)
-    streams = list(decode(recipe, "out.pks"))
+    streams = list(formats.streams(PAGE, recipe, "out.pks"))
     if not planting:
-        check_packs(case, recipe, streams, wanted, "out.pks", told)
+        check_packs(case, recipe, streams, wanted, told)
         if case.rejects:
             check_rejects(case, wanted)
         check_programs(case, wanted, inputs, made)
@@ -425,7 +433,7 @@ def try_set(seed, recipe, planting):
     if not plant(case.rng.choice(streams), case.rng):
         return False
     try:
-        check_packs(case, recipe, streams, wanted, "out.pks", told)
+        check_packs(case, recipe, streams, wanted, told)
     except (AssertionError, ValueError, IndexError, KeyError):
         return True
     raise AssertionError("a changed number is not noticed")

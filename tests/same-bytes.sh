@@ -86,6 +86,7 @@ jobs() {
 packstream -L 512 text.u16
 packstream -L 512 -d 3 text.u16
 packstream -L 512 -d 16 -w 256 text.u16
+packstream -L 512 --block-packs=64 text.u16
 packstream -L 512 -d 8 -w 4096 text.u16
 packstream -L 384 --overlong=drop text.u16
 packstream -L 384 --overlong=truncate -w 100 text.u16

@@ -55,7 +55,7 @@ options=(
     '-L 512 -d 16'
     '-L 512 -d 8 --shuffle=5'
     '-L 512 -d 3 --zstd=1 -T3'
-    '-L 512 -d auto -T3'
+    '-L 512 -T3'
     '-L 2048 -d 64 -w 2000'
     '-L 300 -d 8 --overlong=split'
     '-L 512 -d 8 --order=input -T1'

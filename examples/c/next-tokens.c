@@ -34,8 +34,8 @@ static ps_result step(const ps_loader *loader, const ps_batch *batch,
     const ps_spans *spans = &batch->spans;
     ps_targets targets;
     double sum = 0;
-    ps_result r = ps_spans_gather(spans, info, batch->records,
-                                  &info->fields[info->tokens_field], PS_I32,
+    ps_result r = ps_spans_gather(spans, info, batch->rows, batch->sequences,
+                                  &info->fields[PS_FIELD_TOKENS], PS_I32,
                                   a->tokens, err);
 
     if (r != PS_OK)

@@ -48,23 +48,33 @@ static void step(counts *c, const ps_spans *spans, uint64_t tokens)
         c->longest = spans->max_seqlen;
 }
 
-/* Pack by pack: nothing is copied. */
+/* Pack by pack: no tokens are copied. */
 static ps_result read_packs(ps_pack_reader *reader, const settings *s,
                             counts *c, ps_error *err)
 {
     const ps_pack_info *info = ps_pack_reader_info(reader);
+    /* A pack has no more sequences than places for tokens. */
+    int32_t *cu = calloc((size_t)info->capacity + 2, sizeof *cu);
+    int32_t *lengths = calloc((size_t)info->capacity + 1, sizeof *lengths);
     ps_result r = ps_pack_reader_share(reader, s->rank, s->ranks, err);
 
+    if (cu == NULL || lengths == NULL) {
+        fputs("read-packs: out of memory\n", stderr);
+        exit(1);
+    }
     while (r == PS_OK) {
         ps_pack pack;
         ps_spans spans;
 
         r = ps_pack_reader_next(reader, &pack, err);
         if (r == PS_OK)
-            r = ps_pack_view(info, &pack, PS_VIEW_GHOST, &spans, err);
+            r = ps_pack_view(info, &pack, PS_VIEW_GHOST, cu, lengths, &spans,
+                             err);
         if (r == PS_OK)
             step(c, &spans, pack.n_tok);
     }
+    free(cu);
+    free(lengths);
     return r;
 }
 

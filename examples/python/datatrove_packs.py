@@ -1,9 +1,8 @@
 """datatrove_packs.py TEXT.jsonl FOLDER [HIST] - a step for datatrove that
 packs: each task writes the packs of its documents, FOLDER/00000.pks and on.
 
-PackWriter goes into a pipeline behind filters, with any executor.  With the
-histogram of the corpus all tasks find one depth, and `cat FOLDER/*.pks` makes
-one stream.
+PackWriter goes into a pipeline behind filters, with any executor.  All tasks
+learn from the histogram of the corpus, and `cat FOLDER/*.pks` makes one stream.
 
 SPDX-License-Identifier: MIT
 """

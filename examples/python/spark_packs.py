@@ -1,7 +1,7 @@
 """spark_packs.py LINES FOLDER - packs lines of ids on the workers of Spark.
 
 Each partition goes through `tokcat | packstream` where it lies.  A first pass
-gives all of them one histogram, so that they find one depth.
+gives all of them one histogram to learn from.
 
 SPDX-License-Identifier: MIT
 """

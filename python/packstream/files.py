@@ -19,9 +19,9 @@ import numpy as np
 
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
-from packstream.packs import (BLOCK_BYTES, Batch, PackError, PackFile,
-                              PackPipe, Packs, difference, first_own,
-                              printable)
+from packstream.packs import (CHUNK_BYTES, HEAD, Batch, PackError, PackFile,
+                              PackPipe, Packs, Run, difference, empty,
+                              first_own, join, printable)
 
 Path = Union[str, os.PathLike]
 
@@ -61,19 +61,29 @@ class File:
                             % printable(self.path))
         return opened
 
-    def read(self, numbers: np.ndarray, records: np.ndarray) -> None:
-        """Reads packs by their numbers, uint64, into rows of bytes."""
+    def read(self, numbers: np.ndarray) -> Run:
+        """Packs by their numbers, uint64."""
+        rows = empty(len(numbers) * self.header.row.itemsize)
+        heads = np.empty(len(numbers), HEAD)
+        sink = ffi.gc(ffi.new("psn_sink *"), lib.psn_sink_free)
         self._for_each(numbers, lambda handle, *which: lib.psn_read(
             handle, which[0], which[1],
-            ffi.from_buffer("unsigned char[]", records), *which[2:]))
+            ffi.from_buffer("unsigned char[]", rows),
+            ffi.from_buffer("unsigned char[]", heads), sink, *which[2:]))
+        table = np.empty(sink.size // self.header.sequence.itemsize,
+                         self.header.sequence)
+        if sink.size:
+            ffi.memmove(ffi.from_buffer(table), sink.bytes, sink.size)
+        return Run(rows.view(self.header.row), heads, table)
 
-    def costs(self, numbers: np.ndarray, cost: Tuple[int, int],
-              costs: np.ndarray) -> None:
+    def costs(self, numbers: np.ndarray, cost: Tuple[int, int]) -> np.ndarray:
         """What packs cost, by their numbers, both uint64."""
+        costs = np.empty(len(numbers), np.uint64)
         of = ffi.new("ps_cost *", cost)
         self._for_each(numbers, lambda handle, *which: lib.psn_costs(
             handle, of, which[0], which[1],
             ffi.from_buffer("uint64_t[]", costs), *which[2:]))
+        return costs
 
     def _for_each(self, numbers: np.ndarray,
                   call: Callable[..., int]) -> None:
@@ -121,6 +131,8 @@ class PackFiles(Packs):
                                 % (printable(file.path),
                                    printable(self.files[0].path), other))
             self.ends.append(len(self) + file.packs)
+        self.header = self.header._replace(depth=max(
+            file.header.depth or 0 for file in self.files) or None)
 
     def __len__(self) -> int:
         return self.ends[-1] if self.ends else 0
@@ -134,9 +146,10 @@ class PackFiles(Packs):
 
     def __getitems__(self, numbers: Sequence[int]) -> List[Any]:
         """Several packs, each as packs[i] is; torch fetches them so."""
-        batch = self.take(numbers)
-        packs = [Batch({name: batch[name][i] for name in batch}, self.header)
-                 for i in range(len(numbers))]
+        run = self.run(numbers)
+        batch = self.batch(run)
+        packs = [Batch({name: batch[name][i] for name in batch}, self.header,
+                       run[i:i + 1].sequences) for i in range(len(numbers))]
         return [self.transform(pack) for pack in packs] if self.transform \
             else packs
 
@@ -146,24 +159,19 @@ class PackFiles(Packs):
     def take(self, numbers: Any) -> Batch:
         """A batch of the packs of these numbers, in this order; numbers below
         0 count from the end."""
-        return self.batch(self.rows(numbers))
+        return self.batch(self.run(numbers))
 
-    def rows(self, numbers: Any) -> np.ndarray:
-        """Their records, as rows of bytes."""
-        numbers = self.numbers(numbers)
-        rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
-        self._by_file(numbers, rows, File.read)
-        return rows
+    def run(self, numbers: Any) -> Run:
+        return join(*self._by_file(self.numbers(numbers), File.read))
 
     def costs(self, numbers: Any, tokens: int, squares: int) -> np.ndarray:
         """What they cost, uint64: `tokens` for each token, and `squares` for
-        each unit of their squared lengths.  It is in their heads; records are
-        not read, nor checked."""
-        numbers = self.numbers(numbers)
-        costs = np.empty(len(numbers), np.uint64)
-        self._by_file(numbers, costs, lambda file, which, to:
-                      file.costs(which, (tokens, squares), to))
-        return costs
+        each unit of their squared lengths.  It is in their heads; rows are not
+        read, nor is anything checked."""
+        parts, places = self._by_file(
+            self.numbers(numbers),
+            lambda file, which: file.costs(which, (tokens, squares)))
+        return np.concatenate(parts)[np.argsort(np.concatenate(places))]
 
     def numbers(self, numbers: Any) -> np.ndarray:
         """Numbers of packs, checked, from 0 on."""
@@ -180,30 +188,27 @@ class PackFiles(Packs):
         numbers[numbers < 0] += len(self)
         return numbers
 
-    def _by_file(self, numbers: np.ndarray, to: np.ndarray,
-                 read: Callable[[File, np.ndarray, np.ndarray], None]
-                 ) -> None:
-        """Has each file fill in what belongs to its packs."""
-        begin = 0
+    def _by_file(self, numbers: np.ndarray,
+                 read: Callable[[File, np.ndarray], Any]
+                 ) -> Tuple[List[Any], List[np.ndarray]]:
+        """What each file has of these packs, and their places in `numbers`."""
+        found, places, begin = [], [], 0
         for file, end in zip(self.files, self.ends):
             here = np.flatnonzero((numbers >= begin) & (numbers < end))
-            if len(here) == len(numbers):
-                read(file, (numbers - begin).astype(np.uint64), to)
-                break
-            if len(here):
-                part = np.empty(len(here), to.dtype)
-                read(file, (numbers[here] - begin).astype(np.uint64), part)
-                to[here] = part
+            if len(here) or end == len(self) and not found:
+                found.append(read(file, (numbers[here] - begin).astype(
+                    np.uint64)))
+                places.append(here)
             begin = end
+        return found, places
 
-    def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]
-               ) -> Iterator[Tuple[np.ndarray, int]]:
-        step = BLOCK_BYTES // self.header.dtype.itemsize // size * size or size
+    def runs(self, size: int, rank: int, ranks: int, start: int,
+             order: Optional[np.ndarray]) -> Iterator[Tuple[Run, int]]:
+        step = CHUNK_BYTES // self.header.row.itemsize // size * size or size
         places: Any = range(len(self)) if order is None else np.asarray(order)
         own = places[first_own(0, rank, ranks, start)::ranks]
         for at in range(0, len(own), step):
-            yield self.rows(own[at:at + step]), len(places) - start
+            yield self.run(own[at:at + step]), len(places) - start
 
 
 def is_pipe(source: Any) -> bool:

@@ -12,13 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from packstream.packs import (UNKNOWN, Field, Header, PackError, printable,
-                              record_layout)
-
-try:
-    from packstream._native import ffi, lib
-except ImportError:
-    ffi = lib = None
+from packstream.packs import (PER_SEQUENCE, RESERVED, UNKNOWN, Field, Header,
+                              PackError, ffi, layouts, lib, printable)
 
 
 def need_library(what: str) -> None:
@@ -50,17 +45,20 @@ def check(result: int, err: Any, where: str = "") -> None:
 
 
 def header_of(info: Any) -> Header:
-    """A ps_pack_info as a Header.  The dtype is built from the field table,
+    """A ps_pack_info as a Header.  The dtypes are built from the field table,
     because the library does not check the text of a later minor version."""
-    counts = (info.n_records, info.n_sequences, info.n_tokens)
+    counts = (info.n_packs, info.n_sequences, info.n_tokens)
     fields = [Field(ffi.string(f.channel.name).decode(), f.channel.type,
-                    f.channel.kind, f.offset, f.count)
+                    f.channel.kind, f.offset, f.channel.fill)
               for f in info.fields[0:info.n_fields]]
-    layout = record_layout(fields, info.record_bytes)
-    if len(set(layout["names"])) < len(layout["names"]):
-        raise PackError("two fields of the header have the same name")
+    for field in fields:
+        if field.name in RESERVED:
+            raise PackError("'%s' cannot be the name of a field" % field.name)
+    row, sequence = map(np.dtype, layouts(
+        fields, info.capacity, (info.row_bytes, info.seq_bytes)))
     return Header(
-        info.capacity, info.depth, info.align, info.pad_id,
-        int(info.schema.labels), tuple(info.schema.special),
-        np.dtype(layout),
-        *(None if n == UNKNOWN else n for n in counts), 0)
+        info.capacity, info.align, info.pad_id, int(info.schema.labels),
+        tuple(info.schema.special), row, sequence,
+        tuple(f.fill for f in fields if f.kind == PER_SEQUENCE),
+        info.depth or None, info.block_packs, info.block_bytes,
+        *(None if n == UNKNOWN else n for n in counts))

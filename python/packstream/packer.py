@@ -19,7 +19,8 @@ import numpy as np
 
 from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
-from packstream.packs import HEADER_BYTES, Batch, Header, PackError, as_batch
+from packstream.packs import (HEAD, HEADER_BYTES, Batch, Header, PackError,
+                              Run, as_batch, empty, join)
 from packstream.schema import (Channels, Columns, NativeColumns, Schema,
                                as_array, cast)
 
@@ -48,9 +49,9 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None) -> Any:
-    """ps_packer_options.  Their names are those of packstream(1); with
-    depth None the first sequences choose it, or learn_from, which has the
-    number of sequences by length."""
+    """ps_packer_options.  Their names are those of packstream(1).  A pack has
+    any number of sequences if the depth is None.  learn_from has the number of
+    sequences by length, as far as it is known before."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -64,6 +65,7 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     options.seed, options.max_delay = seed, max_delay
     options.max_bytes, options.even_cost = max_bytes, even_cost
     options.align, options.pad_id = align, pad_id
+    options.block_packs = 1     # a pack comes when it is decided
     if learn_from is not None:
         options.learn_from = histogram = new_histogram(learn_from)
         LIVES_WITH[options] = histogram
@@ -126,7 +128,7 @@ class Packer:
         self._saved = totals.input_sequences
         self._header: Optional[Header] = None
         self._finished = False
-        self._rest = np.empty(0, "V1")      # what pack() did not give yet
+        self._rest: List[Run] = []      # what pack() did not give yet
         self._next = ffi.new("uint64_t *")  # the number of the next sequence
 
     # ------------------------------------------------------------ sequences
@@ -184,29 +186,32 @@ class Packer:
         return self._flush(lib.PS_FLUSH_FINISH)
 
     def _flush(self, how: int) -> Optional[Batch]:
-        rows = self._rows(how)
-        return as_batch(rows, self._header) if len(rows) else None
+        run = self._packs(how)
+        return as_batch(run, self._header) if run else None
 
-    def _rows(self, how: int) -> np.ndarray:
-        """Flushes, and gives the records that were not given yet."""
-        err = new_error()
+    def _packs(self, how: int) -> Optional[Run]:
+        """Flushes, and gives the packs that were not given yet."""
+        err, sink = new_error(), self._sink
         check(lib.ps_packer_flush(self._packer, how, err), err)
         self._finished = self._finished or how == lib.PS_FLUSH_FINISH
-        data = bytes(ffi.buffer(self._sink.bytes, self._sink.size)
-                     if self._sink.size else b"")
-        self._sink.size = 0
         self._taken = self._totals.sequences, self._totals.tokens
-        if self._header is None and data:
-            self._header = header_of(lib.ps_packer_info(self._packer))
-            data = data[HEADER_BYTES:]
-        size = self._header.dtype.itemsize if self._header else 1
-        if how == lib.PS_FLUSH_FINISH:
-            data = data[:-size]         # END
-        rows = np.frombuffer(data, "V%d" % size)
-        if len(self._rest):
-            rows = np.concatenate([self._rest, rows])
-            self._rest = rows[:0]
-        return rows
+        info, begin = lib.ps_packer_info(self._packer), 0
+        if self._header is None and sink.size:
+            self._header, begin = header_of(info), HEADER_BYTES
+        runs, self._rest = self._rest, []
+        counts = ffi.new("uint64_t[2]")
+        lib.psn_count(info, sink.bytes + begin, sink.size - begin, counts,
+                      counts + 1)
+        if counts[0]:
+            row, sequence = self._header.row, self._header.sequence
+            run = Run(empty(counts[0] * row.itemsize).view(row),
+                      np.empty(counts[0], HEAD), np.empty(counts[1], sequence))
+            lib.psn_split(info, sink.bytes + begin, counts[0], *(
+                ffi.from_buffer("unsigned char[]", array)
+                for array in (run.rows, run.heads, run.table)))
+            runs.append(run)
+        sink.size = 0
+        return join(runs) if runs else None
 
     def pack(self, sequences: Iterable[Union[Any, Columns]],
              size: int = 1) -> Iterator[Batch]:
@@ -216,16 +221,15 @@ class Packer:
         not given yet are there for packs() and finish()."""
         if size < 1:
             raise ValueError("a batch has at least one pack")
-        for self._rest in self._packed(sequences):
-            while len(self._rest) >= size:
-                rows, self._rest = self._rest[:size], self._rest[size:]
-                yield as_batch(rows, self._header)
-        if len(self._rest):
-            rows, self._rest = self._rest, self._rest[:0]
-            yield as_batch(rows, self._header)
+        for run in self._packed(sequences):
+            n = len(run) if self._finished else len(run) // size * size
+            self._rest = [run]
+            for i in range(0, n, size):
+                self._rest = [run[i + size:]] if i + size < len(run) else []
+                yield as_batch(run[i:i + size], self._header)
 
     def _packed(self, sequences: Iterable[Union[Any, Columns]]
-                ) -> Iterator[np.ndarray]:
+                ) -> Iterator[Run]:
         totals = lib.ps_packer_totals(self._packer)
         given = totals.packs
         for columns in self._in_columns(sequences):
@@ -234,8 +238,9 @@ class Packer:
                 at = self._put_some(native, at, ENOUGH_BYTES)
                 if totals.packs > given:
                     given = totals.packs
-                    yield self._rows(lib.PS_FLUSH_DECIDED)
-        yield self._rows(lib.PS_FLUSH_FINISH)
+                    yield from filter(None, [
+                        self._packs(lib.PS_FLUSH_DECIDED)])
+        yield from filter(None, [self._packs(lib.PS_FLUSH_FINISH)])
 
     def _in_columns(self, sequences: Iterable[Union[Any, Columns]]
                     ) -> Iterator[Columns]:
@@ -263,10 +268,9 @@ class Packer:
         totals = self._totals
         sequences, tokens = (totals.sequences - self._taken[0],
                              totals.tokens - self._taken[1])
-        if len(self._rest):
-            rest = self._rest.view(self._header.dtype)
-            sequences += int(rest["n_seq"].sum())
-            tokens += int(rest["n_tok"].sum())
+        for run in self._rest:
+            sequences += int(run.heads["n_seq"].sum())
+            tokens += int(run.heads["n_tok"].sum())
         if totals.input_sequences != self._saved and not self._finished:
             sequences += (totals.input_sequences + totals.extra_pieces -
                           totals.rejected_sequences - totals.sequences)
@@ -331,8 +335,7 @@ def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
     """Which sequences share a pack, by their lengths: `order`, the numbers of
     the sequences pack after pack, and `ends`, where in it each pack ends.
 
-    The options are those of Packer but for overlong; without a depth, as many
-    sequences share a pack as fit."""
+    The options are those of Packer but for overlong."""
     need_library("pack_lengths")
     lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
                    lambda at: "lengths" if at is None else "length %d" % at)

@@ -4,22 +4,24 @@
 
     source = packs.open_packs("corpus.pks")    # or sys.stdin.buffer
     for batch in source.batches(32):
-        batch["tokens"]                        # [32, L], a view of records
+        batch["tokens"]                        # [32, L]
         views.positions(batch)                 # [32, L], computed
 
-A batch holds the fields of S records under their own names, as views: tokens
-and per-token channels [S, L], cu [S, D + 2], per-sequence channels [S, D],
-seq_tok [S, D] if sequences are aligned; and index, n_seq, n_tok, max_seqlen
-and sum_len_sq of the records [S].  Its attribute `header` is what the stream
-says of itself.  views.py computes what follows from all that.  Both need
-numpy alone.
+A batch has the arrays of S packs by name: tokens and per-token channels
+[S, L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
+channels [S, D]; seq_tok [S, D] if sequences are aligned; and index, n_seq,
+n_tok, max_seqlen and sum_len_sq of the packs [S].  D is the depth in its
+`header`, or the most sequences of a pack in the batch if the depth is None,
+as it is in a pipe that does not say it.  `sequences` has the rows of all
+sequences, pack after pack, as the stream has them.  views.py computes what
+follows from all that.  Both need numpy alone.
 
-Checked are the header; each record before it is given out: its magic, index,
-counts and boundaries; END, and what follows it.  Checksums are compared if
-the module xxhash is there, unless verify is False; where it is missing they
-are NOT compared, and `source.verifies` says so.  Sequences and tokens are
-compared with END, and with xxhash the digest, where all records are read in
-order: from a pipe by every rank, from a file by a reader of all of it.
+Checked are the header; the blocks; each pack before it is given out: its place,
+counts and sequences; the index, END, and what follows it.  Checksums are
+compared if the extension or the module xxhash is there, unless verify is False;
+otherwise they are NOT compared, and `source.verifies` says so.  Sequences and
+tokens are compared with END, and with checksums the digest, where all packs are
+read in order: from a pipe by every rank, from a file by a reader of all of it.
 Whatever is wrong raises PackError, which names the byte.
 
 The format is defined in packstream(5).
@@ -30,48 +32,107 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
 import os
 import re
 import selectors
 import stat
 import struct
 import weakref
-from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping,
-                    NamedTuple, Optional, Sequence, Tuple, Union)
+from typing import (Any, BinaryIO, Callable, Dict, Iterable, Iterator, List,
+                    Mapping, NamedTuple, Optional, Sequence, Tuple, Union)
 
 import numpy as np
 
 try:
+    from ._native import ffi, lib
+except ImportError:             # there is none, or this module stands alone
+    ffi = lib = None
+
+try:
     from xxhash import xxh3_64_intdigest
 except ImportError:
-    xxh3_64_intdigest = None
+    xxh3_64_intdigest = lib and (lambda data, seed=0: lib.psn_hash(
+        ffi.from_buffer(data), len(data), seed))
 
 HEADER_BYTES = 4096
-BLOCK_BYTES = 1 << 19           # read, or checked, at a time
+CHUNK_BYTES = 1 << 20           # packs that are read and checked at a time
 MINOR = 0                       # version in which the dtype text is known
 MAX_FIELDS = 28
+MAX_SEQUENCES = 1 << 20         # in a pack
+MAX_ROW_BYTES = 1 << 28         # in its row, and in its sequence rows
 UNKNOWN = 2**64 - 1
-RECORD_MAGIC = 0x52534b50
-# The head of a record, and the types of fields by their number in the table.
-HEAD = {"checksum": ("<u8", 0), "magic": ("<u4", 8), "flags": ("<u4", 12),
-        "index": ("<u8", 16), "watermark": ("<u8", 24),
-        "sum_len_sq": ("<u8", 32), "n_seq": ("<u4", 40), "n_tok": ("<u4", 44),
-        "max_seqlen": ("<u4", 48)}
+BLOCK = struct.Struct("<4I6Q")  # the head of a block
+BLOCK_MAGIC = 0x42534b50
+PACKS, END, INDEX = range(3)    # kinds of blocks
+ENTRY = np.dtype([("offset", "<u8"), ("first", "<u8"), ("watermark", "<u8")])
+INDEXED = 4096                  # blocks that one INDEX block lists
+INDEX_BYTES = BLOCK.size + INDEXED * ENTRY.itemsize
+END_BYTES = 192                 # of END, before its index
+TRAILER = struct.Struct("<2Q8s")
+TRAILER_MAGIC = b"\x89PKE\r\n\x1a\n"
+MIN_END_BYTES = 256
+MAX_END_BYTES = 256 + ENTRY.itemsize * (MAX_SEQUENCES + INDEXED)
+# An entry of the index with the offset and the first pack of the next one.
+SPAN = np.dtype([("offset", "<i8"), ("first", "<i8"), ("end", "<i8"),
+                 ("next", "<i8")])
+# The head of a pack.  In memory its index replaces the checksum.
+NUMBERS = [("first_seq", "<u4"), ("n_seq", "<u4"), ("n_tok", "<u4"),
+           ("max_seqlen", "<u4"), ("sum_len_sq", "<u8"), ("watermark", "<u8")]
+STORED_HEAD = np.dtype([("checksum", "<u8"), *NUMBERS])
+HEAD = np.dtype([("index", "<u8"), *NUMBERS])
+# What a checksum covers: `row` and `sequences` are hashes.
+HASHED_HEAD = np.dtype([("other", "V12"), ("head", "V28")])
+SUMMED = np.dtype([("index", "<u8"), ("row", "<u8"), ("sequences", "<u8"),
+                   ("head", "V28")])
+# Types of fields by their number in the table.
 TYPES = ("", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8")
-PER_TOKEN, PER_SEQUENCE, PER_BOUNDARY = 1, 2, 3
+PER_TOKEN, PER_SEQUENCE = 1, 2
+# The format's own fields of sequences: type and offset.
+OWN = {"id": (4, 0), "start": (5, 8), "n_tok": (5, 12), "piece_off": (3, 16),
+       "full_len": (3, 20)}
 FIELD_NAME = re.compile(rb"([A-Za-z][A-Za-z0-9_]*)\0+")
 SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
-HIDDEN = ("checksum", "magic", "flags", "watermark")
+SCHEMA = ("vocab_size", "tokenizer", "framed", "share")
+# Arrays of a batch: one element for each pack; computed from sequence rows.  Of
+# these names a field can only have n_tok, which is the format's own.
+OF_PACKS = ("index", "n_seq", "n_tok", "max_seqlen", "sum_len_sq")
+COMPUTED = ("cu", "seq_id", "seq_tok")
+RESERVED = {*OF_PACKS, *COMPUTED} - {"n_tok"}
+DISORDER = "the index of the stream that begins here is out of order"
+CUT = "cut, for no END is before this byte"
 EMPTY = "the input is empty; even a pack stream without packs has a header"
+
+
+n_true = np.count_nonzero
 
 
 class PackError(ValueError):
     """A stream that is cut, damaged, or of a kind not read here."""
 
 
-def need(right: Any, at: int, why: str) -> None:
+def need(right: Any, at: int, why: str, what: str = "") -> None:
     if not right:
-        raise PackError("byte %d: %s" % (at, why))
+        raise PackError("%sbyte %d: %s" % (what, at, why))
+
+
+def empty(n: int) -> np.ndarray:
+    """Memory for n bytes.  Sizes are rounded up: malloc reuses large pieces of
+    equal size, but maps new pages for a larger one."""
+    if n > 1 << 17:
+        return np.empty(-(-n >> 16) << 16, np.uint8)[:n]
+    return np.empty(n, np.uint8)
+
+
+def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """One array, as bytes: numpy would compare all dtypes, and copy fields."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(
+        [array.view(np.uint8) for array in arrays]).view(arrays[0].dtype)
+
+
+def rows_of_bytes(array: np.ndarray) -> np.ndarray:
+    return array.view(np.uint8).reshape(len(array), -1)
 
 
 def printable(text: Any, most: int = 1023) -> str:
@@ -86,117 +147,118 @@ def printable(text: Any, most: int = 1023) -> str:
 class Header(NamedTuple):
     """What a stream says of itself; counts are None if it did not know."""
     capacity: int               # L, tokens of a pack
-    depth: int                  # D, sequences of a pack at most
     align: int                  # sequences begin at multiples of it
     pad_id: int
     labels: int                 # convention: 0 not stated, 1 own, 2 shifted
     special: tuple              # pad, bos, eos, cls, sep, mask; 2^32-1: none
-    dtype: np.dtype             # of a record
-    n_records: Optional[int]
-    n_sequences: Optional[int]
-    n_tokens: Optional[int]
-    checksum: int
+    row: np.dtype               # of a pack: tokens and per-token channels
+    sequence: np.dtype          # of a sequence row
+    fills: tuple = ()           # of its fields, as bit patterns
+    depth: Optional[int] = None     # D, sequences of a pack at most
+    block_packs: int = 1        # packs of a block at most
+    block_bytes: int = 0        # of a block at most
+    n_packs: Optional[int] = None
+    n_sequences: Optional[int] = None
+    n_tokens: Optional[int] = None
+    checksum: int = 0
+    minor: int = 0
+    most_least: tuple = ()      # max_seqlen and min_fill, or None, as counts
+    schema: tuple = ()          # what SCHEMA names; of streams read here
 
-
-class Batch(Dict[str, np.ndarray]):
-    """A dictionary of arrays that knows the header of their stream.  Others,
-    such as Accelerate, make one like it of new arrays, without a header."""
-
-    def __init__(self, arrays: Union[Mapping[str, np.ndarray], Iterable],
-                 header: Optional[Header] = None):
-        super().__init__(arrays)
-        self.header = header
-
-
-def as_batch(rows: np.ndarray, header: Header) -> Batch:
-    """Records, as rows of bytes, as a batch of their fields."""
-    records = rows.view(header.dtype)
-    return Batch({name: records[name] for name in header.dtype.names
-                  if name not in HIDDEN}, header)
-
-
-def stack(packs: Sequence[Batch]) -> Batch:
-    """A batch of single packs, such as packstream.open(...)[i] gives."""
-    return Batch({name: np.stack([pack[name] for pack in packs])
-                  for name in packs[0]}, getattr(packs[0], "header", None))
+    @property
+    def most(self) -> int:
+        """No pack can have more sequences."""
+        return min(self.depth or self.capacity // self.align, MAX_SEQUENCES,
+                   MAX_ROW_BYTES // self.sequence.itemsize)
 
 
 class Field(NamedTuple):
-    """An entry of the field table: an array in every record."""
+    """An entry of the field table: a column of the rows of packs, or of the
+    sequence rows."""
     name: str
     type: int                   # an index of TYPES
-    kind: int                   # PER_TOKEN, PER_SEQUENCE or PER_BOUNDARY
-    offset: int                 # in the record, in bytes
-    count: int                  # of elements
+    kind: int                   # PER_TOKEN or PER_SEQUENCE
+    offset: int                 # in the row, in bytes
+    fill: int
 
 
-def record_layout(fields: Sequence[Field], size: int) -> Dict[str, Any]:
-    """The argument of numpy.dtype for a record."""
-    return {"names": [*HEAD, *(field.name for field in fields)],
-            "formats": [*(kind for kind, _ in HEAD.values()),
-                        *((TYPES[field.type], (field.count,))
-                          for field in fields)],
-            "offsets": [*(offset for _, offset in HEAD.values()),
-                        *(field.offset for field in fields)],
-            "itemsize": size}
+def layouts(fields: Sequence[Field], capacity: int,
+            sizes: Sequence[int]) -> List[Dict[str, Any]]:
+    """The arguments of numpy.dtype for a row, and for a sequence row."""
+    found = []
+    for kind, size in zip((PER_TOKEN, PER_SEQUENCE), sizes):
+        own = [field for field in fields if field.kind == kind]
+        found.append({
+            "names": [field.name for field in own],
+            "formats": [(TYPES[field.type], (capacity,))
+                        if kind == PER_TOKEN else TYPES[field.type]
+                        for field in own],
+            "offsets": [field.offset for field in own], "itemsize": size})
+    return found
 
 
 def layout_text(layout: Dict[str, Any]) -> bytes:
     """A layout as the header has it, byte for byte."""
-    return repr(layout).replace(" ", "").replace("]", ",]").encode()
+    return repr(layout).replace(" ", "").replace("]", ",]").encode() + b"\n"
 
 
 def read_fields(data: bytes, at: int, capacity: int,
-                depth: int) -> List[Field]:
-    """The field table of a header.  Fields do not overlap, lie inside the
-    record, and have the number of elements that follows from their kind."""
-    size, = struct.unpack_from("<I", data, 20)
+                sizes: Sequence[int]) -> List[Field]:
+    """The field table of a header.  Fields do not overlap, and lie inside the
+    row."""
     n, = struct.unpack_from("<I", data, 200)
     need(n <= MAX_FIELDS, at, "its field table has %d entries, the limit is "
          "%d" % (n, MAX_FIELDS))
-    counts = {PER_TOKEN: capacity, PER_SEQUENCE: depth,
-              PER_BOUNDARY: depth + 2}
     fields: List[Field] = []
-    names, end = set(HEAD), 64
+    names = set(RESERVED)
+    ends = [0, 0]
     for i in range(n):
-        name, number, kind, offset, count = struct.unpack_from(
-            "<24s2B2x2I", data, 256 + 64 * i)
+        name, number, kind, offset, count, fill = struct.unpack_from(
+            "<24s2B2x2I4xQ", data, 256 + 64 * i)
         match = FIELD_NAME.fullmatch(name)
         need(match and 1 <= number < len(TYPES), at,
              "entry %d of its field table has a bad name or type" % i)
-        field = Field(match[1].decode(), number, kind, offset, count)
+        field = Field(match[1].decode(), number, kind, offset, fill)
         width = np.dtype(TYPES[number]).itemsize
+        size = width * (capacity if kind == PER_TOKEN else 1)
         need(field.name not in names, at,
              "its field table has '%s' twice" % field.name)
-        need(count == counts.get(kind) and offset % width == 0 and
-             end <= offset <= size - count * width, at,
+        need(kind in (PER_TOKEN, PER_SEQUENCE) and count == 1 and
+             offset % width == 0 and
+             ends[kind - 1] <= offset <= sizes[kind - 1] - size, at,
              "its field table has '%s' in the wrong place" % field.name)
         names.add(field.name)
-        end = offset + count * width
+        ends[kind - 1] = offset + size
         fields.append(field)
     return fields
 
 
-def read_dtype(data: bytes, at: int, capacity: int, depth: int,
-               align: int) -> np.dtype:
-    """The dtype of a record, built from the field table.  The text in the
-    header must agree with the table; it is never evaluated."""
-    fields = read_fields(data, at, capacity, depth)
-    found = {field.name: field[1:3] for field in fields}
-    wanted = {"cu": (5, PER_BOUNDARY), "seq_id": (4, PER_SEQUENCE),
-              "tokens": (2 if data[120] == 2 else 3, PER_TOKEN)}
-    if align > 1:
-        wanted["seq_tok"] = (5, PER_SEQUENCE)
+def read_dtypes(data: bytes, at: int, capacity: int,
+                sizes: Sequence[int]) -> Tuple[np.dtype, np.dtype, tuple]:
+    """The dtypes of a row and of a sequence row, built from the field table,
+    and the fills of the latter.  The text in the header must agree with the
+    table; it is never evaluated."""
+    fields = read_fields(data, at, capacity, sizes)
+    found = {field.name: field[1:4] for field in fields}
+    wanted = {"tokens": (2 if data[120] == 2 else 3, PER_TOKEN, 0)}
+    wanted.update((name, (number, PER_SEQUENCE, offset))
+                  for name, (number, offset) in OWN.items()
+                  if name in found or offset < 16)
     for name, what in wanted.items():
         need(found.get(name) == what, at,
              "its field table has no '%s' of the right type" % name)
-    size, = struct.unpack_from("<I", data, 20)
-    layout = record_layout(fields, size)
+    both = layouts(fields, capacity, sizes)
     minor, = struct.unpack_from("<H", data, 14)
-    need(minor > MINOR or
-         data[2048:4088] == layout_text(layout).ljust(2040, b"\0"), at,
+    need(minor > MINOR or data[2048:4088] == b"".join(
+        map(layout_text, both)).ljust(2040, b"\0"), at,
          "its dtype does not fit its field table")
-    return np.dtype(layout)
+    row, sequence = map(np.dtype, both)
+    return row, sequence, tuple(field.fill for field in fields
+                                if field.kind == PER_SEQUENCE)
+
+
+def known(count: int) -> Optional[int]:
+    return None if count == UNKNOWN else count
 
 
 def read_header(data: bytes, at: int, verify: bool) -> Header:
@@ -207,95 +269,465 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
     need(data[:8] == b"\x89PKS\r\n\x1a\n"[:len(data)], at,
          "not a pack stream")
     need(len(data) == HEADER_BYTES, at + len(data), "cut in a header")
-    endian, major, _, size, record_bytes, *counts, capacity, depth = \
-        struct.unpack_from("<I2H2I3Q2I", data, 8)
+    endian, major, minor, size, row_bytes, *counts, capacity, depth, _, \
+        vocab, longest, least, incompat, compat = struct.unpack_from(
+            "<I2H2I3Q4I4Q", data, 8)
+    pad_id, align, seq_bytes, block_packs, block_bytes = struct.unpack_from(
+        "<4IQ", data, 176)
     checksum, = struct.unpack_from("<Q", data, 4088)
-    need(major == 1, at, "version %d of the format is not known" % major)
+    need(major != 1, at, "a pack stream of format 1, which is no longer read: "
+         "pack the token records again")
+    need(major == 2, at, "version %d of the format is not known" % major)
     need(endian == 0x01020304 and size == HEADER_BYTES and
          (not verify or xxh3_64_intdigest(data[:4088]) == checksum), at,
          "a damaged header")
-    incompat, = struct.unpack_from("<Q", data, 80)
     need(incompat <= 1, at, "it needs features that are not known")
-    align, = struct.unpack_from("<I", data, 180) if incompat else (1,)
-    need(1 <= capacity <= 1 << 24 and 1 <= depth <= min(capacity, 1 << 16) and
-         256 <= record_bytes <= 1 << 28 and record_bytes % 64 == 0 and
-         data[120] in (2, 4) and (not incompat or align > 1) and
-         capacity % align == 0, at, "sizes out of range")
-    pad_id, = struct.unpack_from("<I", data, 176)
-    return Header(capacity, depth, align, pad_id, data[121],
+    need(not incompat or align > 1, at, "sizes out of range")
+    align = align if incompat else 1
+    need(1 <= capacity <= 1 << 24 and capacity % align == 0 and
+         depth <= min(capacity // align, MAX_SEQUENCES) and
+         0 < row_bytes <= MAX_ROW_BYTES and row_bytes % 8 == 0 and
+         16 <= seq_bytes <= 8 * MAX_FIELDS and seq_bytes % 8 == 0 and
+         block_packs in (1 << i for i in range(17)) and
+         block_bytes <= 3 * MAX_ROW_BYTES and data[120] in (2, 4), at,
+         "sizes out of range")
+    return Header(capacity, align, pad_id, data[121],
                   struct.unpack_from("<6I", data, 96),
-                  read_dtype(data, at, capacity, depth, align),
-                  *(None if n == UNKNOWN else n for n in counts), checksum)
+                  *read_dtypes(data, at, capacity, (row_bytes, seq_bytes)),
+                  depth or None, block_packs, block_bytes,
+                  *map(known, counts), checksum, minor,
+                  (known(longest), known(least)),
+                  (vocab, data[136:168].hex(), compat & 1, compat >> 1 & 1))
+
+
+def difference(head: Header, first: Header) -> str:
+    """What packs of one header have that those of the other have not."""
+    for name in (*head._fields[:8], "schema"):
+        here, there = getattr(head, name), getattr(first, name)
+        if here == there:
+            continue
+        if name in ("special", "schema"):
+            names = SCHEMA if name == "schema" else [
+                special + " id" for special in SPECIALS]
+            name, here, there = next(i for i in zip(names, here, there)
+                                     if i[1] != i[2])
+        elif isinstance(here, np.dtype):
+            fields = [["%s %s at byte %d" % (field, *where[:2])
+                       for field, where in dtype.fields.items()] +
+                      ["end at byte %d" % dtype.itemsize]
+                      for dtype in (here, there)]
+            here, there = next((p for p in zip(*fields) if p[0] != p[1]),
+                               (here, there))
+            name = "field"
+        return "%s %s, not %s" % (name, here, there)
+    return ""
+
+
+class Run:
+    """Packs one after another: their rows, their heads, and a table of sequence
+    rows, in which first_seq of the heads counts."""
+
+    def __init__(self, rows: np.ndarray, heads: np.ndarray,
+                 table: np.ndarray):
+        self.rows, self.heads, self.table = rows, heads, table
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __getitem__(self, which: slice) -> Run:
+        """Some of them, as views."""
+        return Run(self.rows[which], self.heads[which], self.table)
+
+    @property
+    def sequences(self) -> np.ndarray:
+        """The rows of their sequences."""
+        first_seq, n_seq = self.heads["first_seq"], self.heads["n_seq"]
+        return self.table[first_seq[0]:first_seq[-1] + n_seq[-1]] \
+            if len(self) else self.table[:0]
+
+    def take(self, which: np.ndarray) -> Run:
+        """The packs with these numbers, in this order, copied."""
+        heads = self.heads[which]
+        begins, n = first_seqs(heads)
+        places = np.arange(n) + np.repeat(heads["first_seq"] - begins,
+                                          heads["n_seq"])
+        heads["first_seq"] = begins
+        return Run(self.rows[which], heads, self.table[places])
+
+
+def first_seqs(heads: np.ndarray) -> Tuple[np.ndarray, int]:
+    """Where the sequences of each pack begin in a table of just these packs,
+    and its length."""
+    ends = np.add.accumulate(heads["n_seq"], dtype=np.int64)
+    return ends - heads["n_seq"], int(ends[-1]) if len(ends) else 0
+
+
+def taken(lengths: np.ndarray, align: int) -> np.ndarray:
+    """The lengths, rounded up to the alignment."""
+    return lengths if align == 1 else (lengths + (align - 1)) // align * align
+
+
+def join(runs: Sequence[Run],
+         places: Optional[Sequence[np.ndarray]] = None) -> Run:
+    """All packs as one run; places[i] says where those of runs[i] belong."""
+    if len(runs) == 1:
+        return runs[0]
+    rows, heads, table = (joined([getattr(run, name) for run in runs])
+                          for name in ("rows", "heads", "sequences"))
+    heads["first_seq"], _ = first_seqs(heads)
+    run = Run(rows, heads, table)
+    return run if places is None else run.take(
+        np.argsort(np.concatenate(places)))
+
+
+class Block(NamedTuple):
+    """The head of a block."""
+    kind: int
+    n_packs: int
+    n_seqs: int
+    first: int                  # its first pack; without packs, the next one
+    size: int                   # bytes, with the head
+    body: int                   # hash of the bytes after the head
+
+
+def up(size: int) -> int:
+    """A size, rounded up to that of a block."""
+    return -(-size // 64) * 64
 
 
 class Stream:
-    """A header, the records behind it, and END; checks and counts them."""
+    """A header, the blocks after it, and END; checks and counts them."""
 
     def __init__(self, head: Header, number: int, at: int, verify: bool):
-        self.head, self.number, self.verify = head, number, verify
-        self.first = at + HEADER_BYTES
-        self.row = np.dtype("V%d" % head.dtype.itemsize)
+        self.head, self.number, self.at, self.verify = head, number, at, verify
+        self.missing = 0        # packs before the first one that is there
         self.packs = 0          # known in a file, from its END
         self.end = (0, 0, 0)    # sequences, tokens, digest
+        self.deepest = 0        # most sequences of a pack, from its END
         self.sequences = self.tokens = 0
         self.digest = head.checksum
+        # The index of a file: its parts, of which END has the last, and the
+        # blocks of those that were read.
+        self.parts = np.empty(0, SPAN)
+        self.tables: Dict[int, np.ndarray] = {}
 
-    def check(self, rows: np.ndarray, indices: np.ndarray) -> None:
-        """Raises PackError if one of the rows, which ought to have these
-        indices, is not what a record has to be."""
-        records, head = rows.view(self.head.dtype), self.head
-        cu, n_seq = records["cu"].T.copy(), records["n_seq"].astype(np.int64)
-        real = np.arange(head.depth + 1)[:, None] < n_seq
-        lengths = np.where(real, cu[1:] - cu[:-1], 0)
-        ends = cu[np.minimum(n_seq, head.depth), np.arange(len(n_seq))]
-        n_tok, fit = ends, True
-        if head.align > 1:
-            places, lengths = lengths[:-1], np.where(
-                real[:-1], records["seq_tok"].T, 0)
-            n_tok = lengths.sum(0)
-            fit = (places == -(-lengths // head.align) * head.align).all(0)
-        right = ((records["magic"] == RECORD_MAGIC) &
-                 (records["flags"] == 0) & (records["index"] == indices) &
-                 (n_seq >= 1) & (n_seq <= head.depth) & (cu[0] == 0) &
-                 (n_tok == records["n_tok"]) & (ends <= head.capacity) & fit &
-                 (lengths.max(0) == records["max_seqlen"]) &
-                 np.where(real, cu[1:] > cu[:-1],
-                          cu[1:] == head.capacity).all(0))
-        size = head.dtype.itemsize
-        if self.verify:
-            rest = rows.view([("a", "u8"), ("b", "V%d" % (size - 8))])["b"]
-            right &= records["checksum"] == np.fromiter(
-                map(xxh3_64_intdigest, rest.tolist()), np.uint64, len(rows))
-        index = int(indices[right.argmin()]) if len(rows) else 0
-        need(right.all(), self.first + index * size,
-             "pack %d is damaged or out of place" % index)
+    def sums(self, data: Any, wanted: int) -> bool:
+        """Whether the checksum of the data is as wanted, if it matters."""
+        return not self.verify or xxh3_64_intdigest(data) == wanted
 
-    def count(self, rows: np.ndarray) -> None:
-        records = rows.view(self.head.dtype)
-        self.sequences += int(records["n_seq"].sum())
-        self.tokens += int(records["n_tok"].sum())
-        sums = records["checksum"].tobytes() if self.verify else b""
-        digest = self.digest
-        for checksum, in struct.iter_unpack("8s", sums):
-            digest = xxh3_64_intdigest(checksum, digest)
-        self.digest = digest
+    def read_block(self, data: Any, at: int) -> Block:
+        """The head of the block at byte `at`."""
+        need(len(data) == BLOCK.size, at + len(data), CUT)
+        magic, *numbers, _, _, body, checksum = BLOCK.unpack(data)
+        block, head = Block(*numbers, body), self.head
+        if block.kind == PACKS:
+            fits = 1 <= block.n_packs <= min(head.block_packs, block.n_seqs) \
+                and block.size <= head.block_bytes and block.size == up(
+                    BLOCK.size +
+                    block.n_packs * (head.row.itemsize + HEAD.itemsize) +
+                    block.n_seqs * head.sequence.itemsize)
+        else:
+            fits = block.n_packs == block.n_seqs == 0 and (
+                block.size == INDEX_BYTES if block.kind == INDEX else
+                block.kind == END and block.size == up(block.size) and
+                MIN_END_BYTES <= block.size <= MAX_END_BYTES)
+        need(magic == BLOCK_MAGIC and fits and self.sums(data[:56], checksum),
+             at, "its head is damaged", "block at ")
+        return block
 
-    def read_end(self, row: bytes, packs: int) -> None:
-        at = self.first + packs * len(row)
-        sums, magic, flags, index = struct.unpack_from("<Q2IQ", row)
-        numbers = struct.unpack_from("<4Q", row, 64)
-        whole = not self.verify or xxh3_64_intdigest(row[8:]) == sums
-        need(whole and magic == RECORD_MAGIC and flags == 1 and
-             packs == index == numbers[0], at, "END is damaged")
+    def read_packs(self, data: np.ndarray, blocks: Sequence[Block], at: int,
+                   counted: bool) -> List[Run]:
+        """The packs of some blocks, the first of which begins at byte `at`,
+        checked, and counted if asked to."""
+        rows, heads, tables, begins, n_seqs = [], [], [], [0], 0
+        for block in blocks:
+            begin, end = begins[-1], begins[-1] + block.size
+            a = begin + BLOCK.size + block.n_packs * self.head.row.itemsize
+            b = a + block.n_packs * HEAD.itemsize
+            c = b + block.n_seqs * self.head.sequence.itemsize
+            need(self.head.minor > MINOR or not any(data[c:end].tobytes()),
+                 at + begin, "the bytes at its end are not zero", "block at ")
+            rows.append(data[begin + BLOCK.size:a].view(self.head.row))
+            heads.append(data[a:b].view(STORED_HEAD))
+            tables.append(data[b:c].view(self.head.sequence))
+            if n_seqs:
+                heads[-1]["first_seq"] += np.uint32(n_seqs)
+            n_seqs += block.n_seqs
+            begins.append(end)
+        head, table = joined(heads), joined(tables)
+        self.check(rows, head, table, np.arange(
+            blocks[0].first, blocks[0].first + len(head)), lambda i: at +
+            np.repeat(begins[:-1], list(map(len, rows)))[i], counted)
+        runs, n = [], 0
+        for some in rows:
+            runs.append(Run(some, head[n:n + len(some)].view(HEAD), table))
+            n += len(some)
+        return runs
+
+    def check(self, rows: Sequence[np.ndarray], heads: np.ndarray,
+              table: np.ndarray, indices: np.ndarray,
+              block_of: Callable[[int], int], counted: bool = False) -> None:
+        """Raises PackError if one of the packs breaks a rule or has another
+        index; block_of(i) is the byte at which the block of the i-th begins.
+        Puts the indices into the heads."""
+        wrong = len(heads)
+        if not self.right(heads, table, 0):
+            wrong = self.first_wrong(heads, table)
+        elif self.verify:
+            find = self.changed if lib is None else self.changed_native
+            wrong = find(rows, heads, table, indices)
+        if wrong < len(heads):
+            need(False, block_of(wrong), "damaged or out of place",
+                 "pack %d in the block at " % indices[wrong])
+        if counted:
+            self.count(heads, len(table))
+        heads["checksum"] = indices
+
+    def first_wrong(self, heads: np.ndarray, table: np.ndarray) -> int:
+        n = 0
+        for i, head in enumerate(heads):
+            end = n + int(head["n_seq"])
+            if end <= n or not self.right(heads[i:i + 1], table[n:end], n):
+                return i
+            n = end
+        return len(heads) - 1
+
+    def right(self, heads: np.ndarray, table: np.ndarray,
+              first_seq: int) -> bool:
+        """Whether the table has the sequences that the heads say, the first
+        with number first_seq, and no gap is between them."""
+        n_seq, lengths, starts = heads["n_seq"], table["n_tok"], table["start"]
+        counts = np.add.accumulate(n_seq, dtype=np.int64)
+        if counts[-1] != len(table) or n_true(n_seq) < len(heads):
+            return False
+        begins = counts - n_seq
+        ends = starts + taken(lengths, self.head.align)
+        n_tok = np.add.reduceat(lengths, begins) if self.head.align > 1 else \
+            ends[counts - 1]
+        # As no end is 0, only the first sequence of a pack does not begin
+        # where the one before it ends.
+        return not (
+            n_true(begins + first_seq != heads["first_seq"]) or
+            n_true(n_seq > self.head.most) or n_true(lengths < 1) or
+            n_true(ends.view(np.uint32) - 1 >= self.head.capacity) or
+            n_true(starts[begins]) or
+            n_true(starts[1:] != ends[:-1]) != len(heads) - 1 or
+            n_true(n_tok != heads["n_tok"]) or
+            n_true(np.maximum.reduceat(lengths, begins) != heads["max_seqlen"]))
+
+    def changed(self, rows: Sequence[np.ndarray], heads: np.ndarray,
+                table: np.ndarray, indices: np.ndarray) -> int:
+        """The number of the first pack with another checksum, or of packs."""
+        digest, n = xxh3_64_intdigest, len(heads)
+        summed = np.empty(n, SUMMED)
+        summed["index"] = indices
+        summed["row"] = [digest(row) for some in rows
+                         for row in rows_of_bytes(some)]
+        memory = memoryview(table.view(np.uint8))
+        ends = [*(heads["first_seq"].astype(np.int64) *
+                  table.itemsize).tolist(), len(memory)]
+        summed["sequences"] = [digest(memory[begin:end])
+                               for begin, end in zip(ends, ends[1:])]
+        summed["head"] = heads.view(HASHED_HEAD)["head"]
+        sums = list(map(digest, rows_of_bytes(summed)))
+        differ = heads["checksum"] != np.array(sums, np.uint64)
+        return int(np.append(differ, True).argmax())
+
+    def changed_native(self, rows: Sequence[np.ndarray], heads: np.ndarray,
+                       table: np.ndarray, indices: np.ndarray) -> int:
+        begin = 0
+        for some in rows:
+            n = len(some)
+            found = lib.psn_verify(
+                some.itemsize, table.itemsize, n,
+                ffi.from_buffer("int64_t[]", indices[begin:]),
+                ffi.from_buffer("unsigned char[]", some),
+                ffi.from_buffer("unsigned char[]", heads[begin:]),
+                ffi.from_buffer("unsigned char[]", table))
+            begin += found
+            if found < n:
+                break
+        return begin
+
+    def count(self, heads: np.ndarray, n: int) -> None:
+        self.sequences += n
+        self.tokens += int(np.add.reduce(heads["n_tok"], dtype=np.int64))
+        if self.verify and lib is not None:
+            self.digest = lib.psn_digest(self.digest, ffi.from_buffer(
+                "unsigned char[]", heads), len(heads))
+        elif self.verify:
+            for checksum, in struct.iter_unpack("8s", heads[
+                    "checksum"].tobytes()):
+                self.digest = xxh3_64_intdigest(checksum, self.digest)
+
+    def read_end(self, data: bytes, at: int) -> np.ndarray:
+        """Reads END, which begins at byte `at`; returns its entries."""
+        block = self.read_block(data[:BLOCK.size], at)
+        numbers = struct.unpack_from("<4Q", data, BLOCK.size)
+        longest, self.deepest, least, _, n_parts, n_blocks = \
+            struct.unpack_from("<6I", data, 168)
+        size, stream_bytes, magic = TRAILER.unpack(data[-TRAILER.size:])
+        need(block.kind == END and len(data) == block.size == size == up(
+                END_BYTES + (n_parts + n_blocks) * ENTRY.itemsize +
+                TRAILER.size) and n_blocks < INDEXED and
+             magic == TRAILER_MAGIC and block.first == numbers[0] and
+             numbers[0] * self.head.row.itemsize < stream_bytes and
+             (self.missing or stream_bytes == at + size - self.at) and
+             self.sums(data[BLOCK.size:], block.body), at, "END is damaged")
         need(all(said in (None, found) for said, found in
-                 zip(self.head[7:10], numbers)), at, "END is not the header's")
-        self.end = numbers[1:]
+                 zip((self.head.n_packs, self.head.n_sequences,
+                      self.head.n_tokens, *self.head.most_least),
+                     (*numbers[:3], longest, least))), at,
+             "END is not the header's")
+        self.packs, self.end = numbers[0], numbers[1:]
+        return np.frombuffer(data, ENTRY, n_parts + n_blocks, END_BYTES)
+
+    def read_index(self, data: bytes, at: int) -> None:
+        """Reads END of a file, and the last part of the index in it."""
+        index = self.read_end(data, at)
+        n, = struct.unpack_from("<I", data, 184)
+        parts, blocks = index[:n], index[n:]
+        if len(blocks):
+            parts = np.append(parts, blocks[:1])
+            parts["offset"][n] = at - self.at
+        self.parts = self.spans(parts, at - self.at + 1, 0, self.packs)
+        if len(blocks):
+            self.read_part(n, blocks)
+
+    def read_part(self, i: int, entries: np.ndarray) -> None:
+        """Reads a part of the index: its blocks lie between the part before
+        and itself."""
+        offset, first, _, last = self.parts[i].tolist()
+        begin = HEADER_BYTES
+        if i:
+            begin = int(self.parts["offset"][i - 1]) + INDEX_BYTES
+        table = self.spans(entries, offset, first, last)
+        need(table["offset"][0] == begin and
+             (table["end"] - table["offset"] <= self.head.block_bytes
+              ).all(), self.at, DISORDER)
+        self.tables[i] = table
+
+    def spans(self, entries: np.ndarray, end: int, first: int,
+              last: int) -> np.ndarray:
+        """Entries of the index as spans, from pack `first` on, up to byte `end`
+        and pack `last`."""
+        table = np.empty(len(entries), SPAN)
+        for name, until, high in (("offset", "end", end),
+                                   ("first", "next", last)):
+            table[name] = entries[name]
+            table[until][:-1] = table[name][1:]
+            table[until][-1:] = high
+            need((table[name] < table[until]).all(), self.at, DISORDER)
+        need(table["first"][0] == first and table["offset"][0] >= HEADER_BYTES
+             if len(table) else first == last, self.at, DISORDER)
+        return table
 
     def compare(self) -> None:
-        """Raises PackError if END was written for other records."""
+        """Raises PackError if END was written for other packs."""
         need((self.sequences, self.tokens) == self.end[:2] and
-             (not self.verify or self.digest == self.end[2]), self.first,
+             (not self.verify or self.digest == self.end[2]),
+             self.at + HEADER_BYTES,
              "the packs from here on are not those of END")
+
+
+LATER = object()        # stands for an array that was not made yet
+
+
+def of_all(method: Any) -> Any:
+    """A method of dict that gives arrays: it makes them first."""
+    @functools.wraps(method)
+    def call(self: Batch, *arguments: Any) -> Any:
+        for name in self:
+            self[name]
+        return method(self, *arguments)
+    return call
+
+
+class Batch(Dict[str, np.ndarray]):
+    """A dictionary of arrays, with the header of their stream and the rows of
+    their sequences.  Others, such as Accelerate, make one like it from new
+    arrays, without these.  Arrays are made when they are first used."""
+
+    _run: Optional[Run] = None
+
+    def __init__(self, arrays: Union[Mapping[str, np.ndarray], Iterable],
+                 header: Optional[Header] = None,
+                 sequences: Optional[np.ndarray] = None):
+        super().__init__(arrays)
+        self.header, self._sequences = header, sequences
+
+    @property
+    def sequences(self) -> Optional[np.ndarray]:
+        """The rows of all sequences, pack after pack."""
+        if self._sequences is None and self._run is not None:
+            self._sequences = self._run.sequences
+        return self._sequences
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        found = super().__getitem__(name)
+        if found is LATER:
+            found = self[name] = self._make(name)
+        return found
+
+    def _make(self, name: str) -> np.ndarray:
+        run, header = self._run, self.header
+        if name in header.row.fields:
+            return run.rows[name]
+        if name in OF_PACKS:
+            return run.heads[name]
+        n_seq, sequences = run.heads["n_seq"], run.sequences
+        depth = max(header.depth or 0, int(n_seq.max(initial=0)))
+        used = np.arange(depth) < n_seq[:, None]
+        if name == "cu":
+            cu = np.full((len(n_seq), depth + 2), header.capacity, np.int32)
+            cu[:, :-2][used] = sequences["start"]
+            last = sequences[np.cumsum(n_seq) - 1]
+            cu[np.arange(len(cu)), n_seq] = last["start"] + taken(
+                last["n_tok"], header.align)
+            return cu
+        field = {"seq_id": "id", "seq_tok": "n_tok"}.get(name, name)
+        fill = UNKNOWN if name == "seq_id" else header.fills[
+            header.sequence.names.index(field)]
+        found = np.empty(used.shape, sequences[field].dtype)
+        found[:] = np.frombuffer(fill.to_bytes(8, "little"), found.dtype, 1)
+        found[used] = sequences[field]
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """As that of dict.  Without it, dict(batch) and **batch would copy
+        LATER."""
+        return super().__iter__()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+    items, values, pop, popitem, setdefault, __repr__ = map(of_all, (
+        dict.items, dict.values, dict.pop, dict.popitem, dict.setdefault,
+        dict.__repr__))
+
+    def __reduce__(self) -> Any:
+        return Batch, (dict(self), self.header, self.sequences)
+
+
+@functools.lru_cache(16)
+def no_arrays(header: Header) -> Dict[str, Any]:
+    """What a batch of these packs has, before any array is made."""
+    names = (*OF_PACKS, *COMPUTED[:2 + (header.align > 1)],
+             *(name for name in header.sequence.names if name not in OWN),
+             *header.row.names)
+    return dict.fromkeys(names, LATER)
+
+
+def as_batch(run: Run, header: Header) -> Batch:
+    batch = Batch(no_arrays(header), header)
+    batch._run = run
+    return batch
+
+
+def stack(packs: Sequence[Batch]) -> Batch:
+    """A batch of single packs, such as packstream.open(...)[i] gives."""
+    return Batch({name: np.stack([pack[name] for pack in packs])
+                  for name in packs[0]}, getattr(packs[0], "header", None))
 
 
 def first_own(number: int, rank: int, ranks: int, start: int) -> int:
@@ -344,27 +776,6 @@ def shuffled(count: int, seed: int, epoch: int, first: int = 0,
     return numbers.astype(np.int64)
 
 
-def difference(head: Header, first: Header) -> str:
-    """What records of one header have that those of the other have not."""
-    for name, here, there in zip(head._fields[:7], head, first):
-        if here == there:
-            continue
-        if name == "special":
-            ids = zip(SPECIALS, here, there)
-            name, here, there = next(i for i in ids if i[1] != i[2])
-            name += " id"
-        elif name == "dtype":
-            fields = [["%s %s at byte %d" % (field, *where[:2])
-                       for field, where in dtype.fields.items()] +
-                      ["end at byte %d" % dtype.itemsize]
-                      for dtype in (here, there)]
-            here, there = next((p for p in zip(*fields) if p[0] != p[1]),
-                               (here, there))
-            name = "field"
-        return "%s %s, not %s" % (name, here, there)
-    return ""
-
-
 class Packs:
     """What a file and a pipe have in common; open_packs makes one."""
 
@@ -375,48 +786,47 @@ class Packs:
     def batches(self, size: int, rank: int = 0, ranks: int = 1,
                 start: int = 0, order: Optional[np.ndarray] = None,
                 drop_last: bool = False) -> Iterator[Batch]:
-        """Batches of `size` records, the last perhaps of fewer.
+        """Batches of `size` packs, the last perhaps of fewer.
 
-        Records are numbered from 0 through all streams that are joined.
+        Packs are numbered from 0 through all streams that are joined.
         Rank r of R gets those whose number is r modulo R, so one may get a
-        record more than another, and a batch more.  With drop_last all
-        batches are full and all ranks have equally many; records that do
+        pack more than another, and a batch more.  With drop_last all
+        batches are full and all ranks have equally many; packs that do
         not fill one for each rank are not given.  Numbers below `start` are
-        passed over.  With `order`, an array of numbers, the records of a
+        passed over.  With `order`, an array of numbers, the packs of a
         file come as it says, and rank and start count its places:
         shuffled(len(source), seed, epoch) is one.
         """
         if size < 1 or not 0 <= rank < ranks or start < 0:
             raise ValueError("size, rank, ranks or start is out of range")
-        rest = np.empty(0, "V%d" % self.header.dtype.itemsize)
-        whole: List[np.ndarray] = []
-        given = 0
-        for rows, known in self.blocks(size, rank, ranks, start, order):
-            if len(rest):
-                lack = size - len(rest)
-                whole.append(np.concatenate([rest, rows[:lack]]))
-                rows = rows[lack:]
-            whole += [rows[i:i + size] for i in range(0, len(rows), size)]
-            rest = rows[:0]
-            if whole and len(whole[-1]) < size:
-                rest = whole.pop()
+        rest: List[Run] = []
+        whole: List[Run] = []
+        given = have = 0
+        for run, known in self.runs(size, rank, ranks, start, order):
+            end = 0
+            while end < len(run):
+                begin, end = end, end + size - have
+                rest.append(run[begin:end])
+                have += len(rest[-1])
+                if have == size:
+                    whole.append(join(rest))
+                    rest, have = [], 0
             ready = len(whole)
             if drop_last:       # not before every rank has as many
                 ready = min(ready, max(0, known // (size * ranks) - given))
             yield from map(self.batch, whole[:ready])
             del whole[:ready]
             given += ready
-        if len(rest) and not drop_last:
-            yield self.batch(rest)
+        if rest and not drop_last:
+            yield self.batch(join(rest))
 
-    def batch(self, rows: np.ndarray) -> Batch:
-        return as_batch(rows, self.header)
+    def batch(self, run: Run) -> Batch:
+        return as_batch(run, self.header)
 
-    def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]
-               ) -> Iterator[Tuple[np.ndarray, int]]:
-        """The rank's records, checked, as rows of bytes; and how many of
-        all ranks are known to come, up to there at least."""
+    def runs(self, size: int, rank: int, ranks: int, start: int,
+             order: Optional[np.ndarray]) -> Iterator[Tuple[Run, int]]:
+        """The rank's packs, checked; and how many of all ranks are known to
+        come, up to there at least."""
         raise NotImplementedError
 
     def header_of(self, data: bytes, at: int) -> Header:
@@ -428,7 +838,7 @@ class Packs:
 
 
 class PackFile(Packs):
-    """A regular file.  Records are read when they are asked for, into memory
+    """A regular file.  Packs are read when they are asked for, into memory
     that belongs to the batch.  The file is not mapped: if another program
     truncates it, reading raises PackError instead of SIGBUS."""
 
@@ -444,6 +854,9 @@ class PackFile(Packs):
         self.streams = list(self.from_the_end())[::-1]
         for before, stream in zip(self.streams, self.streams[1:]):
             stream.number = before.number + before.packs
+        self.header = self.header._replace(depth=max(
+            stream.head.depth or stream.deepest
+            for stream in self.streams) or None)
 
     def __reduce__(self) -> Any:
         return type(self), (self.path, self.verifies)
@@ -452,102 +865,209 @@ class PackFile(Packs):
         """Reads the bytes from `at` on."""
         while len(buffer):
             got = os.preadv(self.fd, [buffer], at)
-            need(got, at, "the file ends at or before this byte, it had %d "
-                 "bytes when opened" % self.size)
+            if not got:
+                need(False, at, "the file ends at or before this byte, it had "
+                     "%d bytes when opened" % self.size)
             buffer, at = buffer[got:], at + got
 
-    def read(self, at: int, n: int) -> bytes:
-        buffer = np.empty(n, np.uint8)
+    def array(self, at: int, n: int) -> np.ndarray:
+        buffer = empty(n)
         self.fill(buffer, at)
-        return buffer.tobytes()
+        return buffer
+
+    def read(self, at: int, n: int) -> bytes:
+        return self.array(at, n).tobytes()
 
     def from_the_end(self) -> Iterator[Stream]:
-        """The streams, last first: END says how many packs are before it,
-        and so where its header is."""
-        size, behind = self.header.dtype.itemsize, self.size
-        while behind:
-            begin = max(behind - size, 0)
-            row = self.read(begin, behind - begin)
-            _, magic, flags, packs = struct.unpack_from("<Q2IQ",
-                                                        row.ljust(24, b"\0"))
-            at = behind - (packs + 1) * size - HEADER_BYTES
-            need(magic == RECORD_MAGIC and flags == 1 and at >= 0, behind,
-                 "cut, for no END is before this byte, or joined of streams "
-                 "with records of other sizes")
+        """The streams, last first: the trailer says how long a stream is, and
+        so where its header is."""
+        end = self.size
+        while end:
+            begin = max(end - TRAILER.size, 0)
+            size, stream_bytes, magic = TRAILER.unpack(
+                self.read(begin, end - begin).ljust(TRAILER.size, b"\0"))
+            at = end - stream_bytes
+            need(magic == TRAILER_MAGIC and at >= 0 and
+                 MIN_END_BYTES <= size <= min(MAX_END_BYTES,
+                                              stream_bytes - HEADER_BYTES),
+                 end, CUT)
             stream = Stream(self.header_of(self.read(at, HEADER_BYTES), at),
                             0, at, self.verifies)
-            stream.read_end(row, packs)
-            stream.packs = packs
+            stream.read_index(self.read(end - size, size), end - size)
             yield stream
-            behind = at
+            end = at
 
     def __len__(self) -> int:
         return self.streams[-1].number + self.streams[-1].packs
 
-    def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]
-               ) -> Iterator[Tuple[np.ndarray, int]]:
-        step = BLOCK_BYTES // self.header.dtype.itemsize // size * size or size
+    def runs(self, size: int, rank: int, ranks: int, start: int,
+             order: Optional[np.ndarray]) -> Iterator[Tuple[Run, int]]:
+        step = CHUNK_BYTES // self.header.row.itemsize // size * size or size
         known = (len(self) if order is None else len(order)) - start
         if order is not None:
             own = np.asarray(order)[first_own(0, rank, ranks, start)::ranks]
             for at in range(0, len(own), step):
-                yield self.rows(own[at:at + step]), known
+                yield self.run(own[at:at + step]), known
             return
         for stream in map(copy.copy, self.streams):
             skip = first_own(stream.number, rank, ranks, start)
-            own = np.arange(skip, stream.packs, ranks)
+            own = range(skip, stream.packs, ranks)
+            if ranks == 1:
+                yield from zip(self.blocks(stream, skip),
+                               itertools.repeat(known))
+                continue
             for at in range(0, len(own), step):
-                rows = self.load(stream, own[at:at + step])
-                if len(own) == stream.packs:
-                    stream.count(rows)
-                yield rows, known
-            if len(own) == stream.packs:
-                stream.compare()
+                part = own[at:at + step]
+                yield self.load(stream, np.arange(
+                    part.start, part.stop, ranks)), known
 
-    def load(self, stream: Stream, indices: np.ndarray) -> np.ndarray:
-        """The records with these indices in a stream, checked.  Adjacent ones
-        are read by one call."""
-        size = stream.row.itemsize
-        data = np.empty(len(indices) * size, np.uint8)
-        ends = np.flatnonzero(np.diff(indices, prepend=-2, append=-2) != 1)
-        for begin, end in zip(ends.tolist(), ends[1:].tolist()):
-            self.fill(data[begin * size:end * size],
-                      stream.first + int(indices[begin]) * size)
-        rows = data.view(stream.row)
-        stream.check(rows, indices)
-        return rows
+    def table(self, stream: Stream, i: int) -> np.ndarray:
+        """The blocks of a part of the index."""
+        if i not in stream.tables:
+            offset, _, _, last = stream.parts[i].tolist()
+            at = stream.at + offset
+            data = self.array(at, INDEX_BYTES)
+            block = stream.read_block(data[:BLOCK.size], at)
+            need(block.kind == INDEX and block.first == last and
+                 stream.sums(data[BLOCK.size:], block.body), at,
+                 "it is no index", "block at ")
+            stream.read_part(i, data[BLOCK.size:].view(ENTRY))
+        return stream.tables[i]
 
-    def rows(self, numbers: np.ndarray) -> np.ndarray:
-        """The records of these numbers, checked."""
+    def find(self, stream: Stream, indices: np.ndarray) -> np.ndarray:
+        """The block of each of these packs."""
+        parts = stream.parts["next"].searchsorted(indices, "right")
+        found = np.empty(len(indices), SPAN)
+        for part in set(parts.tolist()):
+            table, here = self.table(stream, part), parts == part
+            found[here] = table[table["next"].searchsorted(indices[here],
+                                                           "right")]
+        return found
+
+    def blocks(self, stream: Stream, index: int) -> Iterator[Run]:
+        """The packs of a stream from this one on; some blocks are read at a
+        time."""
+        whole = index == 0
+        parts = stream.parts["next"].searchsorted(index, "right")
+        for part in range(parts, len(stream.parts)):
+            table = self.table(stream, part)
+            begin = int(table["next"].searchsorted(index, "right"))
+            while begin < len(table):
+                at = int(table["offset"][begin])
+                end = max(begin + 1, int(table["end"].searchsorted(
+                    at + CHUNK_BYTES, "right")))
+                spans = table[begin:end].tolist()
+                data = self.array(stream.at + at, spans[-1][2] - at)
+                blocks = [self.head_of(stream, span, data[span[0] - at:])
+                          for span in spans]
+                first = spans[0][1]
+                for run in stream.read_packs(data, blocks, stream.at + at,
+                                             whole):
+                    yield run[max(0, index - first):]
+                    first += len(run)
+                begin = end
+        if whole:
+            stream.compare()
+
+    def head_of(self, stream: Stream, span: Sequence[int], data: np.ndarray
+                ) -> Block:
+        """The head of a block, which must be as the index says."""
+        offset, first, end, after = span
+        at = stream.at + offset
+        block = stream.read_block(data[:BLOCK.size], at)
+        need(block.kind == PACKS and block.first == first and
+             block.n_packs == after - first and
+             block.size == end - offset, at,
+             "it is not that of the index", "block at ")
+        return block
+
+    def load(self, stream: Stream, indices: np.ndarray) -> Run:
+        """The packs with these indices in a stream, checked."""
+        head, n = stream.head, len(indices)
+        rows, heads = empty(n * head.row.itemsize), empty(n * HEAD.itemsize)
+        if n == 0:
+            return Run(rows.view(head.row), heads.view(HEAD),
+                       rows.view(head.sequence))
+        spans = self.find(stream, indices)
+        blocks, low = stream.at + spans["offset"], indices - spans["first"]
+        at, packs = blocks + BLOCK.size, spans["next"] - spans["first"]
+        for array, dtype, gap in ((rows, head.row, 0), (heads, HEAD, 1 << 12)):
+            self.gather(at + low * dtype.itemsize, dtype.itemsize, gap, array)
+            at += packs * dtype.itemsize
+        heads = heads.view(STORED_HEAD)
+        at += heads["first_seq"].astype(np.int64) * head.sequence.itemsize
+        sizes = heads["n_seq"].astype(np.int64) * head.sequence.itemsize
+        wrong = (heads["n_seq"] - 1 >= head.most) | (
+            at + sizes > stream.at + spans["end"])
+        if n_true(wrong):
+            i = wrong.argmax()
+            need(False, blocks[i], "damaged or out of place",
+                 "pack %d in the block at " % indices[i])
+        heads["first_seq"], n_seqs = first_seqs(heads)
+        table = self.gather(at, sizes, 1 << 12, empty(
+            n_seqs * head.sequence.itemsize)).view(head.sequence)
+        rows = rows.view(head.row)
+        stream.check([rows], heads, table, indices, blocks.__getitem__)
+        return Run(rows, heads.view(HEAD), table)
+
+    def gather(self, at: np.ndarray, sizes: Any, gap: int, to: np.ndarray
+               ) -> np.ndarray:
+        """Reads pieces of the file, all of a multiple of 8 bytes, and joins
+        them.  If there are `gap` bytes or less between some, these are read
+        at once."""
+        ends = at + sizes
+        apart = at[1:] - ends[:-1]
+        if not n_true(apart):
+            self.fill(to, int(at[0]))
+            return to
+        sizes = ends - at
+        done = np.cumsum(sizes)
+        last = [*np.flatnonzero((apart < 0) | (apart > gap)).tolist(),
+                len(at) - 1]
+        first = [0, *(i + 1 for i in last[:-1])]
+        for i, j, begin, end, a, b in zip(first, last, *(
+                array.tolist() for array in (
+                    at[first], ends[last], (done - sizes)[first],
+                    done[last]))):
+            if end - begin == b - a:
+                self.fill(to[a:b], begin)
+                continue
+            words = sizes[i:j + 1] >> 3
+            places = (at[i:j + 1] - begin >> 3) - np.cumsum(words) + words
+            places = np.repeat(places, words) + np.arange(b - a >> 3)
+            to[a:b].view(np.uint64)[:] = self.array(
+                begin, end - begin).view(np.uint64)[places]
+        return to
+
+    def run(self, numbers: np.ndarray) -> Run:
+        """The packs of these numbers, checked."""
         numbers = np.asarray(numbers, np.int64)
         if ((numbers < 0) | (numbers >= len(self))).any():
-            raise IndexError("no record has such a number")
-        rows = np.empty(len(numbers), "V%d" % self.header.dtype.itemsize)
+            raise IndexError("no pack has such a number")
+        runs, places = [], []
         for stream in self.streams:
             indices = numbers - stream.number
-            here = (indices >= 0) & (indices < stream.packs)
-            if here.all():
-                return self.load(stream, indices)
-            if here.any():
-                rows[here] = self.load(stream, indices[here])
-        return rows
+            here = np.flatnonzero((indices >= 0) & (indices < stream.packs))
+            if len(here) or stream is self.streams[-1] and not runs:
+                runs.append(self.load(stream, indices[here]))
+                places.append(here)
+        return join(runs, places)
 
     def take(self, numbers: np.ndarray) -> Batch:
-        """A batch of the records of these numbers, in this order."""
-        return self.batch(self.rows(numbers))
+        """A batch of the packs of these numbers, in this order."""
+        return self.batch(self.run(numbers))
 
 
 class PackPipe(Packs):
-    """Anything with readinto, read once; a batch is given out as soon as it
-    is there.  What packstream --resume-from=N wrote needs a start of N."""
+    """Anything with readinto, read once.  A batch comes as soon as its blocks
+    are there.  The output of packstream --resume-from=N needs a start of N."""
 
     def __init__(self, stream: BinaryIO, verify: bool = True):
         super().__init__(verify)
         self.stream = stream
         self.readinto = getattr(stream, "readinto1", stream.readinto)
-        self.at, self.kept = 0, np.empty(0, np.uint8)
-        self.header = self.header_of(self.some(HEADER_BYTES, 1).tobytes(), 0)
+        self.at = 0
+        self.header = self.header_of(self.some(HEADER_BYTES).tobytes(), 0)
 
     def read_some(self, buffer: memoryview) -> int:
         """Reads what is available, one byte at least; 0 at the end."""
@@ -568,68 +1088,81 @@ class PackPipe(Packs):
             selector.register(descriptor, selectors.EVENT_READ)
             selector.select()
 
-    def some(self, unit: int, most: int) -> np.ndarray:
-        """One to `most` units of bytes, whatever is there once one is; less
-        than one where the input ends."""
-        have = len(self.kept)
-        buffer = np.empty(max(unit * most, have), np.uint8)
-        buffer[:have] = self.kept
-        while have < unit:
-            got = self.read_some(memoryview(buffer)[have:])
+    def some(self, n: int, begun: bytes = b"") -> np.ndarray:
+        """The bytes that were read already and the next ones: n, or less if
+        the input ends."""
+        buffer, have = empty(n), len(begun)
+        memory = memoryview(buffer)
+        memory[:have] = begun
+        self.at -= have
+        while have < n:
+            got = self.read_some(memory[have:])
             if not got:
                 break
             have += got
-        whole = min(have // unit, most) * unit or have
-        self.kept = buffer[whole:have]
-        self.at += whole
-        return buffer[:whole]
+        self.at += have
+        return buffer[:have]
 
-    def blocks(self, size: int, rank: int, ranks: int, start: int,
-               order: Optional[np.ndarray]
-               ) -> Iterator[Tuple[np.ndarray, int]]:
+    def runs(self, size: int, rank: int, ranks: int, start: int,
+             order: Optional[np.ndarray]) -> Iterator[Tuple[Run, int]]:
         if order is not None or self.at != HEADER_BYTES:
             raise ValueError("a pipe has one order, and is read once")
         head, number = self.header, 0
         while True:
             stream = Stream(head, number, self.at - HEADER_BYTES,
                             self.verifies)
-            for index, rows in self.records(stream, start):
+            for index, run in self.blocks(stream, start):
                 number = stream.number + index
                 own = first_own(number, rank, ranks, start)
-                number += len(rows)
-                yield rows[own::ranks], number - start
-            data = self.some(HEADER_BYTES, 1).tobytes()
+                number += len(run)
+                yield run.take(np.arange(own, len(run), ranks)) \
+                    if own or ranks > 1 else run, number - start
+            data = self.some(HEADER_BYTES).tobytes()
             if not data:
                 return
             head = self.header_of(data, self.at - len(data))
 
-    def records(self, stream: Stream, start: int
-                ) -> Iterator[Tuple[int, np.ndarray]]:
-        """The rows of a stream, checked, with the index of the first."""
-        size, index = self.header.dtype.itemsize, -1
+    def blocks(self, stream: Stream, start: int) -> Iterator[Tuple[int, Run]]:
+        """The index of the first pack of each block, and the packs.  Compares
+        the index of the stream with the blocks."""
+        index = -1
+        parts: List[Tuple[int, ...]] = []
+        seen: List[Tuple[int, ...]] = []
         while True:
-            data = self.some(size, max(1, BLOCK_BYTES // size))
-            need(len(data) and len(data) % size == 0, self.at,
-                 "cut, for no END is before this byte")
-            rows = data.view(stream.row)
-            records = rows.view(self.header.dtype)
+            at = self.at
+            first = self.some(BLOCK.size).tobytes()
+            block = stream.read_block(first, at)
             if index < 0:
-                index = missing = int(records["index"][0])
-                need(index <= max(0, start - stream.number), stream.first,
+                index = stream.missing = block.first
+                need(index <= max(0, start - stream.number), at,
                      "it begins with pack %d" % index)
-                stream.first -= index * size
-            n = int(np.append(records["flags"] & 1, 1).argmax())
-            stream.check(rows[:n], np.arange(index, index + n))
-            stream.count(rows[:n])
-            yield index, rows[:n]
-            index += n
-            if n < len(rows):
-                self.kept = np.append(data[(n + 1) * size:], self.kept)
-                self.at -= len(data) - (n + 1) * size
-                stream.read_end(rows[n].tobytes(), index)
-                if not missing:
+            need(block.first == index, at, "it is of pack %d, not %d" % (
+                block.first, index), "block at ")
+            data = self.some(block.size, first)
+            need(len(data) == block.size, self.at, CUT)
+            if block.kind == PACKS:
+                run, = stream.read_packs(data, [block], at, True)
+                yield index, run
+                index += len(run)
+                seen.append((at - stream.at, block.first,
+                             int(run.heads["watermark"][-1])))
+                continue
+            if block.kind == END:
+                entries = stream.read_end(data.tobytes(), at)
+                parts, seen = [], parts + seen
+            else:
+                entries = data[BLOCK.size:].view(ENTRY)
+                need(stream.sums(data[BLOCK.size:], block.body), at,
+                     "its checksum does not agree", "block at ")
+            need(stream.missing or entries.tolist() == seen, at,
+                 "its index is not that of the blocks", "block at ")
+            if block.kind == END:
+                if not stream.missing:
                     stream.compare()
                 return
+            if seen:
+                parts.append((at - stream.at, seen[0][1], seen[-1][2]))
+            seen = []
 
 
 def open_packs(source: Union[str, os.PathLike, BinaryIO],

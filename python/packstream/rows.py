@@ -11,7 +11,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -62,8 +62,8 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
     return Batch(dict(
         columns, cu=cu, **{key: np.array(value, np.uint32)
                            for key, value in counts.items()}),
-        Header(max(n_tok), max(n_seq), 1, 0, ALIGNED, (NO_ID,) * 6,
-               _dtype(columns, set(per_sequence)), None, None, None, 0))
+        Header(max(n_tok), 1, 0, ALIGNED, (NO_ID,) * 6,
+               *_dtypes(columns, per_sequence), depth=max(n_seq)))
 
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
@@ -85,12 +85,14 @@ def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
     return {name: _padded(arrays, max(sizes), FILLS.get(name, 0))}, sizes
 
 
-def _dtype(columns: Dict[str, np.ndarray], per_sequence: Set[str]) -> np.dtype:
-    """As in a record: per-sequence columns, tokens, other columns."""
-    order = sorted(columns, key=lambda name: (
-        name not in per_sequence, name != "tokens"))
-    return np.dtype([(name, columns[name].dtype, columns[name].shape[1:])
-                     for name in order])
+def _dtypes(columns: Dict[str, np.ndarray],
+            per_sequence: List[str]) -> List[np.dtype]:
+    """Of a row, and of a sequence row."""
+    return [np.dtype([
+        (name, array.dtype, array.shape[1:] if per_token else ())
+        for name, array in columns.items()
+        if (name not in per_sequence) == per_token])
+        for per_token in (True, False)]
 
 
 def _padded(arrays: List[np.ndarray], size: int, fill: int) -> np.ndarray:

@@ -1,9 +1,9 @@
 """views.py - what follows from the boundaries of packs.
 
-A batch of packs.py, or an array of records from numpy.load, has in `cu` the
-boundaries of each pack's sequences.  These functions compute from it what
-trainers want, for all packs of the batch at once.  [S, L] stands for an
-array with a row for each pack and a column for each place, and n for n_seq.
+A batch of packs.py has in `cu` the boundaries of each pack's sequences.  These
+functions compute from it what trainers want, for all packs of the batch at
+once; a plain dictionary of arrays will do, too.  [S, L] stands for an array
+with a row for each pack and a column for each place, and n for n_seq.
 
 Where sequences of several packs are taken together there are three views:
 
@@ -12,7 +12,8 @@ Where sequences of several packs are taken together there are three views:
     "ghost"   the padding of each pack is one more sequence, the ghost, so
               that all S * L places belong to one; it may be empty
     "static"  as ghost, with empty sequences up to D + 1 for each pack, so
-              that S * (D + 1) + 1 boundaries are always there
+              that S * (D + 1) + 1 boundaries are always there; D is the depth
+              in the header, or as many as fit if it is None
 
 Where packstream --align made sequences begin at multiples of a number, there
 is padding behind each of them.  In the last two views it lies between the
@@ -24,7 +25,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -181,10 +182,10 @@ def _stored_labels(batch: Batch, name: Optional[str],
     token has the label of the next one."""
     channels = _per_token(batch)
     masks = [name] if name in MASKS else []
-    if name is None and "labels" in _names(batch):
+    if name is None and "labels" in batch:
         name = "labels"
     elif name is None:
-        masks = [mask for mask in MASKS if mask in _names(batch)]
+        masks = [mask for mask in MASKS if mask in batch]
     source = "tokens" if masks or name is None else name
     for wanted in (source, *masks):
         if wanted not in channels:
@@ -197,27 +198,20 @@ def _stored_labels(batch: Batch, name: Optional[str],
     return found, source != "tokens" and _are_shifted(batch, source, shifted)
 
 
-def _names(batch: Batch) -> Sequence[str]:
-    """The fields of a dictionary or of an array of records."""
-    names = batch.dtype.names if isinstance(batch, np.ndarray) else batch
-    return tuple(names or ())
-
-
 def _per_token(batch: Batch) -> List[str]:
-    """The fields with a value for each token.  Per-sequence channels have the
-    same shape where the depth is L; in a record they precede the tokens."""
-    names, header = _names(batch), getattr(batch, "header", None)
-    fields = (header.dtype.fields if header else None) or {}
-    begin = fields["tokens"][1] if fields else 0
+    """The arrays with a value for each token.  Per-sequence channels have the
+    same shape where the depth is L."""
+    header = getattr(batch, "header", None)
+    names = [name for name in batch if name in header.row.names] if header \
+        else batch
     return [name for name in names
-            if batch[name].shape == batch["tokens"].shape and
-            (name not in fields or fields[name][1] >= begin)]
+            if batch[name].shape == batch["tokens"].shape]
 
 
 def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
     """Why this name cannot be a source of labels."""
     others = ", ".join(c for c in channels if c != "tokens") or "none"
-    if name in _names(batch):
+    if name in batch:
         return ("%r is not a per-token channel (per-token channels: %s); "
                 "labels=\"tokens\" makes every token a target"
                 % (name, others))
@@ -253,10 +247,7 @@ def _in_use(batch: Batch, columns: int, more: int = 0) -> np.ndarray:
 
 def _seq_tok(batch: Batch) -> Optional[np.ndarray]:
     """[S, D]: tokens of aligned sequences; None if they are not."""
-    try:
-        return batch["seq_tok"]
-    except (KeyError, ValueError):  # a dictionary, an array of records
-        return None
+    return batch["seq_tok"] if "seq_tok" in batch else None
 
 
 def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
@@ -267,6 +258,10 @@ def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
         used = _in_use(batch, seq_tok.shape[1])
         lengths[:, :-1][used] = seq_tok[used]
     if view == "static":
+        header = getattr(batch, "header", None)
+        if header and header.depth is None:     # as many as there may be
+            more = max(header.most + 1 - lengths.shape[1], 0)
+            lengths = np.pad(lengths, ((0, 0), (0, more)))
         return lengths.reshape(-1)
     more = {"ragged": 0, "ghost": 1}[view]
     return lengths[_in_use(batch, lengths.shape[1], more)]

@@ -2,9 +2,8 @@
  * output_check.c - recognises a regular file as the output that an earlier job
  * wrote, before it is cut and gone on with.
  *
- * It reads samples, not all: what is before the stream, where the stream
- * begins, which is the header, where its last record begins, which has an
- * index and a checksum, and where it ends.
+ * It reads samples, not all: the bytes before the stream, its first ones, which
+ * are the header, and its last ones, which have the checksums of packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,6 +21,7 @@
 #include "common/bytes.h"
 
 #define SAMPLE_BYTES 4096
+#define LAST_BYTES_MAX ((uint64_t)4 << 20)
 
 static int failure(const char *name)
 {
@@ -70,33 +70,39 @@ static int read_sample(const output_check *o, uint64_t at, size_t n,
     return STATUS_OK;
 }
 
-/* The hash of the samples of so many bytes, the last `record` of them one. */
-static int hash_samples(const output_check *o, uint64_t record,
-                        uint64_t length, uint64_t *hash)
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The hash of the samples of so many bytes, the last ones one of them. */
+static int hash_samples(const output_check *o, uint64_t last, uint64_t length,
+                        uint64_t *hash)
 {
     const uint64_t start = o->base;
     const uint64_t end = start + length;
+    const uint64_t wanted =
+        last < SAMPLE_BYTES ? SAMPLE_BYTES : least(last, LAST_BYTES_MAX);
     const struct {
-        uint64_t start; /* or `last` bytes before `end`, if that is later */
-        uint64_t end;   /* or less, if that is more than a sample */
-        uint64_t last;
-    } samples[] = {{0, start, SAMPLE_BYTES},
-                   {start, end, length},
-                   {start, end, record},
-                   {start, end, SAMPLE_BYTES}};
+        uint64_t at;
+        uint64_t end;
+    } samples[] = {{start - least(start, SAMPLE_BYTES), start},
+                   {start, start + least(length, SAMPLE_BYTES)},
+                   {end - least(length, wanted), end}};
     int status = STATUS_OK;
 
     *hash = 0;
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        unsigned char bytes[SAMPLE_BYTES];
-        const uint64_t all = samples[i].end - samples[i].start;
-        const uint64_t last = samples[i].last < all ? samples[i].last : all;
-        const size_t n = last < sizeof bytes ? (size_t)last : sizeof bytes;
+        uint64_t at = samples[i].at;
 
-        status = read_sample(o, samples[i].end - last, n, bytes);
-        if (status != STATUS_OK)
-            break;
-        *hash = XXH3_64bits_withSeed(bytes, n, *hash);
+        for (size_t n; status == STATUS_OK && at < samples[i].end; at += n) {
+            unsigned char bytes[SAMPLE_BYTES];
+
+            n = (size_t)least(samples[i].end - at, sizeof bytes);
+            status = read_sample(o, at, n, bytes);
+            if (status == STATUS_OK)
+                *hash = XXH3_64bits_withSeed(bytes, n, *hash);
+        }
     }
     return status;
 }
@@ -118,12 +124,12 @@ bool output_check_length(const output_check *o, int out, uint64_t *length)
     return true;
 }
 
-int output_check_take(const output_check *o, uint64_t length, uint64_t record,
+int output_check_take(const output_check *o, uint64_t length, uint64_t last,
                       output_check_mark *mark)
 {
     *mark = (output_check_mark){
-        .known = o->fd >= 0, .base = o->base, .record = record};
-    return mark->known ? hash_samples(o, record, length, &mark->hash)
+        .known = o->fd >= 0, .base = o->base, .last = last};
+    return mark->known ? hash_samples(o, last, length, &mark->hash)
                        : STATUS_OK;
 }
 
@@ -195,7 +201,7 @@ int output_check_reopen(output_check *o, const char *name, int in, int *out,
     o->fd = files_reread_output(name, *out);
     if (o->fd < 0)
         return STATUS_FAILURE;
-    status = hash_samples(o, mark->record, length, &hash);
+    status = hash_samples(o, mark->last, length, &hash);
     return status == STATUS_OK && hash != mark->hash ? is_other(name) : status;
 }
 

@@ -20,8 +20,8 @@
 typedef struct output_check_mark {
     bool known; /* it is in a regular file */
     uint64_t base;
-    uint64_t record; /* bytes of the last one, or about as many */
-    uint64_t hash;   /* of samples */
+    uint64_t last; /* bytes at its end that are a sample */
+    uint64_t hash; /* of samples */
 } output_check_mark;
 
 typedef struct output_check {
@@ -40,8 +40,11 @@ int output_check_begin(output_check *o, const char *name, int out);
 /* The length of what was written to `out`; false after a message. */
 bool output_check_length(const output_check *o, int out, uint64_t *length);
 
-/* Marks the first `length` bytes; the last `record` of them are a sample. */
-int output_check_take(const output_check *o, uint64_t length, uint64_t record,
+/*
+ * Marks the first `length` bytes.  The last of them are a sample: 4 KiB, or
+ * `last` bytes if that is more, but at most 4 MiB.
+ */
+int output_check_take(const output_check *o, uint64_t length, uint64_t last,
                       output_check_mark *mark);
 
 /*

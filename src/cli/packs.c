@@ -62,6 +62,16 @@ const ps_pack_info *packs_info(const packs *p)
                            : ps_pack_reader_info(p->reader);
 }
 
+ps_result packs_header(const packs *p, ps_pack_info *header, ps_error *err)
+{
+    ps_totals totals;
+
+    if (p->file != NULL)
+        return ps_pack_file_stream(p->file, 0, header, &totals, err);
+    *header = *ps_pack_reader_stream(p->reader);
+    return PS_OK;
+}
+
 ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err)
 {
     ps_result result = PS_OK;
@@ -94,8 +104,18 @@ ps_result packs_next(packs *p, ps_pack *pack, ps_error *err)
 uint64_t packs_offset(const packs *p)
 {
     if (p->file != NULL)
-        return p->next * ps_pack_file_info(p->file)->record_bytes;
+        return p->next * ps_pack_file_info(p->file)->row_bytes;
     return p->reader != NULL ? ps_pack_reader_offset(p->reader) : 0;
+}
+
+const unsigned char *packs_values(const ps_pack_info *info,
+                                  const ps_pack *pack, const ps_field *field,
+                                  uint32_t i, uint32_t begin)
+{
+    if (field->channel.kind == PS_PER_SEQUENCE)
+        return pack->sequences + (size_t)i * info->seq_bytes + field->offset;
+    return pack->row + field->offset +
+           begin * ps_type_bytes(field->channel.type);
 }
 
 void packs_close(packs *p)

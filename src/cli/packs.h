@@ -33,6 +33,12 @@ ps_result packs_open_file(packs *p, int fd, ps_error *err);
 const ps_pack_info *packs_info(const packs *p);
 
 /*
+ * The first header as it is, before any pack was read.  As
+ * ps_pack_file_stream.
+ */
+ps_result packs_header(const packs *p, ps_pack_info *header, ps_error *err);
+
+/*
  * Passes over up to `n` packs; *passed says how many there were.  PS_OK,
  * PS_END if there were fewer, or a failure.
  */
@@ -41,8 +47,19 @@ ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err);
 /* The next pack.  As ps_pack_reader_next and ps_pack_file_read. */
 ps_result packs_next(packs *p, ps_pack *pack, ps_error *err);
 
-/* Bytes read or passed over so far, after decompression. */
+/*
+ * Bytes read or passed over so far, after decompression; of a file, those of
+ * rows alone.
+ */
 uint64_t packs_offset(const packs *p);
+
+/*
+ * The values that a field has for sequence `i` of a pack, whose first token is
+ * at `begin`.
+ */
+const unsigned char *packs_values(const ps_pack_info *info,
+                                  const ps_pack *pack, const ps_field *field,
+                                  uint32_t i, uint32_t begin);
 
 /* Releases everything but the descriptor. */
 void packs_close(packs *p);

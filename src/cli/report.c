@@ -147,7 +147,7 @@ void report_json_begin(FILE *out, const char *file,
     put_count(out, "tokens", t->tokens);
     put_count(out, "packs", t->packs);
     put_count(out, "capacity", info->capacity);
-    put_count(out, "depth", info->depth);
+    put_count(out, "depth", info->depth == 0 ? PS_UNKNOWN : info->depth);
     if (info->align > 1)
         put_count(out, "align", info->align);
     if (info->share)
@@ -178,15 +178,10 @@ void report_json_begin(FILE *out, const char *file,
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
-                         uint64_t max_delay, const ps_depth_cost *cost)
+                         uint64_t max_delay)
 {
     report_json_begin(out, NULL, info, totals);
     put_count(out, "max_delay", max_delay);
-    if (cost != NULL) {
-        (void)fprintf(out, ", \"depth_cost\": %.4f", cost->efficiency);
-        put_count(out, "depth_advised",
-                  cost->depth == 0 ? PS_UNKNOWN : cost->depth);
-    }
     for (unsigned i = 0; i < PS_REJECTS; i++)
         (void)fprintf(out,
                       ", \"rejected_%s_sequences\": %" PRIu64

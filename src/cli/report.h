@@ -19,22 +19,20 @@
  * The start of an object on a line: sequences, tokens, packs, capacity, depth,
  * max_depth, efficiency (a fraction), packing_factor, lower_bound, padding,
  * max_displacement, rejected, then the rest of ps_totals by its own names.
- * Ratios without packs are null.  `file` adds a "file" key unless NULL.  The
- * caller adds what it alone knows, and "}\n".
+ * A depth that is not known and ratios without packs are null.  `file` adds a
+ * "file" key unless NULL.  The caller adds what it alone knows, and "}\n".
  */
 void report_json_begin(FILE *out, const char *file,
                        const ps_pack_info *info, const ps_totals *t);
 
 /*
- * All of the object, of a run that packed, which also knows max_delay,
- * depth_cost and depth_advised (null if nothing is), and, for each ps_reject,
- * rejected_REASON_sequences and rejected_REASON_tokens.  While the run goes on,
- * `cost` is NULL, and the two about the depth are left out.
+ * All of the object, of a run that packed, which also knows max_delay, and, for
+ * each ps_reject, rejected_REASON_sequences and rejected_REASON_tokens.
  */
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
-                         uint64_t max_delay, const ps_depth_cost *cost);
+                         uint64_t max_delay);
 
 /* One more key; null for a ratio that does not exist. */
 void report_json_ratio(FILE *out, const char *key, bool exists, double value);

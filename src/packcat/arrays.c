@@ -1,6 +1,6 @@
 /*
- * arrays.c - packs as the elements of one array: bare rows of tokens, rows
- * behind the header of llm.c, and records as numpy.load reads them.
+ * arrays.c - packs as the elements of one array: the tokens of rows, bare or
+ * behind the header of llm.c, and rows as numpy.load reads them.
  *
  * The last two begin with the number of packs.  Either the output is a file,
  * in which the number is put right in the end, or all inputs are, and are
@@ -18,14 +18,13 @@
 #include "common/bytes.h"
 #include "packcat/formats.h"
 
-/* Files with rows of one length may differ in all the rest. */
-static bool put_row(output *out, const ps_pack_info *info,
-                    const ps_pack *pack)
+/* Files of one capacity may differ in all the rest. */
+static bool put_tokens(output *out, const ps_pack_info *info,
+                       const ps_pack *pack)
 {
-    const ps_field *tokens = &info->fields[info->tokens_field];
-    const size_t size = tokens->count * ps_type_bytes(tokens->channel.type);
-
-    return output_put(out, pack->record + tokens->offset, size);
+    return output_put(out, pack->row,
+                      info->capacity *
+                          ps_type_bytes(info->schema.token_type));
 }
 
 void convert_rows(input *in, output *out)
@@ -33,7 +32,7 @@ void convert_rows(input *in, output *out)
     ps_pack pack;
 
     while (input_pack(in, &pack))
-        if (!put_row(out, input_info(in), &pack))
+        if (!put_tokens(out, input_info(in), &pack))
             return;
 }
 
@@ -41,7 +40,7 @@ void convert_rows(input *in, output *out)
 
 #define LLMC_HEADER_BYTES 1024
 
-/* The records behind it keep their alignment in pages. */
+/* The rows behind it keep their alignment in pages. */
 #define NPY_HEADER_BYTES 4096
 
 typedef struct counted_form {
@@ -53,7 +52,7 @@ typedef struct counted_form {
      */
     bool (*make_header)(input *in, uint64_t n, char *header);
     uint64_t max; /* the highest number that a header can hold */
-    bool rows;    /* of tokens, not whole records */
+    bool tokens;  /* not whole rows */
 } counted_form;
 
 static bool check_count(const counted_form *form, input *in, uint64_t n)
@@ -77,8 +76,8 @@ static bool read_packs(const counted_form *form, input *in, output *out,
         if (out == NULL)
             continue;
         if (!check_count(form, in, *n + 1) ||
-            !(form->rows ? put_row(out, info, &pack)
-                         : output_put(out, pack.record, info->record_bytes)))
+            !(form->tokens ? put_tokens(out, info, &pack)
+                           : output_put(out, pack.row, info->row_bytes)))
             return false;
     }
     return !in->failed && (out == NULL || output_flush(out));
@@ -147,19 +146,6 @@ void convert_llmc(input *in, output *out)
 
 /* ---- npy: a file of version 1.0 ---- */
 
-/* The parts of a record's head, as packstream(5) has them. */
-static const struct {
-    const char *name;
-    const char *type;
-    uint32_t bytes;
-} head[] = {
-    {"checksum", "<u8", 8},    {"magic", "<u4", 4},
-    {"flags", "<u4", 4},       {"index", "<u8", 8},
-    {"watermark", "<u8", 8},   {"sum_len_sq", "<u8", 8},
-    {"n_seq", "<u4", 4},       {"n_tok", "<u4", 4},
-    {"max_seqlen", "<u4", 4},
-};
-
 /* Text that grows inside the header. */
 typedef struct text {
     char *at;
@@ -200,24 +186,22 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
     memcpy(header, magic, sizeof magic);
     store_u16((unsigned char *)header + sizeof magic, (uint16_t)length);
 
-    /* The fields of a record in order, as pairs and triples, no offsets. */
+    /* The fields of a row in order, as triples, no offsets. */
     add(&t, "{'descr': [");
-    for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) {
-        add(&t, "('%s', '%s'), ", head[i].name, head[i].type);
-        end += head[i].bytes;
-    }
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *field = &info->fields[i];
         const ps_type type = field->channel.type;
 
+        if (field->channel.kind == PS_PER_SEQUENCE)
+            continue;
         if (field->offset > end)
             add(&t, GAP, field->offset - end);
         add(&t, "('%s', '%s', (%" PRIu32 ",)), ", field->channel.name,
-            ps_type_numpy(type), field->count);
-        end = field->offset + field->count * (uint32_t)ps_type_bytes(type);
+            ps_type_numpy(type), info->capacity);
+        end = field->offset + info->capacity * (uint32_t)ps_type_bytes(type);
     }
-    if (info->record_bytes > end)
-        add(&t, GAP, info->record_bytes - end);
+    if (info->row_bytes > end)
+        add(&t, GAP, info->row_bytes - end);
 
     /*
      * The number has a fixed width, so that it can be filled in later; numpy

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/packs.h"
 #include "common/bytes.h"
 
 /*
@@ -41,12 +42,11 @@ elements elements_in_pack(const ps_pack_info *info, const ps_pack *pack,
 {
     const bool one = field->channel.kind == PS_PER_SEQUENCE;
     const ps_piece piece = ps_pack_piece(info, pack, i);
-    const size_t first = one ? i : piece.begin;
 
-    return (elements){.type = field->channel.type,
-                      .n = one ? 1 : piece.n_tok,
-                      .bytes = pack->record + field->offset +
-                               first * ps_type_bytes(field->channel.type)};
+    return (elements){
+        .type = field->channel.type,
+        .n = one ? 1 : piece.n_tok,
+        .bytes = packs_values(info, pack, field, i, piece.begin)};
 }
 
 uint32_t elements_channel(const ps_schema *schema, const char *name)

@@ -81,7 +81,7 @@ format_convert convert_tfrecord;  /* examples, as BERT's trainer wants them */
 
 /* Of packs. */
 format_convert convert_rows; /* the tokens with their padding, no more */
-format_convert convert_npy;  /* a numpy array of the records */
+format_convert convert_npy;  /* the rows as a numpy array, channels too */
 format_convert convert_llmc; /* the rows behind a header */
 format_convert convert_trl;  /* an object per line, with seq_lengths */
 format_convert convert_packs; /* all pack streams, as one */

@@ -128,15 +128,16 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
     }
     if ((same & SAME_FIELDS) == 0)
         return false;
-    if (differs(text, "depth", a->depth, b->depth))
-        return true;
+    /* The fields of rows come before those of sequence rows. */
     for (uint32_t i = 0; i < a->n_fields && i < b->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];
 
+        if (f->channel.kind == PS_PER_SEQUENCE &&
+            g->channel.kind == PS_PER_SEQUENCE)
+            break;
         if (strcmp(f->channel.name, g->channel.name) == 0 &&
-            f->channel.type == g->channel.type && f->offset == g->offset &&
-            f->count == g->count)
+            f->channel.type == g->channel.type && f->offset == g->offset)
             continue;
         (void)snprintf(text, MISMATCH_BYTES,
                        "field %" PRIu32 " is '%s', %s at byte %" PRIu32
@@ -146,9 +147,7 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
                        ps_type_name(g->channel.type), g->offset);
         return true;
     }
-    return differs(text, "the number of fields", a->n_fields, b->n_fields) ||
-           differs(text, "the size of records", a->record_bytes,
-                   b->record_bytes);
+    return differs(text, "the size of rows", a->row_bytes, b->row_bytes);
 }
 
 /* Opens the next file; false after a failure. */

@@ -26,7 +26,7 @@ enum {
     SAME_CAPACITY = 1, /* and thus the length of rows */
     SAME_WIDTH = 2,    /* of tokens */
     SAME_SCHEMA = 4,
-    SAME_FIELDS = 8, /* the layout of records */
+    SAME_FIELDS = 8, /* the layout of rows */
     SAME_STREAM = 16 /* so that packs may follow in one stream */
 };
 

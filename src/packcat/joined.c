@@ -2,7 +2,9 @@
  * joined.c - pack streams, one behind the other, as one stream.
  *
  * Packs stay as they are, but for their index and the ids of their sequences,
- * which go on behind those of the streams before.
+ * which go on behind those of the streams before.  Only the headers of all
+ * streams together say how deep packs are, so the header of the one says
+ * nothing of it, and END does.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -50,10 +52,13 @@ void convert_packs(input *in, output *out)
         .threads = out->zstd_level != 0,
         .joined = true,
     };
+    ps_pack_info info = in->first;
     ps_pack pack;
     ps_totals sums;
-    ps_result r = ps_pack_writer_open(&out->packs, out->fd, &in->first,
-                                      &options, &out->err);
+    ps_result r;
+
+    info.depth = 0;
+    r = ps_pack_writer_open(&out->packs, out->fd, &info, &options, &out->err);
 
     /* What is wrong with a header is wrong with the input. */
     if (r == PS_ERR_UNSUPPORTED) {

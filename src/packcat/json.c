@@ -121,7 +121,7 @@ void convert_trl(input *in, output *out)
         const ps_pack_info *info = input_info(in);
 
         output_text(out, "{\"input_ids\":");
-        put_field(out, info, &info->fields[info->tokens_field], &pack);
+        put_field(out, info, &info->fields[PS_FIELD_TOKENS], &pack);
 
         put_key(out, "seq_lengths");
         for (uint32_t i = 0; i < pack.n_seq; i++) {

@@ -82,7 +82,7 @@ static const option_program program = {
         "Forms made of packs, always in their order:\n"
         "  rows       the tokens of each pack with their padding, as nanoGPT\n"
         "             reads them, no header\n"
-        "  npy        a numpy array of the records, for numpy.load\n"
+        "  npy        rows with per-token channels, for numpy.load\n"
         "  llmc       rows behind the header of llm.c\n"
         "  trl        a JSON object per line, with seq_lengths\n"
         "  packs      one pack stream, with one END, of all that are read\n"

@@ -117,7 +117,7 @@ void convert_megatron(input *in, output *out)
     /* A document per pack, or per sequence. */
     while (good && by_pack && input_pack(in, &pack)) {
         const ps_pack_info *info = input_info(in);
-        const ps_field *field = &info->fields[info->tokens_field];
+        const ps_field *field = &info->fields[PS_FIELD_TOKENS];
 
         for (uint32_t i = 0; good && i < pack.n_seq; i++) {
             const uint64_t id = ps_pack_piece(info, &pack, i).id;

@@ -55,8 +55,8 @@ char *output_reserve(output *out, size_t size);
 bool output_flush(output *out);
 
 /*
- * A ps_wait_hook: before the input waits, writes what has been collected.  A
- * failure is kept like any other, and ends the input.
+ * A ps_wait_hook: before the input waits, writes what has been collected,
+ * unless it is packs.  A failure is kept like any other, and ends the input.
  */
 ps_result output_flush_before_wait(void *out, ps_error *err);
 

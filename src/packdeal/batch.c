@@ -13,8 +13,8 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* What records may take of memory: packs that come by a pipe, and tokens. */
-#define RECORDS_MAX (UINT64_C(4) << 30)
+/* What packs that come by a pipe, and token records, may take of memory. */
+#define HELD_MAX (UINT64_C(4) << 30)
 
 /* What token records take at least. */
 #define LEAST_ROOM (UINT64_C(1) << 20)
@@ -56,7 +56,7 @@ void batch_close(batch *b)
     free(b->next);
     free(b->costs);
     free(b->sums);
-    free(b->records);
+    free(b->held);
     ps_deal_free(b->deal);
     window_close(&b->window);
 }
@@ -94,42 +94,50 @@ static bool fail_room(batch *b, const input *in, uint64_t bytes)
 
     if (in->has_tokens)
         message_error("%s: the sequences that are dealt at once take more than "
-                      "%" PRIu64 " bytes", name, RECORDS_MAX);
+                      "%" PRIu64 " bytes", name, HELD_MAX);
     else
         message_error("%s: a global batch of %" PRIu32 " packs takes %" PRIu64
                       " bytes, and at most %" PRIu64 " are held of what is "
-                      "not a regular file", name, b->most, bytes, RECORDS_MAX);
+                      "not a regular file", name, b->most, bytes, HELD_MAX);
     b->status = STATUS_DATA;
     return false;
 }
 
 /*
- * Keeps the record of a pack, which is there until the next one comes, behind
- * those that are kept, in memory that packs of equal size need once.  Where
- * it is, its offset says, until all are there.
+ * Keeps the row and the sequence rows of a pack, which are there until the next
+ * one comes, after those that are kept.  Where they are, its offset says, until
+ * all are there.
  */
-static bool keep_record(batch *b, input_pack *pack, const input *in)
+static bool keep_pack(batch *b, input_pack *pack, const input *in)
 {
-    const uint64_t end = b->kept + (uint64_t)pack->bytes;
+    const size_t more = in->has_tokens ? 0
+                                       : (size_t)pack->pack.n_seq *
+                                             in->info.seq_bytes;
+    const uint64_t end = b->kept + pack->bytes + more;
     uint64_t room = b->room;
-    unsigned char *records;
+    unsigned char *held;
 
-    if (pack->pack.record == NULL || !b->keep)
+    if (pack->pack.row == NULL || !b->keep)
         return true;
     if (room == 0)
         room = in->has_tokens ? LEAST_ROOM : (uint64_t)b->most * pack->bytes;
+    /* Rows that cannot be held together are refused with the first. */
+    if (end > HELD_MAX || room > HELD_MAX)
+        return fail_room(b, in, end > room ? end : room);
     while (room < end)
         room *= 2;
-    if (end > RECORDS_MAX || (room > RECORDS_MAX && !in->has_tokens))
-        return fail_room(b, in, room);
     if (room > b->room) {
-        records = room <= SIZE_MAX ? realloc(b->records, (size_t)room) : NULL;
-        if (records == NULL)
+        room = room < HELD_MAX ? room : HELD_MAX;
+        held = room <= SIZE_MAX ? realloc(b->held, (size_t)room) : NULL;
+        if (held == NULL)
             return fail_memory(b);
-        b->records = records;
+        b->held = held;
         b->room = room;
     }
-    memcpy(b->records + (size_t)b->kept, pack->pack.record, pack->bytes);
+    memcpy(b->held + (size_t)b->kept, pack->pack.row, pack->bytes);
+    if (more > 0)
+        memcpy(b->held + (size_t)b->kept + pack->bytes, pack->pack.sequences,
+               more);
     pack->pack.offset = b->kept;
     b->kept = end;
     return true;
@@ -146,13 +154,16 @@ static uint32_t read_packs(batch *b, input *in, input_pack *to,
 
     b->kept = 0;
     while (n < most && input_next(in, &to[n]) &&
-           (!dealt || keep_record(b, &to[n], in)))
+           (!dealt || keep_pack(b, &to[n], in)))
         n++;
-    for (uint32_t i = 0; i < n; i++)
-        if (to[i].pack.record != NULL)
-            to[i].pack.record =
-                b->records == NULL ? NULL
-                                   : b->records + (size_t)to[i].pack.offset;
+    for (uint32_t i = 0; i < n; i++) {
+        ps_pack *pack = &to[i].pack;
+
+        if (pack->row == NULL)
+            continue;
+        pack->row = b->held == NULL ? NULL : b->held + (size_t)pack->offset;
+        pack->sequences = b->held == NULL ? NULL : pack->row + to[i].bytes;
+    }
     return n;
 }
 

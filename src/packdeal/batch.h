@@ -35,10 +35,10 @@ typedef struct batch {
     uint64_t *sums;  /* of ranks, with -v */
     ps_deal *deal;
     window window; /* that they come from, if --window is more than 1 */
-    unsigned char *records; /* of pipes, and tokens; NULL: there were none */
-    uint64_t room;          /* for them */
-    uint64_t kept;          /* bytes of them */
-    bool keep;              /* their records, too */
+    unsigned char *held; /* packs of pipes, and token records, or NULL */
+    uint64_t room;       /* for them */
+    uint64_t kept;       /* bytes of them */
+    bool keep;           /* what comes by a pipe is kept whole */
     uint64_t steps;         /* so far, with those before --start */
     uint64_t n_packs;       /* in them */
     batch_costs all;
@@ -47,7 +47,7 @@ typedef struct batch {
 } batch;
 
 /*
- * Prepares for batches; `keep`: with the records of pipes.  False after a
+ * Prepares for batches; `keep`: with what comes by a pipe.  False after a
  * message.
  */
 bool batch_open(batch *b, const conf *c, bool keep);

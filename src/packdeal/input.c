@@ -43,6 +43,13 @@ static ps_result open_any(input_file *file, ps_error *err)
     return r;
 }
 
+/* Takes the depth of another file, 0 if it is not known. */
+static void raise_depth(input *in, uint32_t depth)
+{
+    if (in->info.depth != 0 && (depth == 0 || depth > in->info.depth))
+        in->info.depth = depth;
+}
+
 /*
  * Whether the file that was opened can be dealt with the first one, which says
  * what all hold.  False after a message.
@@ -67,6 +74,8 @@ static bool check_file(input *in, const input_file *file, bool first)
             in->info = *packs_info(&file->packs);
         return true;
     }
+    if (!tokens)
+        raise_depth(in, packs_info(&file->packs)->depth);
     if (tokens == in->has_tokens &&
         (tokens ? ps_schema_compare(ps_token_reader_schema(file->tokens),
                                     &in->schema, &err)
@@ -119,8 +128,10 @@ static bool look_at(input *in, const char *name)
     bool fits;
 
     if (files_is_standard(name) || stat(name, &st) != 0 ||
-        !S_ISREG(st.st_mode))
+        !S_ISREG(st.st_mode)) {
+        raise_depth(in, 0);
         return true;
+    }
     file.fd = files_open_input(name);
     if (file.fd < 0) {
         in->status = STATUS_FAILURE;
@@ -255,13 +266,14 @@ bool input_header(input *in, const input_stream *s, ps_pack_info *info)
     ps_totals totals;
     ps_error err;
 
-    if (s->info != NULL) {
+    if (s->info != NULL)
         *info = *s->info;
-        return true;
-    }
-    return ps_pack_file_stream(s->file->packs.file, s->number, info, &totals,
-                               &err) == PS_OK ||
-           fail(in, s->file, &err);
+    else if (ps_pack_file_stream(s->file->packs.file, s->number, info, &totals,
+                                 &err) != PS_OK)
+        return fail(in, s->file, &err);
+    if (in->info.depth != 0)
+        info->depth = in->info.depth;
+    return true;
 }
 
 bool input_totals(input *in, const input_stream *s, ps_totals *totals)
@@ -432,7 +444,7 @@ static ps_result next_record(input *in, input_pack *pack, ps_error *err)
         .n_seq = 1,
         .n_tok = sequence.n_tok,
         .sum_len_sq = (uint64_t)sequence.n_tok * sequence.n_tok,
-        .record = sequence.payload,
+        .row = sequence.payload,
     };
     pack->bytes = sequence.payload_bytes;
     return PS_OK;
@@ -445,7 +457,7 @@ static ps_result next_of_file(input *in, input_pack *pack, ps_error *err)
 
     if (in->has_tokens)
         return next_record(in, pack, err);
-    pack->bytes = in->info.record_bytes;
+    pack->bytes = in->info.row_bytes;
     if (p->file == NULL)
         return ps_pack_reader_next(p->reader, &pack->pack, err);
     if (in->number == ps_pack_file_packs(p->file))
@@ -489,7 +501,7 @@ bool input_read(input *in, input_pack *pack)
 {
     ps_error err;
 
-    if (pack->pack.record != NULL)
+    if (pack->pack.row != NULL)
         return true;
     if (ps_pack_file_read(pack->file->packs.file, pack->number, &pack->pack,
                           &err) != PS_OK)
@@ -534,7 +546,7 @@ uint64_t input_offset(const input *in)
 
     if (in->has_tokens)
         return ps_token_reader_offset(in->file->tokens);
-    return p->file != NULL ? in->number * in->info.record_bytes
+    return p->file != NULL ? in->number * in->info.row_bytes
                            : packs_offset(p);
 }
 

@@ -47,9 +47,9 @@ typedef struct input_stream {
 
 /* A pack of an input, or a token record. */
 typedef struct input_pack {
-    ps_pack pack; /* of a regular file without its record, until input_read; of
-                     a token record its payload is the record */
-    size_t bytes; /* of a record that is there */
+    ps_pack pack; /* of a regular file without its row, until input_read; of a
+                     token record its payload is the row */
+    size_t bytes; /* of a row that is there */
     uint64_t cost;
     input_file *file;
     uint64_t number;  /* in its file */
@@ -79,7 +79,8 @@ typedef struct input {
     ps_totals leading;     /* of files without packs before all streams */
     ps_totals before;      /* of a pipe: what streams before this one had */
     bool has_tokens;       /* records instead of packs */
-    ps_pack_info info;     /* of the first stream of all... */
+    ps_pack_info info;     /* of the first stream of all, with the depth of all
+                              inputs, 0 if one does not say it... */
     ps_schema schema;      /* ...or of the first token records */
     int status;            /* of a failure, which was told; else STATUS_OK */
 } input;
@@ -101,8 +102,8 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
                    uint64_t epoch);
 
 /*
- * The next pack and its cost; the record of one from a pipe is there until the
- * next call.  In the order of an epoch its numbers come with its record.
+ * The next pack and its cost; one from a pipe is there whole until the next
+ * call.  In the order of an epoch its numbers come with its row.
  * False at the end, or after a message.
  */
 bool input_next(input *in, input_pack *pack);
@@ -111,13 +112,16 @@ bool input_next(input *in, input_pack *pack);
 bool input_count(input *in, uint64_t *n);
 
 /*
- * Reads the record of a pack of a regular file; does nothing to one of a pipe,
- * and to token records.
+ * Reads a pack of a regular file whole; does nothing to one of a pipe, and to
+ * token records.
  * It is there until the next call.  False after a message.
  */
 bool input_read(input *in, input_pack *pack);
 
-/* The header of a stream.  False after a message. */
+/*
+ * The header of a stream.  If all inputs say how deep their packs are, it says
+ * the greatest depth of all.  False after a message.
+ */
 bool input_header(input *in, const input_stream *stream, ps_pack_info *info);
 
 /*
@@ -129,7 +133,10 @@ bool input_totals(input *in, const input_stream *stream, ps_totals *totals);
 /* Forgets all streams and files before those of the last pack, if any. */
 void input_forget(input *in);
 
-/* Bytes read or passed over so far, of the file that is read. */
+/*
+ * Bytes read or passed over so far, of the file that is read; where it is
+ * regular, those of rows.
+ */
 uint64_t input_offset(const input *in);
 
 /* Releases everything; the exit status. */

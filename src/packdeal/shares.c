@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/files.h"
@@ -84,6 +85,7 @@ static bool name_all(shares *s)
 bool shares_open(shares *s, const conf *c)
 {
     const uint32_t n = c->rank_given ? 1 : c->ranks;
+    struct stat st;
     bool opened;
 
     *s = (shares){.conf = c, .of = calloc(n, sizeof *s->of)};
@@ -99,8 +101,10 @@ bool shares_open(shares *s, const conf *c)
         share *one = &s->of[i];
 
         one->fd = file_set_open(&s->set, one->name, true, c->names, c->n_names);
-        opened = one->fd >= 0;
-        one->regular = opened && files_is(FILES_REGULAR, one->fd);
+        opened = one->fd >= 0 && fstat(one->fd, &st) == 0;
+        if (one->fd >= 0 && !opened)
+            message_errno("%s", message_name(one->name));
+        one->regular = opened && S_ISREG(st.st_mode);
     }
     if (!opened)
         s->status = STATUS_FAILURE;
@@ -139,22 +143,31 @@ bool shares_sandbox(shares *s, const svg *page)
 
 /* ---- Writing ---- */
 
+/* For a pipe: as each step is a block, memory is needed for no larger one. */
+static void shrink_blocks(ps_pack_info *info, uint32_t per_rank)
+{
+    while (info->block_packs / 2 >= per_rank)
+        info->block_packs /= 2;
+}
+
 bool shares_begin(shares *s, const ps_pack_info *info, const char *name)
 {
     ps_error err;
 
     for (uint32_t i = 0; i < s->n; i++) {
         share *one = &s->of[i];
+        ps_pack_info its = *info;
         const ps_pack_writer_options options = {
             .compressed = s->conf->zstd_level != 0,
             .level = (int)s->conf->zstd_level,
             .threads = !one->regular || s->conf->zstd_level != 0,
             .shuffled = conf_reorders(s->conf),
         };
+        ps_result r;
 
-        const ps_result r = ps_pack_writer_open(&one->writer, one->fd, info,
-                                                &options, &err);
-
+        if (!one->regular)
+            shrink_blocks(&its, s->conf->per_rank);
+        r = ps_pack_writer_open(&one->writer, one->fd, &its, &options, &err);
         if (r == PS_ERR_UNSUPPORTED)
             return fail(s, files_input_name(name), &err);
         if (r != PS_OK)
@@ -178,7 +191,7 @@ bool shares_push(shares *s)
 {
     ps_error err;
 
-    /* Whole blocks do for files. */
+    /* Only a rank that waits needs a block that is not full. */
     for (uint32_t i = 0; i < s->n && !s->of[i].regular; i++) {
         share *one = &s->of[i];
 
@@ -239,7 +252,7 @@ bool shares_put(shares *s, uint32_t rank, const input_pack *pack)
         return true;
     if (one->tokens != NULL) {
         r = ps_token_writer_put(one->tokens, pack->pack.n_tok,
-                                pack->pack.record, &err);
+                                pack->pack.row, &err);
     } else {
         ps_pack_writer_raise_ids(one->writer, pack->raise);
         r = ps_pack_writer_put(one->writer, &pack->pack, &err);

@@ -72,7 +72,7 @@ share *shares_of(const shares *s, uint32_t rank);
 /* Writes a pack to the share of a rank, if there is one.  As above. */
 bool shares_put(shares *s, uint32_t rank, const input_pack *pack);
 
-/* Has what readers wait for written.  False after a message. */
+/* Has what readers of pipes wait for written.  False after a message. */
 bool shares_push(shares *s);
 
 /*

@@ -13,7 +13,6 @@
 #include "cli/message.h"
 #include "cli/svg.h"
 
-#define DEFAULT_DEPTH 16
 #define DEFAULT_BATCH 32
 #define MAX_BATCH 65536
 #define MAX_DEVICES (UINT32_C(1) << 20)
@@ -38,13 +37,13 @@ const algorithm algorithms[ALGORITHMS] = {
 conf conf_new(void)
 {
     conf c = {.n_algorithms = ALGORITHMS,
-              .options = {.depth = DEFAULT_DEPTH,
+              .options = {.depth = CONF_NO_CAP,
                           .distribute = true,
                           .short_weight = PS_SHORT_WEIGHT,
                           .short_length = PS_SHORT_LENGTH,
                           .batch = DEFAULT_BATCH},
               .align = 1,
-              .depths = {DEFAULT_DEPTH},
+              .depths = {CONF_NO_CAP},
               .n_depths = 1,
               .n_devices = 12};
 
@@ -248,7 +247,7 @@ static const option_entry entries[] = {
      "512,1024,2048, are compared as by --recommend",
      OPTION_CALL(set_capacities)},
     {0, "recommend", NULL,
-     "find the least depth that fills packs, and print a\n"
+     "find the least window that fills packs, and print a\n"
      "command of packstream, for each capacity",
      OPTION_CONSTANT(conf, what, CONF_RECOMMEND),
      OPTION_GIVEN(conf, chosen[CONF_RECOMMEND])},
@@ -258,7 +257,7 @@ static const option_entry entries[] = {
      OPTION_WORD(conf, overlong, option_overlongs)},
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
-     "(default: 16; with --plot several)",
+     "(default: max; with --plot several)",
      OPTION_CALL(set_depths), GIVEN(CONF_DEPTH),
      .words = depth_words},
     {'a', "algorithm", "LIST",
@@ -331,7 +330,7 @@ const option_program conf_program = {
         "Plans the packing of sequences from the histogram of their\n"
         "lengths: `length count` lines, as packstat --histogram prints\n"
         "them, from the FILEs together or from stdin.  Shows what each\n"
-        "algorithm makes of it, or which depth to pack with.",
+        "algorithm makes of it, or which command packs it.",
     .entries = entries,
 };
 
@@ -372,7 +371,7 @@ static int check_capacities(conf *c)
     for (int i = 0; c->what == CONF_RECOMMEND && i < CONF_OPTIONS; i++)
         if (c->given[i])
             return message_usage("%s does not go with --recommend or several "
-                                 "capacities: packplan then looks for a depth "
+                                 "capacities: packplan then looks for a window "
                                  "with the algorithm of packstream",
                                  option_names[i]);
     return STATUS_OK;

@@ -6,7 +6,7 @@
  *
  *     conf     the options, and the algorithms by name
  *     rows     makes and checks the plans, a row of figures for each
- *     recommend  finds a depth and a window for each of several capacities
+ *     recommend  finds a window for each of several capacities
  *     scaling  for --scaling: un-padding on many devices, to compare with
  *     plot     for --plot: draws rows as curves
  *     report   prints rows, plans or scaling, as text, TSV or JSON

@@ -1,9 +1,8 @@
 /*
- * recommend.c - a depth and a window for a capacity.
+ * recommend.c - a window for a capacity.
  *
- * The bound of packplan says which depths cannot do.  From the first that
- * might, depths and windows are tried: the library packs sequences of these
- * lengths as packstream would.
+ * Windows are tried: the library packs sequences of these lengths as packstream
+ * would, until the packs are about as full as the bound of packplan allows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,14 +23,8 @@
 /* Orders in which a trial packs them. */
 #define TRIAL_ORDERS 3
 
-/* Depths of a window that are tried, from the least to twice as many. */
-#define TRIAL_DEPTHS 8
-
 static const uint32_t windows[] = {1024, 4096, 16384};
 #define WINDOWS (sizeof windows / sizeof windows[0])
-
-/* A bound is a sum of fractions: so much of it may be rounding. */
-#define ROUNDING 1e-6
 
 /* What the trials pack, and room for what they tell. */
 typedef struct trial {
@@ -54,11 +47,9 @@ typedef struct trial {
  * makes each of them a little different.  No more orders are tried when that
  * is no better than `best`.
  */
-static int try(trial *t, uint32_t depth, uint32_t window, double best,
-               double *efficiency)
+static int try(trial *t, uint32_t window, double best, double *efficiency)
 {
     const ps_packer_options options = {.capacity = t->of->capacity,
-                                       .depth = depth,
                                        .window = window,
                                        .align = t->conf->align};
 
@@ -91,14 +82,15 @@ static int try(trial *t, uint32_t depth, uint32_t window, double best,
  * The search
  */
 
-/* The efficiency of as few packs as the bound of a depth allows. */
+/* The efficiency of as few packs as the bound allows. */
 static int bound_of(double *efficiency, const length_counts *of,
-                    const ps_histogram *aligned, uint32_t depth)
+                    const ps_histogram *aligned)
 {
     double packs;
     ps_error err;
 
-    if (ps_plan_bound(aligned, of->capacity, depth, &packs, &err) != PS_OK)
+    if (ps_plan_bound(aligned, of->capacity, CONF_NO_CAP, &packs, &err) !=
+        PS_OK)
         return message_failure("bound", &err);
     *efficiency = (double)ps_histogram_tokens(of->histogram) /
                   ((double)report_bound_packs(packs) * of->capacity);
@@ -111,74 +103,20 @@ static double enough(const recommendation *r)
     return r->bound * (1 - RECOMMEND_WITHIN);
 }
 
-static uint32_t least(uint64_t a, uint32_t b)
+/* Tries windows from the least. */
+static int search(recommendation *r, trial *t)
 {
-    return a < b ? (uint32_t)a : b;
-}
+    for (size_t w = 0; w < WINDOWS && r->efficiency < enough(r); w++) {
+        double efficiency;
+        int status = try(t, windows[w], r->efficiency, &efficiency);
 
-/*
- * The least depth whose bound is near that of all.  It is no less than what a
- * pack takes on average; from there steps double, and then what is left is
- * halved.  A bound never falls as the depth rises.
- */
-static int least_depth(uint32_t *depth, const recommendation *r,
-                       const ps_histogram *aligned, uint32_t max)
-{
-    const ps_histogram *h = r->lengths->histogram;
-    const double mean = enough(r) * r->lengths->capacity *
-                        (double)ps_histogram_sequences(h) /
-                        (double)ps_histogram_tokens(h);
-    uint32_t high = mean < max ? (uint32_t)fmax(ceil(mean - ROUNDING), 1) : max;
-    uint32_t low = high - 1; /* too little */
-    double bound = 0;
-    int status = STATUS_OK;
-
-    for (uint32_t step = 1; status == STATUS_OK; step *= 2) {
-        status = bound_of(&bound, r->lengths, aligned, high);
-        if (status != STATUS_OK || bound >= enough(r) || high == max)
-            break;
-        low = high;
-        high = least((uint64_t)high + step, max);
-    }
-    while (status == STATUS_OK && high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        status = bound_of(&bound, r->lengths, aligned, middle);
-        if (bound >= enough(r))
-            high = middle;
-        else
-            low = middle;
-    }
-    *depth = high;
-    return status;
-}
-
-/* Tries windows from the least, and with each the depths from `low`. */
-static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
-{
-    const uint32_t high = least(UINT64_C(2) * low, max);
-    const uint32_t step = low / TRIAL_DEPTHS > 1 ? low / TRIAL_DEPTHS : 1;
-    int status;
-
-    for (size_t w = 0; w < WINDOWS; w++) {
-        /* No pack holds more than a window. */
-        const uint32_t last = least(high, windows[w]);
-
-        for (uint32_t depth = least(low, last); depth <= last; depth += step) {
-            double efficiency;
-
-            status = try(t, depth, windows[w], r->efficiency, &efficiency);
-            if (status != STATUS_OK)
-                return status;
-            /* The last pack, which the bound counts, may be left out here. */
-            efficiency = fmin(efficiency, r->bound);
-            if (efficiency > r->efficiency) {
-                r->efficiency = efficiency;
-                r->depth = depth;
-                r->window = windows[w];
-            }
-            if (efficiency >= enough(r))
-                return STATUS_OK;
+        if (status != STATUS_OK)
+            return status;
+        /* The last pack, which the bound counts, may be left out here. */
+        efficiency = fmin(efficiency, r->bound);
+        if (efficiency > r->efficiency) {
+            r->efficiency = efficiency;
+            r->window = windows[w];
         }
         /* A larger one would hold all sequences, too. */
         if (t->is_all && t->n <= windows[w])
@@ -190,22 +128,17 @@ static int search(recommendation *r, trial *t, uint32_t low, uint32_t max)
 int recommend(recommendation *r, const conf *c, const length_counts *of,
               const ps_histogram *aligned)
 {
-    const uint32_t max = least(least(of->capacity / c->align, PS_MAX_DEPTH),
-                               windows[WINDOWS - 1]);
     const ps_histogram *h = of->histogram;
     const uint64_t all = ps_histogram_sequences(h);
     uint64_t behind = 0; /* sequences up to the i-th length */
     size_t i = 0;
-    uint32_t low;
     trial *t;
     int status;
 
-    *r = (recommendation){.lengths = of, .depth = 1, .window = windows[0]};
+    *r = (recommendation){.lengths = of, .window = windows[0]};
     if (ps_histogram_size(h) == 0)
         return STATUS_OK;
-    status = bound_of(&r->bound, of, aligned, CONF_NO_CAP);
-    if (status == STATUS_OK)
-        status = least_depth(&low, r, aligned, max);
+    status = bound_of(&r->bound, of, aligned);
     if (status != STATUS_OK)
         return status;
     t = malloc(sizeof *t);
@@ -225,7 +158,7 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
             behind += ps_histogram_count(h, i++);
         t->sorted[k] = ps_histogram_length(h, i - 1);
     }
-    status = search(r, t, low, max);
+    status = search(r, t);
     free(t);
     return status;
 }
@@ -242,8 +175,7 @@ static bool is_empty(const recommendation *r)
 /* Runs as it is, between a redirection of input and one of output. */
 static void print_command(const conf *c, const recommendation *r)
 {
-    printf("packstream -L %" PRIu32 " -d %" PRIu32, r->lengths->capacity,
-           r->depth);
+    printf("packstream -L %" PRIu32, r->lengths->capacity);
     if (r->window != windows[0])
         printf(" -w %" PRIu32, r->window);
     if (c->align > 1)
@@ -257,17 +189,17 @@ static void report_text(const conf *c, const recommendation *of)
 {
     bool any = false;
 
-    printf("capacity  depth  window    full%%   bound%%     overlong  "
+    printf("capacity  window    full%%   bound%%     overlong  "
            "lost tokens\n");
     for (unsigned i = 0; i < c->n_capacities; i++) {
         const recommendation *r = &of[i];
 
         printf("%8" PRIu32, r->lengths->capacity);
         if (is_empty(r))
-            printf("  %5s  %6s  %7s  %7s", "-", "-", "-", "-");
+            printf("  %6s  %7s  %7s", "-", "-", "-");
         else
-            printf("  %5" PRIu32 "  %6" PRIu32 "  %7.3f  %7.3f", r->depth,
-                   r->window, 100 * r->efficiency, 100 * r->bound);
+            printf("  %6" PRIu32 "  %7.3f  %7.3f", r->window,
+                   100 * r->efficiency, 100 * r->bound);
         printf("  %11" PRIu64 "  %11" PRIu64 "\n",
                r->lengths->long_sequences, r->lengths->lost_tokens);
     }
@@ -284,17 +216,17 @@ static void report_text(const conf *c, const recommendation *of)
 
 static void report_tsv(const conf *c, const recommendation *of)
 {
-    printf("capacity\tdepth\twindow\tefficiency\tbound_efficiency\t"
+    printf("capacity\twindow\tefficiency\tbound_efficiency\t"
            "overlong_sequences\tlost_tokens\tcommand\n");
     for (unsigned i = 0; i < c->n_capacities; i++) {
         const recommendation *r = &of[i];
 
         printf("%" PRIu32, r->lengths->capacity);
         if (is_empty(r))
-            printf("\t-\t-\t-\t-");
+            printf("\t-\t-\t-");
         else
-            printf("\t%" PRIu32 "\t%" PRIu32 "\t%.9g\t%.9g", r->depth,
-                   r->window, r->efficiency, r->bound);
+            printf("\t%" PRIu32 "\t%.9g\t%.9g", r->window, r->efficiency,
+                   r->bound);
         printf("\t%" PRIu64 "\t%" PRIu64 "\t", r->lengths->long_sequences,
                r->lengths->lost_tokens);
         if (is_empty(r))
@@ -323,10 +255,10 @@ static void report_json(const conf *c, const recommendation *of)
             printf(", \"command\": null}");
             continue;
         }
-        printf(", \"depth\": %" PRIu32 ", \"window\": %" PRIu32
+        printf(", \"window\": %" PRIu32
                ", \"efficiency\": %.9g, \"bound_efficiency\": %.9g"
                ", \"is_within\": %s, \"command\": \"",
-               r->depth, r->window, r->efficiency, r->bound,
+               r->window, r->efficiency, r->bound,
                r->efficiency >= enough(r) ? "true" : "false");
         print_command(c, r);
         printf("\"}");

@@ -1,6 +1,6 @@
 /*
- * recommend.h - a depth and a window for a capacity, and the command of
- * packstream that packs with them.
+ * recommend.h - a window for a capacity, and the command of packstream that
+ * packs with it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,16 +17,15 @@
 /* Efficiencies are fractions; without sequences all is 0. */
 typedef struct recommendation {
     const length_counts *lengths;
-    uint32_t depth;
     uint32_t window;
     double bound;      /* no packs of this capacity are fuller */
     double efficiency; /* that of a stream of these lengths, packed on trial */
 } recommendation;
 
 /*
- * Finds the least depth, and the least window for it, with which packstream
- * packs a stream of these lengths to within RECOMMEND_WITHIN of the bound; or
- * those that come nearest.  `aligned` has the lengths as they take up a pack.
+ * Finds the least window with which packstream packs a stream of these lengths
+ * to within RECOMMEND_WITHIN of the bound; or that which comes nearest.
+ * `aligned` has the lengths as they take up a pack.
  * An exit status, after a message if not STATUS_OK.
  */
 int recommend(recommendation *r, const conf *c, const length_counts *of,

@@ -1,8 +1,8 @@
 /*
- * audit.c - the promises of a pack stream that no single record can show.
+ * audit.c - the promises of a pack stream that no single pack can show.
  *
  * The reader gives totals summed over the streams that have ended, so what
- * the records make is summed likewise.  What an END declared becomes the new
+ * the packs make is summed likewise.  What an END declared becomes the new
  * base once it has been compared, so that a wrong number is reported only
  * for its own stream.
  *
@@ -16,6 +16,8 @@
 
 #include <xxhash.h>
 
+#include "cli/packs.h"
+
 enum { FIRST_CAPACITY = 4096 };
 
 #define U64 "%" PRIu64
@@ -26,21 +28,13 @@ void audit_begin(audit *a, const ps_pack_info *info, faults *f)
     *a = (audit){0};
     a->info = info;
     a->faults = f;
-    a->start = PS_PACK_HEADER_BYTES;
-}
-
-/* The offset of a record of this stream, bytes. */
-static uint64_t offset_of(const audit *a, uint64_t record)
-{
-    return a->start + record * a->info->record_bytes;
 }
 
 /* A fault that makes sequence ids doubtful. */
-#define ID_FAULT(a, record, ...)                                        \
-    ((a)->doubtful = true,                                              \
-     faults_add((a)->faults, record, offset_of(a, record), __VA_ARGS__))
+#define ID_FAULT(a, place, ...)                                         \
+    ((a)->doubtful = true, faults_add((a)->faults, place, __VA_ARGS__))
 
-/* Whether what is in no record can be elsewhere. */
+/* Whether what is in no pack can be elsewhere. */
 static bool may_lack(const audit *a)
 {
     return a->cut || a->info->share;
@@ -56,33 +50,34 @@ static void judge_piece(audit *a, const logged_piece *before,
     const ps_piece *p = &entry->piece;
 
     if (p->seq_len != before->piece.seq_len)
-        ID_FAULT(a, entry->record,
+        ID_FAULT(a, &entry->place,
                  "sequence " U64 " has " U32 " tokens here, " U32
-                 " in record " U64,
-                 p->id, p->seq_len, before->piece.seq_len, before->record);
+                 " in pack " U64,
+                 p->id, p->seq_len, before->piece.seq_len,
+                 before->place.number);
     else if (p->seq_off == before->piece.seq_off)
-        ID_FAULT(a, entry->record,
+        ID_FAULT(a, &entry->place,
                  "token " U32 " of sequence " U64
-                 " comes again; it was in record " U64,
-                 p->seq_off, p->id, before->record);
+                 " comes again; it was in pack " U64,
+                 p->seq_off, p->id, before->place.number);
     else if (p->seq_off < next)
-        ID_FAULT(a, entry->record,
+        ID_FAULT(a, &entry->place,
                  "token " U32 " of sequence " U64
-                 " overlaps what came from record " U64 " on",
-                 p->seq_off, p->id, before->record);
+                 " overlaps what came from pack " U64 " on",
+                 p->seq_off, p->id, before->place.number);
     else if (p->seq_off > next && !may_lack(a))
-        ID_FAULT(a, entry->record,
+        ID_FAULT(a, &entry->place,
                  "sequence " U64 ": its tokens " U64 " to " U32
-                 " are in no record",
+                 " are in no pack",
                  p->id, next, p->seq_off - 1);
     if (entry->values != before->values)
-        faults_add(a->faults, entry->record, offset_of(a, entry->record),
+        faults_add(a->faults, &entry->place,
                    "sequence " U64 " has other per-sequence values here than "
-                   "in record " U64,
-                   p->id, before->record);
+                   "in pack " U64,
+                   p->id, before->place.number);
 }
 
-/* Looks at all `n` pieces of a sequence, by offset and then by record. */
+/* Looks at all `n` pieces of a sequence, by offset and then by pack. */
 static void judge(audit *a, const logged_piece *entries, size_t n)
 {
     const ps_piece *first = &entries[0].piece;
@@ -91,9 +86,9 @@ static void judge(audit *a, const logged_piece *entries, size_t n)
 
     a->sequences += first->seq_off == 0;
     if (first->seq_off != 0 && !may_lack(a))
-        ID_FAULT(a, entries[0].record,
+        ID_FAULT(a, &entries[0].place,
                  "sequence " U64 ": its tokens before " U32
-                 " are in no record",
+                 " are in no pack",
                  first->id, first->seq_off);
     for (size_t i = 0; i < n; i++) {
         const ps_piece *piece = &entries[i].piece;
@@ -104,9 +99,9 @@ static void judge(audit *a, const logged_piece *entries, size_t n)
         next = end > next ? end : next;
     }
     if (next < last->seq_len && !may_lack(a))
-        ID_FAULT(a, entries[n - 1].record,
+        ID_FAULT(a, &entries[n - 1].place,
                  "sequence " U64 ": its tokens from " U64 " to its end at "
-                 U32 " are in no record",
+                 U32 " are in no pack",
                  last->id, next, last->seq_len);
 }
 
@@ -115,7 +110,7 @@ static int order(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By sequence, offset in it, record, and place in the record. */
+/* By sequence, offset in it, pack, and place in the pack. */
 static int compare(const void *a, const void *b)
 {
     const logged_piece *x = a;
@@ -125,7 +120,7 @@ static int compare(const void *a, const void *b)
     if (result == 0)
         result = order(x->piece.seq_off, y->piece.seq_off);
     if (result == 0)
-        result = order(x->record, y->record);
+        result = order(x->place.number, y->place.number);
     if (result == 0)
         result = order(x->piece.begin, y->piece.begin);
     return result;
@@ -180,7 +175,7 @@ static void judge_below(audit *a, const uint64_t *end)
 }
 
 /* Makes the log ready for another piece; false if memory ran out. */
-static bool make_room(audit *a, uint64_t record)
+static bool make_room(audit *a)
 {
     /*
      * What is still to come has been in the window since before the pieces
@@ -189,16 +184,17 @@ static bool make_room(audit *a, uint64_t record)
      * pieces: it can have come long before.
      */
     const uint64_t max_ahead =
-        (uint64_t)a->info->window * a->info->depth + (a->info->split ? 1 : 0);
+        (uint64_t)a->info->window * ps_max_sequences(a->info) +
+        (a->info->split ? 1 : 0);
     const size_t capacity =
         a->log_capacity == 0 ? FIRST_CAPACITY : a->log_capacity * 2;
     logged_piece *log;
 
     judge_below(a, &a->watermark);
     if (a->n_logged > max_ahead) {
-        ID_FAULT(a, record,
+        ID_FAULT(a, &a->place,
                  "%zu sequences or pieces are ahead of the watermark, " U64
-                 "; the window and the depth cap allow " U64,
+                 "; the window allows " U64,
                  a->n_logged, a->watermark, max_ahead);
         a->lost = true;
         a->n_logged = 0;
@@ -227,8 +223,8 @@ static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
         const size_t bytes = ps_type_bytes(f->channel.type);
 
         if (f->source != PS_BUILT_IN && f->channel.kind == PS_PER_SEQUENCE)
-            hash = XXH3_64bits_withSeed(
-                pack->record + f->offset + i * bytes, bytes, hash);
+            hash = XXH3_64bits_withSeed(packs_values(info, pack, f, i, 0),
+                                        bytes, hash);
     }
     return hash;
 }
@@ -245,39 +241,38 @@ static bool take_piece(audit *a, const ps_pack *pack, uint32_t i)
         a->seen.extra_pieces++;
     else if (p->n_tok < p->seq_len)
         a->seen.split_sequences++;
+    a->full += p->seq_off == 0 && p->seq_len == a->info->capacity;
     if (p->n_tok > p->seq_len || p->seq_off > p->seq_len - p->n_tok)
-        ID_FAULT(a, pack->index,
+        ID_FAULT(a, &a->place,
                  "sequence " U64 " has " U32 " tokens, but a piece of " U32
                  " at token " U32,
                  p->id, p->seq_len, p->n_tok, p->seq_off);
     if (p->id < a->watermark) {
-        ID_FAULT(a, pack->index,
+        ID_FAULT(a, &a->place,
                  "sequence " U64 " is below " U64
-                 ", the watermark of record " U64,
+                 ", the watermark of pack " U64,
                  p->id, a->watermark, a->marked_by);
         return true;
     }
-    if (!a->lost && a->n_logged == a->log_capacity &&
-        !make_room(a, pack->index))
+    if (!a->lost && a->n_logged == a->log_capacity && !make_room(a))
         return false;
     if (!a->lost)
         a->log[a->n_logged++] = (logged_piece){
-            piece, pack->index,
+            piece, a->place,
             p->n_tok < p->seq_len ? hash_values(a->info, pack, i) : 0};
     return true;
 }
 
-/* A fault of END, which comes after the last record. */
 #define END_FAULT(a, ...)                                               \
-    faults_add((a)->faults, (a)->records, offset_of(a, (a)->records),   \
-               "END: " __VA_ARGS__)
+    faults_add((a)->faults,                                             \
+               &(fault_place){.number = (a)->stream}, __VA_ARGS__)
 
-/* Compares one of the totals with what the records make. */
+/* Compares one of the totals with what the packs make. */
 static void judge_total(audit *a, const char *name, uint64_t declared,
                         uint64_t seen)
 {
     if (declared != seen)
-        END_FAULT(a, "%s is " U64 ", but the records make " U64, name,
+        END_FAULT(a, "%s is " U64 ", but the packs make " U64, name,
                   declared, seen);
 }
 
@@ -299,24 +294,26 @@ void audit_end(audit *a, const ps_totals *totals)
     const ps_totals *before = &a->declared;
     uint64_t in;
     uint64_t rejected;
+    uint64_t truncated;
 
     a->cut = totals == NULL;
     judge_below(a, NULL);
     if (a->cut)
         return;
 
-    /* Every sequence of the input is in a record or among the rejected. */
+    /* Every sequence of the input is in a pack or among the rejected. */
     in = totals->input_sequences - before->input_sequences;
     rejected = totals->rejected_sequences - before->rejected_sequences;
-    if (a->records > 0 && a->greatest >= in)
+    truncated = totals->truncated_sequences - before->truncated_sequences;
+    if (a->packs > 0 && a->greatest >= in)
         END_FAULT(a, "there is a sequence " U64 ", but input_sequences is "
                   U64, a->greatest, in);
     else if (a->watermark > in)
-        END_FAULT(a, "the watermark of record " U64 " is " U64
+        END_FAULT(a, "the watermark of pack " U64 " is " U64
                   ", but input_sequences is " U64,
                   a->marked_by, a->watermark, in);
     else if (!a->doubtful && a->sequences + rejected != in)
-        END_FAULT(a, "input_sequences is " U64 ", but the records hold " U64
+        END_FAULT(a, "input_sequences is " U64 ", but the packs hold " U64
                   " and rejected_sequences is " U64,
                   in, a->sequences, rejected);
 
@@ -328,10 +325,13 @@ void audit_end(audit *a, const ps_totals *totals)
                totals->rejected_tokens - before->rejected_tokens,
                a->info->schema.framed ? 1 : 0,
                a->info->share && a->info->split);
-    judge_loss(a, "truncated",
-               totals->truncated_sequences - before->truncated_sequences,
+    judge_loss(a, "truncated", truncated,
                totals->truncated_tokens - before->truncated_tokens, 1,
                false);
+    if (truncated > a->full && !a->info->share)
+        END_FAULT(a, "truncated_sequences is " U64 ", but " U64
+                  " sequences have " U32 " tokens",
+                  truncated, a->full, a->info->capacity);
     judge_total(a, "split_sequences", totals->split_sequences,
                 a->seen.split_sequences);
     judge_total(a, "extra_pieces", totals->extra_pieces,
@@ -345,26 +345,26 @@ bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals)
     if (pack->stream != a->stream) {
         audit_end(a, totals);
         a->stream = pack->stream;
-        a->start = pack->offset - pack->index * a->info->record_bytes;
-        a->records = 0;
+        a->packs = 0;
         a->greatest = 0;
         a->watermark = 0;
         a->sequences = 0;
+        a->full = 0;
         a->doubtful = false;
         a->lost = false;
     }
+    a->place = (fault_place){pack->index, pack->offset};
     for (uint32_t i = 0; i < pack->n_seq; i++)
         if (!take_piece(a, pack, i))
             return false;
     if (pack->watermark < a->watermark)
-        ID_FAULT(a, pack->index,
-                 "its watermark falls from " U64 " to " U64, a->watermark,
-                 pack->watermark);
+        ID_FAULT(a, &a->place, "its watermark falls from " U64 " to " U64,
+                 a->watermark, pack->watermark);
     else if (pack->watermark > a->watermark) {
         a->watermark = pack->watermark;
         a->marked_by = pack->index;
     }
-    a->records++;
+    a->packs++;
     return true;
 }
 

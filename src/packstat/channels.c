@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/packs.h"
 #include "cli/report.h"
 #include "common/bytes.h"
 
@@ -142,14 +143,13 @@ void channel_figures_pack(channel_figures *c, const columns *all,
         for (uint32_t k = 0; k < c->schema->n_channels; k++) {
             const ps_field *field = all->column[k + 1].field;
             const ps_type type = field->channel.type;
-            const size_t bytes = ps_type_bytes(type);
-            const unsigned char *at = pack->record + field->offset;
+            const unsigned char *at =
+                packs_values(info, pack, field, i, piece.begin);
 
             if (field->channel.kind == PS_PER_TOKEN)
-                c->targets[k] += count_targets(at + piece.begin * bytes,
-                                               piece.n_tok, type);
+                c->targets[k] += count_targets(at, piece.n_tok, type);
             else if (c->by != NULL && k == c->by_index)
-                count_value(c, at + i * bytes, piece.n_tok);
+                count_value(c, at, piece.n_tok);
         }
     }
 }

@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cli/packs.h"
 #include "common/bytes.h"
 
 columns columns_of(const ps_pack_info *info)
 {
     columns c = {.schema = &info->schema, .n = info->schema.n_channels + 1};
 
-    c.column[0] = (column){PS_TOKENS, &info->fields[info->tokens_field]};
+    c.column[0] = (column){PS_TOKENS, &info->fields[PS_FIELD_TOKENS]};
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *field = &info->fields[i];
 
@@ -39,8 +40,9 @@ void columns_truncate(const columns *c, const unsigned char *payload,
     }
 }
 
-const column *columns_compare(const columns *c, const ps_pack *pack,
-                              uint32_t i, const ps_piece *piece,
+const column *columns_compare(const columns *c, const ps_pack_info *info,
+                              const ps_pack *pack, uint32_t i,
+                              const ps_piece *piece,
                               const unsigned char *payload, uint32_t n_tok,
                               uint32_t *element)
 {
@@ -49,8 +51,8 @@ const column *columns_compare(const columns *c, const ps_pack *pack,
         const bool per_token = one->field->channel.kind == PS_PER_TOKEN;
         const size_t bytes = ps_type_bytes(one->field->channel.type);
         const size_t n = per_token ? piece->n_tok : 1;
-        const unsigned char *a = pack->record + one->field->offset +
-                                 (per_token ? piece->begin : i) * bytes;
+        const unsigned char *a =
+            packs_values(info, pack, one->field, i, piece->begin);
         const unsigned char *b =
             payload + ps_payload_offset(c->schema, one->channel, n_tok) +
             (per_token ? piece->seq_off : 0) * bytes;

@@ -38,8 +38,9 @@ void columns_truncate(const columns *c, const unsigned char *payload,
  * within.  NULL if they are equal; else the first column in which they are
  * not, and in *element the first such token of the piece.
  */
-const column *columns_compare(const columns *c, const ps_pack *pack,
-                              uint32_t i, const ps_piece *piece,
+const column *columns_compare(const columns *c, const ps_pack_info *info,
+                              const ps_pack *pack, uint32_t i,
+                              const ps_piece *piece,
                               const unsigned char *payload, uint32_t n_tok,
                               uint32_t *element);
 

@@ -18,10 +18,8 @@
 #define U64 "%" PRIu64
 #define U32 "%" PRIu32
 
-/* A fault at the record that is compared. */
-#define FAULT(c, ...)                                                   \
-    faults_add((c)->faults, (c)->place.record, (c)->place.offset,       \
-               __VA_ARGS__)
+/* A fault at the pack that is compared, or at END. */
+#define FAULT(c, ...) faults_add((c)->faults, &(c)->place, __VA_ARGS__)
 
 /* "record 3 at byte 40 of x.tok", of a sequence of the input. */
 #define ENTRY "record " U64 " at byte " U64 " of %s"
@@ -162,7 +160,7 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
                          ? REJECT_OUT_OF_VOCAB
                          : REJECT_DROPPED;
     } else if (absent) {
-        FAULT(c, "sequence " U64 " is in no record up to this: " ENTRY,
+        FAULT(c, "sequence " U64 " is in no pack up to this: " ENTRY,
               id, ENTRY_ARGS(c, number, entry));
     } else if (entry->kept < entry->n_tok) {
         made->truncated_sequences++;
@@ -242,8 +240,8 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
     if (piece->seq_off > entry->kept ||
         piece->n_tok > entry->kept - piece->seq_off)
         return;
-    where = columns_compare(&c->columns, pack, i, piece, entry->payload,
-                            entry->kept, &element);
+    where = columns_compare(&c->columns, c->info, pack, i, piece,
+                            entry->payload, entry->kept, &element);
     if (where == NULL)
         return;
 
@@ -252,7 +250,7 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
         FAULT(c, "token " U32 " of sequence " U64 " is " U32 ", not " U32
               " as in " ENTRY,
               token, piece->id,
-              columns_token(&c->columns, pack->record + where->field->offset,
+              columns_token(&c->columns, pack->row + where->field->offset,
                             piece->begin + element),
               columns_token(&c->columns, entry->payload, token),
               ENTRY_ARGS(c, number, entry));
@@ -337,11 +335,12 @@ static bool end_stream(comparison *c, const ps_totals *declared)
          &made->truncated_tokens},
     };
 
+    c->place = (fault_place){.number = c->stream};
     if (!pass(c, declared->input_sequences))
         return false;
     for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
         if (*totals[i].declared != *totals[i].made)
-            FAULT(c, "END: %s is " U64 ", but the input makes " U64,
+            FAULT(c, "%s is " U64 ", but the input makes " U64,
                   totals[i].name, *totals[i].declared, *totals[i].made);
     /* So that a wrong number is reported only for its own stream. */
     c->made = *declared;
@@ -383,8 +382,6 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
     if (!pass(c, number_of(c, lowest)) || !take_pieces(c, pack) ||
         !pass(c, number_of(c, pack->watermark)))
         return c->stopped;
-    c->place.record++;
-    c->place.offset += c->info->record_bytes;
     return true;
 }
 
@@ -400,7 +397,7 @@ bool compare_end(comparison *c, const ps_totals *totals)
     if (!go_on(c, inputs_next(&c->in, &sequence, &more)))
         return true;
     if (more)
-        FAULT(c, "END: input_sequences is " U64 ", but %s goes on with "
+        FAULT(c, "input_sequences is " U64 ", but %s goes on with "
               "record " U64 " at byte " U64,
               c->made.input_sequences,
               inputs_name(&c->in, c->in.file), sequence.id,

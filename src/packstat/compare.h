@@ -39,7 +39,7 @@ typedef struct comparison {
     uint64_t base;     /* number of its first sequence */
     uint64_t oldest;   /* number of the first that no pack held yet */
     uint64_t ahead;    /* sequences and pieces that overtook it */
-    fault_place place; /* of the record that is compared */
+    fault_place place; /* of the pack that is compared, or of END */
 } comparison;
 
 /*
@@ -50,7 +50,7 @@ void compare_open(comparison *c, const packstat_conf *conf,
                   const ps_pack_info *info, faults *f);
 
 /*
- * Compares the next record, which the audit has judged.  `totals` are those
+ * Compares the next pack, which the audit has judged.  `totals` are those
  * of the reader that gave it.  False if memory ran out.
  */
 bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals);

@@ -22,9 +22,9 @@ int faults_worse(int a, int b)
     return a > b ? a : b;
 }
 
-void faults_add(faults *f, uint64_t record, uint64_t offset,
-                const char *format, ...)
+void faults_add(faults *f, const fault_place *place, const char *format, ...)
 {
+    const char *name = files_input_name(f->file);
     char why[256];
     va_list args;
 
@@ -34,8 +34,12 @@ void faults_add(faults *f, uint64_t record, uint64_t offset,
     va_start(args, format);
     (void)vsnprintf(why, sizeof(why), format, args);
     va_end(args);
-    message_error("%s: record %" PRIu64 " at byte %" PRIu64 ": %s",
-                  files_input_name(f->file), record, offset, why);
+    if (place->offset == 0)
+        message_error("%s: END of stream %" PRIu64 ": %s", name,
+                      place->number, why);
+    else
+        message_error("%s: pack %" PRIu64 " in the block at byte %" PRIu64
+                      ": %s", name, place->number, place->offset, why);
 }
 
 void faults_fatal(faults *f, const ps_error *err)

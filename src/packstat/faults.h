@@ -18,15 +18,18 @@ typedef struct faults {
     int status;       /* the worst exit status so far */
 } faults;
 
-/* A record of the packs, and the byte where it starts. */
+/* A pack, or the END of a stream. */
 typedef struct fault_place {
-    uint64_t record;
-    uint64_t offset;
+    uint64_t number; /* index of the pack, or which of joined streams */
+    uint64_t offset; /* of the pack's block, bytes; 0: it is END */
 } fault_place;
 
-/* "prog: FILE: record 12 at byte 40960: TEXT". */
-void faults_add(faults *f, uint64_t record, uint64_t offset,
-                const char *format, ...) MESSAGE_PRINTF(4, 5);
+/*
+ * "prog: FILE: pack 12 in the block at byte 4096: TEXT", or
+ * "prog: FILE: END of stream 0: TEXT".
+ */
+void faults_add(faults *f, const fault_place *place, const char *format, ...)
+    MESSAGE_PRINTF(3, 4);
 
 /* A failure after which the file is read no further: always printed. */
 void faults_fatal(faults *f, const ps_error *err);

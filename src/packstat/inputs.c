@@ -177,7 +177,7 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
 
 /* A fault of the next reject. */
 #define REJECT_FAULT(r, f, place, why)                                   \
-    faults_add(f, (place)->record, (place)->offset,                      \
+    faults_add(f, place,                                                 \
                "record " U64 " at byte " U64 " of %s, sequence " U64 ", " \
                why, (r)->next.id, (r)->next.offset, rejects_name(r), (r)->id)
 

@@ -24,6 +24,7 @@ typedef struct scan {
     packs *input;
     uint64_t end; /* of the range: number of the pack to stop at */
     const ps_pack_info *info;
+    ps_pack_info header; /* the first one, unchanged, to be printed */
     columns columns;
     faults *faults;
     packstat_output *out;
@@ -79,7 +80,8 @@ static bool verify(scan *s, const ps_pack *pack)
     ps_error err;
 
     if (ps_pack_check(s->info, pack, &err) != PS_OK)
-        faults_add(s->faults, pack->index, pack->offset, "%s", err.text);
+        faults_add(s->faults, &(fault_place){pack->index, pack->offset}, "%s",
+                   err.text);
     return audit_pack(&s->audit, pack, totals) &&
            (!s->comparison.open ||
             compare_pack(&s->comparison, pack, totals));
@@ -186,12 +188,12 @@ static void print(scan *s)
     if (!histogram_finish(&s->found.lengths) ||
         !histogram_finish(&s->found.depths) ||
         (s->found.plot != NULL &&
-         !plot_packs(s->out->page, name, s->info, &totals, &s->found))) {
+         !plot_packs(s->out->page, name, &s->header, &totals, &s->found))) {
         faults_no_memory(s->faults);
         return;
     }
     if (s->conf->json) {
-        report_json_begin(stdout, name, s->info, &totals);
+        report_json_begin(stdout, name, &s->header, &totals);
         exists = order_stats_place(order, &value);
         report_json_ratio(stdout, "place_correlation", exists, value);
         exists = order_stats_neighbour(order, &value);
@@ -204,7 +206,7 @@ static void print(scan *s)
         print_ok(s, &totals);
     } else {
         summary_separate(stdout, &s->out->summarised);
-        summary_packs(stdout, files_input_name(name), s->info, &totals,
+        summary_packs(stdout, files_input_name(name), &s->header, &totals,
                       &s->found, !s->conf->quick);
     }
 }
@@ -249,7 +251,8 @@ void packs_stat(const packstat_conf *conf, packs *input,
     ps_error err;
 
     s.columns = columns_of(s.info);
-    if (channel_figures_begin(&s.found.channels, &s.info->schema, conf->by,
+    if (packs_header(input, &s.header, &err) != PS_OK ||
+        channel_figures_begin(&s.found.channels, &s.info->schema, conf->by,
                               &err) != PS_OK) {
         faults_fatal(f, &err);
         return;

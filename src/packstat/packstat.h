@@ -14,7 +14,7 @@
  *   plot.c       the page of --plot: a section for each file
  *   bars.c       a bar as text, as wide as a terminal
  *   faults.c     the first faults of a file are printed, the others counted
- *   audit.c      --verify: what no single record shows, from ids and totals
+ *   audit.c      --verify: what no single pack shows, from ids and totals
  *   compare.c    --against: packs and their input, side by side
  *   inputs.c     for it, the token records of the input, and the rejects
  *   pending.c    for it, the sequences that no pack held yet

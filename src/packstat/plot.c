@@ -93,7 +93,7 @@ static void draw_pack_list(svg *page, const ps_pack_info *info,
                                   : "a pack stream");
     put_count(&l, "tokens", t->tokens);
     put_count(&l, "capacity, tokens", info->capacity);
-    put_count(&l, "depth cap, sequences", info->depth);
+    put_odd(&l, "depth cap, sequences", info->depth);
     put_count(&l, "max delay, records", info->window);
     if (t->packs > 0) {
         put(&l, "sequences per pack", "%.3f",
@@ -155,9 +155,8 @@ static void draw_histograms(svg *page, const ps_pack_info *info,
     chart_draw_lengths(page, found->lengths.all);
 
     (void)snprintf(text, sizeof text,
-                   "%.2f sequences in a pack, at most %" PRIu32 " of %" PRIu32,
-                   (double)t->sequences / (double)t->packs, t->max_depth,
-                   info->depth);
+                   "%.2f sequences in a pack, at most %" PRIu32,
+                   (double)t->sequences / (double)t->packs, t->max_depth);
     chart_draw_histogram(page, text, "packs; line: share up to a depth",
                          found->depths.all, "sequences in a pack", "packs");
 
@@ -194,10 +193,12 @@ static void draw_histograms(svg *page, const ps_pack_info *info,
 /*
  * The efficiency that no packing of these pieces exceeds.  Aligned pieces take
  * up more places than they have tokens.  Where there are many lengths they are
- * rounded down, which never needs more packs.  False without memory.
+ * rounded down, which never needs more packs.  `depth` caps that of all packs,
+ * unless it is 0.  False without memory.
  */
 static bool bound_efficiency(double *efficiency, const ps_pack_info *info,
-                             const ps_totals *t, const ps_histogram *h)
+                             uint32_t depth, const ps_totals *t,
+                             const ps_histogram *h)
 {
     const uint32_t align = info->align > 1 ? info->align : 1;
     const size_t n = ps_histogram_size(h);
@@ -220,7 +221,8 @@ static bool bound_efficiency(double *efficiency, const ps_pack_info *info,
                                     ps_histogram_count(h, i), &err) == PS_OK;
     }
     if (made && ps_histogram_size(rounded) > 0)
-        made = ps_plan_bound(rounded, info->capacity, info->depth, &least,
+        made = ps_plan_bound(rounded, info->capacity,
+                             depth == 0 ? UINT32_MAX : depth, &least,
                              &err) == PS_OK;
     ps_histogram_free(rounded);
     packs = fmax(packs, (double)report_bound_packs(least));
@@ -381,13 +383,15 @@ bool plot_packs(svg *page, const char *name, const ps_pack_info *info,
                 const ps_totals *t, const pack_figures *found)
 {
     const plot_figures *p = found->plot;
+    /* Joined streams may have other caps than the first. */
+    const uint32_t depth = found->streams > 1 ? 0 : info->depth;
     double bound = 1;
 
     svg_begin_section(page, files_is_standard(name) ? "stdin" : name);
     draw_pack_list(page, info, t, found);
     if (t->packs == 0)
         return true;
-    if (!bound_efficiency(&bound, info, t, found->lengths.all))
+    if (!bound_efficiency(&bound, info, depth, t, found->lengths.all))
         return false;
     draw_efficiency(page, info, t, p, bound);
     draw_histograms(page, info, t, found);

@@ -279,15 +279,23 @@ static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
 static void print_pack_header(FILE *out, const ps_pack_info *info,
                               const pack_figures *found)
 {
+    char packs[REPORT_DIGITS];
+    char bytes[REPORT_DIGITS];
+
     print_line(out, "format", "pack stream, version %u.%u",
                (unsigned)info->version_major, (unsigned)info->version_minor);
     if (info->share)
         print_line(out, "share", "other packs are in other shares");
     if (found->streams > 1)
         print_count(out, "streams", found->streams, "one after another");
-    print_count(out, "record size", info->record_bytes, "bytes");
+    print_count(out, "row", info->row_bytes, "bytes");
+    print_count(out, "sequence row", info->seq_bytes, "bytes");
+    print_line(out, "block", "%s packs, %s bytes at most",
+               report_digits(packs, info->block_packs),
+               report_digits(bytes, info->block_bytes));
     print_count(out, "capacity", info->capacity, "tokens");
-    print_count(out, "depth cap", info->depth, "sequences");
+    if (info->depth != 0)
+        print_count(out, "depth cap", info->depth, "sequences");
     if (info->align > 1)
         print_count(out, "alignment", info->align, "tokens");
     print_count(out, "max delay", info->window, "records");
@@ -310,6 +318,16 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
     }
 }
 
+/* Bytes per byte of tokens, without the heads of blocks and the index. */
+static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
+{
+    const double width = (double)ps_type_bytes(info->schema.token_type);
+
+    return ((double)t->packs * (info->row_bytes + PS_PACK_HEAD_BYTES) +
+            (double)t->sequences * info->seq_bytes) /
+           ((double)t->tokens * width);
+}
+
 /* How well the packs are filled; undefined without packs. */
 static void print_efficiency(FILE *out, const ps_pack_info *info,
                              const ps_totals *t)
@@ -324,6 +342,8 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
     print_count(out, "padding", t->packs * info->capacity - t->tokens,
                 "tokens");
     print_line(out, "efficiency", "%.3f%%", efficiency * 100);
+    print_line(out, "bytes", "%.3f per byte of tokens",
+               bytes_of_tokens(info, t));
     print_line(out, "lower bound", "%s packs; packs/bound %.4f",
                report_digits(text, bound), (double)t->packs / (double)bound);
     print_line(out, "packing factor", "%.3f sequences per pack",

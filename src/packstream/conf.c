@@ -18,7 +18,7 @@
 /* A year in milliseconds, which fits any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)
 
-const conf conf_defaults = {.depth = PS_DEPTH_AUTO, .window = DEFAULT_WINDOW};
+const conf conf_defaults = {.window = DEFAULT_WINDOW};
 
 /* The names are those of ps_policy_name. */
 static const option_word algorithms[] = {
@@ -26,7 +26,6 @@ static const option_word algorithms[] = {
     {"nnlshp", PS_POLICY_NNLSHP},   {"bestfit", PS_POLICY_BESTFIT},
     {"nextfit", PS_POLICY_NEXTFIT}, {"none", PS_POLICY_NONE},
     {"concat", PS_POLICY_CONCAT},   {NULL, 0}};
-static const option_word auto_depth[] = {{"auto", PS_DEPTH_AUTO}, {NULL, 0}};
 static const option_word orders[] = {
     {"window", PS_PACKS_BY_WINDOW}, {"input", PS_PACKS_BY_INPUT}, {NULL, 0}};
 static const option_word error_or_drop[] = {
@@ -45,10 +44,9 @@ static const option_entry entries[] = {
     {'L', "capacity", "N", "tokens in a pack (required)",
      OPTION_NUMBER(conf, capacity, 1, PS_MAX_CAPACITY)},
     {'d', "depth", "N",
-     "most sequences in a pack; auto (default): as few as\n"
-     "fill packs, by the lengths of the first sequences",
-     OPTION_NUMBER(conf, depth, 1, PS_MAX_DEPTH), .words = auto_depth,
-     .why = "must be a number from 1 to 65536, or auto"},
+     "most sequences in a pack (default: no limit)",
+     OPTION_NUMBER(conf, depth, 1, PS_MAX_DEPTH),
+     .why = "must be a number from 1 to 1048576; for no limit leave it out"},
     {'w', "window", "N", "sequences held to choose from (default: 1024)",
      OPTION_NUMBER(conf, window, 1, PS_MAX_WINDOW)},
     {'a', "algorithm", "NAME",
@@ -77,7 +75,7 @@ static const option_entry entries[] = {
      .why = "must be a number that divides the capacity"},
     {0, "learn-from", "FILE",
      "pack as if sequences with the lengths in FILE, a\n"
-     "histogram, had come before; they choose the depth",
+     "histogram, had come before",
      OPTION_CALL(set_learn_from)},
     {0, "flush-every", "N", "pack all that is held after every N records",
      OPTION_NUMBER(conf, flush_every, 1, UINT64_MAX),
@@ -155,13 +153,18 @@ static const option_entry entries[] = {
      .why = "must be a number of packs from 1"},
     {'o', "output", "FILE", "write to FILE, not to stdout",
      OPTION_TEXT(conf, output)},
+    {0, "block-packs", "N",
+     "write N packs at a time, a power of two (default:\n"
+     "1 to 2 MiB of them; 1: each when it is decided)",
+     OPTION_NUMBER(conf, block_packs, 1, CONF_BLOCK_PACKS),
+     .why = "must be a power of two from 1 to 65536"},
     {0, "no-sandbox", NULL, "keep all rights when the files are open",
      OPTION_FLAG(conf, no_sandbox)},
     {'v', "verbose", NULL,
      "tell at the start, on stderr, what is to be done",
      OPTION_FLAG(conf, verbose)},
-    {'q', "quiet", NULL, "no progress line, and no word on what -d costs\n"
-     "or on an empty input",
+    {'q', "quiet", NULL, "no progress line, and no warning of flushes or of\n"
+     "an empty input",
      OPTION_FLAG(conf, quiet)},
     {0},
 };
@@ -169,9 +172,9 @@ static const option_entry entries[] = {
 const option_program conf_program = {
     .usage = "-L N [OPTION]... [FILE]...",
     .summary =
-        "Packs token records into fixed-size records for training: each\n"
-        "holds whole sequences, at most N tokens together.  Reads the\n"
-        "FILEs, one after the other, or stdin; writes a pack stream.",
+        "Packs token records into rows of N tokens for training: each\n"
+        "row holds whole sequences and padding.  Reads the FILEs, one\n"
+        "after the other, or stdin; writes a pack stream.",
     .entries = entries,
 };
 
@@ -189,6 +192,10 @@ int conf_check(const conf *c)
         return message_usage("--align: %" PRIu32 " does not divide the "
                              "capacity, %" PRIu32,
                              c->align, c->capacity);
+    if ((c->block_packs & (c->block_packs - 1)) != 0)
+        return message_usage("--block-packs: %" PRIu32 " is not a power of "
+                             "two",
+                             c->block_packs);
     if (c->state == NULL && (c->state_every != 0 ||
                              (c->resume && c->resume_from == 0)))
         return message_usage("--resume and --state-every need --state=FILE");
@@ -203,11 +210,8 @@ int conf_check(const conf *c)
         c->overlong != PS_OVERLONG_TRUNCATE && !c->drop_outside)
         return message_usage("--rejects needs --overlong=drop or truncate, "
                              "or --out-of-vocab=drop");
-    if (c->learn_from != NULL &&
-        (c->policy == PS_POLICY_NONE || c->policy == PS_POLICY_CONCAT ||
-         (c->policy != PS_POLICY_AUTO && c->depth != PS_DEPTH_AUTO)))
-        return message_usage("--learn-from: -a %s has nothing to learn%s",
-                             ps_policy_name(c->policy),
-                             c->depth == PS_DEPTH_AUTO ? "" : " but a depth");
+    if (c->learn_from != NULL && c->policy != PS_POLICY_AUTO)
+        return message_usage("--learn-from: -a %s has nothing to learn",
+                             ps_policy_name(c->policy));
     return STATUS_OK;
 }

@@ -16,9 +16,11 @@ typedef enum conf_stats {
     STATS_JSON
 } conf_stats;
 
+#define CONF_BLOCK_PACKS 65536 /* at most in a block */
+
 typedef struct conf {
     uint32_t capacity; /* 0: not given */
-    uint32_t depth;    /* or PS_DEPTH_AUTO */
+    uint32_t depth;    /* 0: no cap */
     uint32_t window;
     ps_policy policy;
     ps_pack_order order;
@@ -27,6 +29,7 @@ typedef struct conf {
     uint64_t memory;      /* bytes; 0: not bounded */
     bool even_cost;
     uint32_t align; /* 0: not given */
+    uint32_t block_packs; /* 0: not given */
     const char *learn_from; /* NULL: nothing */
     uint64_t flush_every; /* records; 0: not given */
     uint64_t flush_idle;  /* milliseconds; 0: not given */

@@ -57,9 +57,7 @@ int job_save(job *j, bool ended)
                           .ended = ended};
     int status;
 
-    /* Without a pack, a pipe has nothing to go on from. */
-    if (ps_packer_totals(j->packer)->packs == 0 &&
-        (!ended || j->resume.output.fd < 0))
+    if (ps_packer_totals(j->packer)->packs == 0 && !ended)
         return STATUS_OK;
     /* The state that there is knows more, or is still to be verified. */
     if (j->next_id < j->known_until ||
@@ -84,16 +82,14 @@ int job_save(job *j, bool ended)
 static void warn_of_flushes(const job *j)
 {
     const conf *c = j->conf;
-    const ps_pack_info *info = ps_packer_info(j->packer);
     const ps_totals *totals = ps_packer_totals(j->packer);
     double needed = (double)totals->tokens / c->capacity;
-    double by_depth;
+    double by_depth =
+        c->depth == 0 ? 0 : (double)totals->sequences / c->depth;
 
     if (c->quiet || j->records / c->flush_every != FLUSHES_SEEN ||
-        c->max_delay != 0 || c->align > 1 || c->policy == PS_POLICY_NONE ||
-        info->depth == PS_DEPTH_AUTO)
+        c->max_delay != 0 || c->align > 1 || c->policy == PS_POLICY_NONE)
         return;
-    by_depth = (double)totals->sequences / info->depth;
     needed = needed > by_depth ? needed : by_depth;
     if ((double)totals->packs > FLUSHES_COST * needed)
         message_warning("--flush-every=%" PRIu64 " makes %.1f times the packs "
@@ -116,7 +112,7 @@ static void report_every(job *j)
     message_wipe();
     /* A line that is lost is noticed at the end, with the last one. */
     report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
-                        ps_packer_delay(j->packer), NULL);
+                        ps_packer_delay(j->packer));
 }
 
 /* The packer took a sequence, or failed: what is due after that. */
@@ -134,7 +130,6 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
         return refilled ? job_input_failure(j, why)
                         : job_output_failure(j, why);
     j->next_id = sequence->id + 1;
-    job_report_depth(j);
     if (refilled)
         return job_refills(j) ? STATUS_OK : job_cut_outputs(j);
 
@@ -273,7 +268,7 @@ static int next_file(job *j, bool *more)
     *more = j->next_name < j->conf->n_names;
     if (!*more)
         return STATUS_OK;
-    /* Opening a pipe may wait for its writer: no pack is to wait with it. */
+    /* Opening a pipe may wait for its writer: no block is to wait with it. */
     if (ps_packer_flush(j->packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return job_output_failure(j, &err);
     status = job_open_file(j);

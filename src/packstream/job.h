@@ -52,7 +52,6 @@ typedef struct job {
                               written */
     uint64_t lines;       /* of --every that these packs are worth */
     uint64_t input_bytes; /* of the files that were read, as in resume_place */
-    bool depth_reported;
     bool caught_up; /* what is packed anew is behind what the state knows */
     bool timed;     /* packs were flushed because of time or a signal */
     int stop;       /* the signal that ends the job, or 0 */

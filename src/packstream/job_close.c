@@ -50,26 +50,15 @@ static int print_stats(const job *j)
     const ps_totals *totals = ps_packer_totals(j->packer);
     uint64_t delay = ps_packer_delay(j->packer);
     ps_rejected rejected[PS_REJECTS];
-    ps_depth_cost cost;
-    ps_error err;
 
-    if (j->conf->stats == STATS_NONE && (j->conf->quiet || j->stop != 0))
+    if (j->conf->stats == STATS_NONE)
         return STATUS_OK;
-    /* Nobody asked for the line that is lost without memory. */
-    if (ps_packer_depth_cost(j->packer, &cost, &err) != PS_OK)
-        return j->conf->stats == STATS_NONE
-                   ? STATUS_OK
-                   : message_failure("the statistics", &err);
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     if (j->conf->stats == STATS_JSON)
-        report_json_packing(stderr, info, totals, rejected, delay, &cost);
-    else if (j->conf->stats == STATS_TEXT)
+        report_json_packing(stderr, info, totals, rejected, delay);
+    else
         print_text(info, totals, rejected, delay);
-    if (j->conf->stats != STATS_JSON && cost.depth != 0)
-        message_note("the depth cap of %" PRIu32 " costs %.1f points of "
-                     "efficiency; try -d %" PRIu32,
-                     info->depth, 100 * cost.efficiency, cost.depth);
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }
 
@@ -106,7 +95,6 @@ static int end_streams(job *j, int status)
     if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
-    job_report_depth(j);
     /* Of one that has just written END once more nothing is new. */
     return j->conf->state == NULL || j->resume.task == TASK_END
                ? STATUS_OK

@@ -242,27 +242,6 @@ int job_cut_outputs(job *j)
     return status;
 }
 
-void job_report_depth(job *j)
-{
-    const ps_pack_info *info = ps_packer_info(j->packer);
-    uint32_t bytes = 0;
-
-    if (j->depth_reported || !j->conf->verbose ||
-        info->depth == PS_DEPTH_AUTO)
-        return;
-    j->depth_reported = true;
-    /* Bytes of a record that there are for each of the sequences. */
-    for (uint32_t i = 0; i < info->n_fields; i++)
-        if (info->fields[i].channel.kind != PS_PER_TOKEN)
-            bytes += (uint32_t)ps_type_bytes(info->fields[i].channel.type) *
-                     info->fields[i].count;
-    message_note("%s: packs of %" PRIu32 " tokens and up to %" PRIu32
-                 " sequences, %" PRIu32 " bytes each, %" PRIu32
-                 " of them because of the depth",
-                 files_output_name(j->conf->output), info->capacity,
-                 info->depth, info->record_bytes, bytes);
-}
-
 /* With -v: what is to be done. */
 static void report_start(job *j)
 {
@@ -278,7 +257,11 @@ static void report_start(job *j)
         message_note("%s: learned from %" PRIu64 " sequences",
                      files_input_name(j->conf->learn_from),
                      ps_histogram_sequences(j->learn_from));
-    job_report_depth(j);
+    message_note("%s: rows of %" PRIu32 " tokens, %" PRIu32 " bytes each, "
+                 "and %" PRIu32 " bytes for each sequence; %" PRIu32
+                 " packs in a block",
+                 files_output_name(j->conf->output), info->capacity,
+                 info->row_bytes, info->seq_bytes, info->block_packs);
     message_note("at most %" PRIu64 " MiB of memory",
                  j->memory.bytes / MIB + (j->memory.bytes % MIB != 0));
     if (j->resume.task == TASK_GO_ON)
@@ -309,7 +292,7 @@ static int open_packer(job *j, const ps_schema *schema,
     int status = STATUS_OK;
 
     /* A packer may write the header at once, in a thread if it compresses. */
-    if ((c->state == NULL || r->output_is_new || options->first_record > 0) &&
+    if ((c->state == NULL || r->output_is_new || options->first_pack > 0) &&
         !files_begin(j->out, c->output))
         status = STATUS_FAILURE;
     if (status == STATUS_OK)
@@ -360,7 +343,8 @@ int job_begin(job *j)
         .learn_from = j->learn_from,
         .compressed = c->zstd_level != 0,
         .level = (int)c->zstd_level,
-        .first_record = j->resume.first_record,
+        .first_pack = j->resume.first_pack,
+        .block_packs = c->block_packs,
     };
     int status;
 

@@ -28,9 +28,6 @@ int job_cut_outputs(job *j);
 /* Marks where the reader is, for a state. */
 void job_add_mark(job *j);
 
-/* With -v: the depth and what it costs, once it is known. */
-void job_report_depth(job *j);
-
 /* ---- job.c ---- */
 
 /* Whether the next sequence is packed already, and only its payload wanted. */
@@ -49,8 +46,8 @@ int job_save(job *j, bool ended);
 /*
  * Hooks of the reader, whose context is the job.  job_drain packs all that is
  * held, as a flush record asks for it.  job_on_wait, before the reader waits
- * for input, has what is decided written; and when the wait is long, or a
- * signal asks for it, packs what is held.
+ * for input, has full blocks written; and when the wait is long, or a signal
+ * asks for it, packs what is held.
  */
 ps_wait_hook job_drain;
 ps_wait_hook job_on_wait;

@@ -1,6 +1,5 @@
 /*
- * main.c - packs streams of tokenised sequences into fixed-size
- * records for training.
+ * main.c - packs streams of tokenised sequences into rows for training.
  *
  * SPDX-License-Identifier: MIT
  */

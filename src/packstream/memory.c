@@ -45,6 +45,9 @@
 /* A sequence that is held may be at least so much longer than a pack. */
 #define MIN_LONG ((uint64_t)64 << 10)
 
+/* Blocks become smaller for a full window, but no smaller than this. */
+#define MIN_BLOCK ((uint64_t)64 << 10)
+
 #define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */
 
 #define LARGE_PIECE (128 << 10)
@@ -175,6 +178,12 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     if (bound == 0 || ps_packer_check(schema, options, &err) != PS_OK)
         return STATUS_OK;
 
+    /* Below that they do only if the bound leaves no choice. */
+    for (uint32_t n = CONF_BLOCK_PACKS;
+         c->block_packs == 0 && n > 0 &&
+         !fits(m, bound, n * pack >= MIN_BLOCK ? 0 : min);
+         n /= 2)
+        m->options.block_packs = options->block_packs = n;
     /* If the bound is too small, find the least one that would do. */
     if (!fits(m, bound, min)) {
         uint64_t low = 0;

@@ -67,7 +67,7 @@ static void store_file(unsigned char *to, const output_check_mark *m)
 {
     store_u64(to, m->known);
     store_u64(to + 8, m->base);
-    store_u64(to + 16, m->record);
+    store_u64(to + 16, m->last);
     store_u64(to + 24, m->hash);
 }
 
@@ -75,7 +75,7 @@ static output_check_mark load_file(const unsigned char *from)
 {
     return (output_check_mark){.known = load_u64(from) != 0,
                                .base = load_u64(from + 8),
-                               .record = load_u64(from + 16),
+                               .last = load_u64(from + 16),
                                .hash = load_u64(from + 24)};
 }
 
@@ -99,6 +99,12 @@ static void store_note(const conf *c, const resume_place *p,
     store_file(note + AT_OUTPUT, &p->output);
     store_file(note + AT_REJECTS_FILE, &p->rejects.file);
     store_u64(note + AT_INPUT_BYTES, p->input_bytes);
+}
+
+static int is_damaged(const resume *r)
+{
+    message_error("%s: the state is damaged", message_name(r->file.name));
+    return STATUS_DATA;
 }
 
 /* Compares the options that only the job knows. */
@@ -150,11 +156,10 @@ static int read_note(resume *r)
                                           load_file(note + AT_REJECTS_FILE)},
                               .output = load_file(note + AT_OUTPUT),
                               .input_bytes = load_u64(note + AT_INPUT_BYTES)};
-    if (r->place.file < (uint32_t)c->n_names &&
-        r->place.mark.id <= r->summary.resume_from_id)
-        return STATUS_OK;
-    message_error("%s: the state is damaged", message_name(r->file.name));
-    return STATUS_DATA;
+    return r->place.file < (uint32_t)c->n_names &&
+                   r->place.mark.id <= r->summary.resume_from_id
+               ? STATUS_OK
+               : is_damaged(r);
 }
 
 /* ---- Begun again ---- */
@@ -175,11 +180,11 @@ static bool is_state(const unsigned char *bytes, size_t n)
 static int choose_start(resume *r)
 {
     uint64_t from = r->conf->resume_from;
-    uint64_t packs = r->summary.packs;
+    uint64_t packs = r->summary.output_packs;
     bool ended = r->summary.finished;
     bool is_for_file = files_is_for_file(r->conf->output);
 
-    r->first_record = from;
+    r->first_pack = from;
     if (r->conf->state != NULL && r->conf->zstd_level != 0 && !is_for_file)
         return message_usage("--state: a compressed stream can only be gone "
                              "on with in a file, and %s is none",
@@ -205,11 +210,13 @@ static int choose_start(resume *r)
         r->task = ended ? TASK_COMPARE : TASK_GO_ON;
         return STATUS_OK;
     }
+    if (from == 0 && packs == 0)
+        return is_damaged(r);
 
-    r->first_record = from == 0 ? packs : from;
-    if (!ended && r->first_record >= packs)
+    r->first_pack = from == 0 ? packs : from;
+    if (!ended && r->first_pack >= packs)
         r->task = TASK_GO_ON;
-    else if (ended && r->first_record == packs)
+    else if (ended && r->first_pack == packs)
         r->task = TASK_END;
     else
         r->task = TASK_REPLAY;
@@ -304,7 +311,7 @@ static bool has_output(const resume *r)
 {
     return r->task == TASK_COMPARE ||
            ((r->task == TASK_GO_ON || r->summary.blank) &&
-            r->first_record == 0);
+            r->first_pack == 0);
 }
 
 /* Whether an output may begin so: plain, or compressed. */
@@ -344,14 +351,14 @@ int resume_open_output(resume *r, int in, int *out)
         return STATUS_FAILURE;
     r->output_is_new = true;
     /* One that begins with a later pack is no output to go on with. */
-    return r->first_record == 0
+    return r->first_pack == 0
                ? output_check_begin(&r->output, name, *out)
                : STATUS_OK;
 }
 
 int resume_cut_output(const resume *r, int out)
 {
-    return r->task == TASK_GO_ON && r->first_record == 0
+    return r->task == TASK_GO_ON && r->first_pack == 0
                ? output_check_cut(&r->output, out, r->summary.output_bytes)
                : STATUS_OK;
 }
@@ -411,7 +418,7 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
     uint64_t every = r->conf->state_every;
 
     if (every == 0)
-        every = STATE_FILE_EVERY / info->record_bytes + 1;
+        every = STATE_FILE_EVERY / info->row_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
     /* A few marks reach back to the oldest sequence that may be held. */
     r->mark_every = info->window / (RESUME_MARKS / 2) + 1;
@@ -486,7 +493,7 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
         return message_failure(files_output_name(name), &err);
     if (r->output.fd >= 0 && !output_check_length(&r->output, out, &length))
         return STATUS_FAILURE;
-    status = output_check_take(&r->output, length, info->record_bytes,
+    status = output_check_take(&r->output, length, info->block_bytes,
                                &place->output);
     if (status != STATUS_OK)
         return status;
@@ -502,14 +509,15 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 
     /*
      * A state is only as good as the output that it is of: a file must have
-     * reached the disk, and end where the state says.
+     * reached the disk, and end where the state says.  Before its first block
+     * a pipe has nothing to resume from.
      */
     if (!files_sync(out, name) ||
+        ps_state_read(state, bytes, &summary, &err) != PS_OK ||
         (r->output.fd >= 0 &&
-         (ps_state_read(state, bytes, &summary, &err) != PS_OK ||
-          !output_check_has(&r->output, out, length,
-                            summary.output_bytes))) ||
-        !atomic_file_write(&r->file, state, bytes))
+         !output_check_has(&r->output, out, length, summary.output_bytes)) ||
+        ((r->output.fd >= 0 || summary.output_packs > 0) &&
+         !atomic_file_write(&r->file, state, bytes)))
         status = STATUS_FAILURE;
     free(state);
     resume_start(r, info, ps_packer_totals(packer)->packs);

@@ -60,7 +60,7 @@ typedef struct resume {
     resume_task task;
     output_check output;
     bool output_is_new; /* not gone on with */
-    uint64_t first_record; /* as in ps_packer_options */
+    uint64_t first_pack; /* as in ps_packer_options */
 
     resume_mark marks[RESUME_MARKS];
     uint64_t n_marks;    /* ever */

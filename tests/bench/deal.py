@@ -34,6 +34,8 @@ import tempfile
 
 import numpy as np
 
+PACKS, END = 0, 1  # kinds of blocks
+
 RANKS = [2, 8, 64, 512]
 PER_RANK = [4, 16]
 
@@ -118,6 +120,21 @@ def listed(build, path, shape, ranks):
     return dealt.reshape(shape)
 
 
+def pack_heads(stream):
+    """The heads of all packs, out of the blocks of a pack stream."""
+    head = np.dtype({"names": ["n_tok", "sum_len_sq"],
+                     "formats": ["<u4", "<u8"], "offsets": [16, 24],
+                     "itemsize": 40})
+    row = int(stream[20:24].view("<u4")[0])
+    found, at, kind = [], 4096, PACKS
+    while kind != END:
+        kind, n = (int(value) for value in stream[at + 4:at + 12].view("<u4"))
+        if kind == PACKS:
+            found.append(stream[at + 64 + n * row:][:n * 40].view(head))
+        at += int(stream[at + 24:at + 32].view("<u8")[0])
+    return np.concatenate(found)
+
+
 def packs(build, lengths, capacity, depth):
     """Tokens and squared lengths of the packs that packstream makes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -126,12 +143,9 @@ def packs(build, lengths, capacity, depth):
         subprocess.run([os.path.join(build, "packstream"), "-q", "-L",
                         str(capacity), "-d", str(depth), "-o", name + ".pks",
                         name + ".tok"], check=True)
-        record = int(np.fromfile(name + ".pks", "<u4", 1, offset=20)[0])
-        heads = np.memmap(name + ".pks", np.dtype(
-            {"names": ["sum_len_sq", "n_tok"], "formats": ["<u8", "<u4"],
-             "offsets": [32, 44], "itemsize": record}), offset=4096)
-        return (heads["n_tok"][:-1].astype(np.int64),
-                heads["sum_len_sq"][:-1].astype(np.int64))
+        heads = pack_heads(np.fromfile(name + ".pks", np.uint8))
+        return (heads["n_tok"].astype(np.int64),
+                heads["sum_len_sq"].astype(np.int64))
 
 
 def wikipedia(rng, path, n):

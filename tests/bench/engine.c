@@ -18,8 +18,7 @@
  *    10  efficiency of TRL's bfd, and
  *    11  the same with at most D sequences in a row
  *    12  efficiency of grain's best fit, with at most D
- *    13  the depth
- *    14  the longest time for one record, flushes and the end left out, in
+ *    13  the longest time for one record, flushes and the end left out, in
  *        milliseconds
  *
  * Only the engine's processor time is counted, not drawing and not the
@@ -27,7 +26,7 @@
  * With `check` every pack is looked at, and nothing is printed if all are
  * sound.
  *
- *     --capacity=N --depth=N (3; 0: chosen by the first window)
+ *     --capacity=N --depth=N (3; 0: no cap)
  *     --window=N (1024) --sequences=N (2000000)
  *     --policy=NAME (auto) --order=window|input|shuffle --seed=N (1)
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
@@ -44,8 +43,8 @@
  *         whether to work these out; without the engine, 1, 4 to 9 and 14
  *         are "-"
  *     --learn-from=SOURCE (empty: none): the engine learns from so many
- *         lengths of it, drawn at random, before the first sequence, and they
- *         choose the depth: --learned=N (1000000)
+ *         lengths of it, drawn at random, before the first sequence:
+ *         --learned=N (1000000)
  *
  * SPDX-License-Identifier: MIT
  */
@@ -60,7 +59,6 @@
 
 #include "bfd-blocks.h"
 #include "engine-drive.h"
-#include "engine/auto_depth.h"
 #include "engine/engine.h"
 #include "lengths.h"
 #include "rivals.h"
@@ -198,29 +196,6 @@ static ps_histogram *learn(const options *o)
     need(lengths_histogram(s.lengths, s.n, &h, &err), &err);
     free(s.lengths);
     return h;
-}
-
-/* As packstream does. */
-static void choose_depth(options *o, const stream *s)
-{
-    ps_engine_options max = o->engine;
-    ps_histogram *h = NULL;
-    ps_error err;
-
-    if (o->engine.depth != 0)
-        return;
-    max.depth = max.window < max.capacity ? max.window : max.capacity;
-    if (max.depth > PS_MAX_DEPTH)
-        max.depth = PS_MAX_DEPTH;
-    if (max.learn_from == NULL)
-        need(lengths_histogram(s->lengths,
-                               s->n < max.window ? s->n : max.window, &h,
-                               &err),
-             &err);
-    need(ps_depth_choose(h == NULL ? max.learn_from : h, &max,
-                         &o->engine.depth, &err),
-         &err);
-    ps_histogram_free(h);
 }
 
 /* ---------------------------------------------------------------------
@@ -391,7 +366,6 @@ static void print_figures(const options *o, const stream *s)
         print_rivals(o, s);
     else
         print_none(3);
-    printf("%" PRIu32 "\t", o->engine.depth);
     if (o->pack && o->longest)
         printf("%.3f\n", 1e3 * f.longest);
     else
@@ -495,7 +469,7 @@ static void judge(options *o)
     if (o->sequences < 1 || o->sequences > SIZE_MAX / sizeof(uint32_t) ||
         o->learned < 1 || o->learned > SIZE_MAX / sizeof(uint32_t))
         die("--sequences", "out of range");
-    if (o->depth > o->capacity)
+    if (o->depth == 0 || o->depth > o->capacity)
         o->depth = o->capacity;
     if (o->max_delay == 0)
         o->max_delay =
@@ -545,7 +519,6 @@ int main(int argc, char **argv)
     ps_histogram *learned = learn(&o);
 
     o.engine.learn_from = learned;
-    choose_depth(&o, &s);
     if (o.check)
         check(&o, &s);
     else

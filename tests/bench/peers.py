@@ -40,25 +40,23 @@ from measure import Failed
 
 BINS = 64           # that grain fills at a time
 GOAL = 50
-# Title, capacity, the depth of packstream for whole sequences, how gen is to
-# draw lengths, and peers that take part; a depth of 3 is for BERT alone.
+# Title, capacity, how gen is to draw lengths, and peers that take part; a depth
+# of 3 is for BERT alone.
 CASES = {
-    "bert": ("like those of Wikipedia", 512, 16, ["--mean=256"], None),
-    "short": ("of 20 tokens on average", 512, 64, ["--mean=20"],
+    "bert": ("like those of Wikipedia", 512, ["--mean=256"], None),
+    "short": ("of 20 tokens on average", 512, ["--mean=20"],
               ("trl", "datasets", "grain", "seqpacker")),
-    "long": ("of 4000 tokens on average", 8192, 64,
+    "long": ("of 4000 tokens on average", 8192,
              ["--mean=4000", "--longest=8192", "--spread=60"],
              ("trl", "datasets", "grain", "seqpacker")),
 }
 PACKAGES = ("trl", "datasets", "grain", "seqpacker", "numpy", "scipy")
 
 
-def alike(case):
-    """What packstream does when it does the same as a peer."""
-    depth = "-d%d" % CASES[case][2]
-    return {"whole, 3": ("packstream -d3 -w4096", ["-d3", "-w4096"]),
-            "whole": ("packstream " + depth, [depth]),
-            "cut": ("packstream -aconcat", ["-aconcat", "-d64"])}
+# What packstream does when it does the same as a peer.
+ALIKE = {"whole, 3": ("packstream -d3 -w4096", ["-d3", "-w4096"]),
+         "whole": ("packstream", []),
+         "cut": ("packstream -aconcat", ["-aconcat"])}
 
 
 def module(name):
@@ -331,7 +329,7 @@ def why_missing(package):
 def collect(options, tokens, folder):
     """Variants of all peers that are there, and lines about the others."""
     found, missing = {}, []
-    for peer in CASES[options.case][4] or PEERS:
+    for peer in CASES[options.case][3] or PEERS:
         if peer not in options.only:
             continue
         packages, variants = PEERS[peer]
@@ -354,7 +352,7 @@ def ours(peers, tokens, folder):
         if isinstance(kind, tuple):
             found[kind[0]] = kind[1]
         else:
-            name, options = alike(tokens.case)[kind]
+            name, options = ALIKE[kind]
             found[name] = functools.partial(run_packstream, options, tokens,
                                             folder)
     return found
@@ -365,7 +363,7 @@ def cells_of(name, kind, results, base, tokens):
     if isinstance(kind, tuple):
         same, kind = kind[0], "plan"
     else:
-        same = alike(tokens.case)[kind][0]
+        same = ALIKE[kind][0]
     speeds = [tokens.total() / seconds / 1e6 for seconds, _ in results]
     low, middle, high = measure.quartiles(speeds)
     times = measure.ratio([seconds for seconds, _ in results],
@@ -406,7 +404,7 @@ def generate(options, folder):
     if options.case == "bert" and measure.wikipedia():
         command.append("--hist=" + measure.wikipedia())
     else:
-        command += CASES[options.case][3]
+        command += CASES[options.case][2]
     with open(name, "wb") as file:
         subprocess.run(command, stdout=file, check=True)
     return Tokens(name, options.case)

@@ -11,7 +11,7 @@ of a trainer:
     positions   and of each batch the merged boundaries and the positions
     int64       and the tokens as int64, the type that torch wants
 
-each with checksums compared and without.  The boundaries of all records are
+each with checksums compared and without.  The places of all sequences are
 checked in either case.  "from a pipe" is positions, behind cat.  GB/s are
 bytes of the file, from opening it to the last batch; CPU is processor time,
 that of cat included.

@@ -83,8 +83,7 @@ def table(case, batches, share, reader, options):
         size = os.path.getsize(packs)
         lines = throughput.heading("Reading: " + title, folder, size,
                                    options, what)
-        lines.append("packs of %d bytes"
-                     % throughput.record_bytes(packs))
+        lines.append("rows of %d bytes" % throughput.row_bytes(packs))
         rows = []
         for place in PLACES:
             times = measure.take_turns(

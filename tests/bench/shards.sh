@@ -7,8 +7,8 @@
 # Prints, for shards of so many sequences drawn at random, the means of 200 to
 # 10 shards, of a million sequences at most: the bound, and the efficiency
 # alone, with the histogram of a million other sequences, and with that of quite
-# another corpus: lengths from 1 to the capacity, equally often.  Last are the
-# depths.  Takes some minutes.  Wikipedia and SQuAD are as in engine.sh.
+# another corpus: lengths from 1 to the capacity, equally often.  Takes some
+# minutes.  Wikipedia and SQuAD are as in engine.sh.
 #
 # SPDX-License-Identifier: MIT
 
@@ -36,15 +36,7 @@ mean() {
     awk -v column="$1" '{ sum += $column } END { printf "%.3f", sum / NR }'
 }
 
-# depths: the least and the greatest, of standard input.
-depths() {
-    awk 'NR == 1 { least = most = $13 }
-        { least = $13 < least ? $13 : least
-          most = $13 > most ? $13 : most }
-        END { printf "%s", least == most ? most : least " to " most }'
-}
-
-# rows NAME SOURCE CAPACITY DEPTH WINDOW; depth 0 is auto.
+# rows NAME SOURCE CAPACITY DEPTH WINDOW; depth 0 is no cap.
 rows() {
     case $2 in
         /*) [ -r "$2" ] || {
@@ -52,23 +44,23 @@ rows() {
             return 0
         } ;;
     esac
-    set -- "$1" "$5" "$3" --source="$2" --learn-from="$2" --capacity="$3" \
-        --depth="$4" --window="$5"
-    name=$1 window=$2 capacity=$3
-    shift 3
+    name=$1 capacity=$3 depth=$4 window=$5
+    set -- --source="$2" --learn-from="$2" --capacity="$3" --depth="$4" \
+        --window="$5"
+    [ "$depth" != 0 ] || depth=-
     for n in 1000 10000 100000; do
         alone=$(each "$n" "$@" --learn-from=)
         learned=$(each "$n" "$@" --bound=0)
         other=$(each "$n" "$@" --bound=0 --learn-from="uniform:1,$capacity")
-        printf '%-15s %5s %9s %8s %8s %8s %8s  %s, %s\n' "$name" "$window" \
-            "$n" "$(echo "$alone" | mean 2)" "$(echo "$alone" | mean 1)" \
-            "$(echo "$learned" | mean 1)" "$(echo "$other" | mean 1)" \
-            "$(echo "$alone" | depths)" "$(echo "$learned" | depths)"
+        printf '%-15s %5s %5s %9s %8s %8s %8s %8s\n' "$name" "$depth" \
+            "$window" "$n" "$(echo "$alone" | mean 2)" \
+            "$(echo "$alone" | mean 1)" "$(echo "$learned" | mean 1)" \
+            "$(echo "$other" | mean 1)"
     done
 }
 
-printf '%-15s %5s %9s %8s %8s %8s %8s  %s\n' input W sequences bound alone \
-    learned other 'depth alone, learned'
+printf '%-15s %5s %5s %9s %8s %8s %8s %8s\n' input D W sequences bound alone \
+    learned other
 rows Wikipedia-512 "$data/wikipedia-bert-512.hist" 512 3 1024
 rows Wikipedia-512 "$data/wikipedia-bert-512.hist" 512 3 256
 rows Wikipedia-512 "$data/wikipedia-bert-512.hist" 512 0 1024

@@ -250,8 +250,8 @@ def hash_seconds(name, piece):
     return float(text.split()[1])
 
 
-def record_bytes(name):
-    """Bytes of a record: four bytes of the header say it, at 20."""
+def row_bytes(name):
+    """Bytes of a row: four bytes of the header say it, at 20."""
     with open(name, "rb") as file:
         return int.from_bytes(file.read(24)[20:], "little")
 
@@ -266,7 +266,7 @@ def checksums(options):
         packs = os.path.join(folder, "packs")
         with open(packs, "wb") as file:
             subprocess.run(command + [name], stdout=file, check=True)
-        piece = record_bytes(packs)
+        piece = row_bytes(packs)
         times = measure.take_turns({
             "packstream": lambda: measure.time_pipe([command], 0,
                                                     source=name),
@@ -283,7 +283,7 @@ def checksums(options):
          "%.3f s" % hashing],
         ["which is, in GB/s", "%.1f" % (written / hashing / 1e9)],
         ["share of the processor time", "%.1f %%" % (100 * hashing / cpu)],
-    ]) + ["", "XXH3 is that of the library, in records of %d bytes." % piece]
+    ]) + ["", "XXH3 is that of the library, in rows of %d bytes." % piece]
 
 
 # ------------------------------------------------------------- compressed

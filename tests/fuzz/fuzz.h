@@ -61,7 +61,7 @@ uint64_t hash_bytes(uint64_t hash, const unsigned char *p, size_t n);
 /* ------------------------------------------------------------ descriptors */
 
 /* The number of no open file: the calls below stand behind it. */
-#define FEED_FD 1000000
+#define FEED_FD 200
 
 /*
  * What reads from FEED_FD give from now on, and how: in pieces of 1 to 31

@@ -43,27 +43,20 @@ static ps_schema make_schema(unsigned bits, unsigned n_channels)
     return schema;
 }
 
-/*
- * The depth that a byte asks for.  To find one costs as much as a hundred
- * inputs do otherwise, so that is done for some of those that ask for it.
- */
-static uint32_t depth_of(unsigned depth, const input *in)
-{
-    unsigned sum = 0;
-
-    for (size_t i = 0; i < in->left; i++)
-        sum += in->at[i];
-    return depth == 255 && sum % 256 == 0 ? PS_DEPTH_AUTO : 1 + depth % 40;
-}
+/* A byte's depth, 0 to 40, and packs of a block, 1 to 32 or the default. */
+#define DEPTHS 41
 
 job take_job(input *in)
 {
     job j = {.bits = take_u8(in), .manner = take_u8(in)};
     ps_packer_options *o = &j.options;
+    unsigned byte;
 
     j.schema = make_schema(j.bits, take_u8(in));
     o->capacity = 1 + take_u8(in) % 100;
-    o->depth = depth_of(take_u8(in), in);
+    byte = take_u8(in);
+    o->depth = byte % DEPTHS;
+    o->block_packs = (UINT32_C(1) << byte / DEPTHS) / 2;
     o->window = 1 + take_u8(in);
     o->policy = (ps_policy)(take_u8(in) % 7);
     o->order = (ps_pack_order)(take_u8(in) % 3);

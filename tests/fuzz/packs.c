@@ -18,7 +18,7 @@ static void take_apart(pack_yield *y, const ps_pack_info *info,
     uint32_t end = 0;
     uint32_t left = pack->n_tok;
 
-    must(pack->n_seq >= 1 && pack->n_seq <= info->depth);
+    must(pack->n_seq >= 1 && pack->n_seq <= ps_max_sequences(info));
     must(pack->n_tok >= 1 && pack->n_tok <= info->capacity);
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         ps_piece piece = ps_pack_piece(info, pack, i);
@@ -40,12 +40,14 @@ static void take_apart(pack_yield *y, const ps_pack_info *info,
 static void count_pack(pack_yield *y, const ps_pack_info *info,
                        const ps_pack *pack)
 {
+    const size_t seq_bytes = (size_t)pack->n_seq * info->seq_bytes;
     ps_error err = no_error();
+    uint64_t hash = hash_bytes(pack->index, pack->row, info->row_bytes);
 
     y->packs++;
     y->sequences += pack->n_seq;
     y->tokens += pack->n_tok;
-    y->hash += hash_bytes(pack->index, pack->record, info->record_bytes);
+    y->hash += hash_bytes(hash, pack->sequences, seq_bytes);
     take_apart(y, info, pack);
     y->faults += told(ps_pack_check(info, pack, &err), &err) != PS_OK;
 }
@@ -62,7 +64,7 @@ pack_yield read_packs(void)
     while (y.result == PS_OK) {
         y.result = told(ps_pack_reader_next(r, &pack, &err), &err);
         if (y.result == PS_OK)
-            count_pack(&y, ps_pack_reader_info(r), &pack);
+            count_pack(&y, ps_pack_reader_stream(r), &pack);
     }
     if (r != NULL)
         y.totals = *ps_pack_reader_totals(r);

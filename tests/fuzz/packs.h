@@ -17,7 +17,7 @@ typedef struct pack_yield {
     uint64_t sequences; /* pieces */
     uint64_t tokens;
     uint64_t faults; /* packs that ps_pack_check does not like */
-    uint64_t hash; /* the sum of that of each record: in any order */
+    uint64_t hash; /* the sum of that of each pack: in any order */
     ps_totals totals;
 } pack_yield;
 

@@ -1,6 +1,6 @@
 /*
  * plain.c - fuzzing target: pack streams without compression: header,
- * records, END, several streams in a row; read as they come, unpacked, and
+ * blocks, END, several streams in a row; read as they come, unpacked, and
  * from any place.
  *
  * The input: bit 0 of the first byte asks for new checksums, the second

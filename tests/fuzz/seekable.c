@@ -15,7 +15,7 @@
 #include "bytes.h"
 #include "packs.h"
 
-enum { SEALED = 1, CHECKSUMS = 2, BY_RECORDS = 4, JOINED = 8 };
+enum { SEALED = 1, CHECKSUMS = 2, BY_BLOCKS = 4, JOINED = 8 };
 enum { AT_STREAM = 5 + 3 * 4 };
 
 /* The first bytes of an input. */
@@ -74,26 +74,36 @@ static void put_frame(bytes *packed, bytes *table, const unsigned char *p,
         put_bytes(table, frame + size - 4, 4);
 }
 
+/* Bytes of the frame that begins at byte `at` of the stream. */
+static size_t frame_bytes(const way *w, const bytes *plain, size_t at)
+{
+    const size_t left = plain->size - at;
+    size_t n = 0;
+
+    if ((w->bits & BY_BLOCKS) == 0)
+        return left < w->cut ? left : w->cut;
+    if (at == 0)
+        return left < PS_PACK_HEADER_BYTES ? left : PS_PACK_HEADER_BYTES;
+    for (size_t i = 0; i <= w->cut % 3 && left - n >= 64; i++) {
+        const uint64_t block = load_u64(plain->data + at + n + 24);
+
+        n += block < 64 ? 64 : block < left - n ? (size_t)block : left - n;
+    }
+    return n == 0 ? left : n;
+}
+
 /*
- * The stream in frames, the header in one of its own or not, and behind them
- * their seek table; packstream(5).
+ * The stream in frames, by whole blocks or not, and behind them their seek
+ * table; packstream(5).
  */
 static void compress(const way *w, const bytes *plain, bytes *packed)
 {
     bytes table = {0};
     size_t frames = 0;
-    size_t cut = w->cut;
     size_t n;
 
-    if ((w->bits & BY_RECORDS) != 0 && plain->size >= PS_PACK_HEADER_BYTES) {
-        n = load_u32(plain->data + 20) % 32768;
-        cut = n < 64 ? 64 : n * (1 + w->cut % 3);
-    }
     for (size_t at = 0; at < plain->size; at += n) {
-        n = plain->size - at < cut ? plain->size - at : cut;
-        if (at == 0 && (w->bits & BY_RECORDS) != 0 &&
-            n > PS_PACK_HEADER_BYTES)
-            n = PS_PACK_HEADER_BYTES;
+        n = frame_bytes(w, plain, at);
         put_frame(packed, &table, plain->data + at, n, w->bits);
         frames++;
     }

@@ -1,6 +1,6 @@
 /*
  * align-t.c - packs whose sequences begin at multiples of a number: what
- * their header and their records say, byte by byte, and that both are
+ * their header and their blocks say, byte by byte, and that both are
  * refused when that cannot be.
  *
  * SPDX-License-Identifier: MIT
@@ -13,30 +13,27 @@
 #include <unistd.h>
 
 #include "format/pack_header.h"
-#include "format/record_layout.h"
 
-/* Places in the header, and in its table. */
+/* Places in the header. */
 enum {
-    AT_CAPACITY = 48,
+    AT_ROW_BYTES = 20,
+    AT_DEPTH = 52,
     AT_INCOMPAT = 80,
     AT_ALIGN = 180,
-    AT_TABLE = 256,
-    ENTRY = 64,
-    ENTRY_TYPE = 24,
-    ENTRY_KIND = 25,
-    ENTRY_SOURCE = 27
+    AT_SEQ_BYTES = 184
 };
 
-/* Places in a record of 12 tokens, at most 3 of u16 sequences. */
+/* Places in a row of 12 tokens, in a pack's head, in a sequence row. */
 enum {
-    N_SEQ = 40,
-    N_TOK = 44,
-    CU = 64,       /* 5 of 4 bytes */
-    SEQ_ID = 96,   /* 3 of 8 bytes */
-    SEQ_TOK = 128, /* 3 of 4 bytes */
-    TOKENS = 192,  /* 12 of 2 bytes */
-    TYPE_ID = 224, /* 12 bytes */
-    RECORD = 256
+    TOKENS = 0,   /* 12 of 2 bytes */
+    TYPE_ID = 24, /* 12 bytes */
+    ROW = 40,
+    N_SEQ = 12,
+    N_TOK = 16,
+    MAX_SEQLEN = 20,
+    START = 8,
+    LENGTH = 12,
+    SEQUENCE = 16
 };
 
 enum { PAD = 77, TYPE_FILL = 7 };
@@ -65,17 +62,8 @@ static bytes make_packs(void)
     return b;
 }
 
-static void assert_u32s(const bytes *b, size_t at, size_t n,
-                        const uint32_t *wanted)
-{
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(get_u32(record_at(b, 0, at + 4 * i)), wanted[i]);
-}
-
 static void test_bytes(void **state)
 {
-    static const uint32_t cu[] = {0, 4, 12, 12, 12};
-    static const uint32_t seq_tok[] = {3, 5, 0};
     bytes b = make_packs();
     bool checked;
     ps_error err;
@@ -83,18 +71,22 @@ static void test_bytes(void **state)
     assert_result(audit_packs(&b, &checked, &err), PS_END, &err);
     assert_int_equal(get_u32(b.data + AT_INCOMPAT), 1);
     assert_int_equal(get_u32(b.data + AT_ALIGN), 4);
-    assert_int_equal(get_u32(b.data + 20), RECORD);
+    assert_int_equal(get_u32(b.data + AT_ROW_BYTES), ROW);
+    assert_int_equal(get_u32(b.data + AT_SEQ_BYTES), SEQUENCE);
     /* No more than three fit, whatever the options say. */
-    assert_int_equal(get_u32(b.data + 52), 3);
-    assert_int_equal(get_u32(record_at(&b, 0, N_SEQ)), 2);
-    assert_int_equal(get_u32(record_at(&b, 0, N_TOK)), 8);
-    assert_u32s(&b, CU, 5, cu);
-    assert_u32s(&b, SEQ_TOK, 3, seq_tok);
+    assert_int_equal(get_u32(b.data + AT_DEPTH), 3);
+    assert_int_equal(get_u32(head_at(&b, 0, N_SEQ)), 2);
+    assert_int_equal(get_u32(head_at(&b, 0, N_TOK)), 8);
+    assert_int_equal(get_u32(head_at(&b, 0, MAX_SEQLEN)), 5);
+    assert_int_equal(get_u32(seq_at(&b, 0, 0, START)), 0);
+    assert_int_equal(get_u32(seq_at(&b, 0, 0, LENGTH)), 3);
+    assert_int_equal(get_u32(seq_at(&b, 0, 1, START)), 4);
+    assert_int_equal(get_u32(seq_at(&b, 0, 1, LENGTH)), 5);
     for (size_t t = 0; t < 12; t++)
         if (t == 3 || t > 8) {
-            assert_int_equal(*record_at(&b, 0, TOKENS + 2 * t), PAD);
-            assert_int_equal(*record_at(&b, 0, TOKENS + 2 * t + 1), 0);
-            assert_int_equal(*record_at(&b, 0, TYPE_ID + t), TYPE_FILL);
+            assert_int_equal(*row_at(&b, 0, TOKENS + 2 * t), PAD);
+            assert_int_equal(*row_at(&b, 0, TOKENS + 2 * t + 1), 0);
+            assert_int_equal(*row_at(&b, 0, TYPE_ID + t), TYPE_FILL);
         }
     free_bytes(&b);
 }
@@ -119,41 +111,52 @@ static void test_one(void **state)
 }
 
 /* ---------------------------------------------------------------------
- * Records
+ * Packs
  */
 
-/* One number written to record 0, or two: who hears of it. */
-static const struct {
-    size_t at;
-    uint32_t value;
-    size_t at2; /* if not 0 */
-    uint32_t value2;
+/* In the head of the pack, or in the row of a sequence. */
+enum { HEAD = -1 };
+
+/* Up to three numbers written to pack 0: who hears of it. */
+typedef struct fault {
+    struct {
+        int sequence;
+        size_t at; /* 0 ends the list */
+        uint32_t value;
+    } writes[3];
     bool by_check; /* it is not the reader that finds it */
-} faults[] = {
-    /* lengths: seq_tok is 3 5 0, n_tok 8 */
-    {SEQ_TOK, 0, 0, 0, false},
-    {SEQ_TOK, 4, 0, 0, false}, /* n_tok does not know */
-    {SEQ_TOK, UINT32_MAX, 0, 0, false},
-    {SEQ_TOK + 4, 9, 0, 0, false},
-    {N_TOK, 7, 0, 0, false},
-    {N_TOK, 12, 0, 0, false},
-    {SEQ_TOK, 0, N_TOK, 5, false},     /* empty */
-    {SEQ_TOK, 5, N_TOK, 10, false},    /* longer than its place */
-    {SEQ_TOK + 4, 4, N_TOK, 7, false}, /* it would take up 4 */
-    {SEQ_TOK, 0x80000003, SEQ_TOK + 4, 0x80000005, false},
-    {SEQ_TOK, 4, N_TOK, 9, true}, /* boundaries agree, the head's sums not */
-    {SEQ_TOK + 8, 1, 0, 0, true}, /* not in use */
-    /* boundaries: cu is 0 4 12 12 12 */
-    {CU, 4, 0, 0, false},
-    {CU + 4, 3, 0, 0, false}, /* not aligned */
-    {CU + 4, 8, 0, 0, false}, /* 3 tokens take up 4 */
-    {CU + 4, 0, 0, 0, false},
-    {CU + 8, 11, 0, 0, false},
-    {CU + 8, 16, 0, 0, false},
-    {CU + 8, UINT32_MAX, 0, 0, false},
-    {CU + 12, 8, 0, 0, false},
-    {CU + 4, 5, CU + 8, 10, false},
-    {CU + 4, 0, CU + 8, 8, false},
+} fault;
+
+static const fault faults[] = {
+    /* lengths are 3 and 5, n_tok is 8 */
+    {{{0, LENGTH, 0}}, false},
+    {{{0, LENGTH, 4}}, false}, /* n_tok does not know */
+    {{{0, LENGTH, UINT32_MAX}}, false},
+    {{{1, LENGTH, 9}}, false},
+    {{{1, LENGTH, 0}}, false},
+    {{{HEAD, N_TOK, 7}}, false},
+    {{{HEAD, N_TOK, 12}}, false},
+    {{{0, LENGTH, 0}, {HEAD, N_TOK, 5}}, false},  /* empty */
+    {{{0, LENGTH, 5}, {HEAD, N_TOK, 10}}, false}, /* beyond the next one */
+    {{{1, LENGTH, 9}, {HEAD, N_TOK, 12}, {HEAD, MAX_SEQLEN, 9}}, false},
+    {{{1, LENGTH, 4}, {HEAD, N_TOK, 7}}, false}, /* max_seqlen is 5 */
+    {{{0, LENGTH, 0x80000003}, {1, LENGTH, 0x80000005}}, false},
+    {{{0, LENGTH, 4}, {HEAD, N_TOK, 9}}, true}, /* sum_len_sq is 34 */
+    {{{1, LENGTH, 8}, {HEAD, N_TOK, 11}, {HEAD, MAX_SEQLEN, 8}}, true},
+    {{{HEAD, MAX_SEQLEN, 8}}, false},
+    {{{HEAD, N_SEQ, 1}}, false},
+    {{{HEAD, N_SEQ, 3}}, false},
+    /* starts are 0 and 4 */
+    {{{0, START, 4}}, false},
+    {{{0, START, 1}}, false},
+    {{{1, START, 3}}, false}, /* not aligned */
+    {{{1, START, 5}}, false},
+    {{{1, START, 8}}, false}, /* 3 tokens take up 4 */
+    {{{1, START, 0}}, false},
+    {{{1, START, 16}}, false},
+    {{{1, START, UINT32_MAX}}, false},
+    {{{0, START, 4}, {1, START, 8}}, false},
+    {{{0, START, 4}, {1, START, 0}}, false},
 };
 
 static void test_faults(void **state)
@@ -163,9 +166,14 @@ static void test_faults(void **state)
         bool by_check;
         ps_error err;
 
-        set_u32(record_at(&b, 0, faults[i].at), faults[i].value);
-        if (faults[i].at2 != 0)
-            set_u32(record_at(&b, 0, faults[i].at2), faults[i].value2);
+        for (size_t k = 0; k < 3 && faults[i].writes[k].at > 0; k++) {
+            const int s = faults[i].writes[k].sequence;
+            const size_t at = faults[i].writes[k].at;
+
+            set_u32(s == HEAD ? head_at(&b, 0, at)
+                              : seq_at(&b, 0, (size_t)s, at),
+                    faults[i].writes[k].value);
+        }
         seal_packs(&b);
         assert_result(audit_packs(&b, &by_check, &err), PS_ERR_CORRUPT, &err);
         assert_int_equal(by_check, faults[i].by_check);
@@ -182,11 +190,11 @@ static void test_gaps(void **state)
     ps_error err;
 
     for (size_t i = 0; i < COUNT(places); i++) {
-        *record_at(&b, 0, places[i]) ^= 1;
+        *row_at(&b, 0, places[i]) ^= 1;
         seal_packs(&b);
         assert_result(audit_packs(&b, &checked, &err), PS_ERR_CORRUPT, &err);
         assert_true(checked);
-        *record_at(&b, 0, places[i]) ^= 1;
+        *row_at(&b, 0, places[i]) ^= 1;
     }
     free_bytes(&b);
 }
@@ -237,8 +245,6 @@ static void expect_header(size_t at, uint64_t value, size_t n,
 
 static void test_headers(void **state)
 {
-    const size_t seq_tok = AT_TABLE + 2 * ENTRY;
-
     expect_header(AT_ALIGN, 4, 4, PS_OK);
     expect_header(AT_ALIGN, 0, 4, PS_ERR_CORRUPT);
     expect_header(AT_ALIGN, 1, 4, PS_ERR_CORRUPT);
@@ -247,10 +253,6 @@ static void test_headers(void **state)
     expect_header(AT_ALIGN, UINT32_MAX, 4, PS_ERR_CORRUPT);
     expect_header(AT_INCOMPAT, 3, 8, PS_ERR_UNSUPPORTED);
     expect_header(AT_INCOMPAT, 2, 8, PS_ERR_UNSUPPORTED);
-    expect_header(seq_tok, 'x', 1, PS_ERR_CORRUPT);
-    expect_header(seq_tok + ENTRY_TYPE, PS_U32, 1, PS_ERR_CORRUPT);
-    expect_header(seq_tok + ENTRY_KIND, PS_PER_TOKEN, 1, PS_ERR_CORRUPT);
-    expect_header(seq_tok + ENTRY_SOURCE, 2, 1, PS_ERR_CORRUPT);
 }
 
 /* Streams of another alignment do not follow one another. */

@@ -24,6 +24,7 @@ typedef struct inputs {
     int records;
     int packs;
     int split_packs;
+    int deep_packs; /* with no cap in the header */
     int zstd_records;
     int zstd_packs;
     int out;
@@ -35,6 +36,8 @@ static const ps_packer_options whole = {
     90, 9, 280, 0, .overlong = PS_OVERLONG_DROP};
 static const ps_packer_options split = {
     70, 9, 280, 0, .overlong = PS_OVERLONG_SPLIT};
+static const ps_packer_options deep = {
+    70, 0, 60, 0, .overlong = PS_OVERLONG_SPLIT, .policy = PS_POLICY_BESTFIT};
 
 /* Two frames, the second of which needs a larger window. */
 static int open_compressed(const bytes *b)
@@ -87,6 +90,9 @@ static int setup(void **state)
     b = corpus_packs(&in.c, &split, NULL);
     in.split_packs = open_bytes(&b);
     free_bytes(&b);
+    b = corpus_packs(&in.c, &deep, NULL);
+    in.deep_packs = open_bytes(&b);
+    free_bytes(&b);
     make_mark(in.split_packs, in.mark);
     make_mark(in.zstd_packs, in.zstd_mark);
     in.out = open_empty();
@@ -101,6 +107,7 @@ static int teardown(void **state)
     (void)close(in->records);
     (void)close(in->packs);
     (void)close(in->split_packs);
+    (void)close(in->deep_packs);
     (void)close(in->zstd_records);
     (void)close(in->zstd_packs);
     (void)close(in->out);
@@ -127,8 +134,9 @@ typedef ps_result scenario(const job *j, ps_error *err);
 static bool attempt(scenario *run, const job *j, uint64_t nth, bool for_ever)
 {
     const inputs *in = j->in;
-    const int fds[] = {in->records, in->packs, in->split_packs,
-                       in->zstd_records, in->zstd_packs, in->out};
+    const int fds[] = {in->records,    in->packs,        in->split_packs,
+                       in->deep_packs, in->zstd_records, in->zstd_packs,
+                       in->out};
     size_t blocks = alloc_so_far().blocks;
     ps_error err = {PS_OK, 0, ""};
     ps_result r;
@@ -342,15 +350,6 @@ static void test_packer(void **state)
         .order = PS_PACKS_SHUFFLED,
         .seed = 1,
     };
-    /* The depth is chosen by the first sequences. */
-    static const ps_packer_options early = {
-        .capacity = 70,
-        .depth = PS_DEPTH_AUTO,
-        .window = 60,
-        .overlong = PS_OVERLONG_SPLIT,
-        .policy = PS_POLICY_BESTFIT,
-    };
-
     /* Plans are made all along, and packs leave for want of memory. */
     static const ps_packer_options planning = {
         .capacity = 100,
@@ -372,7 +371,7 @@ static void test_packer(void **state)
     exhaust(packer, (job){*state, .options = &whole}, 12);
     exhaust(packer, (job){*state, .options = &split}, 12);
     exhaust(packer, (job){*state, .options = &shuffling}, 12);
-    exhaust(packer, (job){*state, .options = &early}, 30);
+    exhaust(packer, (job){*state, .options = &deep}, 12);
     exhaust(packer, (job){*state, .options = &planning}, 100);
     exhaust(packer, (job){*state, .options = &planning_shuffled}, 100);
 }
@@ -391,8 +390,6 @@ static ps_result put_some(const job *j, ps_packer *p, uint64_t from,
     return r;
 }
 
-#define SAVED_AT 200
-
 static ps_result saved(const job *j, ps_error *err)
 {
     unsigned char *state = NULL;
@@ -402,7 +399,7 @@ static ps_result saved(const job *j, ps_error *err)
                                  err);
 
     if (r == PS_OK)
-        r = put_some(j, p, 0, SAVED_AT, err);
+        r = put_some(j, p, 0, j->count, err);
     if (r == PS_OK) {
         r = ps_packer_save(p, "", 0, &state, &n, err);
         assert_int_equal(state == NULL, r != PS_OK);
@@ -465,10 +462,31 @@ static ps_result proved(const job *j, ps_error *err)
     return r;
 }
 
+/* A state after j.count sequences, made and used. */
+static void exhaust_state(job j)
+{
+    unsigned char *made;
+    ps_packer *p;
+    ps_error err;
+
+    exhaust(saved, j, 10);
+    rewind_fd(j.in->out);
+    assert_ok(ps_packer_open(&p, j.in->out, &j.in->c.schema, j.options, &err),
+              &err);
+    assert_ok(put_some(&j, p, 0, j.count, &err), &err);
+    assert_ok(ps_packer_save(p, "", 0, &made, &j.mark_bytes, &err), &err);
+    ps_packer_free(p);
+    j.mark = made;
+    exhaust(resumed, j, 10);
+    exhaust(proved, j, 10);
+    free(made);
+}
+
 static void test_states(void **state)
 {
     static const ps_packer_options options[] = {
         {100, 4, 60, 1, .policy = PS_POLICY_AUTO},
+        {100, 4, 60, 1, .policy = PS_POLICY_AUTO, .block_packs = 4},
         {100, 4, 20, 1, .policy = PS_POLICY_NNLSHP},
         {70, 9, 60, 1, .overlong = PS_OVERLONG_SPLIT,
          .order = PS_PACKS_SHUFFLED, .seed = 3},
@@ -477,24 +495,21 @@ static void test_states(void **state)
     const inputs *in = *state;
 
     exhaust(blank, (job){.in = in}, 0);
-    for (size_t i = 0; i < COUNT(options); i++) {
-        job j = {.in = in, .options = &options[i]};
-        unsigned char *made;
-        ps_packer *p;
-        ps_error err;
+    for (size_t i = 0; i < COUNT(options); i++)
+        exhaust_state((job){.in = in, .options = &options[i], .count = 200});
+}
 
-        exhaust(saved, j, 10);
-        rewind_fd(in->out);
-        assert_ok(ps_packer_open(&p, in->out, &in->c.schema, j.options, &err),
-                  &err);
-        assert_ok(put_some(&j, p, 0, SAVED_AT, &err), &err);
-        assert_ok(ps_packer_save(p, "", 0, &made, &j.mark_bytes, &err), &err);
-        ps_packer_free(p);
-        j.mark = made;
-        exhaust(resumed, j, 10);
-        exhaust(proved, j, 10);
-        free(made);
-    }
+/* A state with a part of the index: 4096 blocks. */
+static void test_long_states(void **state)
+{
+    static const ps_packer_options o = {
+        1, 0, 9, 1, .policy = PS_POLICY_NONE, .block_packs = 1};
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    inputs in = *(const inputs *)*state;
+
+    in.c = make_corpus(&schema, 4100, 1, 7);
+    exhaust_state((job){.in = &in, .options = &o, .count = 4098});
+    free_corpus(&in.c);
 }
 
 static ps_result pack_lengths(const job *j, ps_error *err)
@@ -517,7 +532,7 @@ static void test_pack_lengths(void **state)
     ps_packer_options o = {.capacity = 100, .depth = 3, .window = 60};
 
     exhaust(pack_lengths, (job){*state, .options = &o, .count = 300}, 30);
-    o.depth = PS_DEPTH_AUTO;
+    o.depth = 0;
     o.order = PS_PACKS_SHUFFLED;
     o.seed = 1;
     exhaust(pack_lengths, (job){*state, .options = &o, .count = 300}, 10);
@@ -551,6 +566,7 @@ static void test_pack_reader(void **state)
     const inputs *in = *state;
 
     exhaust(pack_reader, (job){in, .fd = in->packs}, 3);
+    exhaust(pack_reader, (job){in, .fd = in->deep_packs}, 6);
     exhaust(pack_reader, (job){in, .fd = in->zstd_packs}, 5);
     exhaust(pack_reader, (job){in, .fd = in->split_packs, .mark = in->mark},
             3);
@@ -617,6 +633,7 @@ int main(void)
         cmocka_unit_test(test_pack_writer),
         cmocka_unit_test(test_packer),
         cmocka_unit_test(test_states),
+        cmocka_unit_test(test_long_states),
         cmocka_unit_test(test_pack_lengths),
         cmocka_unit_test(test_pack_reader),
         cmocka_unit_test(test_unpacker),

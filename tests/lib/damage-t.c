@@ -13,12 +13,13 @@
 
 #include "pack-file-fixture.h"
 
-/* Five packs with channels and pieces, in records as small as can be. */
+/* Some packs with channels and pieces, as small as can be, in blocks of two. */
 static bytes make_stream(bool compressed)
 {
     static const uint32_t lengths[] = {3, 4, 9, 1, 4, 2, 2, 5};
     const ps_packer_options o = {6, 3, 3, 1, .overlong = PS_OVERLONG_SPLIT,
-                                 .compressed = compressed, .level = 1};
+                                 .compressed = compressed, .level = 1,
+                                 .block_packs = 2};
     const ps_schema schema = rich_schema(PS_U16);
 
     return packs_from(make_lengths(&schema, 8, lengths, 12), &o, NULL);
@@ -45,7 +46,7 @@ static ps_result sum_packs(int fd, uint64_t *sum)
     while (r == PS_OK) {
         r = ps_pack_reader_next(reader, &pack, NULL);
         if (r == PS_OK)
-            *sum = *sum * 31 + get_u64(pack.record);
+            *sum = *sum * 31 + pack.checksum;
     }
     ps_pack_reader_free(reader);
     return r;
@@ -108,64 +109,170 @@ static void refuse(const bytes *b, const char *what)
     (void)close(fd);
 }
 
-/* Records moved, repeated or left out; each is good in itself. */
-static void test_moved_records(void **state)
+/* How many blocks there are, with END. */
+static size_t count_blocks(const bytes *b)
+{
+    size_t n = 0;
+
+    while (block_at(b, n++, 0) != end_at(b, 0))
+        continue;
+    return n;
+}
+
+/* Adds blocks from `from` to `to`, not included. */
+static void put_blocks(bytes *b, const bytes *good, size_t from, size_t to)
+{
+    for (; from < to; from++)
+        put_bytes(b, block_at(good, from, 0),
+                  block_bytes(block_at(good, from, 0)));
+}
+
+/* Blocks moved, repeated or left out; each is good in itself. */
+static void test_moved_blocks(void **state)
 {
     const bytes good = make_packs();
-    size_t stride = get_u32(good.data + 20);
-    size_t n = (good.size - PS_PACK_HEADER_BYTES) / stride;
+    const size_t n = count_blocks(&good);
+    bytes b = {0};
 
+    put_bytes(&b, good.data, PS_PACK_HEADER_BYTES);
     for (size_t i = 0; i < n; i++) {
-        bytes b = {0};
-        size_t at = PS_PACK_HEADER_BYTES + i * stride;
-
-        put_bytes(&b, good.data, at);
-        put_bytes(&b, good.data + at + stride, good.size - at - stride);
-        refuse(&b, "a record left out");
-        b.size = at;
-        put_bytes(&b, good.data + at, stride);
-        put_bytes(&b, good.data + at, good.size - at);
-        refuse(&b, "a record repeated");
-        b.size = 0;
-        put_bytes(&b, good.data, good.size);
+        b.size = PS_PACK_HEADER_BYTES;
+        put_blocks(&b, &good, 0, i);
+        put_blocks(&b, &good, i + 1, n);
+        refuse(&b, "a block left out");
+        b.size = PS_PACK_HEADER_BYTES;
+        put_blocks(&b, &good, 0, i + 1);
+        put_blocks(&b, &good, i, n);
+        refuse(&b, "a block repeated");
         for (size_t j = 0; j < i; j++) {
-            memcpy(record_at(&b, i, 0), record_at(&good, j, 0), stride);
-            memcpy(record_at(&b, j, 0), record_at(&good, i, 0), stride);
-            refuse(&b, "two records exchanged");
-            memcpy(record_at(&b, i, 0), record_at(&good, i, 0), stride);
-            memcpy(record_at(&b, j, 0), record_at(&good, j, 0), stride);
+            b.size = PS_PACK_HEADER_BYTES;
+            put_blocks(&b, &good, 0, j);
+            put_blocks(&b, &good, i, i + 1);
+            put_blocks(&b, &good, j + 1, i);
+            put_blocks(&b, &good, j, j + 1);
+            put_blocks(&b, &good, i + 1, n);
+            refuse(&b, "two blocks exchanged");
         }
-        free_bytes(&b);
     }
+    free_bytes(&b);
     free(good.data);
 }
 
-/* A record of another stream in the same place. */
-static void test_foreign_records(void **state)
+/* Puts a pack of one stream in the place of one that has as many sequences. */
+static void put_pack(bytes *to, size_t i, const bytes *from, size_t k)
+{
+    const size_t n_seq = get_u32(head_at(from, k, 12));
+
+    assert_int_equal(get_u32(head_at(to, i, 12)), n_seq);
+    memcpy(row_at(to, i, 0), row_at(from, k, 0), get_u32(to->data + 20));
+    memcpy(seq_at(to, i, 0, 0), seq_at(from, k, 0, 0),
+           n_seq * get_u32(to->data + 184));
+    memcpy(head_at(to, i, 0), head_at(from, k, 0), 8);
+    memcpy(head_at(to, i, 12), head_at(from, k, 12), PS_PACK_HEAD_BYTES - 12);
+}
+
+/* Packs exchanged or repeated, also in their block. */
+static void test_moved_packs(void **state)
+{
+    const bytes good = make_packs();
+    const size_t n = get_u64(end_at(&good, 64));
+    size_t moved = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            bytes b = {0};
+
+            if (i == k || get_u32(head_at(&good, i, 12)) !=
+                              get_u32(head_at(&good, k, 12)))
+                continue;
+            moved++;
+            put_bytes(&b, good.data, good.size);
+            put_pack(&b, i, &good, k);
+            refuse(&b, "a pack repeated");
+            put_pack(&b, k, &good, i);
+            refuse(&b, "two packs exchanged");
+            free_bytes(&b);
+        }
+    assert_true(moved > 4);
+    free(good.data);
+}
+
+/* A pack or END of another stream in the same place. */
+static void test_foreign_packs(void **state)
 {
     bytes b = make_packs();
     bytes other = make_packs();
-    size_t stride = get_u32(b.data + 20);
-    size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride;
+    const size_t n = get_u64(end_at(&b, 64));
 
     other.data[128] ^= 1; /* its header has another seed */
-    seal_packs(&other);
     for (size_t i = 0; i < n; i++)
-        *record_at(&other, i, stride - 1) ^= i + 1 < n;
+        *row_at(&other, i, 0) ^= 1;
     seal_packs(&other);
-    for (size_t i = 0; i < n; i++) {
-        unsigned char *here = record_at(&b, i, 0);
-        unsigned char *there = record_at(&other, i, 0);
-
-        assert_memory_not_equal(here, there, 8);
-        memcpy(here, there, stride);
-        refuse(&b, "a record of another stream");
+    for (size_t i = 0; i <= n; i++) {
+        if (i < n)
+            put_pack(&b, i, &other, i);
+        else
+            memcpy(end_at(&b, 0), end_at(&other, 0),
+                   block_bytes(end_at(&b, 0)));
+        refuse(&b, "a part of another stream");
         free_bytes(&b);
         b = make_packs();
     }
     memcpy(b.data, other.data, PS_PACK_HEADER_BYTES);
     refuse(&b, "a header of another stream");
     free_bytes(&other);
+    free_bytes(&b);
+}
+
+/* Numbers in the head of a block, or in its index, under new checksums. */
+static void test_lying_blocks(void **state)
+{
+    enum { MAGIC = 0, KIND = 4, N_PACKS = 8, N_SEQS = 12, FIRST = 16,
+           BYTES = 24, ZEROS = 32, INDEX = 192 };
+    static const size_t places[] = {MAGIC, KIND, N_PACKS, N_SEQS,
+                                    FIRST, BYTES, ZEROS,  INDEX};
+    const size_t n = sizeof places / sizeof *places;
+
+    for (size_t i = 0; i < 8 * n; i++) {
+        bytes b = make_packs();
+        const size_t at = places[i / 8];
+
+        *(at < INDEX ? block_at(&b, 1, at) : end_at(&b, at + 24)) ^=
+            (unsigned char)(1u << i % 8);
+        seal_packs(&b);
+        refuse(&b, "a number of a block");
+        free_bytes(&b);
+    }
+}
+
+/*
+ * The index of a long stream, in which some bits flip, and END, in which all
+ * do.
+ */
+static void test_index(void **state)
+{
+    const ps_packer_options o = {1, 1, 9, 1, .block_packs = 1};
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    bytes b = packs_from(make_corpus(&schema, 4099, 1, 12), &o, NULL);
+    const size_t index = (size_t)(block_at(&b, 4096, 0) - b.data);
+    const size_t end = (size_t)(end_at(&b, 0) - b.data);
+    int fd = open_bytes(&b);
+    size_t at = index;
+
+    assert_int_equal(get_u32(b.data + index + 4), 2);
+    assert_int_equal(read_all(fd), PS_END);
+    while (at < b.size) {
+        const unsigned bit = at % 8;
+        unsigned char flipped = (unsigned char)(b.data[at] ^ 1u << bit);
+
+        assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
+        if (read_all(fd) <= PS_END)
+            fail_msg("flipped bit %u of byte %zu", bit, at);
+        assert_int_equal(pwrite(fd, b.data + at, 1, (off_t)at), 1);
+        at += at < index + 64 || at >= end ? 1 : 997;
+    }
+    assert_int_equal(read_all(fd), PS_END);
+    (void)close(fd);
     free_bytes(&b);
 }
 
@@ -215,7 +322,7 @@ static size_t count_frames(const bytes *b)
     return get_u32(b->data + b->size - 9);
 }
 
-/* As the packer writes it, or with `n` records in each frame. */
+/* As the packer writes it, or with 500 or 1000 bytes in each frame. */
 static bytes make_compressed(size_t n)
 {
     bytes plain = make_stream(n == 0);
@@ -223,7 +330,7 @@ static bytes make_compressed(size_t n)
 
     if (n == 0)
         return plain;
-    b = compress_packs(&plain, n * stride_of(&plain));
+    b = compress_packs(&plain, n * 500);
     free_bytes(&plain);
     return b;
 }
@@ -304,7 +411,7 @@ static bytes without_frames(const bytes *b, size_t from, size_t to)
 /* Frames moved, repeated or left out; each is good in itself. */
 static void test_moved_frames(void **state)
 {
-    const bytes good = make_compressed(1);
+    const bytes good = make_compressed(0);
     size_t n = count_frames(&good);
 
     for (size_t i = 0; i < n; i++) {
@@ -388,8 +495,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_flipped_bit),
         cmocka_unit_test(test_every_prefix),
-        cmocka_unit_test(test_moved_records),
-        cmocka_unit_test(test_foreign_records),
+        cmocka_unit_test(test_moved_blocks),
+        cmocka_unit_test(test_moved_packs),
+        cmocka_unit_test(test_foreign_packs),
+        cmocka_unit_test(test_lying_blocks),
+        cmocka_unit_test(test_index),
         cmocka_unit_test(test_behind_end),
         cmocka_unit_test(test_compressed_every_bit),
         cmocka_unit_test(test_compressed_every_prefix),

@@ -125,7 +125,7 @@ static void replace(int fd, const bytes *b)
     assert_int_equal(pwrite(fd, b->data, b->size, 0), b->size);
 }
 
-/* Where to change: the numbers of the header, its table, or the records. */
+/* Where to change: the numbers of the header, its table, or the blocks. */
 static void change_packs(bytes *b, uint64_t *random)
 {
     static const size_t places[][2] = {
@@ -138,7 +138,7 @@ static void change_packs(bytes *b, uint64_t *random)
 static void mutate_packs(ps_overlong overlong, uint32_t align)
 {
     const ps_packer_options o = {24, 5, 4, 1, .overlong = overlong,
-                                 .align = align};
+                                 .align = align, .block_packs = 2};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 14, 30, 12);
     bytes good = corpus_packs(&c, &o, NULL);

@@ -3,8 +3,8 @@
 # others, of plain files, compressed ones and pipes alike.
 #
 # What is to come is cut out of the whole by head, tail and dd, which know
-# nothing of our code: packs have one size, and od finds in their heads how
-# many sequences are in each.
+# nothing of our code: rows have one size, and od finds in the heads of packs
+# how many sequences are in each.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,17 +18,18 @@ setup_file() {
     some_packs
 }
 
-# x.raw has the packs of x.pks alone.
+# x.raw has the rows of x.pks alone.
 setup() {
     start
     cp "$BATS_FILE_TMPDIR"/x.* .
     stride=$(number x.pks 20 4)
-    packs=$((($(size x.pks) - 4096) / stride - 1))
+    packs=$(number x.pks $((4096 + 8)) 4)
     [ "$packs" -gt 300 ]
-    head -c $((4096 + packs * stride)) x.pks | tail -c +4097 >x.raw
+    heads=$((4160 + packs * stride))
+    head -c "$heads" x.pks | tail -c +4161 >x.raw
 }
 
-# cut_out FIRST END: the packs from FIRST up to END, of x.raw.
+# cut_out FIRST END: the rows from FIRST up to END, of x.raw.
 cut_out() {
     if [ "$2" -gt "$1" ]; then
         head -c $(($2 * stride)) x.raw | tail -c +$(($1 * stride + 1))
@@ -37,12 +38,12 @@ cut_out() {
 
 # sequences FIRST END: how many sequences are in these packs.
 sequences() {
-    cut_out "$1" "$2" | od -An -v -tu4 -w"$stride" |
-        awk '{ n += $11 } END { print n + 0 }'
+    head -c $((heads + $2 * 40)) x.pks | tail -c +$((heads + $1 * 40 + 1)) |
+        od -An -v -tu4 -w40 | awk '{ n += $4 } END { print n + 0 }'
 }
 
-# records FILE...: the records in an npy file, as packcat prints it.
-records() {
+# rows FILE...: the rows in an npy file, as packcat prints it.
+rows() {
     packcat -q --to=npy "$@" >out.npy
     tail -c +4097 out.npy
 }
@@ -51,8 +52,8 @@ records() {
 # input is.
 gives() {
     cut_out "$2" "$3" >wanted
-    records --range="$1" x.pks | cmp - wanted
-    records --range="$1" x.zst | cmp - wanted
+    rows --range="$1" x.pks | cmp - wanted
+    rows --range="$1" x.zst | cmp - wanted
 }
 
 @test "a range is what a slice in Python is" {
@@ -101,7 +102,7 @@ gives() {
 @test "from a pipe come the same packs" {
     local range
     for range in 0:1 :250 100:250 300:301 100:1T :; do
-        records --range="$range" x.pks >wanted
+        rows --range="$range" x.pks >wanted
         [ -s wanted ]
         packcat -q --to=rows --range="$range" x.pks >rows
         packcat -q --to=rows --range="$range" < <(piped x.pks) |
@@ -120,7 +121,7 @@ gives() {
 }
 
 @test "stdin that is a file is read like one, from its beginning" {
-    records --range=-3: x.pks >wanted
+    rows --range=-3: x.pks >wanted
     packcat -q --to=npy --range=-3: <x.pks | tail -c +4097 | cmp - wanted
     packcat -q --to=npy --range=-3: <x.zst | tail -c +4097 | cmp - wanted
     (
@@ -189,16 +190,30 @@ gives() {
     for range in "$((packs - 2)):$((packs + 3))" "0:$((2 * packs))" \
         "$((packs + 7)):$((packs + 8))"; do
         cut_out "${range%:*}" "${range#*:}" >wanted
-        records --range="$range" two.pks | cmp - wanted
-        records --range="$range" x.pks x.zst | cmp - wanted
-        records --range="$range" three.zst | cmp - wanted
+        rows --range="$range" two.pks | cmp - wanted
+        rows --range="$range" x.pks x.zst | cmp - wanted
+        rows --range="$range" three.zst | cmp - wanted
         packcat -q --to=rows --range="$range" two.pks >rows
         piped x.zst | packcat -q --to=rows --range="$range" - x.pks |
             cmp - rows
     done
-    records --range=-3: three.zst >wanted
-    records --range=-3: x.zst x.pks | cmp - wanted
-    records --range=-$((packs + 3)):-"$packs" x.pks two.pks | cmp - wanted
+    rows --range=-3: three.zst >wanted
+    rows --range=-3: x.zst x.pks | cmp - wanted
+    rows --range=-$((packs + 3)):-"$packs" x.pks two.pks | cmp - wanted
+}
+
+@test "packs before and behind INDEX blocks are found" {
+    local range
+    seq 9000 | tokcat -q --from=ids |
+        packstream -q -L 1 -a none --block-packs=1 >many.pks
+    packcat -q --to=ids many.pks | cmp - <(seq 9000)
+    cat many.pks many.pks >two.pks
+    for range in 0:3 4094:4099 8190:8195 8998:9000; do
+        packcat -q --to=ids --range=$range many.pks |
+            cmp - <(seq $((${range%:*} + 1)) "${range#*:}")
+        packcat -q --to=ids --range=$((${range%:*} + 9000)):$((${range#*:} + \
+            9000)) two.pks | cmp - <(seq $((${range%:*} + 1)) "${range#*:}")
+    done
 }
 
 @test "a range of files that do not fit each other" {
@@ -215,7 +230,8 @@ gives() {
     cmp a.npy b.npy
     "$PYTHON_NUMPY" -c '
 import numpy
-assert numpy.load("a.npy")["index"].tolist() == list(range(3, 10))'
+assert numpy.array_equal(numpy.load("a.npy")["tokens"],
+                         numpy.fromfile("x.raw", "<u2").reshape(-1, 64)[3:10])'
     packcat -q --to=npy --range=5:3 -o none.npy x.pks
     "$PYTHON_NUMPY" -c '
 import numpy
@@ -225,19 +241,20 @@ assert numpy.load("none.npy").shape == (0,)'
 # Only what is asked for is read of a file; all before it of a pipe.
 @test "damage is noticed where it is read" {
     cp x.pks bad.pks
-    flip bad.pks $((4096 + 50 * stride + 99))
+    flip bad.pks $((4160 + 50 * stride + 99))
     packcat -q --to=rows --range=51: bad.pks >rows
     packcat -q --to=rows --range=51: x.pks | cmp - rows
     packcat -q --to=rows --range=:50 bad.pks >rows
-    refused 65 'record 50 at byte' packcat -q --to=rows --range=45:55 bad.pks
-    refused 65 'record 50 at byte' \
+    refused 65 'pack 50 in the block at byte 4096' \
+        packcat -q --to=rows --range=45:55 bad.pks
+    refused 65 'pack 50 in the block at byte 4096' \
         sh -c 'cat bad.pks | packcat -q --to=rows --range=51:'
     packcat -q --to=rows --range=:50 <bad.pks >/dev/null
 }
 
 @test "packs before the damage have been written" {
     cp x.pks bad.pks
-    flip bad.pks $((4096 + 50 * stride + 99))
+    flip bad.pks $((4160 + 50 * stride + 99))
     packcat -q --to=rows --range=45:50 x.pks >wanted
     packcat -q --to=rows --range=45:55 bad.pks >rows 2>message || true
     cmp rows wanted
@@ -255,8 +272,9 @@ assert numpy.load("none.npy").shape == (0,)'
 }
 
 @test "a pipe is read no further than the range" {
+    packstream -q -L 64 --block-packs=2 x.tok >two.pks
     packcat -q --to=rows --range=5:10 >rows < <(
-        head -c $((4096 + 10 * stride)) x.pks
+        head -c "$(block_at two.pks 5)" two.pks
         cat x.tok
     )
     packcat -q --to=rows --range=5:10 x.pks | cmp - rows

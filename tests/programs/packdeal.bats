@@ -23,10 +23,17 @@ whole() {
     done
 }
 
-# uneven: x.pks, packs of lengths that differ much.
+# uneven [OPTION...]: x.pks, packs of lengths that differ much.
 uneven() {
     draw 900 128 90 7 3 | tokcat --from=ids >x.tok
-    packstream -q -L 128 x.tok >x.pks
+    packstream -q -L 128 "$@" x.tok >x.pks
+}
+
+# makes FILE COMMAND...: to a file of its own, the command writes what FILE is.
+# To a pipe each step would be a block.
+makes() {
+    "${@:2}" >made
+    cmp made "$1"
 }
 
 # ------------------------------------------------------------------ shares
@@ -105,13 +112,14 @@ END
 # ------------------------------------------------------------ one rank alone
 
 # alike R B FILE...: --rank gives what -o does, from the files and from pipes.
+# They have a depth, which a pipe does not tell before its end.
 alike() {
     local rank
     rm -f r[0-9]*
     packdeal -q -n "$1" -b "$2" -o r%d "${@:3}"
     for ((rank = 0; rank < $1; rank++)); do
-        packdeal -n "$1" -b "$2" --rank=$rank "${@:3}" | cmp - "r$rank"
-        cat "${@:3}" | packdeal -n "$1" -b "$2" --rank=$rank | cmp - "r$rank"
+        makes "r$rank" packdeal -n "$1" -b "$2" --rank=$rank "${@:3}"
+        cat "${@:3}" | makes "r$rank" packdeal -n "$1" -b "$2" --rank=$rank
     done
     packdeal -n "$1" -b "$2" --rank=0 -o one "$3" "${@:4}"
     cmp one r0
@@ -120,18 +128,18 @@ alike() {
 }
 
 @test "--rank is file r of -o, byte for byte" {
-    uneven
+    uneven -d 20
     alike 4 3 x.pks
     alike 3 50 x.pks
 }
 
 @test "compressed packs are dealt as plain ones, and shares compressed" {
-    uneven
-    packstream -q -L 128 --zstd=1 x.tok >x.zst
+    uneven -d 20
+    packstream -q -L 128 -d 20 --zstd=1 x.tok >x.zst
     shares_of 4 3 x.pks
     for ((rank = 0; rank < 4; rank++)); do
-        packdeal -n 4 -b 3 --rank=$rank x.zst | cmp - r$rank
-        piped x.zst | packdeal -n 4 -b 3 --rank=$rank | cmp - r$rank
+        makes r$rank packdeal -n 4 -b 3 --rank=$rank x.zst
+        piped x.zst | makes r$rank packdeal -n 4 -b 3 --rank=$rank
         packdeal -n 4 -b 3 --rank=$rank --zstd x.zst >y.zst
         packstat -q --verify y.zst
         [ "$(packcat --range=0: --to=ids y.zst | cksum)" = \
@@ -152,9 +160,8 @@ alike() {
     for batch in 2 3 4; do
         packdeal -q -n 4 -b $batch --last=drop -o r%d x.pks
         for rank in 0 1 2 3; do
-            piped x.pks |
-                packdeal -n 4 -b $batch --rank=$rank --last=drop |
-                cmp - r$rank
+            piped x.pks | makes r$rank \
+                packdeal -n 4 -b $batch --rank=$rank --last=drop
             packstat -q --verify r$rank
         done
     done
@@ -185,6 +192,40 @@ alike() {
     done >fews.pks
     alike 4 2 fews.pks
     whole 4 2 fews.pks
+}
+
+# depths FILE...: what their headers say.
+depths() {
+    local file
+    for file; do
+        number "$file" 52 4
+    done | paste -sd' '
+}
+
+@test "all shares say the depth of all inputs, if these say theirs" {
+    uneven
+    packstream -q -L 128 -a none x.tok >one.pks
+    packstream -q -L 128 -d 3 x.tok >three.pks
+    most=$(packstat --json x.pks | sed 's/.*"max_depth": \([0-9]*\),.*/\1/')
+    [ "$most" -gt 3 ]
+    shares_of 2 3 one.pks
+    [ "$(depths r0 r1)" = '1 1' ]
+    shares_of 2 3 three.pks
+    [ "$(depths r0 r1)" = '3 3' ]
+    for option in --last=drop --seed=1 --zstd; do
+        packdeal -q -n 2 -b 3 -o r%d "$option" one.pks three.pks x.pks
+        [ $option != --zstd ] || for rank in 0 1; do
+            zstd -qdc r$rank >r$rank.plain
+            mv r$rank.plain r$rank
+        done
+        [ "$(depths r0 r1)" = "$most $most" ]
+    done
+    # A pipe cannot say what it will be; if all say it, a cap is one.
+    packdeal -q -n 2 -b 3 -o r%d <(cat three.pks) three.pks
+    [ "$(depths r0 r1)" = '3 3' ]
+    packdeal -q -n 2 -b 3 -o r%d x.pks <(cat x.pks)
+    [ "$(depths r0 r1)" = '0 0' ]
+    packstat -q --verify r0 r1
 }
 
 @test "what files without packs say of their input is not lost" {
@@ -330,8 +371,8 @@ goes_on() {
     packdeal -q -n 3 -b 4 --start="$start" -o "r%d" "${@:2}"
     support packdeal.py tail $((4 * start)) whole0 r0 whole1 r1 whole2 r2
     packstat -q --verify r0 r1 r2
-    packdeal -n 3 -b 4 --start="$start" --rank=1 "${@:2}" | cmp - r1
-    cat "${@:2}" | packdeal -n 3 -b 4 --start="$start" --rank=1 | cmp - r1
+    makes r1 packdeal -n 3 -b 4 --start="$start" --rank=1 "${@:2}"
+    cat "${@:2}" | makes r1 packdeal -n 3 -b 4 --start="$start" --rank=1
 }
 
 @test "--start goes on behind the steps that were made" {
@@ -365,7 +406,7 @@ goes_on() {
     goes_on $((packs * 2 / 12 + 1)) x.pks none.pks y.pks x.pks
     packstream -q -L 128 -d 14 --zstd=1 x.tok >x.zst
     packdeal -n 3 -b 4 --rank=1 --start=2 x.zst >got
-    packdeal -n 3 -b 4 --rank=1 --start=2 x.pks | cmp - got
+    makes got packdeal -n 3 -b 4 --rank=1 --start=2 x.pks
 }
 
 @test "no step is left" {
@@ -423,21 +464,22 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     packstat -q --verify r0 r1 r2
     packcat --to=ids r0 r1 r2 | sort >got
     packcat --to=ids all.pks | sort | cmp - got
-    "${deal[@]}" --rank=1 all.pks | cmp - r1
-    "${deal[@]}" --rank=1 --zstd=1 all.pks | zstd -qdc | cmp - r1
+    makes r1 "${deal[@]}" --rank=1 all.pks
+    "${deal[@]}" --rank=1 --zstd=1 all.pks >r1.zst
+    zstd -qdc r1.zst | cmp - r1
     "${deal[@]}" --rank=1 --start=50 all.pks >rest
     support packdeal.py tail 200 r1 rest
     mkfifo fifo
     cat fifo >got &
     "${deal[@]}" --rank=1 -o fifo all.pks
     wait
-    cmp got r1
+    support packdeal.py tail 0 r1 got
 }
 
 @test "--seed refuses what has one order" {
     skip_without python3
     uneven
-    packstream -q -L 128 -d 5 x.tok >y.pks
+    packstream -q -L 128 --align=2 x.tok >y.pks
     zstd -q x.pks
     head -c -1 x.pks >cut.pks
     why=': can only be read in its order, and --seed asks for another'
@@ -460,13 +502,14 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     done
     absent r0 r1 r0.new r1.new
     cp x.pks flipped
-    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 100))
+    flip flipped $((4160 + 3 * $(number x.pks 20 4) + 100))
     speaker=packdeal refused 65 'flipped: ' \
         packdeal -q -n 2 -b 4 --seed=1 -o r%d flipped
     # Heads of all packs are read first, unless most are passed over.
     cp x.pks flipped
-    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 12))
-    speaker=packdeal refused 65 'flipped: record 3 ' \
+    # Its number of sequences, beyond all.
+    flip flipped $(($(model at x.pks '3 n_seq') + 3))
+    speaker=packdeal refused 65 'flipped: pack 3 in the block at byte 4096: ' \
         packdeal -q -n 2 -b 4 --seed=1 --list flipped
     speaker=packdeal refused 65 'x.pks: ' packdeal -n 2 -b 2 --list --seed=3 \
         --cost=0:18446744073709551615 x.pks
@@ -476,9 +519,9 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     packdeal -n 1 -b 1 --list --seed=2 --start=$((steps - 3)) flipped |
         diff - wanted
     cp x.pks later
-    poke later "header 12" 65537
+    poke later "header 12" 65538
     packdeal --list --seed=1 -n 2 -b 4 x.pks later >/dev/null
-    speaker=packdeal refused 65 'later: packs of format version 1.1 may' \
+    speaker=packdeal refused 65 'later: packs of format version 2.1 may' \
         packdeal -q -n 2 -b 4 --seed=1 -o r%d x.pks later
     absent r0 r1 r0.new r1.new
 }
@@ -564,7 +607,7 @@ readers() {
 }
 
 @test "FIFOs get the shares" {
-    uneven
+    uneven -d 20
     readers 3
     packdeal -q -n 3 -b 4 -o r%d x.pks
     wait "${pids[@]}"
@@ -581,21 +624,37 @@ readers() {
 }
 
 @test "a step leaves as soon as it has come" {
-    uneven
-    stride=$(number x.pks 20 4)
+    uneven --block-packs=2
     readers 2
     mkfifo in
     packdeal -q -n 2 -b 3 -o r%d in &
     opens 4 '>' in $!
-    head -c $((4096 + 6 * stride)) x.pks >&4
+    step=$(block_at x.pks 3)
+    head -c "$step" x.pks >&4
     for rank in 0 1; do
-        eventually is_larger got$rank $((4096 + 3 * stride - 1))
-        [ "$(size got$rank)" = $((4096 + 3 * stride)) ]
+        # Of three packs, which take 256 bytes, 40 and 16 for each sequence, the
+        # last has a block of its own.
+        eventually is_larger got$rank $((4096 + 128 + 3 * 312 - 1))
+        idle $!
+        last=$(block_at got$rank 1)
+        [ "$(number got$rank $((last + 8)) 4)" = 1 ]
+        [ "$(size got$rank)" = "$(block_at got$rank 2)" ]
     done
-    tail -c +$((4096 + 6 * stride + 1)) x.pks >&4
+    tail -c +$((step + 1)) x.pks >&4
     exec 4>&-
     wait
-    packdeal -n 2 -b 3 --rank=1 x.pks | cmp - got1
+    packdeal -n 2 -b 3 --rank=1 x.pks >got
+    support packdeal.py tail 0 got1 got
+}
+
+@test "files have full blocks, and pipes one for each step" {
+    uneven -d 20 --block-packs=8
+    shares_of 2 3 x.pks
+    packdeal -n 2 -b 3 --rank=1 x.pks | cat >piped
+    [ "$(number r1 $((4096 + 8)) 4)" = 8 ]
+    [ "$(number piped $((4096 + 8)) 4)" = 3 ]
+    support packdeal.py tail 0 r1 piped
+    piped x.pks | packdeal -n 2 -b 3 --rank=1 | cmp - piped
 }
 
 @test "a reader who lags stops others only once its buffer is full" {
@@ -604,16 +663,17 @@ readers() {
     packdeal -q -n 2 -b 4 -o r%d x.pks &
     opens 5 '<' r0 $!
     cat r1 >got1 &
-    # What waits for rank 0: more than the 1 MiB that a pipe holds at most.
-    eventually is_larger got1 1200000
+    # What waits for rank 0: more than its pipe holds, which has three of 64
+    # pages for each step.
+    eventually is_larger got1 220000
     packdeal -n 2 -b 4 --rank=0 x.pks | cmp - /dev/fd/5
     exec 5<&-
     wait
     packdeal -n 2 -b 4 --rank=1 x.pks | cmp - got1
 }
 
-# Each step is read from the last rank to the first, and nothing ahead: records
-# are larger than what a pipe holds, and streams end within a step.
+# Each step is read from the last rank to the first, and nothing ahead: rows are
+# larger than what a pipe holds, and streams end within a step.
 @test "readers in lockstep wait for nobody" {
     skip_without python3
     for letter in a b c; do
@@ -628,14 +688,34 @@ readers() {
     mkfifo r0 r1 r2
     packdeal -q -n 3 -b 2 -o r%d x.pks &
     timeout 600 python3 - "$(number x.pks 20 4)" <<'END'
+import struct
 import sys
-stride = int(sys.argv[1])
-assert stride > 1 << 20
+row = int(sys.argv[1])
+assert row > 1 << 20
 ranks = [open("r%d" % rank, "rb") for rank in range(3)]
 got = [open("got%d" % rank, "wb") for rank in range(3)]
-for size in [2 * stride] * 3 + [3 * 4096 + 3 * stride]:
+
+def copy(rank, size):
+    data = ranks[rank].read(size)
+    assert len(data) == size
+    got[rank].write(data)
+    return data
+
+def copy_packs(rank, packs):
+    while packs > 0:
+        head = ranks[rank].read(64)
+        got[rank].write(head)
+        if head[:4] != b"PKSB":     # the header of a stream
+            copy(rank, 4096 - 64)
+            continue
+        packs -= struct.unpack_from("<I", head, 8)[0]
+        copy(rank, struct.unpack_from("<Q", head, 24)[0] - 64)
+
+for step in range(3):
     for rank in 2, 1, 0:
-        got[rank].write(ranks[rank].read(size))
+        copy_packs(rank, 2)
+for rank in 2, 1, 0:
+    got[rank].write(ranks[rank].read())
 END
     wait
     for rank in 0 1 2; do
@@ -821,10 +901,10 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     uneven
     mkdir dir
     packdeal -q -n 2 -b 4 -o 'dir/50%%-%02d' x.pks
-    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - dir/50%-01
+    makes dir/50%-01 packdeal -n 2 -b 4 --rank=1 x.pks
     mkdir dir/0 dir/1
     packdeal -q -n 2 -b 4 -o 'dir/%d/x.pks' x.pks
-    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - dir/1/x.pks
+    makes dir/1/x.pks packdeal -n 2 -b 4 --rank=1 x.pks
     speaker=packdeal refused 1 'none/0.new: No such file' \
         packdeal -n 2 -b 4 -o 'none/%d' x.pks
     cp x.pks r1
@@ -861,7 +941,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 
 @test "packs that do not fit the first" {
     uneven
-    packstream -q -L 128 -d 5 x.tok >y.pks
+    packstream -q -L 128 --align=2 x.tok >y.pks
     # Before anything of the first file is dealt, if it is a file.
     run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks x.pks y.pks
     [ -z "$output" ]
@@ -889,7 +969,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     uneven
     head -c -1 x.pks >less.pks
     cp x.pks flipped
-    flip flipped $((4096 + 3 * $(number x.pks 20 4) + 100))
+    flip flipped $((4160 + 3 * $(number x.pks 20 4) + 100))
     for file in less.pks flipped; do
         rm -f r?
         speaker=packdeal refused 65 "$file: " \
@@ -902,7 +982,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 @test "an END that has less than its packs" {
     skip_without python3
     uneven
-    poke x.pks "end sequences" 9 "end input_sequences" 9 "end watermark" 9
+    poke x.pks "end sequences" 9 "end input_sequences" 9
     speaker=packdeal refused 65 \
         'are in packs, more than END of the stream says of its input' \
         packdeal -q -n 2 -b 4 -o r%d x.pks
@@ -913,9 +993,9 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 @test "later versions are read, and not handed on" {
     skip_without python3
     uneven
-    poke x.pks "header 12" 65537
+    poke x.pks "header 12" 65538
     packdeal --steps -n 2 -b 4 x.pks
-    speaker=packdeal refused 65 'packs of format version 1.1 may hold what' \
+    speaker=packdeal refused 65 'packs of format version 2.1 may hold what' \
         packdeal -q -n 2 -b 4 -o r%d x.pks
     absent r0 r0.new
 }
@@ -950,7 +1030,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 }
 
 @test "files appear together, and older ones stay until then" {
-    uneven
+    uneven --block-packs=8
     mkfifo in
     for name in r0 r1; do
         echo old >$name
@@ -967,7 +1047,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     [ "$(cat r0 r1)" = $'old\nold' ]
     packdeal -q -n 2 -b 4 -o r%d x.pks
     absent r0.new r1.new
-    packdeal -n 2 -b 4 --rank=1 x.pks | cmp - r1
+    makes r1 packdeal -n 2 -b 4 --rank=1 x.pks
 }
 
 @test "no input is written over, not even as standard output" {
@@ -1003,7 +1083,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 }
 
 @test "two jobs do not write the same shares" {
-    uneven
+    uneven -d 20
     mkfifo in
     packdeal -q -n 2 -b 4 -o r%d in &
     job=$!
@@ -1083,7 +1163,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 }
 
 @test "an output cut by another program is an error" {
-    many 3000 1000 | packstream -q -L 1000 -a none >x.pks
+    many 3000 1000 | packstream -q -L 1000 -a none --block-packs=16 >x.pks
     mkfifo in
     packdeal -q -n 2 -b 4 -o r%d in 2>err &
     job=$!
@@ -1099,13 +1179,13 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 }
 
 @test "with and without a sandbox the shares are the same" {
-    uneven
+    uneven -d 20
     shares_of 2 4 x.pks
     mkdir plain
     packdeal -q --no-sandbox -n 2 -b 4 -o plain/r%d x.pks
     cmp r0 plain/r0
     packdeal -q -n 2 -b 4 --rank=0 x.pks <(cat x.pks) >two
-    packdeal -q -n 2 -b 4 --rank=0 x.pks x.pks | cmp - two
+    makes two packdeal -q -n 2 -b 4 --rank=0 x.pks x.pks
     mkfifo in
     cat x.pks >in &
     packdeal -q -n 2 -b 4 -o plain/r%d x.pks in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# packplan-recommend.bats - which depth packplan recommends for which capacity,
+# packplan-recommend.bats - which window packplan recommends for which capacity,
 # and what becomes of sequences that are too long.
 #
 # SPDX-License-Identifier: MIT
@@ -27,14 +27,14 @@ bell() {
     }' | tokcat --from=ids --vocab=2
 }
 
-@test "no smaller depth comes as near, and the promise is kept: all packings" {
+@test "the best of all packings is bounded and reached" {
     skip_without python3
     # shellcheck disable=SC2046 # numbers
     support packplan.py brute $(seq 60)
 }
 
 # The order of the stream is not that of the trial, so that it may lose a little
-# more or less: here 0.05 points, which is what the depth may lose, too.
+# more or less: here 0.05 points, which is what the window may lose, too.
 @test "the command for each capacity runs, and fills packs as it is said" {
     bell 8000 >x.tok
     packstat --histogram x.tok >h
@@ -43,8 +43,8 @@ bell() {
         sed 1d >>rows
     [ "$(wc -l <rows)" -eq 4 ]
     sed 1d rows >recommended
-    while IFS=$'\t' read -r capacity depth _ efficiency _ long lost command; do
-        [[ $command == "packstream -L $capacity -d $depth "* ]]
+    while IFS=$'\t' read -r capacity _ efficiency _ long lost command; do
+        [[ $command == "packstream -L $capacity "* ]]
         sh -c "$command <x.tok >x.pks"
         packstat --json x.pks >told
         awk -v said="$efficiency" '{
@@ -66,13 +66,13 @@ bell() {
     bell 8000 >x.tok
     packstat --histogram x.tok | sed 's/$/000000000000/' >h
     packplan -L 1024 --recommend --tsv h | sed 1d >row
-    sh -c "$(cut -f 8 row) <x.tok >x.pks"
+    sh -c "$(cut -f 7 row) <x.tok >x.pks"
     packstat --json x.pks >told
     awk -F '\t' -v told="$(cat told)" '{
         sub(/.*"packs": /, "", told); packs = told + 0
         sub(/.*"efficiency": /, "", told)
-        print told + 0, $4
-        exit !($4 > 0.999 && told + 0 >= $4 - 0.0005 - 1 / packs)
+        print told + 0, $3
+        exit !($3 > 0.999 && told + 0 >= $3 - 0.0005 - 1 / packs)
     }' row
 }
 
@@ -80,12 +80,12 @@ bell() {
     # Pairs that only just fit: the window evens out what chance brings.
     awk 'BEGIN { for (i = 1; i < 512; i++) print i, 100 }' >h
     packplan -L 512 --recommend h | sed -n '2p;$p' >got
-    [[ "$(head -n 1 got)" == '     512      2    4096  '* ]]
-    tail -n 1 got | grep -x 'packstream -L 512 -d 2 -w 4096'
+    [[ "$(head -n 1 got)" == '     512    4096  '* ]]
+    tail -n 1 got | grep -x 'packstream -L 512 -w 4096'
     # Three of these and one of those, or a pack that is nearly empty.
     printf '%s\n' '300 10' '1 1' >h
-    [ "$(packplan -L 512 --recommend --tsv h | cut -f 2-5 | sed 1d)" = \
-        $'2\t1024\t0.586132813\t0.586132813' ]
+    [ "$(packplan -L 512 --recommend --tsv h | cut -f 2-4 | sed 1d)" = \
+        $'1024\t0.586132813\t0.586132813' ]
 }
 
 @test "the table, TSV and JSON have the same numbers" {
@@ -94,7 +94,7 @@ bell() {
     packplan -L 10,12 --overlong=split --align=2 h >table
     packplan -L 10,12 --overlong=split --align=2 --tsv h >tsv
     packplan -L 10,12 --overlong=split --align=2 --json h >json
-    [ "$(tail -n 2 table)" = "$(sed 1d tsv | cut -f 8)" ]
+    [ "$(tail -n 2 table)" = "$(sed 1d tsv | cut -f 7)" ]
     python3 - <<'PYTHON'
 import json
 got = json.load(open("json"))
@@ -107,12 +107,12 @@ for row, line, cells in zip(got["rows"], lines[1:], table, strict=True):
         assert str(row[key]) == value, key
     assert row["sequences"] == 12
     assert row["tokens"] == 65 and row["overlong_sequences"] == 1
-    assert cells[:3] == line[:3] and cells[5:] == line[5:7], cells
-    for i in 3, 4:
+    assert cells[:2] == line[:2] and cells[4:] == line[4:6], cells
+    for i in 2, 3:
         assert cells[i] == f"{100 * float(line[i]):.3f}"
 assert [row["command"] for row in got["rows"]] == [
-    f"packstream -L {row['capacity']} -d {row['depth']} --align=2"
-    " --overlong=split" for row in got["rows"]]
+    f"packstream -L {row['capacity']} --align=2 --overlong=split"
+    for row in got["rows"]]
 PYTHON
 }
 
@@ -166,16 +166,16 @@ beyond() {
 @test "one token in the largest pack" {
     echo 1 1 >h
     [ "$(packplan -L 16777216 --recommend --tsv h | sed 1d)" = \
-        $'16777216\t1\t1024\t5.96046448e-08\t5.96046448e-08\t0\t0\tpackstream '\
-'-L 16777216 -d 1' ]
+        $'16777216\t1024\t5.96046448e-08\t5.96046448e-08\t0\t0\tpackstream '\
+'-L 16777216' ]
 }
 
-@test "no deeper than a window, and no fuller than the bound" {
+@test "a pack holds no more than a window, and is no fuller than the bound" {
     echo 1 1000000 >h
     packplan -L 65536 --recommend --tsv h |
-        awk 'NR == 2 { good = $2 == 16384 } END { exit !good }'
+        awk 'NR == 2 { good = $2 == 16384 && $3 == 0.25 } END { exit !good }'
     packplan -L 4096 --recommend --tsv h |
-        awk 'NR == 2 { good = $4 <= $5 } END { exit !good }'
+        awk 'NR == 2 { good = $3 <= $4 } END { exit !good }'
 }
 
 @test "no sequences: nothing is recommended" {
@@ -185,11 +185,11 @@ beyond() {
     grep -q '"capacity": 8, "sequences": 0, .*"command": null' <<<"$output"
     [ "$(packplan -q -L 8,9 h | wc -l)" -eq 3 ]
     [ "$(packplan -q -L 8 --recommend --tsv h | sed 1d)" = \
-        $'8\t-\t-\t-\t-\t0\t0\t-' ]
+        $'8\t-\t-\t-\t0\t0\t-' ]
     # Of one capacity all may be dropped.
     echo 9 1 >h
     [ "$(packplan -q -L 8,9 --overlong=drop h | tail -n 1)" = \
-        'packstream -L 9 -d 1 --overlong=drop' ]
+        'packstream -L 9 --overlong=drop' ]
 }
 
 @test "lists of capacities, and what does not go with them" {
@@ -211,7 +211,7 @@ beyond() {
     bad_option '-L 8,9,8: has a capacity twice' -L 8,9,8
     bad_option '-L 1000,1k: has a capacity twice' -L 1000,1k
     why=' does not go with --recommend or several capacities: packplan then'
-    why+=' looks for a depth with the algorithm of packstream'
+    why+=' looks for a window with the algorithm of packstream'
     local option
     for option in '-a ffd' '-d 3' --overhead=1 --lamb=0.9,0.9 --batch=1 \
         --global-batch=1 --devices=1 --short-length=1 --short-weight=1 \

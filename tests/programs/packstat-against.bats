@@ -13,6 +13,8 @@
 
 load ../support/helpers
 
+at='in the block at byte 4096'
+
 # ids SEED N MOST: N lines of 1 to MOST token ids below 5000.
 ids() {
     draw "$2" "$3" 5000 "$1"
@@ -165,7 +167,7 @@ input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
 -L 4096 -d 64
 -L 64 -d 3 -w 7
 -L 64 -d 1 -w 1
--L 64 -d auto -w 50
+-L 64 -w 50
 -L 64 --shuffle=1
 -L 64 --shuffle=7 -w 30 --max-delay=60
 -L 64 --order=input
@@ -175,7 +177,7 @@ input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
 -L 64 -a nnlshp
 -L 64 -a none
 -L 64 --flush-every=10
--L 64 -M 16Mi
+-L 64 -M 16Mi --block-packs=256
 -L 64 -a concat
 -L 7 -a concat
 -L 64 --zstd
@@ -233,7 +235,7 @@ END
         --against=a.tok
     differs x.pks "*" --against=a.tok --against=b.tok --against=a.tok \
         --against=b.tok
-    differs x.pks "record * at byte *: sequence 0 should be in the input, \
+    differs x.pks "pack * in the block *: sequence 0 should be in the input, \
 but b.tok ends before record 90" \
         --against=a.tok --against=b.tok --against=b.tok
 }
@@ -272,7 +274,7 @@ input: 16842754 sequences, 33685506 tokens; 16842752 dropped, 0 truncated, \
     packstat --verify -q --against=- x.pks < <(huge)
     { record16 1; record16 3 3; record16 2; } | packstream -q -L 4 -o y.pks
     run -65 packstat --verify --against=- y.pks < <(huge)
-    [[ ${lines[0]} == "packstat: y.pks: record 0 at byte 4096: sequence 1 \
+    [[ ${lines[0]} == "packstat: y.pks: pack 0 $at: sequence 1 \
 has 2 tokens, not 134217729 as record 1 at byte 6 of stdin" ]]
 }
 
@@ -349,10 +351,10 @@ altered() {
     tokcat -q --from=jsonl x.jsonl >x.tok
     packs -L 4
     sed 's/4\]/9]/' x.jsonl | tokcat -q --from=jsonl >y.tok
-    differs x.pks "record 0 at byte 4096: 'labels' of token 1 of sequence 0 \
+    differs x.pks "pack 0 $at: 'labels' of token 1 of sequence 0 \
 is not as in record 0 at byte 264 of y.tok" --against=y.tok
     sed 's/8}/9}/' x.jsonl | tokcat -q --from=jsonl >y.tok
-    differs x.pks "record 0 at byte 4096: 'weight' of sequence 1 \
+    differs x.pks "pack 0 $at: 'weight' of sequence 1 \
 is not as in record 1 at byte 284 of y.tok" --against=y.tok
 }
 
@@ -401,7 +403,7 @@ END
     cp b.tok c.tok
     flip c.tok 12 2
     packstream -q -L 3 -d 2 -o x.pks a.tok b.tok
-    differs x.pks "record 1 at byte 4352: token 1 of sequence 3 is 8, not \
+    differs x.pks "pack 1 $at: token 1 of sequence 3 is 8, not \
 10 as in record 3 at byte 6 of c.tok" --against=a.tok --against=c.tok
 }
 
@@ -409,13 +411,13 @@ END
     { record16 1 2 3; record16 4 5; record16 6; } >x.tok
     packstream -q -L 3 -d 1 -w 1 -o x.pks x.tok
     { record16 1 2 3; record16 4 5; } >y.tok
-    differs x.pks "record 2 at byte 4608: sequence 2 should be in the \
+    differs x.pks "pack 2 $at: sequence 2 should be in the \
 input, but y.tok ends before record 2" --against=y.tok
     { cat x.tok; record16 7; } >y.tok
-    differs x.pks "record 3 at byte 4864: END: input_sequences is 3, but \
+    differs x.pks "END of stream 0: input_sequences is 3, but \
 y.tok goes on with record 3 at byte 24" --against=y.tok
     { record16 1 2 3; record16 4 5 6; record16 6; } >y.tok
-    differs x.pks "record 1 at byte 4352: sequence 1 has 2 tokens, not 3 as \
+    differs x.pks "pack 1 $at: sequence 1 has 2 tokens, not 3 as \
 record 1 at byte 10 of y.tok*" --against=y.tok
 }
 
@@ -423,10 +425,10 @@ record 1 at byte 10 of y.tok*" --against=y.tok
     { record16 1 2 3 4; record16 5 6; record16 7; } >x.tok
     packs -L 3 -d 1 -w 1 --overlong=drop
     # The books still balance with sequence 1 dropped instead of 0.
-    tampered "record 0 at byte 4096: sequence 0 has 2 tokens, not 4 as \
+    tampered "pack 0 $at: sequence 0 has 2 tokens, not 4 as \
 record 0 at byte 0 of x.tok
-packstat: x.pks: record 0 at byte 4096: sequence 1 is in no record up to \
-this: record 1 at byte 12 of x.tok*" "0 seq_id" 0
+packstat: x.pks: pack 0 $at: sequence 1 is in no pack up to \
+this: record 1 at byte 12 of x.tok*" "0 id 0" 0
 }
 
 @test "ten differences are told and the others counted" {
@@ -455,7 +457,7 @@ fives() {
     for pack in 0 1 2 3 4 5; do
         for token in 0 4 5 8; do
             cp good.pks x.pks
-            tampered "record $pack at byte *: token $((token % 5)) of \
+            tampered "pack $pack in the block *: token $((token % 5)) of \
 sequence * is 9, not * as in record * at byte * of x.tok" \
                 "$pack tokens $token" 9
         done
@@ -464,23 +466,23 @@ sequence * is 9, not * as in record * at byte * of x.tok" \
 
 @test "ids that were swapped, within a pack and between packs" {
     fives
-    a=$(model get x.pks "0 seq_id 0") b=$(model get x.pks "0 seq_id 1")
-    tampered "record 0 at byte 4096: token 0 of sequence $b is \
-*packstat: x.pks: record 0 at byte 4096: token 0 of sequence $a is *" \
-        "0 seq_id 0" "$b" "0 seq_id 1" "$a"
+    a=$(model get x.pks "0 id 0") b=$(model get x.pks "0 id 1")
+    tampered "pack 0 $at: token 0 of sequence $b is \
+*packstat: x.pks: pack 0 $at: token 0 of sequence $a is *" \
+        "0 id 0" "$b" "0 id 1" "$a"
     cp good.pks x.pks
-    c=$(model get x.pks "1 seq_id 0")
+    c=$(model get x.pks "1 id 0")
     # Watermarks of 0 exclude nothing.
-    poke x.pks "0 seq_id 1" "$c" "1 seq_id 0" "$b" "all watermark" 0
-    differs x.pks "*record 0 at byte 4096: token 0 of sequence $c is *" \
+    poke x.pks "0 id 1" "$c" "1 id 0" "$b" "all watermark" 0
+    differs x.pks "*pack 0 $at: token 0 of sequence $c is *" \
         --against=x.tok
 }
 
 @test "a sequence that comes twice, in the place of another" {
     fives
-    a=$(model get x.pks "2 seq_id 0") b=$(model get x.pks "2 seq_id 1")
-    poke x.pks "2 seq_id 1" "$a"
-    differs x.pks "*sequence $b is in no record up to this: record $b at \
+    a=$(model get x.pks "2 id 0") b=$(model get x.pks "2 id 1")
+    poke x.pks "2 id 1" "$a"
+    differs x.pks "*sequence $b is in no pack up to this: record $b at \
 byte * of x.tok*token 0 of sequence $a comes again*" \
         --against=x.tok
 }
@@ -488,7 +490,7 @@ byte * of x.tok*token 0 of sequence $a comes again*" \
 @test "a watermark that lets nothing come any more" {
     fives
     poke x.pks "2 watermark" 12
-    differs x.pks "*record 2 at byte *: sequence * is in no record up to \
+    differs x.pks "*pack 2 in the block *: sequence * is in no pack up to \
 this: record * at byte * of x.tok*" --against=x.tok
     cp good.pks x.pks
     poke x.pks "2 watermark" 18446744073709551615
@@ -500,17 +502,17 @@ before record 12*" --against=x.tok
     { record16 1 2; record16 3; } >x.tok
     packstream -q -L 4 --overlong=split -o x.pks x.tok
     record16 4 5 6 7 8 >>x.tok
-    tampered "record 1 at byte 4352: sequence 2 is in no record up to this: \
+    tampered "END of stream 0: sequence 2 is in no pack up to this: \
 record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
-        "end rejected_sequences" 1 "end rejected_tokens" 5 "end watermark" 3
+        "end rejected_sequences" 1 "end rejected_tokens" 5
 }
 
 @test "an id out of all bounds" {
     fives
     for id in 16777300 9223372036854775807 18446744073709551614; do
         cp good.pks x.pks
-        poke x.pks "0 seq_id 0" $id
-        differs x.pks "*record 0 at byte 4096: sequence $id is more than \
+        poke x.pks "0 id 0" $id
+        differs x.pks "*pack 0 $at: sequence $id is more than \
 16777216 ahead of sequence *, which is still to come*" --against=x.tok
     done
 }
@@ -526,35 +528,36 @@ pieces() {
 }
 
 @test "pieces in another order than the sequence has" {
-    pieces "0 seq_off" 8 "1 seq_off" 0
+    pieces "0 piece_off 0" 8 "1 piece_off 0" 0
     packstat --verify -q x.pks
-    differs x.pks "record 0 at byte 4096: token 8 of sequence 0 is 1, not 9 \
+    differs x.pks "pack 0 $at: token 8 of sequence 0 is 1, not 9 \
 as in record 0 at byte 0 of x.tok
-packstat: x.pks: record 1 at byte 4352: token 0 of sequence 0 is 9, not 1 \
+packstat: x.pks: pack 1 $at: token 0 of sequence 0 is 9, not 1 \
 as in record 0 at byte 0 of x.tok" --against=x.tok
 }
 
 @test "pieces that are not whole, or of another whole" {
-    pieces "2 seq_off" 8
+    pieces "2 piece_off 0" 8
     differs x.pks "*token 8 of sequence 0 comes again*" --against=x.tok
-    pieces "2 seq_off" 17 "0 seq_len" 25 "1 seq_len" 25 "2 seq_len" 25
-    differs x.pks "*record 0 at byte 4096: sequence 0 has 25 tokens, not 24 \
+    pieces "2 piece_off 0" 17 "0 full_len 0" 25 "1 full_len 0" 25 \
+        "2 full_len 0" 25
+    differs x.pks "*pack 0 $at: sequence 0 has 25 tokens, not 24 \
 as record 0 at byte 0 of x.tok*" --against=x.tok
-    pieces "2 seq_off" 4294967295
+    pieces "2 piece_off 0" 4294967295
     differs x.pks "*a piece of 8 at token 4294967295*" --against=x.tok
 }
 
 @test "totals that agree with themselves but not with the input" {
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
     packs -L 3 --overlong=drop
-    tampered "record 1 at byte 4352: END: input_tokens is 12, but the \
+    tampered "END of stream 0: input_tokens is 12, but the \
 input makes 11
-packstat: x.pks: record 1 at byte 4352: END: rejected_tokens is 10, but the \
+packstat: x.pks: END of stream 0: rejected_tokens is 10, but the \
 input makes 9" "end rejected_tokens" 10 "end input_tokens" 12
     packs -L 3 --overlong=truncate
-    tampered "*: END: truncated_sequences is 1, but the input makes 2" \
+    tampered "END *: truncated_sequences is 1, but the input makes 2" \
         "end truncated_sequences" 1
-    tampered "*: END: truncated_tokens is 4, but the input makes 3" \
+    tampered "END *: truncated_tokens is 4, but the input makes 3" \
         "end truncated_sequences" 2 "end truncated_tokens" 4 \
         "end input_tokens" 12
 }
@@ -569,7 +572,7 @@ input makes 9" "end rejected_tokens" 10 "end input_tokens" 12
         [ "$least" -gt 10 ]
         poke x.pks "header 56" "$least"
         same x.pks --against=x.tok
-        tampered "record * at byte *: sequence * comes after $least \
+        tampered "pack * in the block *: sequence * comes after $least \
 sequences or pieces with higher ids; the window allows $((least - 1))*" \
             "header 56" $((least - 1))
     done
@@ -618,22 +621,22 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
     packstream -q -L 3 --overlong=drop --rejects=r.tok -o x.pks x.tok
     packstream -q -L 3 --overlong=truncate --rejects=cut.tok -o cut.pks x.tok
-    differs x.pks "record * at byte *: sequence 0 is dropped, but in cut.tok \
-with the reason 2: record 0 at byte 0 of x.tok*" \
+    differs x.pks "pack * in the block *: sequence 0 is dropped, but in \
+cut.tok with the reason 2: record 0 at byte 0 of x.tok*" \
         --against=x.tok --rejects=cut.tok
-    differs cut.pks "record * at byte *: sequence 0 is truncated, but in \
+    differs cut.pks "pack * in the block *: sequence 0 is truncated, but in \
 r.tok with the reason 1: record 0 at byte 0 of x.tok*" \
         --against=x.tok --rejects=r.tok
     packstream -q -L 4 --overlong=drop --rejects=few.tok x.tok >few.pks
-    differs x.pks "record * at byte *: sequence 2 was dropped, but is not in \
-few.tok: record 2 at byte 22 of x.tok" \
+    differs x.pks "pack * in the block *: sequence 2 was dropped, but is not \
+in few.tok: record 2 at byte 22 of x.tok" \
         --against=x.tok --rejects=few.tok
-    differs few.pks "record * at byte *: sequence 2 is in packs whole, but \
+    differs few.pks "pack * in the block *: sequence 2 is in packs whole, but \
 in r.tok with the reason 1: record 2 at byte 22 of x.tok" \
         --against=x.tok --rejects=r.tok
     { cat x.tok; record16 1 2 3 4; } >long.tok
     packstream -q -L 3 --overlong=drop --rejects=more.tok long.tok >/dev/null
-    differs x.pks "record 1 at byte 4352: record 2 at byte * of more.tok, \
+    differs x.pks "END of stream 0: record 2 at byte * of more.tok, \
 sequence 3, is beyond the end of the input" \
         --against=x.tok --rejects=more.tok
     cp x.tok other.tok
@@ -667,7 +670,7 @@ the reason 1: record 2 at byte 16 of x.tok" \
 record 1 at byte 8 of x.tok" --empty --against=x.tok --rejects=e.tok
     # A sequence that is sound may not be missing.
     { record16 1 2; record16 3 8; record16 4 5 6 9; u32 0; record16 7; } >y.tok
-    differs x.pks "*sequence 1 is in no record up to this: record 1 at byte 8 \
+    differs x.pks "*sequence 1 is in no pack up to this: record 1 at byte 8 \
 of y.tok*" --empty --against=y.tok
 }
 

@@ -194,7 +194,7 @@ integers '$channel'" ]
 x.tok none
 x.pks none
 x.pks labels
-x.pks seq_id
+x.pks start
 raw.tok source
 f.tok score
 END

@@ -3,11 +3,14 @@
 # works it out from the format alone; and that --verify finds every fault.
 #
 # Faults that no checksum betrays are made by poke, which writes a number to
-# a named place of a pack stream and mends the checksums.
+# a named place of a pack stream and mends the checksums.  Most streams here are
+# a single block, at byte 4096.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
+
+at='in the block at byte 4096'
 
 # sequences LENGTH...: raw u16 records, their tokens 1, 2, 3 ...
 sequences() {
@@ -138,7 +141,10 @@ without checksums)" ]
     echo "$output"
     for line in \
         "small.pks" \
-        "  format         pack stream, version 1.0" \
+        "  format         pack stream, version 2.0" \
+        "  row            16 bytes" \
+        "  sequence row   16 bytes" \
+        "  block          32,768 packs, 2,883,648 bytes at most" \
         "  capacity       8 tokens" \
         "  depth cap      4 sequences" \
         "  max delay      8 records" \
@@ -148,11 +154,14 @@ without checksums)" ]
         "  packs          6" \
         "  padding        4 tokens" \
         "  efficiency     91.667%" \
+        "  bytes          6.182 per byte of tokens" \
         "  packing factor 2.167 sequences per pack"; do
         [[ $'\n'$output$'\n' == *$'\n'"$line"$'\n'* ]]
     done
     [[ $output != *rejected* ]]
     [[ $output != *split* ]]
+    packstream -q -L 8 -w 4 small.tok | packstat >uncapped
+    run -1 grep 'depth cap' uncapped
 }
 
 @test "the rows of the summary's histograms add up to its totals" {
@@ -545,7 +554,7 @@ token 69000 is 15, outside the vocabulary of 8" ]
     small
     run -0 packstat --verify -q small.pks small.tok
     [ -z "$output" ]
-    flip small.pks 5000
+    flip small.pks 4200
     run -65 packstat --verify -q small.pks
     [ -n "$output" ]
 }
@@ -585,7 +594,7 @@ token 69000 is 15, outside the vocabulary of 8" ]
 @test "--verify: a pack stream cut anywhere is found" {
     small
     stop=$(size small.pks)
-    for n in 1 7 8 100 4095 4096 4097 4352 5000 \
+    for n in 1 7 8 100 4095 4096 4097 4160 4200 \
         $((stop - 300)) $((stop - 256)) $((stop - 1)); do
         head -c "$n" small.pks >x.pks
         run packstat --verify x.pks
@@ -603,39 +612,43 @@ token 69000 is 15, outside the vocabulary of 8" ]
 
 # ------------------------------------- verify: faults behind checksums
 
-@test "reseal gives a sound stream back as it was" {
+@test "poke gives a sound stream back as it was" {
     small
-    cp small.pks x.pks
-    cat small.pks >>x.pks
+    cat small.pks small.pks >x.pks
     cp x.pks y.pks
-    "${abs_top_builddir:?}/tests/gen/reseal" y.pks
+    poke y.pks
     cmp x.pks y.pks
 }
 
 @test "--verify: wrong sums in a head" {
     small
-    damaged small.pks "record 1 at byte 4352: *sum_len_sq*12345*" \
+    damaged small.pks "pack 1 $at: *sum_len_sq*12345*" \
         "1 sum_len_sq" 12345
-    damaged small.pks "record 1 at byte 4352: *max_seqlen*" "1 max_seqlen" 1
+    damaged small.pks "pack 1 $at: *max_seqlen*" \
+        "1 max_seqlen" 1
 }
 
-@test "--verify: wrong padding, unused slots and gaps" {
+@test "--verify: wrong padding, and bytes of no field" {
     small
-    damaged small.pks "record 5 at byte *: *tokens*" "5 tokens 7" 9
-    damaged small.pks "record 5 at byte *: *seq_id*" "5 seq_id 3" 9
-    # cu has 6 numbers of 4 bytes; seq_id starts 16 bytes further on.
-    damaged small.pks "record 2 at byte *: *cu*zero*" "2 cu 6" 9
-    damaged small.pks "record 2 at byte *: *" "2 zero" 9
+    damaged small.pks "pack 5 $at: *tokens*" \
+        "5 tokens 7" 9
+    tokcat --from=jsonl >y.tok <<<'{"input_ids": [1, 2], "source": 3}'
+    # Nine tokens take 18 of 24 bytes; the source is at 16 of 24.
+    packstream -L 9 y.tok >gaps.pks
+    damaged gaps.pks "pack 0 $at: *zero*" "0 row 18" 9
+    damaged gaps.pks "pack 0 $at: *zero*" \
+        "0 sequences 20" 9
 }
 
 @test "--verify: a token outside the declared vocabulary" {
     small
-    damaged small.pks "record * at byte *: *vocabulary*" "header 60" 8
+    damaged small.pks "pack * $at: *vocabulary*" \
+        "header 60" 8
 }
 
-@test "--verify: a record out of its place" {
+@test "--verify: a block out of its place" {
     small
-    damaged small.pks "record 2 at byte *" "2 index" 3
+    damaged small.pks "block at byte 4096: *" "block 0 first" 1
 }
 
 # eights N: eights.pks, N packs of a sequence of 8 tokens each.
@@ -648,40 +661,40 @@ eights() {
 @test "--verify: a sequence that comes twice" {
     eights 5
     # Its own id 3 is missing then, which must not be told as well.
-    damaged eights.pks "record 3 at byte 4864: \
-token 0 of sequence 2 comes again; it was in record 2" \
-        "3 seq_id" 2 "all watermark" 0
+    damaged eights.pks "pack 3 $at: \
+token 0 of sequence 2 comes again; it was in pack 2" \
+        "3 id 0" 2 "all watermark" 0
 }
 
-@test "--verify: a sequence below the watermark of an earlier record" {
+@test "--verify: a sequence below the watermark of an earlier pack" {
     eights 5
-    damaged eights.pks "record 4 at byte 5120: \
-sequence 4 is below 5, the watermark of record 3" "3 watermark" 5
+    damaged eights.pks "pack 4 $at: \
+sequence 4 is below 5, the watermark of pack 3" "3 watermark" 5
 }
 
 @test "--verify: a watermark that falls" {
     eights 5
-    damaged eights.pks "record 2 at byte 4608: \
+    damaged eights.pks "pack 2 $at: \
 its watermark falls from 2 to 1" "2 watermark" 1
 }
 
 @test "--verify: a watermark beyond the input" {
     eights 3
-    damaged eights.pks "record 3 at byte 4864: END: \
-the watermark of record 2 is 4, but input_sequences is 3" "2 watermark" 4
+    damaged eights.pks "END of stream 0: \
+the watermark of pack 2 is 4, but input_sequences is 3" "2 watermark" 4
 }
 
 @test "--verify: a sequence that is missing" {
     eights 3
-    damaged eights.pks "record 3 at byte 4864: END: \
+    damaged eights.pks "END of stream 0: \
 there is a sequence 3, but input_sequences is 3*" \
-        "2 seq_id" 3 "all watermark" 0
+        "2 id 0" 3 "all watermark" 0
     damaged eights.pks "*" "end input_sequences" 4
 }
 
 @test "--verify: a displacement that is not what END says" {
     small
-    damaged small.pks "record 6 at byte 5632: END says that \
+    damaged small.pks "*END says that \
 max_displacement is 99, but the packs make *" "end max_displacement" 99
 }
 
@@ -711,8 +724,8 @@ pieces() {
     sequences 24 >x.tok
     packstream -L 8 -d 1 -w 4 --overlong=split x.tok >x.pks
     packstat --verify -q x.pks
-    poke x.pks "0 seq_off" "$1" "0 seq_len" "$2" \
-        "1 seq_off" "$3" "1 seq_len" "$4" "2 seq_off" "$5" "2 seq_len" "$6"
+    poke x.pks "0 piece_off 0" "$1" "0 full_len 0" "$2" "1 piece_off 0" "$3" \
+        "1 full_len 0" "$4" "2 piece_off 0" "$5" "2 full_len 0" "$6"
 }
 
 @test "--verify: pieces may come in any order" {
@@ -722,27 +735,27 @@ pieces() {
 
 @test "--verify: pieces that do not make a sequence whole" {
     pieces 0 24 8 24 8 24
-    refused x.pks "*record 2 at byte 4608: \
-token 8 of sequence 0 comes again; it was in record 1
-packstat: x.pks: record 2 at byte 4608: sequence 0: its tokens from 16 to \
-its end at 24 are in no record"
+    refused x.pks "*pack 2 $at: \
+token 8 of sequence 0 comes again; it was in pack 1
+packstat: x.pks: pack 2 $at: sequence 0: its tokens from 16 to \
+its end at 24 are in no pack"
     pieces 0 24 7 24 16 24
-    refused x.pks "*record 1 at byte 4352: \
-token 7 of sequence 0 overlaps what came from record 0 on*"
+    refused x.pks "*pack 1 $at: \
+token 7 of sequence 0 overlaps what came from pack 0 on*"
     pieces 0 25 8 25 17 25
-    refused x.pks "record 2 at byte 4608: sequence 0: \
-its tokens 16 to 16 are in no record"
+    refused x.pks "pack 2 $at: sequence 0: \
+its tokens 16 to 16 are in no pack"
     pieces 1 25 9 25 17 25
-    refused x.pks "*record 0 at byte 4096: sequence 0: \
-its tokens before 1 are in no record*"
+    refused x.pks "*pack 0 $at: sequence 0: \
+its tokens before 1 are in no pack*"
     pieces 0 25 8 25 16 25
-    refused x.pks "record 2 at byte 4608: sequence 0: \
-its tokens from 24 to its end at 25 are in no record"
+    refused x.pks "pack 2 $at: sequence 0: \
+its tokens from 24 to its end at 25 are in no pack"
     pieces 0 24 8 25 16 24
-    refused x.pks "*record 1 at byte 4352: \
-sequence 0 has 25 tokens here, 24 in record 0*"
+    refused x.pks "*pack 1 $at: \
+sequence 0 has 25 tokens here, 24 in pack 0*"
     pieces 0 24 8 24 17 24
-    refused x.pks "*record 2 at byte 4608: \
+    refused x.pks "*pack 2 $at: \
 sequence 0 has 24 tokens, but a piece of 8 at token 17*"
 }
 
@@ -756,13 +769,13 @@ many() {
     many 9000
     packstat --verify -q x.pks
     mv x.pks many.pks
-    damaged many.pks "record 8999 at byte *: \
-sequence 0 has 9001 tokens here, 9000 in record 8998
-packstat: x.pks: *: its tokens from 9000 to its end at 9001 are in no record" \
-        "8999 seq_len" 9001
+    damaged many.pks "pack 8999 $at: \
+sequence 0 has 9001 tokens here, 9000 in pack 8998
+packstat: x.pks: *: its tokens from 9000 to its end at 9001 are in no pack" \
+        "8999 full_len 0" 9001
     damaged many.pks "*: token 17 of sequence 0 *
-packstat: x.pks: *: sequence 0: its tokens 5000 to 5000 are in no record" \
-        "5000 seq_off" 17
+packstat: x.pks: *: sequence 0: its tokens 5000 to 5000 are in no pack" \
+        "5000 piece_off 0" 17
 }
 
 # stuck WINDOW: x.pks, 5000 packs whose watermark never rises.
@@ -774,17 +787,16 @@ stuck() {
 
 @test "--verify: a watermark that keeps readers waiting too long" {
     stuck 4000
-    refused x.pks "record 4096 at byte *: \
-4096 sequences or pieces are ahead of the watermark, 0; the window and the \
-depth cap allow 4000"
+    refused x.pks "pack 4096 $at: \
+4096 sequences or pieces are ahead of the watermark, 0; the window allows 4000"
 }
 
 @test "--verify: a window that allows it lets a watermark lag" {
     stuck 5000
     packstat --verify -q x.pks
-    poke x.pks "end max_displacement" 4997 "4999 seq_id" 1
-    refused x.pks "record 4999 at byte *: \
-token 0 of sequence 1 comes again; it was in record 1"
+    poke x.pks "end max_displacement" 4997 "4999 id 0" 1
+    refused x.pks "pack 4999 in the block *: \
+token 0 of sequence 1 comes again; it was in pack 1"
 }
 
 @test "--verify: each of several streams is judged by itself" {
@@ -793,9 +805,7 @@ token 0 of sequence 1 comes again; it was in record 1"
     cp small.pks bad.pks
     small
     cat small.pks bad.pks small.pks >x.pks
-    # 6 packs and END of 256 bytes and a header, twice; then END again.
-    refused x.pks "record 6 at byte $((4096 * 2 + 256 * 13)): END says \
-that max_displacement is *"
+    refused x.pks "*END says that max_displacement is *"
 }
 
 @test "--verify goes on after a fault" {
@@ -804,8 +814,8 @@ that max_displacement is *"
         "end max_displacement" 99
     run -65 packstat --verify small.pks
     [ "${#lines[@]}" -eq 3 ]
-    [[ ${lines[0]} == *": record 1 at byte "* ]]
-    [[ ${lines[1]} == *": record 3 at byte "* ]]
+    [[ ${lines[0]} == *": pack 1 in the block at byte "* ]]
+    [[ ${lines[1]} == *": pack 3 in the block at byte "* ]]
     [[ ${lines[2]} == *": END says that "* ]]
 }
 
@@ -822,10 +832,14 @@ that max_displacement is *"
 
 @test "--verify: faults before a cut are told, and the cut" {
     small
-    poke small.pks "1 sum_len_sq" 1
-    head -c 5300 small.pks >x.pks
+    packstream -L 8 -d 4 -w 4 --block-packs=1 small.tok >x.pks
+    poke x.pks "1 sum_len_sq" 1
+    second=$(model at x.pks "block 1 magic")
+    fifth=$(model at x.pks "block 4 magic")
+    cp x.pks whole.pks
+    head -c $((fifth + 90)) whole.pks >x.pks
     run -65 packstat --verify x.pks
     [ "${#lines[@]}" -eq 2 ]
-    [[ ${lines[0]} == *"record 1 at byte 4352: sum_len_sq"* ]]
-    [[ ${lines[1]} == *"record 4 at byte 5120: "* ]]
+    [[ ${lines[0]} == *"pack 1 in the block at byte $second: sum_len_sq"* ]]
+    [[ ${lines[1]} == *"block at byte $fifth: "* ]]
 }

@@ -70,14 +70,21 @@ framed() {
     packstream -L 9 -L 4 x | cmp - <(packstream -L 4 x)
 }
 
-@test "depth, window, vocabulary, pad id: the same care" {
+@test "depth, blocks, window, vocabulary, pad id: the same care" {
     two
     local value
-    for value in 0 -1 1e3 '' 65537 18446744073709551617; do
-        bad_option "-d $value: must be a number from 1 to 65536, or auto" \
-            -L 4 -d "$value"
-        bad_option "--depth=$value: must be a number from 1 to 65536, or\
- auto" -L 4 "--depth=$value"
+    local why="must be a number from 1 to 1048576; for no limit leave it out"
+    for value in 0 -1 1e3 '' 1048577 18446744073709551617 auto; do
+        bad_option "-d $value: $why" -L 4 -d "$value"
+        bad_option "--depth=$value: $why" -L 4 "--depth=$value"
+    done
+    why="must be a power of two from 1 to 65536"
+    for value in 0 -1 1e3 '' 65537 128Ki; do
+        bad_option "--block-packs=$value: $why" -L 4 "--block-packs=$value"
+    done
+    for value in 3 12 65535; do
+        bad_option "--block-packs: $value is not a power of two" \
+            -L 4 "--block-packs=$value"
     done
     for value in 0 -1 1e3 '' 16777217 18446744073709551617; do
         bad_option "-w $value: must be a number from 1 to 16777216" \
@@ -174,7 +181,7 @@ framed() {
     for option in -L -d -w -a -M -t -o --capacity --depth --window \
         --algorithm --memory --order --shuffle --max-delay --flush-every \
         --flush-idle --type --pad-id --vocab --out-of-vocab --empty --overlong \
-        --rejects --output; do
+        --rejects --block-packs --output; do
         is 64 "packstream: $option: needs a value
 packstream: try 'packstream --help'" packstream -L 4 "$option"
     done
@@ -184,20 +191,20 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     two
     packstream --capacity=2Ki x | cmp - <(packstream -L 2048 x)
     packstream -L 4 -w 1k x | cmp - <(packstream -L 4 -w 1000 x)
-    packstream -L 4 -d 65536 x | packcat | cmp - x
+    packstream -L 4 -d 1Mi --block-packs=64Ki x | packcat | cmp - x
     skip_if_sanitized
     packstream -L 16Mi -w 1 x >out
     packcat out | cmp - x
     packstream -L 4 -w 16777216 x | packcat | cmp - x
 }
 
-@test "a record larger than any may be is refused" {
+@test "a row larger than any may be is refused" {
     # 8 bytes for each of two channels and 2 for a token, with L tokens.
     echo '{"input_ids":[1],"a":[1],"b":[1]}' |
         tokcat --from=jsonl --channel=a:u64 --channel=b:u64 >x
-    local why="a pack record would take 301990208 bytes, the limit is\
+    local why="the row of a pack would take 301989888 bytes, the limit is\
  268435456"
-    bad_option "$why" -L 16Mi -d 16 -o out
+    bad_option "$why" -L 16Mi -o out
     [ ! -e out ]
     skip_if_sanitized
     packstream -L 14M -w 1 x | packcat | cmp - x
@@ -207,10 +214,11 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     skip_if_quick
     check make_sample 1 >x
     packstream -L 64 x >out
-    packstream -L 64 -d auto -w 1024 -t u16 --overlong=error x | cmp - out
+    packstream -L 64 -w 1024 -t u16 --overlong=error x | cmp - out
     packstream -L 64 -a auto --order=window --max-delay=2048 x | cmp - out
-    packstream -L 64 --pad-id=0 x | cmp - out
-    packstream -L 64 --depth=auto --window=1024 --type=u16 -q x | cmp - out
+    packstream -L 64 --pad-id=0 --block-packs=8192 x | cmp - out
+    packstream -L 64 --window=1024 --type=u16 -q x | cmp - out
+    run ! cmp -s <(packstream -L 64 --block-packs=4096 x) out
     run ! cmp -s <(packstream -L 64 -d 15 x) out
     run ! cmp -s <(packstream -L 64 -w 1023 x) out
     run ! cmp -s <(packstream -L 64 --pad-id=1 x) out
@@ -227,8 +235,8 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     local option
     for option in capacity depth window algorithm order shuffle max-delay \
         memory even-cost flush-every flush-idle expect-end flush-records \
-        type pad-id vocab out-of-vocab empty overlong rejects stats output \
-        quiet help version; do
+        type pad-id vocab out-of-vocab empty overlong rejects block-packs \
+        stats output quiet help version; do
         [[ $output = *" --$option"[=[$'\n'\ ]* ]]
     done
     awk 'length > 79 { exit 1 }' <<<"$output"
@@ -306,7 +314,7 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     # What came before it is there, but no END.
     { record16 1 2 3; record16 7; u32 0; } |
         bad_input "record 2 at byte 16: a length of 0" -w 1
-    [ "$(size out)" = $((4096 + 2 * 256)) ]
+    [ "$(size out)" = $((4096 + 64 + 2 * 64)) ]
 }
 
 @test "a length of 2^32-1 costs no memory" {
@@ -666,7 +674,7 @@ EOF
     head -c 5 x >"cut"
     run -65 into out packstream -L 4 -w 1 x cut
     # Packs that were decided are there, but no END.
-    [ "$(size out)" = $((4096 + 2 * 256)) ]
+    [ "$(size out)" = $((4096 + 64 + 2 * 64)) ]
     is 1 "packstream: a?b?: No such file or directory" \
         packstream -L 4 -o out $'a\eb\n'
 }
@@ -731,7 +739,8 @@ EOF
 @test "a write error while the input pauses is told as such" {
     mkfifo in
     record16 1 2 >x
-    timeout 600 packstream -L 4 -w 1 <in >/dev/full 2>told 3>&- &
+    timeout 600 packstream -L 4 -w 1 --block-packs=1 <in >/dev/full 2>told \
+        3>&- &
     local pid=$!
     opens 7 '>' in $pid
     # In one piece: after a part of it there is a pause already.
@@ -775,7 +784,7 @@ EOF
     [ -z "${QUICK-}" ] || return 0
     local options
     for options in "-a spfhp" "-a nnlshp" "-a bestfit" "-a nextfit" \
-        "-a concat" --order=input --shuffle=3 "-d auto" \
+        "-a concat" --order=input --shuffle=3 "-d 3" --block-packs=4 \
         "-w 4096 -M $(least_memory -L 64 -w 4096)" \
         --max-delay=9 --flush-every=100 --even-cost; do
         packstream -L 64 $options x >wanted
@@ -816,45 +825,28 @@ EOF
     check algorithms
 }
 
-@test "-d auto chooses a depth by what comes first" {
+@test "without -d a pack holds as many sequences as fit" {
     skip_if_quick
-    check depth
-    # Packs of four are full; some more places cost nothing.
-    many 400 4 >x
-    packstream -L 16 -d auto -w 70 x >out
-    packstat --json out | grep -E '"capacity": 16, "depth": ([4-9]|1[0-5]),'
-    packstream -L 16 -w 70 x | cmp - out
-    packstream -L 16 -a none x | packstat --json | grep -F '"depth": 1,'
-    packstream -L 2048 -a concat x | packstat --json | grep -F '"depth": 32,'
-    packstream -L 16 -v -w 70 x 2>told >out
-    grep -E 'up to [0-9]+ sequences, 256 bytes each, [0-9]+ of them' told
-    packstream -L 16 -d auto </dev/null | packstat --verify
+    check no_cap
+    # Two of 500 tokens fill a pack, or a thousand of one.
+    { many 70 500; many 40000 1; many 70 500; } >x
+    packstream -L 1000 --stats=json x 2>told >out
+    grep -F '"packs": 111, "capacity": 1000, "depth": null, "max_depth": 1000,' \
+        told
+    packstream -L 1000 -d 3 --stats=json x 2>told >out
+    grep -F '"depth": 3, "max_depth": 3,' told
+    packcat out | cmp - x
+    packstream -L 1000 -a concat -d 3 x | packstat --json |
+        grep -F '"max_depth": 3,'
 }
 
-@test "at the end it says where the depth cost too much" {
-    # Ten of 100 tokens fill a pack.
-    many 400 10 >x
-    line="packstream: the depth cap of 2 costs 80.0 points of efficiency; "
-    line+="try -d 12"
-    [ "$(packstream -L 100 -d 2 x 2>&1 >out)" = "$line" ]
-    [ -z "$(packstream -L 100 -d 2 -q x 2>&1 >out)" ]
-    [ -z "$(packstream -L 100 -d 10 x 2>&1 >out)" ]
-    [ -z "$(packstream -L 100 x 2>&1 >out)" ]
-    [ -z "$(packstream -L 100 -d 2 -a none x 2>&1 >out)" ]
-    [ -z "$(packstream -L 100 -d 2 -a concat x 2>&1 >out)" ]
-    # A few packs are not worth a word, nor what the window does.
-    [ -z "$(head -c 264 x | packstream -L 100 -d 2 2>&1 >out)" ]
-    [ -z "$(packstream -L 100 -w 2 -d 2 x 2>&1 >out)" ]
-    packstream -L 100 -d 2 -q --stats x 2>&1 >out | grep -F "$line"
-    packstream -L 100 -d 2 --stats=json x 2>told >out
-    grep -F '"depth_cost": 0.8000, "depth_advised": 12, ' told
-    [ "$(wc -l <told)" -eq 1 ]
-    packstream -L 100 --stats=json x 2>&1 >out |
-        grep -F '"depth_cost": 0.0000, "depth_advised": null, '
-    # Where a depth was chosen for another beginning, too.
-    { many 100 100; cat x; } >y
-    packstream -L 100 -w 100 y 2>&1 >out |
-        grep -E "the depth cap of [1-7] costs [0-9.]+ points.*try -d 1[0-9]"
+@test "-v tells the bytes of packs and sequences" {
+    two
+    packstream -L 16 -v x 2>told >out
+    grep -Fx "packstream: stdout: rows of 16 tokens, 32 bytes each, and 16\
+ bytes for each sequence; 16384 packs in a block" told
+    packstream -L 16 -v --overlong=split --block-packs=2 x 2>told >out
+    grep -F "32 bytes each, and 24 bytes for each sequence; 2 packs" told
 }
 
 @test "flushes that cost most of the packs get a warning, once" {
@@ -872,21 +864,8 @@ EOF
     is 0 '' packstream -L 200 -d 100 --flush-every=2 --max-delay=1 -o out x
     head -c 1000 x >y
     is 0 '' packstream -L 200 -d 100 --flush-every=2 -o out y
-}
-
-@test "a job that goes on knows what the depth cost before" {
-    many 400 10 >x
-    packstream -L 100 -d 2 -w 8 -o whole x 2>wanted
-    grep -F "costs 80.0 points" wanted
-    # A full disk stops it in the middle.
-    (ulimit -f 48 && trap "" XFSZ && exec packstream -L 100 -d 2 -w 8 \
-        --state=s --state-every=5 -o out x) 2>message && return 1
-    packstream -L 100 -d 2 -w 8 --state=s --resume -o out x 2>told
-    cmp told wanted
-    cmp out whole
-    # And once more when it has ended.
-    packstream -L 100 -d 2 -w 8 --state=s --resume -o out x 2>told
-    cmp told wanted
+    # Without -d the tokens alone say how many packs are needed.
+    is 0 "$warning" packstream -L 200 --flush-every=2 -o out x
 }
 
 # ids PACKS: all tokens, in the order of the packs.
@@ -984,16 +963,20 @@ ids() {
     framed 1 flush 2 | packstat --json | grep -F '"sequences": 2,'
 }
 
-@test "what is decided is passed on while the input pauses" { live delay 1; }
-@test "with a larger window, too" { live delay 4; }
+@test "whole blocks are passed on while the input pauses" {
+    live delay 1 1
+    live delay 4 1
+    live delay 4 2
+    live delay 1 8
+}
 
-@test "what is decided is passed on before the next file is opened" {
+@test "whole blocks are passed on before the next file is opened" {
     two
     mkfifo later
-    packstream -L 4 -w 1 x later >out 3>&- &
+    packstream -L 4 -w 1 --block-packs=1 x later >out 3>&- &
     local pid=$!
-    eventually is_larger out $((4096 + 2 * 256 - 1))
-    [ "$(size out)" -eq $((4096 + 2 * 256)) ]
+    eventually is_larger out $((4096 + 2 * 128 - 1))
+    [ "$(size out)" -eq $((4096 + 2 * 128)) ]
     record16 9 >later
     wait $pid
     packcat out | cmp - <(cat x; record16 9)
@@ -1048,7 +1031,7 @@ for i, line in enumerate(lines, 1):
     assert line["packs"] // 100 == i and line["packs"] % 100 < 3, line
     assert line["efficiency"] == float(
         f"{line['tokens'] / (50 * line['packs']):.9g}")
-    assert set(last) - set(line) == {"depth_cost", "depth_advised"}
+    assert set(last) == set(line)
 PYTHON
     # A job that goes on does not tell again what was told.
     packstream -q -L 50 -d 8 -w 64 --state=s -o state x

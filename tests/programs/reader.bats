@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # reader.bats - the examples in C: read-packs, the trainer that does nothing,
 # gets all that is in a stream, whatever way it reads; next-tokens has labels
-# for all of it; write-tokens writes what packstream reads.
+# for all of it; write-tokens writes what packstream reads; decode-packs, which
+# shares no code with the library, reads what packstream writes.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -70,11 +71,12 @@ tokens() {
     head -c -1 x.pks >short.pks
     { head -c 5000 x.pks; printf '\377'; tail -c +5002 x.pks; } >damaged.pks
     for options in '' '-s 7'; do
-        for file in short.pks damaged.pks; do
-            # shellcheck disable=SC2086
-            run -65 reader $options "$file"
-            [[ $output == 'read-packs: record '* ]]
-        done
+        # shellcheck disable=SC2086
+        run -65 reader $options short.pks
+        [[ $output == 'read-packs: block at byte '* ]]
+        # shellcheck disable=SC2086
+        run -65 reader $options damaged.pks
+        [[ $output == 'read-packs: pack '*' in the block at byte 4096: '* ]]
     done
     run -65 reader x.tok
 }
@@ -105,6 +107,30 @@ tokens() {
     run -64 "$step"
     head -c -1 x.pks >short.pks
     run -65 "$step" 7 <short.pks
+}
+
+@test "decode-packs prints the ids of any plain stream" {
+    local decode=${abs_top_builddir:?}/examples/c/decode-packs
+    for options in '' '-d 3' '--align=8' '-L 9 --overlong=split' '-a concat' \
+        '--block-packs=1' '--block-packs=4 --flush-every=50'; do
+        # shellcheck disable=SC2086
+        packstream -q -L 64 $options x.tok >y.pks
+        "$decode" <y.pks >ids
+        [ -s ids ]
+        packcat --to=ids --order=pack y.pks | cmp - ids
+    done
+    cat y.pks x.pks | "$decode" | cmp - <(cat ids - < <("$decode" <x.pks))
+    seq 9000 | tokcat --from=ids --type=u32 |
+        packstream -q -L 1 --block-packs=1 | "$decode" | cmp - <(seq 9000)
+    run -65 "$decode" <x.zst
+    head -c -1 x.pks >short.pks
+    run -65 "$decode" <short.pks
+    [[ $output == *'decode-packs: byte '*': cut short'* ]]
+}
+
+@test "decode-packs checks the rules that it relies on" {
+    skip_without python3
+    support packrules.py decoder "${abs_top_builddir:?}/examples/c/decode-packs"
 }
 
 @test "write-tokens writes the records of tokcat, and flushes" {

@@ -57,7 +57,8 @@ load ../support/resumed
 
 @test "a job that has ended is compared with its output" {
     local options other
-    for options in "-L 256" "-L 256 --zstd" "-L 100000 -d 40 -w 50"; do
+    for options in "-L 256" "-L 256 --zstd" \
+        "-L 100000 -w 50 --block-packs=1"; do
         echo "$options"
         rm -f s
         packstream -q $options --state=s -o out x
@@ -94,7 +95,7 @@ load ../support/resumed
 @test "an output of something else is not cut" {
     local options
     for options in "-L 256 -d 16" "-L 256 -w 50" \
-        "-L 8192 -d 16 --zstd -w 300"; do
+        "-L 2048 --zstd -w 300 --block-packs=4"; do
         echo "$options"
         rm -f s out
         half_done x $options
@@ -151,7 +152,7 @@ load ../support/resumed
 @test "an input that ends before the state is refused" {
     # 22 bytes each, and none is held between two packs.
     many 40000 9 >x
-    local options="-L 16 -a none -d 1 -w 64 --state-every=31" n k
+    local options="-L 16 -a none -w 64 --state-every=31" n k
     half_done x $options
     n=$((400001 / 22 / 31 * 31))
     # The place to go on from is one of these.

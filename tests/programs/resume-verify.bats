@@ -39,8 +39,7 @@ EOF
 
 @test "--verify finds damage that samples miss" {
     local options at
-    # With that depth there are several frames.
-    for options in "-L 256" "-L 256 -d 256 --zstd"; do
+    for options in "-L 256" "-L 256 --zstd"; do
         echo "$options"
         rm -f s out
         packstream -q $options x >wanted
@@ -78,15 +77,15 @@ EOF
 @test "--verify finds the packs of another job that look alike" {
     packstream -q -L 256 --state=s -o out x
     packstream -q -L 256 -o other y
-    # Header, last record, END and size are those of the job.
+    # Header, last blocks, END and size are those of the job.
     python3 - <<'EOF'
 import os
 size = os.path.getsize("out")
 with open("out", "rb") as ours, open("other", "rb") as theirs:
     ours, theirs = ours.read(), theirs.read()
-record = 4096 + (size - 4096) // 2
+half = 4096 + (size - 4096) // 2
 with open("mixed", "wb") as mixed:
-    mixed.write(ours[:8192] + theirs[8192:record] + ours[record:])
+    mixed.write(ours[:8192] + theirs[8192:half] + ours[half:])
 EOF
     packstream -q -L 256 --state=s --resume -o mixed x
     refused 65 "mixed: " mixed -L 256 --verify -o mixed x

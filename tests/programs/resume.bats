@@ -22,6 +22,7 @@ setup() {
         *-fsanitize=*) ;;
         *) skip_if_quick ;;
     esac
+    small_blocks 8
 }
 
 kills=${RESUME_KILLS:-${QUICK:+2}}
@@ -118,9 +119,10 @@ killed_often() {
     skip_if_quick
     raw 3 >x
     local options
-    for options in "-w 100" "-d auto -w 50" "-a spfhp -w 60" \
+    for options in "-w 100" "-d 5 -w 50" "-a spfhp -w 60" \
         "-a nnlshp -d 3 -w 60" "-a bestfit -w 60" "-a nextfit" \
-        "-a concat" "-a none -d 1" "--shuffle=9 -w 64" "--order=input" \
+        "-a concat" "-a none" "--shuffle=9 -w 64" "--order=input" \
+        --block-packs=1 --block-packs=4096 \
         "--even-cost --flush-every=99" "--max-delay=70" "--align=16" \
         "-w 4096 -M $(least_memory -L 512 -w 4096)"; do
         echo "$options"
@@ -182,25 +184,27 @@ killed_often() {
 @test "a pipe goes on with the pack that its reader wants" {
     raw >x
     packstream -q -L 512 -w 64 x >wanted
-    local stride at n
-    stride=$(number wanted 20 4)
+    local at n
     (packstream -q -L 512 -w 64 --state=s --state-every=10 x || true) |
-        head -c $((4096 + 100 * stride + 7)) >part
+        head -c $(($(block_at wanted 12) + 7)) >part
     [ -s s ]
-    # Whatever the state is of, earlier or later, or if there is none.
-    for at in 100 1 7; do
+    # Whatever the state is of, earlier or later, or if there is none; the
+    # whole block comes in which a pack is.
+    for at in 96 100 103 1 7 8; do
         packstream -q -L 512 -w 64 --state=s "--resume-from=$at" x | cat >rest
         cmp <(head -c 4096 wanted) <(head -c 4096 rest)
-        cmp <(tail -c +$((4097 + at * stride)) wanted) \
-            <(tail -c +4097 rest)
+        cmp <(blocks_from $((at / 8)) wanted) <(blocks_from 0 rest)
+        [ "$(block_at rest 0)" -eq 4096 ]
         rm s
         packstream -q -L 512 -w 64 "--resume-from=$at" x | cmp - rest
         (packstream -q -L 512 -w 64 --state=s --state-every=10 x || true) |
-            head -c $((4096 + 200 * stride)) >part
+            head -c "$(block_at wanted 25)" >part
     done
-    n=$((($(stat -c %s wanted) - 4096) / stride - 1))
-    packstream -q -L 512 -w 64 "--resume-from=$n" x |
-        cmp - <(head -c 4096 wanted; tail -c "$stride" wanted)
+    n=$(packstat --json wanted | sed 's/.*"packs": \([0-9]*\),.*/\1/')
+    packstream -q -L 512 -w 64 "--resume-from=$n" x >rest
+    cmp <(head -c 4096 wanted) <(head -c 4096 rest)
+    [ "$(end_at rest)" -eq 4096 ]
+    cmp <(blocks_from end wanted) <(blocks_from end rest)
     run -64 packstream -q -L 512 -w 64 "--resume-from=$((n + 1))" x
     [[ $output == *"packstream: stdout: there are $n packs"* ]]
 }
@@ -231,12 +235,12 @@ refused() {
     raw >x
     half_done
     refused 64 "packs of 512 tokens, not 256" -L 256 -w 64 x
-    refused 64 "up to 46 sequences, not 8" -L 512 -w 64 -d 8 x
+    refused 64 "depth unlimited, not 8" -L 512 -w 64 -d 8 x
+    refused 64 "blocks of 8 packs, not 16" -L 512 -w 64 --block-packs=16 x
     refused 64 "window 64, not 65" -L 512 -w 65 x
     refused 64 "policy auto, not spfhp" -L 512 -w 64 -a spfhp x
     refused 64 "order by window, not shuffled" -L 512 -w 64 --shuffle=1 x
     refused 64 "even_cost off, not on" -L 512 -w 64 --even-cost x
-    refused 64 "depth auto, not 46" -L 512 -w 64 -d 46 x
     refused 64 "overlong error, not drop" -L 512 -w 64 --overlong=drop x
     refused 64 "pad_id 0, not 1" -L 512 -w 64 --pad-id=1 x
     refused 64 "max_delay 128, not 9" -L 512 -w 64 --max-delay=9 x

@@ -19,8 +19,8 @@ rules() {
     rules names "$page"
     sed '/rule: sum-len-sq /d' "$page" >less
     refused 1 "'sum-len-sq', 'page', None" rules names less
-    sed 's/rule: cu reader/rule: cv verify/' "$page" >other
-    refused 1 "('cu', 'page', None" rules names other
+    sed 's/rule: start reader/rule: begin verify/' "$page" >other
+    refused 1 "('begin', 'page', {'verify'}, 'table', None" rules names other
 }
 
 @test "the streams that are changed to break a rule are sound" {
@@ -50,8 +50,8 @@ rules() {
 
 @test "the dtype in the page is that of such packs" {
     skip_without python3
-    packstream -q -L 8 -d 3 -o x.pks </dev/null
-    head -c 4088 x.pks | tail -c 2040 | tr -d '\0' >dtype
+    packstream -q -L 8 -o x.pks </dev/null
+    head -c 4088 x.pks | tail -c 2040 | tr -d '\0\n' >dtype
     sed -n '/test: dtype/,/^\.Ed/p' "$page" | sed "/^\./d; s/\\\\(aq/'/g" |
         tr -d '\n' | cmp - dtype
 }

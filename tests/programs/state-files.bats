@@ -12,6 +12,7 @@ load ../support/resumed
 
 setup() {
     start
+    small_blocks 8
     cp "$BATS_FILE_TMPDIR"/x .
     waiting=
     helpers=

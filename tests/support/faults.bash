@@ -111,7 +111,7 @@ run_wide() {
     faulty packstream -T1 -t u32 -L 64 -a bestfit -o out - <wide
 }
 run_pipes() { faulty packstream -T1 -L 64 < <(cat x) | cat >out; }
-run_framed() { faulty packstream -T1 -L 64 -d auto framed >out; }
+run_framed() { faulty packstream -T1 -L 64 framed >out; }
 run_several() {
     faulty packstream -T3 -L 64 -a bestfit framed - framed <again >out
 }
@@ -321,19 +321,29 @@ begins() {
     [[ $said == *"EOF on $1"* || $said == '' ]]
 }
 
+# has_first_packs FILE WHOLE: whether the last block was closed early, after the
+# first packs of WHOLE.
+has_first_packs() {
+    local said
+    said=$(packcat -q --to=jsonl --order=pack "$1" 2>&1 >part.packs)
+    [[ $said == *'the stream ends without END'* ]] && [ -s part.packs ] &&
+        packcat -q --to=jsonl --order=pack "$2" >all.packs &&
+        begins part.packs all.packs
+}
+
 is_beginning() {
     # Of files that appear together none is there.
     [ -e "$1" ] || return 0
     case $form in
-        packs | tokens | lines) begins "$1" "$1.wanted" ;;
+        packs) begins "$1" "$1.wanted" || has_first_packs "$1" "$1.wanted" ;;
+        tokens | lines) begins "$1" "$1.wanted" ;;
         reports) ! grep -qvxF -f "$1.wanted" "$1" ;;
         npy) true ;;
         page) [ ! -s "$1" ] ;;
         zstd)
-            # The last frame may hold fewer packs, and then packs otherwise.
             command -v zstd >/dev/null || return 0
             zstd -qdc "$1" >part 2>/dev/null
-            begins part "$1.plain"
+            begins part "$1.plain" || has_first_packs "$1" "$1.wanted"
             ;;
     esac
 }

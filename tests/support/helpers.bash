@@ -159,8 +159,19 @@ number() {
     od -An -tu"$3" -j "$2" -N "$3" "$1" | tr -d ' '
 }
 
+# block_at FILE N: the byte where block N of a pack stream begins, from 0; END is
+# the last one.
+block_at() {
+    local at=4096 i
+    for ((i = 0; i < $2; i++)); do
+        at=$((at + $(number "$1" $((at + 24)) 8)))
+    done
+    echo "$at"
+}
+
 # some_packs: x.tok has records of bytes, x.pks has packs of 64 tokens of them,
-# and x.zst has the same compressed.
+# and x.zst has the same compressed.  All packs are in one block: 64 bytes, rows
+# of 128 bytes, heads of 40, sequence rows.
 some_packs() {
     seq 3000 | factor | tokcat -q --from=bytes >x.tok
     packstream -q -L 64 x.tok >x.pks
@@ -350,7 +361,6 @@ model() {
 poke() {
     skip_without python3
     model poke "$@"
-    "${abs_top_builddir:?}/tests/gen/reseal" "$1"
 }
 
 # stream DESCRIPTION: the stream that tests/support/tokcat.py describes.
@@ -436,6 +446,37 @@ told_to_end() {
     idle "$2"
     kill "-$1" "$2"
     eventually gone "$2"
+}
+
+# small_blocks N: from now on packstream makes blocks of N packs, so that small
+# jobs write some before they end.
+small_blocks() {
+    local bin=$BATS_TEST_TMPDIR.bin
+    mkdir "$bin"
+    # shellcheck disable=SC2016 # it is for the other shell
+    printf '#!/bin/sh\nexec "%s" --block-packs=%d "$@"\n' \
+        "$(command -v packstream)" "$1" >"$bin/packstream"
+    chmod +x "$bin/packstream"
+    export PATH=$bin:$PATH
+}
+
+# end_at FILE: the byte where the END block of a pack stream begins.
+end_at() {
+    local bytes
+    bytes=$(size "$1")
+    echo $((bytes - $(number "$1" $((bytes - 24)) 8)))
+}
+
+# blocks_from N FILE: the blocks of packs of a stream, from block N on, or none
+# with N "end"; and of END the totals and the digest, which do not depend on
+# where blocks are.
+blocks_from() {
+    local from end
+    from=$(end_at "$2")
+    end=$from
+    [ "$1" = end ] || from=$(block_at "$2" "$1")
+    head -c "$end" "$2" | tail -c "+$((from + 1))"
+    head -c $((end + 184)) "$2" | tail -c 120
 }
 
 # stopped_at BYTES OPTION...: what a job has done that got so much of x, and

@@ -359,16 +359,85 @@ ps_token_reader *open_tokens(int fd, const ps_token_reader_options *options)
     return r;
 }
 
-/* Where packstream(5) has it. */
-#define AT_RECORD_BYTES 20
+/* Where packstream(5) has them: in the header, and sizes of heads. */
+enum {
+    AT_ROW_BYTES = 20,
+    AT_SEQ_BYTES = 184,
+    BLOCK_HEAD = 64
+};
 
-unsigned char *record_at(const bytes *packs, size_t i, size_t at)
+size_t block_bytes(const unsigned char *block)
 {
-    size_t stride = get_u32(packs->data + AT_RECORD_BYTES);
-    size_t place = PS_PACK_HEADER_BYTES + i * stride + at;
+    return (size_t)get_u64(block + 24);
+}
 
-    assert_true(at < stride && place < packs->size);
-    return packs->data + place;
+unsigned char *block_at(const bytes *packs, size_t k, size_t at)
+{
+    size_t place = PS_PACK_HEADER_BYTES;
+
+    for (; k > 0; k--)
+        place += block_bytes(packs->data + place);
+    assert_true(place + at < packs->size);
+    return packs->data + place + at;
+}
+
+unsigned char *end_at(const bytes *packs, size_t at)
+{
+    size_t k = 0;
+
+    while (get_u32(block_at(packs, k, 4)) != 1)
+        k++;
+    return block_at(packs, k, at);
+}
+
+/* The block of pack *i, which becomes its place there. */
+static unsigned char *find_block(const bytes *packs, size_t *i)
+{
+    for (size_t k = 0;; k++) {
+        unsigned char *block = block_at(packs, k, 0);
+        const size_t n = get_u32(block + 8);
+
+        if (*i < n)
+            return block;
+        *i -= n;
+    }
+}
+
+unsigned char *block_of(const bytes *packs, size_t i)
+{
+    return find_block(packs, &i);
+}
+
+unsigned char *row_at(const bytes *packs, size_t i, size_t at)
+{
+    const size_t size = get_u32(packs->data + AT_ROW_BYTES);
+    unsigned char *block = find_block(packs, &i);
+
+    assert_true(at < size);
+    return block + BLOCK_HEAD + i * size + at;
+}
+
+unsigned char *head_at(const bytes *packs, size_t i, size_t at)
+{
+    const size_t size = get_u32(packs->data + AT_ROW_BYTES);
+    unsigned char *block = find_block(packs, &i);
+
+    assert_true(at < PS_PACK_HEAD_BYTES);
+    return block + BLOCK_HEAD + get_u32(block + 8) * size +
+           i * PS_PACK_HEAD_BYTES + at;
+}
+
+unsigned char *seq_at(const bytes *packs, size_t i, size_t s, size_t at)
+{
+    const size_t size = get_u32(packs->data + AT_SEQ_BYTES);
+    const size_t first = get_u32(head_at(packs, i, 8));
+    unsigned char *block = find_block(packs, &i);
+
+    assert_true(at < size);
+    return block + BLOCK_HEAD +
+           get_u32(block + 8) * ((size_t)get_u32(packs->data + AT_ROW_BYTES) +
+                                 PS_PACK_HEAD_BYTES) +
+           (first + s) * size + at;
 }
 
 void seal_packs(bytes *packs)

@@ -124,8 +124,18 @@ void join_bytes(bytes *b, bytes more);
 /* A reader of token records, which have u16 tokens if they are raw. */
 ps_token_reader *open_tokens(int fd, const ps_token_reader_options *options);
 
-/* Byte `at` of record `i` of a pack stream. */
-unsigned char *record_at(const bytes *packs, size_t i, size_t at);
+/* Byte `at` of block `k` of a pack stream; INDEX and END are blocks, too. */
+unsigned char *block_at(const bytes *packs, size_t k, size_t at);
+unsigned char *end_at(const bytes *packs, size_t at);
+
+/* The block of pack `i`; how long a block is. */
+unsigned char *block_of(const bytes *packs, size_t i);
+size_t block_bytes(const unsigned char *block);
+
+/* Byte `at` of pack `i`: of its row, its head, its sequence row `s`. */
+unsigned char *row_at(const bytes *packs, size_t i, size_t at);
+unsigned char *head_at(const bytes *packs, size_t i, size_t at);
+unsigned char *seq_at(const bytes *packs, size_t i, size_t s, size_t at);
 
 /*
  * New checksums and a new digest throughout: no checksum gives the

@@ -16,11 +16,12 @@
 
 /* --------------------------------------------------------------- fixtures */
 
-/* A stream of packs as small as can be, of `count` sequences. */
-bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed)
+bytes make_blocks(uint32_t count, uint32_t window, uint64_t seed,
+                  uint32_t block_packs)
 {
     const ps_packer_options o = {6, 3, window, 1,
-                                 .overlong = PS_OVERLONG_SPLIT};
+                                 .overlong = PS_OVERLONG_SPLIT,
+                                 .block_packs = block_packs};
     const ps_schema schema = rich_schema(PS_U16);
 
     return packs_from(make_corpus(&schema, count, 9, seed), &o, NULL);
@@ -70,7 +71,11 @@ void put_table(bytes *b, ps_seek_table *table)
     put_bytes(b, data, n);
 }
 
-/* The header alone in a frame, then `n` bytes in each, then the table. */
+bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed)
+{
+    return make_blocks(count, window, seed, 4);
+}
+
 bytes compress_packs(const bytes *plain, size_t n)
 {
     bytes b = {0};
@@ -80,17 +85,16 @@ bytes compress_packs(const bytes *plain, size_t n)
 
     assert_ok(ps_seek_table_open(&table, &err), &err);
     put_table_frame(&b, table, plain->data, at);
-    for (; at < plain->size; at += n)
-        put_table_frame(&b, table, plain->data + at,
-                        n < plain->size - at ? n : plain->size - at);
+    while (at < plain->size) {
+        size_t m = n > 0 ? n : block_bytes(plain->data + at);
+
+        m = m < plain->size - at ? m : plain->size - at;
+        put_table_frame(&b, table, plain->data + at, m);
+        at += m;
+    }
     put_table(&b, table);
     ps_seek_table_free(table);
     return b;
-}
-
-size_t stride_of(const bytes *plain)
-{
-    return get_u32(plain->data + 20);
 }
 
 /* ------------------------------------------------------------------ checks */
@@ -105,14 +109,16 @@ expected read_whole(const bytes *b)
     ps_result r;
 
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
-    e.packs = must_alloc(b->size);
-    e.records = must_alloc(b->size);
+    e.packs = must_alloc(2 * b->size);
     while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK) {
-        size_t n = ps_pack_reader_info(reader)->record_bytes;
+        const ps_pack_info *info = ps_pack_reader_info(reader);
+        const size_t n = (size_t)pack.n_seq * info->seq_bytes;
+        unsigned char *copy = must_alloc(info->row_bytes + n);
 
         e.packs[e.n] = pack;
-        e.records[e.n] = must_alloc(n);
-        memcpy(e.records[e.n++], pack.record, n);
+        e.packs[e.n].row = memcpy(copy, pack.row, info->row_bytes);
+        e.packs[e.n++].sequences =
+            memcpy(copy + info->row_bytes, pack.sequences, n);
     }
     assert_result(r, PS_END, &err);
     e.info = *ps_pack_reader_info(reader);
@@ -125,22 +131,43 @@ expected read_whole(const bytes *b)
 void free_expected(expected *e)
 {
     for (uint64_t i = 0; i < e->n; i++)
-        free(e->records[i]);
-    free(e->records);
+        free((void *)(uintptr_t)e->packs[i].row);
     free(e->packs);
 }
 
-/* True if a pack is the one that was expected. */
-bool is_pack(const expected *e, uint64_t i, const ps_pack *pack)
+/* True if a head is the one that was expected. */
+static bool is_head(const expected *e, uint64_t i, const ps_pack *pack)
 {
     const ps_pack *wanted = &e->packs[i];
 
     return pack->index == wanted->index &&
+           pack->checksum == wanted->checksum &&
            pack->watermark == wanted->watermark &&
+           pack->sum_len_sq == wanted->sum_len_sq &&
            pack->n_seq == wanted->n_seq && pack->n_tok == wanted->n_tok &&
-           pack->stream == wanted->stream &&
-           pack->offset == wanted->offset &&
-           memcmp(pack->record, e->records[i], e->info.record_bytes) == 0;
+           pack->max_seqlen == wanted->max_seqlen &&
+           pack->stream == wanted->stream && pack->offset == wanted->offset;
+}
+
+bool is_pack(const expected *e, uint64_t i, const ps_pack *pack)
+{
+    const ps_pack *wanted = &e->packs[i];
+
+    return is_head(e, i, pack) &&
+           memcmp(pack->row, wanted->row, e->info.row_bytes) == 0 &&
+           memcmp(pack->sequences, wanted->sequences,
+                  (size_t)pack->n_seq * e->info.seq_bytes) == 0;
+}
+
+static void check_head(ps_pack_file *file, const expected *e, uint64_t i)
+{
+    ps_pack pack;
+    ps_error err;
+
+    assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
+    assert_null(pack.row);
+    assert_null(pack.sequences);
+    assert_true(is_head(e, i, &pack));
 }
 
 void check_pack(ps_pack_file *file, const expected *e, uint64_t i)
@@ -150,23 +177,14 @@ void check_pack(ps_pack_file *file, const expected *e, uint64_t i)
 
     assert_ok(ps_pack_file_read(file, i, &pack, &err), &err);
     assert_true(is_pack(e, i, &pack));
-    assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
-    assert_null(pack.record);
-    pack.record = e->records[i];
-    assert_true(is_pack(e, i, &pack));
+    check_head(file, e, i);
 }
 
-/* Heads alone, and now and then a pack; large records and small ones. */
+/* Heads alone, and now and then a pack. */
 static void check_heads(ps_pack_file *file, const expected *e)
 {
-    ps_pack pack;
-    ps_error err;
-
     for (uint64_t i = 0; i < e->n; i++) {
-        assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
-        assert_null(pack.record);
-        pack.record = e->records[i];
-        assert_true(is_pack(e, i, &pack));
+        check_head(file, e, i);
         if (i % 7 == 3)
             check_pack(file, e, i - i % 4);
     }
@@ -186,8 +204,8 @@ void check_packs(const bytes *b, const expected *e)
     assert_int_equal(ps_pack_file_packs(file), e->n);
     assert_totals(ps_pack_file_totals(file), &e->totals);
     assert_int_equal(ps_pack_file_info(file)->window, e->info.window);
-    assert_int_equal(ps_pack_file_info(file)->record_bytes,
-                     e->info.record_bytes);
+    assert_int_equal(ps_pack_file_info(file)->row_bytes, e->info.row_bytes);
+    assert_int_equal(ps_pack_file_info(file)->depth, e->info.depth);
     check_heads(file, e);
     for (uint64_t i = 0; i < e->n; i++)
         check_pack(file, e, i);

@@ -11,8 +11,11 @@
 #include "io/seek_table.h"
 #include "lib-fixture.h"
 
-/* A stream of packs as small as can be, of `count` sequences. */
+/* A stream of packs as small as can be, of `count` sequences; in blocks of
+   four, or of as many as that. */
 bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed);
+bytes make_blocks(uint32_t count, uint32_t window, uint64_t seed,
+                  uint32_t block_packs);
 
 /* Adds a frame of zstd's own making, without a table; one of all of `b`. */
 void put_frame(bytes *b, const void *data, size_t n, int level);
@@ -23,16 +26,16 @@ void put_table_frame(bytes *b, ps_seek_table *table, const void *data,
                      size_t n);
 void put_table(bytes *b, ps_seek_table *table);
 
-/* The header alone in a frame, then `n` bytes in each, then the table. */
+/*
+ * The header alone in a frame, then `n` bytes in each, or a block of a single
+ * stream if that is 0; then the table.
+ */
 bytes compress_packs(const bytes *plain, size_t n);
-
-size_t stride_of(const bytes *plain);
 
 /* What a reader of the whole stream gives, to compare with. */
 typedef struct expected {
     uint64_t n;
-    ps_pack *packs;
-    unsigned char **records;
+    ps_pack *packs; /* with copies of their rows and sequence rows */
     ps_pack_info info;
     ps_totals totals;
 } expected;

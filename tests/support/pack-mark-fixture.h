@@ -38,8 +38,8 @@ bool is_mark(const ps_pack_reader *reader, const mark *wanted);
 mark *read_marks(const bytes *b, const expected *e);
 
 /*
- * The reader is at pack `i`: all that follows is as expected, but for
- * offsets, which are less by `gap`.
+ * The reader is at pack `i`: all that follows is as expected, except for
+ * offsets, which are less by `gap`, and the index if there is a gap.
  */
 void check_rest(ps_pack_reader *reader, const expected *e, const mark *marks,
                 uint64_t i, uint64_t gap);

@@ -18,9 +18,8 @@ import struct
 import sys
 
 from imports import masked
-from packstat import get, streams
-
-PER_TOKEN = 1
+from packformat import CODES, PER_TOKEN, streams
+from packstat import row_of
 
 
 class Packs:
@@ -29,33 +28,30 @@ class Packs:
     def __init__(self, name):
         self.packs, self.rows = [], []
         for stream in streams(read(name)):
-            self.capacity, self.depth = stream.capacity, stream.depth
-            self.width = stream.data[stream.start + 120]
-            self.pad_id = get(stream.data, stream.start + 176, "I")
-            self.channels = {name: stream.kinds[name]
-                             for name in stream.channels}
-            for i in range(stream.n):
-                self.read_pack(stream, i)
+            self.capacity, self.pad_id = stream.capacity, stream.pad_id
+            self.width = stream.schema.width
+            self.channels = {name: kind for name, _, kind in
+                             stream.schema.channels}
+            for pack in stream.packs:
+                self.rows.append(row_of(stream, pack))
+                self.packs.append([self.columns(stream.schema, piece)
+                                   for piece in pack])
 
-    def read_pack(self, stream, i):
-        columns = {name: (stream.kinds[name], stream.array(i, name, count))
-                   for name, (_, _, count) in stream.fields.items()}
-        n_seq = get(stream.data, stream.record(i) + 40, "I")
-        cu = columns["cu"][1]
-        ends = cu[1:]
-        if "seq_tok" in columns:
-            ends = list(map(sum, zip(cu, columns["seq_tok"][1])))
-        self.rows.append(columns["tokens"][1])
-        self.packs.append([
-            {name: list(column[cu[s]:ends[s]]) if kind == PER_TOKEN
-             else column[s] for name, (kind, column) in columns.items()}
-            for s in range(n_seq)])
+    def columns(self, schema, piece):
+        columns = {"id": piece.id}
+        own = [("tokens", {2: "u16", 4: "u32"}[schema.width], PER_TOKEN)]
+        for (name, kind_of, kind), lane in zip(own + schema.channels,
+                                               piece.lanes):
+            values = [value for value, in struct.iter_unpack(
+                "<" + CODES[kind_of], lane)]
+            columns[name] = values if kind == PER_TOKEN else values[0]
+        return columns
 
     def sequences(self, order):
         """All of them, in the order of the packs or of the input."""
         them = [sequence for pack in self.packs for sequence in pack]
         if order == "input":
-            them.sort(key=lambda sequence: sequence["seq_id"])
+            them.sort(key=lambda sequence: sequence["id"])
         return them
 
     def tokens(self, sequence):

@@ -20,54 +20,36 @@ import itertools
 import struct
 import sys
 
-from packformat import hash_of
-
-TOTALS = """packs sequences tokens digest input_sequences input_tokens
-    rejected_sequences rejected_tokens truncated_sequences truncated_tokens
-    split_sequences extra_pieces max_displacement""".split()
-
-
-class Stream:
-    """One of those that are joined in a file."""
-
-    def __init__(self, data, at):
-        self.header = data[at:at + 4096]
-        size, = struct.unpack_from("<I", self.header, 20)
-        self.compat, = struct.unpack_from("<Q", self.header, 88)
-        self.packs, at = [], at + 4096
-        while not data[at + 12] & 1:
-            self.packs.append(data[at:at + size])
-            at += size
-        self.end = dict(zip(TOTALS, struct.unpack_from("<13Q", data, at + 64)))
-        self.behind = at + size
-        digest, = struct.unpack_from("<Q", self.header, 4088)
-        for pack in self.packs + [data[at:at + size]]:
-            assert hash_of(pack[8:]) == struct.unpack_from("<Q", pack)[0]
-        for i, pack in enumerate(self.packs):
-            assert struct.unpack_from("<Q", pack, 16)[0] == i
-            digest = hash_of(pack[:8], digest)
-        assert digest == self.end["digest"]
-
-    def meaning(self):
-        """What of the header a share has as well."""
-        h = self.header
-        return h[:24] + h[48:64] + h[80:88] + h[96:4088]
+import packformat
 
 
 def read(path):
     with open(path, "rb") as file:
-        data = file.read()
-    streams, at = [], 0
-    while at < len(data):
-        streams.append(Stream(data, at))
-        at = streams[-1].behind
+        streams = list(packformat.streams(file.read()))
     assert streams
     return streams
 
 
-def content(pack):
-    """A pack without what is another in a share: checksum and index."""
-    return pack[8:16] + pack[24:]
+def meaning(stream):
+    """What of the header a share has as well: neither counts nor the depth,
+    nor how large blocks are."""
+    h = stream.header
+    return (h[:24] + h[48:52] + h[56:64] + h[80:88] + h[96:188] +
+            h[200:4088])
+
+
+def depth_of(streams):
+    """The most sequences of any pack, as each share says it."""
+    return max(s.depth or s.end["max_depth"] for s in streams)
+
+
+def contents(stream, by=0, **changed):
+    """Each pack without what is another in a share, ids raised: checksum,
+    index and place in the block."""
+    return [(head._replace(checksum=0, first_seq=0, **changed),
+             [(piece.id + by, piece.offset, piece.length, piece.lanes)
+              for piece in pack])
+            for head, pack in zip(stream.heads, stream.packs)]
 
 
 def first_pieces(stream):
@@ -76,12 +58,13 @@ def first_pieces(stream):
             stream.end["tokens"])
 
 
-def check_stream(whole, parts):
+def check_stream(whole, parts, depth):
     """A stream, and what each share has of it."""
     begun = tokens = 0
     for part in parts:
         assert part.compat == whole.compat | 2
-        assert part.meaning() == whole.meaning()
+        assert meaning(part) == meaning(whole)
+        assert (part.depth, part.block_packs) == (depth, whole.block_packs)
         assert set(part.header[24:48] + part.header[64:80]) == {255}
         for name in "input_sequences", "input_tokens", \
                 "truncated_sequences", "truncated_tokens":
@@ -97,13 +80,14 @@ def check_stream(whole, parts):
 
 def shares(ranks, per_rank, whole, pattern):
     ranks, per_rank = int(ranks), int(per_rank)
-    streams = [s for s in read(whole) if s.packs]
+    streams = read(whole)
+    depth, streams = depth_of(streams), [s for s in streams if s.packs]
     parts = [read(pattern % rank) for rank in range(ranks)]
     assert all(len(part) == len(streams) for part in parts)
     for i, stream in enumerate(streams):
-        check_stream(stream, [part[i] for part in parts])
-    packs = [content(p) for s in streams for p in s.packs]
-    rest = [[content(p) for s in part for p in s.packs] for part in parts]
+        check_stream(stream, [part[i] for part in parts], depth)
+    packs = [p for s in streams for p in contents(s)]
+    rest = [[p for s in part for p in contents(s)] for part in parts]
     for at in range(0, len(packs), ranks * per_rank):
         step = packs[at:at + ranks * per_rank]
         most = -(-len(step) // ranks)
@@ -120,11 +104,12 @@ def shares(ranks, per_rank, whole, pattern):
 
 
 def packs_of(path):
-    """The packs, each behind the meaning of its stream's header, and the books
+    """The packs, each with the meaning of its stream's header, and the books
     of streams that have packs."""
     streams = [s for s in read(path) if s.packs]
-    return ([s.meaning() + content(p) for s in streams for p in s.packs],
-            [[s.end[name] for name in TOTALS[4:6]] for s in streams])
+    return ([(meaning(s), p) for s in streams for p in contents(s)],
+            [[s.end[name] for name in ("input_sequences", "input_tokens")]
+             for s in streams])
 
 
 def tail(n, *paths):
@@ -134,24 +119,12 @@ def tail(n, *paths):
         assert totals_left == totals[-len(totals_left):]
 
 
-def raised(stream, pack, by):
-    """The pack in a shuffled share, where the stream comes behind others."""
-    at, = struct.unpack_from("<I", stream.header, 256 + 64 + 28)
-    n, = struct.unpack_from("<I", pack, 40)
-    ids = struct.unpack_from("<%dQ" % n, pack, at)
-    new = bytearray(pack)
-    struct.pack_into("<Q", new, 24, 0)
-    struct.pack_into("<%dQ" % n, new, at, *(i + by for i in ids))
-    return content(new)
-
-
 def shuffled(ranks, whole, pattern):
-    packs, totals = [], dict.fromkeys(TOTALS, 0)
+    packs, totals = [], {"input_sequences": 0, "input_tokens": 0}
     streams = read(whole)
     for stream in streams:
-        packs += [raised(stream, pack, totals["input_sequences"])
-                  for pack in stream.packs]
-        for name in TOTALS:
+        packs += contents(stream, totals["input_sequences"], watermark=0)
+        for name in totals:
             totals[name] += stream.end[name]
     wanted = [[] for _ in range(int(ranks))]
     for line in sys.stdin:
@@ -160,12 +133,13 @@ def shuffled(ranks, whole, pattern):
     assert sorted(sum(wanted, [])) == list(range(len(packs)))
     for rank, numbers in enumerate(wanted):
         share, = read(pattern % rank)
-        assert [content(p) for p in share.packs] == [packs[i] for i in numbers]
-        first, header = streams[0].meaning(), share.meaning()
-        assert header[:32] + header[36:] == first[:32] + first[36:]
-        assert header[32:36] == struct.pack("<I", 1 << 24)
-        for name in "input_sequences", "input_tokens":
-            assert share.end[name] == totals[name]
+        assert contents(share) == [packs[i] for i in numbers]
+        first, header = meaning(streams[0]), meaning(share)
+        assert header[:28] + header[32:] == first[:28] + first[32:]
+        assert header[28:32] == struct.pack("<I", 1 << 24)
+        assert share.depth == depth_of(streams)
+        for name, total in totals.items():
+            assert share.end[name] == total
 
 
 def window(width, most):
@@ -184,9 +158,8 @@ def window(width, most):
 
 
 def costs_of(whole, hidden):
-    return [6 * int(hidden) * struct.unpack_from("<I", pack, 44)[0] +
-            struct.unpack_from("<Q", pack, 32)[0]
-            for stream in read(whole) for pack in stream.packs]
+    return [6 * int(hidden) * head.n_tok + head.sum_len_sq
+            for stream in read(whole) for head in stream.heads]
 
 
 def sums(costs, lines, ranks):

@@ -8,16 +8,23 @@ Per-token lanes hold an element for each token, per-sequence lanes one.
 SPDX-License-Identifier: MIT
 """
 
+import collections
 import ctypes
+import functools
 import struct
 import sys
 import types
 
 FRAMED, PACKS = b"\x89TOK\r\n\x1a\n", b"\x89PKS\r\n\x1a\n"
+TRAILER = b"\x89PKE\r\n\x1a\n"
 TYPES = {"u8": (1, 1), "u16": (2, 2), "u32": (3, 4), "u64": (4, 8),
          "i32": (5, 4), "i64": (6, 8), "f32": (7, 4), "f64": (8, 8)}
-PER_TOKEN, PER_SEQUENCE, PER_BOUNDARY = 1, 2, 3
-NO_ID = 0xffffffff
+CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i",
+         "i64": "q", "f32": "f", "f64": "d"}
+NUMPY = {"u8": "|u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4",
+         "i64": "<i8", "f32": "<f4", "f64": "<f8"}
+PER_TOKEN, PER_SEQUENCE = 1, 2
+NO_ID, UNKNOWN = 0xffffffff, 2**64 - 1
 
 xxhash = ctypes.CDLL("libxxhash.so.0")
 xxhash.XXH3_64bits_withSeed.restype = ctypes.c_uint64
@@ -170,81 +177,336 @@ class Piece:
         self.offset, self.length = offset, length
 
 
-class Packs:
-    """A pack stream: the header's values, packs as lists of pieces, END."""
+Field = collections.namedtuple("Field", "name kind type size source offset "
+                                        "fill")
+Block = collections.namedtuple("Block", "magic kind n_packs n_seqs first "
+                                        "bytes zero_32 zero_40 body checksum "
+                                        "at")
+Head = collections.namedtuple("Head", "checksum first_seq n_seq n_tok "
+                                      "max_seqlen sum_len_sq watermark")
+OF_PACKS, END, INDEX = range(3)
+MAGIC, INDEXED = 0x42534b50, 4096
 
-    HEADER = {"record_bytes": (20, "I"), "capacity": (48, "I"),
+
+def up(n, unit):
+    """The next multiple."""
+    return -(-n // unit) * unit
+
+
+class Packs:
+    """The pack stream at byte `at`, with every rule checked: the header's
+    values, packs as lists of pieces, END, and where the stream stops.  Without
+    a schema it is that of the header."""
+
+    HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
+              "header_bytes": (16, "I"), "row_bytes": (20, "I"),
+              "n_packs": (24, "Q"), "n_sequences": (32, "Q"),
+              "n_tokens": (40, "Q"), "capacity": (48, "I"),
               "depth": (52, "I"), "window": (56, "I"), "vocab": (60, "I"),
-              "pad_id": (176, "I"), "n_fields": (200, "I")}
+              "max_seqlen": (64, "Q"), "min_fill": (72, "Q"),
+              "incompat": (80, "Q"), "compat": (88, "Q"), "width": (120, "B"),
+              "labels": (121, "B"), "seed": (128, "Q"), "pad_id": (176, "I"),
+              "align": (180, "I"), "seq_bytes": (184, "I"),
+              "block_packs": (188, "I"), "block_bytes": (192, "Q"),
+              "n_fields": (200, "I")}
+    ZEROS = (122, 128), (204, 256)
     END = ["packs", "sequences", "tokens", "digest", "input_sequences",
            "input_tokens", "rejected_sequences", "rejected_tokens",
            "truncated_sequences", "truncated_tokens", "split_sequences",
-           "extra_pieces", "max_displacement"]
+           "extra_pieces", "max_displacement", "max_seqlen", "max_depth",
+           "min_fill"]
 
-    def __init__(self, data, schema):
-        self.data, self.schema = data, schema
-        assert data[:8] == PACKS
-        for name, (at, code) in self.HEADER.items():
-            setattr(self, name, struct.unpack_from("<" + code, data, at)[0])
-        self.read_fields()
-        self.packs = []
-        self.digest, = struct.unpack_from("<Q", data, 4088)
-        at = 4096
-        while not struct.unpack_from("<I", data, at + 12)[0] & 1:
-            self.packs.append(self.read_pack(at))
-            at += self.record_bytes
-        assert at + self.record_bytes == len(data)
-        numbers = struct.unpack_from("<13Q3I", data, at + 64)
-        self.end = dict(zip(self.END + ["max_seqlen", "max_depth",
-                                        "min_fill"], numbers))
-        assert self.digest == self.end["digest"]
+    def __init__(self, data, schema=None, at=0):
+        self.data, self.begin = data, at
+        self.header = data[at:at + 4096]
+        assert self.header[:8] == PACKS and len(self.header) == 4096
+        for name, (place, code) in self.HEADER.items():
+            setattr(self, name, struct.unpack_from("<" + code, self.header,
+                                                   place)[0])
+        self.digest, = struct.unpack_from("<Q", self.header, 4088)
+        assert self.digest == hash_of(self.header[:4088])
+        self.share = self.compat >> 1 & 1
+        self.schema = self.read_fields()
+        assert schema is None or schema.lanes() == self.schema.lanes()
+        self.schema = schema or self.schema
+        self.check_header()
+        self.packs, self.heads, self.blocks = [], [], []
+        self.index, self.parts = [], []
+        at = self.read_blocks(at + 4096)
+        self.end = self.read_end(at)
+        self.stop = at + self.blocks[-1].bytes
+
+    # -- The header
 
     def read_fields(self):
-        self.fields = {}
-        for at in range(256, 256 + 64 * self.n_fields, 64):
-            name = self.data[at:at + 24].rstrip(b"\0").decode()
-            self.fields[name] = struct.unpack_from("<II", self.data, at + 28)
+        self.fields, channels = {}, {}
+        types = {number: (name, size) for name, (number, size) in
+                 TYPES.items()}
+        assert self.width in (2, 4) and 4 <= self.n_fields <= 28
+        table = self.header[256:256 + 64 * self.n_fields]
+        assert not any(self.header[256 + len(table):2048])
+        for at in range(0, len(table), 64):
+            entry = struct.unpack_from("<24s4B2IIQ16s", table, at)
+            name, (type_name, size) = entry[0].rstrip(b"\0").decode(), types[
+                entry[1]]
+            kind, its_size, source, offset, count, zero, fill, zeros = \
+                entry[2:]
+            assert (its_size, count, zero, any(zeros)) == (size, 1, 0, False)
+            self.fields[name] = Field(name, kind, type_name, size, source,
+                                      offset, fill)
+            if source:
+                channels[source] = name, type_name, kind
+        assert sorted(channels) == list(range(1, len(channels) + 1))
+        special = struct.unpack_from("<6I", self.header, 96)
+        return Schema(self.width, bool(self.compat & 1),
+                      [channels[i] for i in sorted(channels)], self.vocab,
+                      special, self.labels)
 
-    def column(self, at, name, code):
-        """The elements of a field of the record at `at`."""
-        if name not in self.fields:
-            return None
-        offset, count = self.fields[name]
-        return struct.unpack_from("<%d%s" % (count, code), self.data,
-                                  at + offset)
+    def check_header(self):
+        assert (self.endian, self.major, self.header_bytes) == (
+            0x01020304, 2, 4096)
+        assert self.incompat == (self.align > 1)
+        self.align = self.align or 1
+        assert 1 <= self.capacity <= 1 << 24 and 1 <= self.window <= 1 << 24
+        assert self.capacity % self.align == 0 and self.labels <= 2
+        for i, special in enumerate(self.schema.special):
+            assert special == NO_ID or special < 256 ** self.width and (
+                i == 0 or not self.vocab or special < self.vocab)
+        for first, stop in self.ZEROS:
+            assert not any(self.header[first:stop])
+        self.split = "piece_off" in self.fields
+        self.check_layout()
+        self.check_dtype()
+        most = self.capacity // self.align
+        assert self.depth <= min(most, 1 << 20)
+        self.most = min(self.depth or most, 1 << 20, (1 << 28) //
+                        self.seq_bytes)
+        n = self.block_packs
+        assert n in [1 << i for i in range(17)]
+        assert self.row_bytes * n <= 1 << 28
+        rows = min(n * self.most * self.seq_bytes,
+                   max(1 << 20, self.most * self.seq_bytes))
+        assert self.block_bytes == up(64 + n * (self.row_bytes + 40) + rows,
+                                      64)
 
-    def read_pack(self, at):
-        assert hash_of(self.data[at + 8:at + self.record_bytes]) == \
-            struct.unpack_from("<Q", self.data, at)[0]
-        self.digest = hash_of(self.data[at:at + 8], self.digest)
-        n_seq, n_tok = struct.unpack_from("<II", self.data, at + 40)
-        cu = self.column(at, "cu", "i")
-        assert 1 <= n_seq <= self.depth and n_tok == cu[n_seq]
-        assert n_tok <= self.capacity
-        ids = self.column(at, "seq_id", "Q")
-        offsets = self.column(at, "seq_off", "I")
-        lengths = self.column(at, "seq_len", "I")
-        pieces = []
-        for i in range(n_seq):
-            assert cu[i] < cu[i + 1]
-            pieces.append(Piece(
-                ids[i], len(self.packs), offsets[i] if offsets else 0,
-                lengths[i] if lengths else cu[i + 1] - cu[i],
-                self.piece_lanes(at, i, cu)))
+    def check_layout(self):
+        tokens = {2: "u16", 4: "u32"}[self.width], 0, self.pad_id
+        own = {kind: [(name, kind, type_name, source) for source, (
+            name, type_name, its) in enumerate(self.schema.channels, 1)
+            if its == kind] for kind in (PER_TOKEN, PER_SEQUENCE)}
+        wanted = [("tokens", PER_TOKEN) + tokens[:2]] + own[PER_TOKEN] + [
+            (name, PER_SEQUENCE, type_name, 0) for name, type_name in
+            [("id", "u64"), ("start", "i32"), ("n_tok", "i32")] +
+            [("piece_off", "u32"), ("full_len", "u32")] * self.split]
+        wanted += own[PER_SEQUENCE]
+        assert [(f.name, f.kind, f.type, f.source) for f in
+                self.fields.values()] == wanted
+        ends = {PER_TOKEN: 0, PER_SEQUENCE: 0}
+        for field in self.fields.values():
+            assert field.offset == up(ends[field.kind], field.size)
+            ends[field.kind] = field.offset + field.size * (
+                self.capacity if field.kind == PER_TOKEN else 1)
+            assert field.source or field.fill == (
+                self.pad_id if field.name == "tokens" else 0)
+        assert self.row_bytes == up(ends[PER_TOKEN], 8)
+        assert self.seq_bytes == up(ends[PER_SEQUENCE], 8)
+
+    def check_dtype(self):
+        text = ""
+        for kind, size in (PER_TOKEN, self.row_bytes), (PER_SEQUENCE,
+                                                        self.seq_bytes):
+            fields = [f for f in self.fields.values() if f.kind == kind]
+            form = "('%s',(" + str(self.capacity) + ",))," \
+                if kind == PER_TOKEN else "'%s',"
+            text += "{'names':[%s],'formats':[%s],'offsets':[%s]," \
+                "'itemsize':%d}\n" % (
+                    "".join("'%s'," % f.name for f in fields),
+                    "".join(form % NUMPY[f.type] for f in fields),
+                    "".join("%d," % f.offset for f in fields), size)
+        assert self.header[2048:4088] == text.encode().ljust(2040, b"\0")
+
+    # -- Blocks
+
+    def read_blocks(self, at):
+        """All blocks up to END; gives where that is."""
+        while True:
+            block = self.read_block(at)
+            self.blocks.append(block)
+            if block.kind == END:
+                return at
+            if block.kind == INDEX:
+                self.read_index(block)
+            else:
+                assert len(self.index) < INDEXED, "an INDEX block is missing"
+                self.read_packs(block)
+            at += block.bytes
+
+    def read_block(self, at):
+        raw = self.data[at:at + 64]
+        assert len(raw) == 64, "the stream is cut"
+        block = Block(*struct.unpack("<4I6Q", raw), at)
+        assert block.checksum == hash_of(raw[:56]), at
+        assert block.magic == MAGIC and block.kind <= INDEX
+        assert block.zero_32 == block.zero_40 == 0
+        assert block.first == len(self.packs)
+        assert block.bytes % 64 == 0 and at + block.bytes <= len(self.data)
+        if block.kind == OF_PACKS:
+            assert block.body == 0 and block.bytes <= self.block_bytes
+        else:
+            assert block.n_packs == block.n_seqs == 0
+            assert block.body == hash_of(self.data[at + 64:at + block.bytes])
+        return block
+
+    def read_packs(self, block):
+        assert 1 <= block.n_packs <= self.block_packs
+        assert block.n_packs == 1 or \
+            block.n_seqs * self.seq_bytes <= 1 << 20
+        rows = block.at + 64
+        heads = rows + block.n_packs * self.row_bytes
+        sequences = heads + block.n_packs * 40
+        stop = sequences + block.n_seqs * self.seq_bytes
+        assert block.bytes == up(stop - block.at, 64)
+        assert not any(self.data[stop:block.at + block.bytes])
+        done = 0
+        for i in range(block.n_packs):
+            head = self.data[heads + 40 * i:heads + 40 * (i + 1)]
+            self.heads.append(Head(*struct.unpack("<QIIIIQQ", head)))
+            n = self.heads[-1].n_seq
+            assert self.heads[-1].first_seq == done
+            assert 1 <= n <= self.most and done + n <= block.n_seqs
+            self.packs.append(self.read_pack(
+                head, self.data[rows + i * self.row_bytes:
+                                rows + (i + 1) * self.row_bytes],
+                self.data[sequences + done * self.seq_bytes:
+                          sequences + (done + n) * self.seq_bytes]))
+            done += n
+        assert done == block.n_seqs
+        self.index.append((block.at - self.begin, block.first,
+                           self.heads[-1].watermark))
+
+    def read_pack(self, raw, row, sequences):
+        head, index = self.heads[-1], len(self.packs)
+        assert head.checksum == hash_of(struct.pack(
+            "<3Q", index, hash_of(row), hash_of(sequences)) + raw[12:]), index
+        self.digest = hash_of(raw[:8], self.digest)
+        pieces, starts, at = [], [], 0
+        for i in range(head.n_seq):
+            get = functools.partial(self.value, sequences[i * self.seq_bytes:
+                                                          ][:self.seq_bytes])
+            begin, n = get("start"), get("n_tok")
+            assert begin == at and n >= 1, (index, i)
+            starts.append((begin, n))
+            at = up(begin + n, self.align)
+            assert at <= self.capacity, (index, i)
+            offset, length = (get("piece_off"), get("full_len")) \
+                if self.split else (0, n)
+            assert offset + n <= length, (index, i)
+            pieces.append(Piece(get("id"), index, offset, length,
+                                self.lanes(row, sequences, i, begin, n)))
+        lengths = [n for _, n in starts]
+        assert (head.n_tok, head.max_seqlen, head.sum_len_sq) == (
+            sum(lengths), max(lengths), sum(n * n for n in lengths)), index
+        self.check_unused(row, sequences, starts)
         return pieces
 
-    def piece_lanes(self, at, i, cu):
+    def value(self, sequence, name):
+        """A number of a sequence row."""
+        field = self.fields[name]
+        return struct.unpack_from("<" + CODES[field.type], sequence,
+                                  field.offset)[0]
+
+    def lanes(self, row, sequences, i, begin, n):
         lanes = []
-        names = ["tokens"] + [name for name, _, _ in self.schema.channels]
-        for name, (kind, size) in zip(names, self.schema.lanes()):
-            first = at + self.fields[name][0]
-            begin, end = (cu[i], cu[i + 1]) if kind == PER_TOKEN else (i,
-                                                                       i + 1)
-            lanes.append(self.data[first + size * begin:first + size * end])
+        for name in ["tokens"] + [name for name, _, _ in
+                                  self.schema.channels]:
+            field = self.fields[name]
+            if field.kind == PER_TOKEN:
+                at = field.offset + field.size * begin
+                lanes.append(row[at:at + field.size * n])
+            else:
+                at = i * self.seq_bytes + field.offset
+                lanes.append(sequences[at:at + field.size])
         return lanes
 
-    def is_whole(self, piece):
-        return len(piece.lanes[0]) == piece.length * self.schema.width
+    def check_unused(self, row, sequences, starts):
+        """Gaps and the tail have the fill, bytes of no field are zero."""
+        gaps, at = [], 0
+        for begin, n in starts + [(self.capacity, 0)]:
+            gaps.append((at, begin))
+            at = begin + n
+        rest, extra = bytearray(row), bytearray(sequences)
+        for field in self.fields.values():
+            at, size = field.offset, field.size
+            if field.kind == PER_TOKEN:
+                fill = struct.pack("<Q", field.fill)[:size]
+                for first, stop in gaps:
+                    assert row[at + first * size:at + stop * size] == \
+                        fill * (stop - first), field.name
+                rest[at:at + size * self.capacity] = bytes(
+                    size * self.capacity)
+            else:
+                for i in range(0, len(extra), self.seq_bytes):
+                    extra[i + at:i + at + size] = bytes(size)
+        assert not any(rest) and not any(extra)
+
+    # -- The index and END
+
+    def read_index(self, block):
+        assert len(self.index) == INDEXED and block.bytes == 64 + 24 * INDEXED
+        assert self.data[block.at + 64:block.at + block.bytes] == \
+            self.entries(self.index)
+        self.parts.append((block.at - self.begin, self.index[0][1],
+                           self.index[-1][2]))
+        self.index = []
+
+    def entries(self, index):
+        return b"".join(struct.pack("<3Q", *entry) for entry in index)
+
+    def read_end(self, at):
+        block = self.blocks[-1]
+        raw = self.data[at:at + block.bytes]
+        numbers = struct.unpack_from("<13Q6I", raw, 64)
+        end = dict(zip(self.END, numbers))
+        index = self.entries(self.parts + self.index)
+        assert numbers[16:] == (0, len(self.parts), len(self.index))
+        assert len(self.index) < INDEXED
+        size = up(192 + len(index) + 24, 64)
+        assert raw[192:] == index.ljust(size - 216, b"\0") + struct.pack(
+            "<QQ8s", size, at + size - self.begin, TRAILER)
+        assert end["digest"] == self.digest
+        self.check_end(end)
+        return end
+
+    def check_end(self, end):
+        heads, pieces = self.heads, self.pieces()
+        newest = worst = mark = 0
+        for head, pack in zip(heads, self.packs):
+            newest = max([newest] + [piece.id for piece in pack])
+            worst = max([worst] + [newest - piece.id for piece in pack])
+            assert head.watermark >= mark
+            mark = head.watermark
+        wanted = dict(
+            packs=len(heads), sequences=len(pieces),
+            tokens=sum(head.n_tok for head in heads),
+            max_displacement=worst,
+            max_seqlen=max((head.max_seqlen for head in heads), default=0),
+            max_depth=max((head.n_seq for head in heads), default=0),
+            min_fill=min((head.n_tok for head in heads), default=0))
+        for name, value in wanted.items():
+            assert end[name] == value, (name, end[name], value)
+        assert not self.depth or self.depth >= end["max_depth"]
+        assert end["input_sequences"] + end["extra_pieces"] == \
+            end["sequences"] + end["rejected_sequences"]
+        assert end["input_tokens"] == end["tokens"] + \
+            end["rejected_tokens"] + end["truncated_tokens"]
+        for name, value in ("n_packs", end["packs"]), (
+                "n_sequences", end["sequences"]), (
+                "n_tokens", end["tokens"]), (
+                "max_seqlen", end["max_seqlen"]), (
+                "min_fill", end["min_fill"]):
+            assert getattr(self, name) in (UNKNOWN, value), name
+
+    # -- Sequences
 
     def pieces(self):
         return [piece for pack in self.packs for piece in pack]
@@ -271,3 +533,12 @@ class Packs:
                 parts = parts[:1]
             joined.append(b"".join(parts))
         return joined
+
+
+def streams(data, schema=None):
+    """The pack streams of a file, one after the other."""
+    at = 0
+    while at < len(data):
+        packs = Packs(data, schema, at)
+        at = packs.stop
+        yield packs

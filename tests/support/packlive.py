@@ -58,13 +58,15 @@ def decided(packs, window, n):
     return done
 
 
-def delay(window):
-    """A producer pauses, once amid a record: what is decided arrives."""
+def delay(window, block):
+    """A producer pauses, once amid a record: whole blocks of what is decided
+    arrive."""
     schema = Schema()
     rng = random.Random(5)
     sequences = [draw_sequence(rng, schema, 1 + i % 7) for i in range(40)]
     records = list(map(schema.record, sequences))
-    options = ["-L", "8", "-w", window, "-a", "bestfit"]
+    options = ["-L", "8", "-w", window, "-a", "bestfit",
+               "--block-packs=" + block]
     whole = pack(*options, data=b"".join(records))
     packs = Packs(whole, schema)
     p = subprocess.Popen(["packstream", *options], stdin=subprocess.PIPE,
@@ -74,7 +76,8 @@ def delay(window):
         data = b"".join(records[:n]) + records[n][:part]
         p.stdin.write(data[sent:])
         sent = len(data)
-        size = 4096 + decided(packs, int(window), n) * packs.record_bytes
+        full = decided(packs, int(window), n) // int(block)
+        size = packs.blocks[full].at
         assert read_until(p.stdout, size - at) == whole[at:size]
         at = size
     p.stdin.write(b"".join(records)[sent:])
@@ -83,13 +86,16 @@ def delay(window):
     assert p.wait(SECONDS) == 0
 
 
+BLOCK = 192  # a head, a row of 8 tokens, its head, and up to 4 sequences
+
+
 class Live:
-    """A packstream whose input is written bit by bit; its packs are of 256
-    bytes, at a capacity and a depth of 8."""
+    """A packstream whose input is written bit by bit; each pack is a block, at
+    a capacity of 8."""
 
     def __init__(self, *options):
         self.data, self.got = b"", b""
-        self.options = ["packstream", "-L", "8", "-d", "8", *options]
+        self.options = ["packstream", "-L", "8", *options]
         self.process = subprocess.Popen(
             self.options, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             bufsize=0)
@@ -100,7 +106,7 @@ class Live:
 
     def expect(self, packs):
         """Waits until so many packs have come in all, and for no more."""
-        size = 4096 + 256 * packs - len(self.got)
+        size = 4096 + BLOCK * packs - len(self.got)
         self.got += read_until(self.process.stdout, size)
 
     def close(self, packs, tokens):
@@ -108,7 +114,8 @@ class Live:
         self.process.stdin.close()
         self.got += self.process.stdout.read()
         assert self.process.wait(SECONDS) == 0
-        assert len(self.got) == 4096 + 256 * (packs + 1)
+        end = (192 + 24 * packs + 24 + 63) // 64 * 64
+        assert len(self.got) == 4096 + BLOCK * packs + end
         found = subprocess.run(["packcat", "--to=ids"], input=self.got,
                                check=True, stdout=subprocess.PIPE)
         assert found.stdout.decode().split() == list(map(str, tokens))
@@ -221,7 +228,7 @@ def asked():
 
 def unblocked():
     """Both ends non-blocking, the input in bits, the output read late."""
-    data = sample(4)
+    data = sample(4) + sample(5)
     wanted = pack("-L", "64", data=data)
     assert len(wanted) > 1 << 20
     inward, outward = os.pipe(), os.pipe()
@@ -328,7 +335,7 @@ def slow_writer(seconds, pause):
         # What is whole has left within the pause that came behind it.
         live.got += os.read(live.process.stdout.fileno(), 1 << 16)
         count += 1
-        assert len(live.got) == 4096 + 256 * count, (count, len(live.got))
+        assert len(live.got) == 4096 + BLOCK * count, (count, len(live.got))
     live.close(count, [i % 60000 for i in range(count)])
 
 

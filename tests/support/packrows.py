@@ -16,17 +16,18 @@ SPDX-License-Identifier: MIT
 
 import struct
 
-from packformat import (NO_ID, PER_SEQUENCE, PER_TOKEN, Schema, end,
-                        hash_of)
-from packwrite import (END, HEAD, HEADER, TOKEN_HEADER, PackStream,
+from packformat import (INDEXED, NO_ID, PER_SEQUENCE, PER_TOKEN, TRAILER,
+                        Schema, end, hash_of)
+from packwrite import (BLOCK, END, HEAD, HEADER, TOKEN_HEADER, PackStream,
                        TokenStream, put)
 
 READER, JOINER, VERIFY, AGAINST = "reader", "joiner", "verify", "against"
 
 # What packs.py does not look at, as the page says.
-PYTHON_LACKS = """pack-window pack-zero pack-labels pack-pad special-vocab
-    special-width field-behind field-zero field-source field-fill field-place
-    field-end end-zero end-books end-displacement end-greatest""".split()
+PYTHON_LACKS = """pack-raw pack-window pack-zero pack-labels pack-pad
+    special-vocab special-width block-most block-zero field-behind field-zero field-source
+    field-fill field-end index-watermark end-zero end-books end-displacement
+    end-greatest""".split()
 
 
 # ---------------------------------------------------------------------
@@ -38,6 +39,9 @@ SCHEMA = Schema(2, True, [("labels", "i32", PER_TOKEN),
                 100, (100, 1, 2, NO_ID, NO_ID, 99), 1)
 FILLS = [0xffffff9c, 7, 0xffffffff]
 LENGTHS = [5, 20, 6, 9, 9]
+RESERVED = """checksum index watermark sum_len_sq first_seq n_seq n_tok
+    max_seqlen id start piece_off full_len cu seq_id seq_tok tokens
+    input_ids""".split()
 
 
 def sequence(number):
@@ -58,21 +62,39 @@ def piece(number, first, behind):
 
 
 def split_packs():
-    """Sequence 1 is in two pieces, and 2 comes before it."""
+    """Sequence 1 is in two pieces, and 2 comes before it.  Two blocks."""
     return PackStream(SCHEMA, [[whole(0), whole(2)], [piece(1, 0, 16)],
                                [piece(1, 16, 20), whole(3)], [whole(4)]],
-                      16, 4, 8, FILLS, split=True, pad_id=100)
+                      16, 4, 8, FILLS, split=True, pad_id=100, block_packs=2)
 
 
 def aligned_packs():
     rows = [(i, sequence(n), 0, LENGTHS[n]) for i, n in enumerate([0, 2, 4])]
-    return PackStream(SCHEMA, [rows[:2], rows[2:]], 16, 4, 8, FILLS,
+    return PackStream(SCHEMA, [rows[:2], rows[2:]], 16, 0, 8, FILLS,
                       align=4, pad_id=100)
 
 
 def shared_packs():
     """The last sequence is in another share."""
     return aligned_packs().make_share([0])
+
+
+def odd_packs():
+    """Rows with gaps."""
+    return PackStream(SCHEMA, [[whole(0), whole(2)], [whole(1)]], 21,
+                      fills=FILLS, pad_id=100)
+
+
+def deep_packs():
+    """Of three sequences, and of one."""
+    rows = [(i, sequence(0)[:1], 0, LENGTHS[0]) for i in range(4)]
+    return PackStream(Schema(2), [rows[:3], rows[3:]], 16, 3, block_packs=2)
+
+
+def indexed_packs(**other):
+    """Enough blocks for one INDEX block, and one more."""
+    return PackStream(Schema(2), [[(i, [b"ab"], 0, 1)] for i in range(
+        INDEXED + 1)], 4, block_packs=1, **other)
 
 
 def reversed_packs():
@@ -92,12 +114,9 @@ def tokens():
 
 
 def compressed():
-    """Packs compressed as packstream does it, a pack in each frame but the
-    first and the last: frames of raw blocks, and a seek table."""
-    p = split_packs()
-    data, size = p.bytes(), p.record_bytes
-    parts = [data[:4096]] + [data[4096 + i * size:4096 + (i + 1) * size]
-                             for i in range(len(p.records) + 1)]
+    """Packs compressed as packstream does it, the header and each block in a
+    frame: frames of raw blocks, and a seek table."""
+    parts = split_packs().blocks()
     return list(map(frame, parts)), list(map(len, parts))
 
 
@@ -137,18 +156,46 @@ def entry(field, place, value, element=0):
     return lambda p: p.entry(field, place, value, element)
 
 
-def record(i, name, value, element=0):
-    return lambda p: put(p.records[i], HEAD, name, value, element)
+def pack(i, name, value):
+    """In the head of a pack."""
+    return lambda p: put(p.heads[i], HEAD, name, value)
 
 
 def field(i, name, value, element):
-    return lambda p: p.array(p.records[i], name, [value], element)
+    return lambda p: p.set(i, name, value, element)
 
 
-def last(name, value, element=0):
+def last(name, value):
     """In END."""
-    return lambda p: put(p.end, END if name in END else HEAD, name, value,
-                         element)
+    return lambda p: put(p.end, END, name, value)
+
+
+def block(i, name, value, sealed=True):
+    """In the head of a block; END is -1."""
+    return lambda p: p.alter(i, lambda data: put(data, BLOCK, name, value),
+                             sealed)
+
+
+def unpacked(i):
+    """A pack without sequences."""
+    def change(p):
+        p.sequences[i] = bytearray()
+        p.heads[i][12:24] = bytes(12)
+    return change
+
+
+def within(i, at, code, value, sealed=True):
+    """At byte `at` of a block."""
+    return lambda p: p.alter(i, lambda data: struct.pack_into(
+        "<" + code, data, at % len(data), value), sealed)
+
+
+def longer(i, by):
+    """A block goes on behind its end, and says so."""
+    def change(data):
+        data += bytes(by)
+        put(data, BLOCK, "bytes", len(data))
+    return lambda p: p.alter(i, change)
 
 
 def both(*changes):
@@ -158,38 +205,55 @@ def both(*changes):
     return change
 
 
-def byte(i, at, value=1):
-    """A byte of a record that no field has."""
+def byte(part, i, at, value=1):
+    """A byte of pack i that no field has."""
     def change(p):
-        assert not p.records[i][at]
-        p.records[i][at] = value
+        data = getattr(p, part)[i]
+        assert not data[at]
+        data[at] = value
     return change
 
 
 def moved(name, by):
     """A field and all behind it lie further on; the dtype says so, too."""
     def change(p):
-        names = list(p.fields)
-        for other in names[names.index(name):]:
-            p.fields[other].offset += by
-            p.entry(other, "offset", p.fields[other].offset)
+        kind, behind = p.fields[name].kind, False
+        for other in p.fields.values():
+            behind |= other.name == name
+            if behind and other.kind == kind:
+                other.offset += by
+                p.entry(other.name, "offset", other.offset)
         p.rewrite_dtype()
     return change
 
 
-def larger(p):
-    """Records are larger than their fields ask for."""
-    p.record_bytes += 64
-    put(p.header, HEADER, "record_bytes", p.record_bytes)
-    p.rewrite_dtype()
-    p.records = [r + bytearray(64) for r in p.records]
-    p.end += bytearray(64)
+def larger(name, part):
+    """Rows are larger than their fields ask for."""
+    def change(p):
+        setattr(p, name, getattr(p, name) + 8)
+        p.size_blocks(p.block_packs)
+        for place in name, "block_bytes":
+            put(p.header, HEADER, place, getattr(p, place))
+        p.rewrite_dtype()
+        for i, data in enumerate(getattr(p, part)):
+            step = getattr(p, name)
+            rows = [data[at:at + step - 8] + bytes(8)
+                    for at in range(0, len(data), step - 8)]
+            getattr(p, part)[i] = b"".join(rows)
+    return change
 
 
 def renamed(old, new):
     def change(p):
         for i, c in enumerate(new.encode().ljust(24, b"\0")):
             p.entry(old, "name", c, i)
+    return change
+
+
+def indexed(blocks):
+    """An INDEX block comes after so many blocks."""
+    def change(p):
+        p.indexed = blocks
     return change
 
 
@@ -200,6 +264,10 @@ def flipped(at):
         data[at % len(data)] ^= 1
         return bytes(data)
     return change
+
+
+def without_end(p):
+    return b"".join(p.blocks()[:-1])
 
 
 def cut(n):
@@ -214,7 +282,7 @@ def joined(**other):
     """A second stream that differs in what the arguments say."""
     def change(p):
         values = dict(dict(capacity=16, depth=4, pad_id=100, split=True,
-                           schema=SCHEMA), **other)
+                           schema=SCHEMA, block_packs=2), **other)
         schema = values.pop("schema")
         second = PackStream(schema, [[(0, sequence(0)[:1 + len(
             schema.channels)], 0, 5)]], window=8, fills=FILLS, **values)
@@ -305,6 +373,10 @@ def pks(rule, change, says, who=READER, **more):
     return Row(rule, split_packs, change, says, who, **more)
 
 
+def idx(rule, change, says, **more):
+    return Row(rule, indexed_packs, change, says, **more)
+
+
 def ali(rule, change, says, who=READER, **more):
     return Row(rule, aligned_packs, change, says, who, **more)
 
@@ -315,6 +387,7 @@ def zst(rule, change, says):
 
 RAW = Schema(2).stream([sequence(n)[:1] for n in range(5)])
 UNLIKE = Schema(2, True, SCHEMA.channels, 99, (100, 1, 2) + (NO_ID,) * 3, 1)
+LARGER = Schema(2, True, SCHEMA.channels, 101, SCHEMA.special, 1)
 OUTSIDE = struct.pack("<H", 100)
 
 TOKEN_ROWS = [
@@ -348,9 +421,10 @@ TOKEN_ROWS = [
     tok("channel-unique", both(*(
         entry(1, "name", c, i) for i, c in enumerate(b"labels"))),
         "'labels' is there twice"),
-    tok("channel-taken", both(*(
-        entry(1, "name", c, i) for i, c in enumerate(b"zero"))),
-        "the name is reserved"),
+    *(tok("channel-taken", both(*(
+        entry(1, "name", c, i) for i, c in enumerate(
+            name.encode().ljust(24, b"\0")))), "the name is reserved")
+      for name in RESERVED),
     tok("channel-type", entry(1, "type", 9), "bad type"),
     tok("channel-kind", entry(1, "kind", 3), "bad kind"),
     tok("channel-elem-bytes", entry(1, "elem_bytes", 2), "bad type"),
@@ -406,28 +480,31 @@ TOKEN_ROWS = [
 
 HEADER_ROWS = [
     pks("pack-endian", head("endian", 0x04030201), "damaged header"),
-    pks("pack-major", head("major", 2), "2.0 is newer than 1.0"),
+    pks("pack-major", head("major", 3), "3.0 is newer than 2.0"),
+    pks("pack-major", head("major", 1), "a pack stream of format 1, which is "
+        "no longer read: pack the token records again"),
+    pks("pack-major", head("major", 0), "damaged header"),
     pks("pack-header-bytes", head("header_bytes", 4095), "bad header le"),
-    pks("pack-record-bytes", head("record_bytes", 192), "records of 192"),
-    pks("pack-record-bytes", head("record_bytes", 300), "records of 300"),
-    pks("pack-record-bytes", head("record_bytes", 2**28 + 64),
-        "records of 268435520"),
-    pks("pack-counts", head("n_records", 5), "n_records is 5, but"),
+    pks("pack-row-bytes", head("row_bytes", 0), "rows of 0 and"),
+    pks("pack-row-bytes", head("row_bytes", 68), "rows of 68 and"),
+    pks("pack-row-bytes", head("row_bytes", 2**28 + 8), "rows of 268435464"),
+    pks("pack-seq-bytes", head("seq_bytes", 8), "sequence rows of 8 bytes"),
+    pks("pack-seq-bytes", head("seq_bytes", 20), "sequence rows of 20"),
+    pks("pack-seq-bytes", head("seq_bytes", 2**31), "sequence rows of 21474"),
+    pks("pack-counts", head("n_packs", 5), "n_packs is 5, but"),
     pks("pack-counts", head("n_sequences", 5), "n_sequences is 5, but"),
     pks("pack-counts", head("n_tokens", 5), "n_tokens is 5, but"),
-    pks("pack-counts", head("max_seqlen", 5), "max_seqlen is 5, but",
-        python=False),
-    pks("pack-counts", head("min_fill", 5), "min_fill is 5, but",
-        python=False),
+    pks("pack-counts", head("max_seqlen", 5), "max_seqlen is 5, but"),
+    pks("pack-counts", head("min_fill", 5), "min_fill is 5, but"),
     pks("pack-capacity", head("capacity", 0), "the capacity must be"),
     pks("pack-capacity", head("capacity", 2**24 + 1), "the capacity must"),
-    pks("pack-depth", head("depth", 0), "the depth must be"),
-    pks("pack-depth", head("depth", 17), "the depth must be"),
+    pks("pack-depth", head("depth", 17), "the depth is 17, but at most 16"),
+    ali("pack-depth", head("depth", 5), "the depth is 5, but at most 4"),
     pks("pack-window", head("window", 0), "the window must be"),
     pks("pack-window", head("window", 2**24 + 1), "the window must be"),
     pks("pack-incompat", head("incompat", 2), "features that are unknown"),
+    pks("pack-raw", head("compat", 0), "raw token records cannot have"),
     pks("pack-zero", head("zero_122", 1, 5), "unused bytes of the header"),
-    pks("pack-zero", head("zero_184", 1, 15), "unused bytes of the head"),
     pks("pack-zero", head("zero_204", 1, 51), "unused bytes of the head"),
     pks("special-vocab", head("special", 100, 1), "the bos id, 100, is"),
     pks("special-width", head("special", 65536, 0), "the pad id, 65536"),
@@ -441,104 +518,137 @@ HEADER_ROWS = [
         python=False),
     ali("pack-align", head("align", 1), "aligned to 1"),
     ali("pack-align", head("align", 3), "does not divide the capacity"),
-    ali("pack-align", head("incompat", 0), "n_fields is 7, not 6"),
+    ali("pack-align", both(head("incompat", 0), head("block_bytes", 2293824)),
+        "unused bytes of the header"),
+    pks("block-packs", head("block_packs", 0), "blocks of 0 packs"),
+    pks("block-packs", head("block_packs", 3), "blocks of 3 packs"),
+    pks("block-packs", head("block_packs", 2**17), "blocks of 131072 packs"),
+    pks("block-most", head("block_bytes", 2**20), "blocks of 1048576 bytes, "
+        "not "),
+    pks("block-most", head("block_packs", 4), "bytes, not "),
+    pks("block-most", head("depth", 3), "bytes, not "),
     pks("pack-n-fields", head("n_fields", 29), "29 fields"),
-    pks("pack-n-fields", head("n_fields", 2), "tokens is missing"),
+    pks("pack-n-fields", head("n_fields", 3), "n_tok is missing"),
     pks("pack-dtype", head("dtype", ord(" "), 2039), "dtype does not"),
+    pks("pack-dtype", head("dtype", 0, 1), "dtype does not"),
     pks("pack-checksum", flipped(168), "checksum does not agree"),
     pks("field-behind", lambda p: p.header.__setitem__(2047, 1),
         "unused bytes of the header"),
-    pks("field-zero", entry("cu", "zero_36", 1), "unused bytes of the"),
+    pks("field-zero", entry("id", "zero_36", 1), "unused bytes of the"),
     pks("field-zero", entry("tokens", "zero_48", 1), "unused bytes of"),
     pks("field-source", entry("kind", "source", 1), "same source"),
     pks("field-source", entry("kind", "source", 4), "bad name"),
-    pks("field-source", entry("seq_id", "source", 4), "is missing"),
-    pks("field-kind", entry("seq_off", "kind", 3), "in the wrong place"),
-    pks("field-count", entry("tokens", "count", 15), "wrong place"),
-    pks("field-order", both(renamed("seq_off", "seq_len"),
-                            renamed("seq_len", "seq_off")),
-        "n_fields is 8, not 6"),
-    pks("field-order", renamed("seq_len", "seq_lem"), "n_fields is 8"),
-    pks("field-fill", entry("cu", "fill", 0), "the fill of field 'cu'"),
-    pks("field-fill", entry("seq_id", "fill", 0), "the fill of field"),
-    pks("field-fill", entry("seq_off", "fill", 1), "the fill of field"),
-    pks("field-fill", entry("seq_len", "fill", 1), "the fill of field"),
-    ali("field-fill", entry("seq_tok", "fill", 1), "the fill of field"),
-    pks("field-place", moved("kind", 16), "field 'kind' is at byte"),
-    pks("field-place", moved("tokens", 16), "field 'tokens' is at byte"),
-    pks("field-end", larger,
-        "record_bytes is"),
+    pks("field-source", entry("id", "source", 4), "is missing"),
+    pks("field-kind", entry("piece_off", "kind", 3), "bad kind"),
+    pks("field-kind", entry("piece_off", "kind", 1), "wrong place"),
+    pks("field-count", entry("tokens", "count", 16), "wrong place"),
+    pks("field-order", both(renamed("piece_off", "full_len"),
+                            renamed("full_len", "piece_off")),
+        "n_fields is 9, not 7"),
+    pks("field-order", renamed("full_len", "full_lem"), "n_fields is 9"),
+    pks("field-fill", entry("id", "fill", 1), "the fill of field 'id'"),
+    pks("field-fill", entry("n_tok", "fill", 1), "the fill of field"),
+    pks("field-fill", entry("full_len", "fill", 1), "the fill of field"),
+    pks("field-place", moved("kind", 16), "lies outside its row"),
+    pks("field-place", moved("source", 4), "field 'source' is at byte",
+        python=False),
+    pks("field-place", entry("tokens", "offset", 4), "field 'labels' lies"),
+    pks("field-end", larger("row_bytes", "rows"), "row_bytes is"),
+    pks("field-end", larger("seq_bytes", "sequences"), "seq_bytes is"),
 ]
 
-RECORD_ROWS = [
-    pks("record-gaps", byte(0, 64 + 4 * 6), "the gap behind 'cu'", VERIFY),
-    pks("record-gaps", byte(1, -1), "the gap behind 'kind'", VERIFY),
-    pks("record-checksum", flipped(4096 + 100), "checksum does not agree"),
-    pks("record-magic", record(1, "magic", 0), "no record starts here"),
-    pks("record-flags", record(1, "flags", 2), "unknown flags 0x2"),
-    pks("record-index", record(1, "index", 2), "its index is 2"),
-    pks("watermark-falls", record(2, "watermark", 0),
+BLOCK_ROWS = [
+    pks("block-magic", block(1, "magic", 0x52534b50), "no block starts here"),
+    pks("block-kind", block(1, "kind", 3), "kind 3, "),
+    pks("block-n-packs", block(1, "n_packs", 0), "kind 0, 0 packs"),
+    pks("block-n-packs", block(1, "n_packs", 1), "do not go together"),
+    pks("block-n-packs", block(1, "n_packs", 3), "kind 0, 3 packs"),
+    pks("block-n-seqs", block(1, "n_seqs", 1), "do not go together"),
+    pks("block-n-seqs", block(1, "n_seqs", 4), "have 3 sequences, not 4"),
+    pks("block-n-seqs", block(1, "n_seqs", 2), "do not go together"),
+    pks("block-first", block(1, "first", 3), "begins with pack 3, not 2"),
+    pks("block-first", block(0, "first", 1), "begins with pack 1, not 0"),
+    pks("block-bytes", longer(1, 64), "do not go together"),
+    pks("block-bytes", longer(1, 8), "do not go together"),
+    pks("block-bytes", block(1, "bytes", 2**63), "do not go together"),
+    pks("block-zero", block(1, "zero_32", 1), "unused bytes of its head"),
+    pks("block-zero", block(1, "zero_40", 1), "unused bytes of its head"),
+    pks("block-zero", block(0, "body", 1), "do not go together"),
+    pks("block-body", block(-1, "body", 1, False), "checksum"),
+    idx("block-body", block(INDEXED, "body", 1, False), "checksum"),
+    pks("block-checksum", block(0, "checksum", 1, False), "checksum"),
+    pks("block-padding", within(0, -1, "B", 1), "at its end are not zero"),
+    pks("first-seq", within(0, 64 + 2 * 112 + 8, "I", 1), "begin at 1"),
+    pks("first-seq", within(0, 64 + 2 * 112 + 48, "I", 1), "begin at 1"),
+    pks("first-seq", within(1, 64 + 2 * 112 + 48, "I", 2**31), "begin at 21"),
+]
+
+PACK_ROWS = [
+    Row("row-gaps", odd_packs, byte("rows", 0, 43), "the gap behind 'tokens'",
+        VERIFY),
+    Row("row-gaps", odd_packs, byte("rows", 1, -1), "the gap behind 'kind'",
+        VERIFY),
+    pks("row-gaps", byte("sequences", 0, 31), "byte 28 of the row of seq",
+        VERIFY),
+    pks("row-gaps", byte("sequences", 0, -4), "of the row of sequence 1, ",
+        VERIFY),
+    pks("head-checksum", flipped(4096 + 64), "the checksum does not agree"),
+    pks("head-checksum", flipped(4096 + 64 + 2 * 112 + 80 + 8),
+        "the checksum does not agree"),
+    pks("head-checksum", within(1, 64 + 2 * 112, "Q", 1),
+        "the checksum does not agree"),
+    pks("head-checksum", lambda p: p.numbers.update({1: 2}),
+        "the checksum does not agree"),
+    pks("watermark-falls", pack(2, "watermark", 0),
         "its watermark falls from 1 to 0", JOINER,
         packcat="its watermark falls from 1 to 0"),
-    pks("watermark", both(record(0, "watermark", 2),
-                          record(1, "watermark", 2)),
-        "sequence 1 is below 2, the watermark of record 0", JOINER,
+    pks("watermark", both(pack(0, "watermark", 2), pack(1, "watermark", 2)),
+        "sequence 1 is below 2, the watermark of pack 0", JOINER,
         packcat="sequence 1 came before, or too late"),
-    pks("watermark", record(3, "watermark", 6),
-        "the watermark of record 3 is 6, but input_sequences is 5",
+    pks("watermark", pack(3, "watermark", 6),
+        "the watermark of pack 3 is 6, but input_sequences is 5",
         VERIFY),
-    pks("sum-len-sq", record(0, "sum_len_sq", 60), "sum_len_sq is 60, it "
+    pks("sum-len-sq", pack(0, "sum_len_sq", 60), "sum_len_sq is 60, it "
         "should be 61", VERIFY),
-    pks("n-seq", record(0, "n_seq", 0), "0 sequences, the depth is 4"),
-    pks("n-seq", record(0, "n_seq", 5), "5 sequences, the depth is 4"),
-    pks("n-tok", record(0, "n_tok", 17), "17 tokens, the capacity is 16"),
-    pks("n-tok", record(0, "n_tok", 10), "do not rise from 0 to n_tok"),
-    pks("max-seqlen", record(0, "max_seqlen", 5), "max_seqlen is 5, it "
+    pks("n-seq", unpacked(1), "0 sequences"),
+    Row("n-seq", deep_packs, both(head("depth", 2),
+                                  head("block_bytes", 320)),
+        "3 sequences, the most are 2"),
+    pks("n-tok", pack(0, "n_tok", 10), "n_tok is 10, it should be 11"),
+    pks("n-tok", pack(0, "n_tok", 17), "17 tokens"),
+    pks("max-seqlen", pack(0, "max_seqlen", 5), "max_seqlen is 5, it "
         "should be 6"),
-    pks("record-zero", record(0, "zero_52", 1, 11), "end of the head",
-        VERIFY),
-    pks("cu", field(0, "cu", 1, 0), "do not rise from 0 to n_tok"),
-    pks("cu", field(0, "cu", 0, 1), "do not rise from 0 to n_tok"),
-    pks("cu", field(0, "cu", 12, 2), "do not rise from 0 to n_tok"),
-    pks("cu", field(0, "cu", 15, 3), "do not rise from 0 to n_tok"),
-    ali("cu-aligned", both(field(0, "cu", 6, 1), field(0, "seq_tok", 6, 0),
-                           field(0, "seq_tok", 5, 1)),
-        "do not fit the boundaries"),
-    ali("cu-aligned", field(0, "cu", 20, 2), "do not rise from 0"),
-    ali("seq-tok", field(0, "seq_tok", 0, 0), "lengths in seq_tok"),
-    ali("seq-tok", field(0, "seq_tok", 9, 0), "lengths in seq_tok"),
-    ali("seq-tok", both(field(0, "seq_tok", 8, 0),
-                        record(0, "sum_len_sq", 100)),
-        "lengths in seq_tok"),
-    pks("seq-id-once", both(field(3, "seq_id", 3, 0),
-                            record(2, "watermark", 3)),
+    pks("start", field(0, "start", 1, 0), "starts at 1, not at 0"),
+    pks("start", field(0, "start", 4, 1), "starts at 4, not at 5"),
+    pks("start", field(0, "start", 6, 1), "starts at 6, not at 5"),
+    ali("start", field(0, "start", 5, 1), "starts at 5, not at 8"),
+    pks("seq-tok", both(field(2, "n_tok", 0, 0), field(2, "start", 0, 1)),
+        "has 0 tokens, and room for 16"),
+    pks("seq-tok", field(0, "n_tok", 12, 1), "has 12 tokens, and room for 11"),
+    pks("seq-tok", field(0, "n_tok", -1, 1), "has 4294967295 tokens"),
+    ali("seq-tok", field(0, "n_tok", 9, 1), "has 9 tokens, and room for 8"),
+    pks("seq-id-once", both(field(3, "id", 3, 0), pack(2, "watermark", 3)),
         "token 0 of sequence 3 comes again", JOINER,
         packcat="sequence 3 is there twice"),
-    pks("seq-id-input", field(3, "seq_id", 9, 0),
+    pks("seq-id-input", field(3, "id", 9, 0),
         "there is a sequence 9, but input_sequences is 5", VERIFY),
-    pks("pieces", field(2, "seq_off", 15, 0),
+    pks("pieces", field(2, "piece_off", 15, 0),
         "token 15 of sequence 1 overlaps", JOINER,
         packcat="do not make up its 20 tokens"),
-    pks("pieces", field(2, "seq_off", 17, 0), "its tokens 16 to 16",
+    pks("pieces", field(2, "piece_off", 17, 0), "its tokens 16 to 16",
         JOINER, packcat="do not make up its 20 tokens"),
-    pks("pieces", both(field(1, "seq_len", 21, 0),
-                       field(2, "seq_len", 21, 0)),
+    pks("pieces", both(field(1, "full_len", 21, 0),
+                       field(2, "full_len", 21, 0)),
         "its tokens from 20 to its end at 21", JOINER,
         packcat="do not make up its 21 tokens"),
-    pks("pieces", field(2, "seq_len", 21, 0),
-        "sequence 1 has 21 tokens here, 20 in record 1", JOINER,
+    pks("pieces", field(2, "full_len", 21, 0),
+        "sequence 1 has 21 tokens here, 20 in pack 1", JOINER,
         packcat="do not make up its 20 tokens"),
-    pks("pieces", field(0, "seq_off", 1, 0), "tokens before 1 are in no",
+    pks("pieces", field(0, "piece_off", 1, 0), "tokens before 1 are in no",
         JOINER, packcat="do not make up"),
     pks("pieces-values", field(2, "source", 1, 0),
-        "sequence 1 has other per-sequence values here than in record 1",
+        "sequence 1 has other per-sequence values here than in pack 1",
         JOINER, packcat="sequence 1 differ in a per-sequence channel"),
-    pks("unused", field(0, "seq_id", 0, 2), "unused element 2 of 'seq_id'",
-        VERIFY),
-    pks("unused", field(0, "seq_len", 1, 3), "unused element 3 of",
-        VERIFY),
-    pks("unused", field(0, "source", 0, 2), "unused element 2 of 'source'",
-        VERIFY),
     pks("unused", field(0, "tokens", 0, 11), "unused element 11 of 'tok",
         VERIFY),
     pks("unused", field(0, "labels", 0, 15), "unused element 15 of 'lab",
@@ -555,23 +665,39 @@ RECORD_ROWS = [
 ]
 
 END_ROWS = [
-    pks("end-head", last("flags", 3), "unknown flags"),
-    pks("end-head", last("index", 3), "END's head or unused bytes"),
-    pks("end-head", last("watermark", 4), "END's head or unused bytes",
-        python=False),
-    pks("end-head", last("sum_len_sq", 1), "END's head or unused bytes",
-        python=False),
-    pks("end-head", last("n_seq", 1), "END's head or unused bytes",
-        python=False),
+    idx("index-there", indexed(INDEXED + 1), "no index of the 4096 blocks"),
+    idx("index-there", indexed(INDEXED - 1), "does not list the"),
+    pks("index-there", indexed(2), "go together"),
+    idx("index-entries", within(INDEXED, 64, "Q", 4160), "index"),
+    idx("index-entries", within(INDEXED, 72, "Q", 1), "index"),
+    idx("index-watermark", within(INDEXED, 80, "Q", 0), "index"),
+    idx("index-watermark", within(INDEXED, -8, "Q", 0), "index"),
+    idx("index-watermark", within(-1, 208, "Q", 1), "index"),
+    pks("index-watermark", within(-1, 208, "Q", 2), "index"),
+    pks("end-head", block(-1, "first", 4 + 2**40, False), "checksum"),
+    pks("end-head", block(-1, "first", 3), "END's head or unused bytes"),
+    pks("end-head", block(-1, "n_packs", 1), "go together"),
+    pks("end-head", block(-1, "n_seqs", 1), "go together"),
     pks("end-zero", last("zero_180", 1), "END's head or unused bytes"),
-    pks("end-packs", both(last("packs", 5), last("index", 5)),
+    pks("end-zero", within(-1, 192 + 48, "B", 1), "unused bytes"),
+    pks("end-index", within(-1, 192, "Q", 4160), "index"),
+    pks("end-index", within(-1, 200, "Q", 1), "index"),
+    pks("end-index", within(-1, 192 + 24, "Q", 4096), "index"),
+    pks("end-index", within(-1, 184, "I", 1), "index"),
+    pks("end-index", within(-1, 188, "I", 1), "index"),
+    pks("end-index", within(-1, 188, "I", 3), "index"),
+    idx("end-index", within(-1, 192, "Q", 4096), "index"),
+    idx("end-index", within(-1, 200, "Q", 1), "index"),
+    pks("trailer", within(-1, -24, "Q", 256), "trailer"),
+    pks("trailer", within(-1, -16, "Q", 4096), "trailer"),
+    pks("trailer", within(-1, -8, "B", 0), "trailer"),
+    pks("end-bytes", longer(-1, 64), "END's index or trailer"),
+    pks("end-packs", both(last("packs", 5), block(-1, "first", 5)),
         "END says that packs is 5, but the packs make 4"),
     pks("end-packs", last("sequences", 7), "sequences is 7, but the pac"),
     pks("end-packs", last("tokens", 50), "tokens is 50, but the packs"),
-    pks("end-digest", lambda p: p.bytes(bytes(8)), "END's digest"),
-    pks("end-books", both(last("input_sequences", 6),
-                          last("watermark", 6)), "does not account for",
-),
+    pks("end-digest", lambda p: p.bytes(0), "END's digest"),
+    pks("end-books", last("input_sequences", 6), "does not account for"),
     pks("end-books", last("input_tokens", 50), "does not account for"),
     pks("end-rejected", both(last("rejected_tokens", 2),
                              last("input_tokens", 51)),
@@ -581,29 +707,33 @@ END_ROWS = [
         "1 rejected sequences cannot have lost 0 tokens", VERIFY),
     pks("end-truncated", last("truncated_sequences", 1),
         "1 truncated sequences cannot have lost 0 tokens", VERIFY),
+    pks("end-truncated", both(last("truncated_sequences", 1),
+                              last("truncated_tokens", 1),
+                              last("input_tokens", 50)),
+        "truncated_sequences is 1, but 0 sequences have 16 tokens", VERIFY),
     pks("end-split", last("split_sequences", 2),
-        "split_sequences is 2, but the records make 1", VERIFY),
+        "split_sequences is 2, but the packs make 1", VERIFY),
     pks("end-split", both(last("extra_pieces", 0),
-                          last("input_sequences", 6),
-                          last("watermark", 6)),
-        "extra_pieces is 0, but the records make 1", VERIFY),
+                          last("input_sequences", 6)),
+        "extra_pieces is 0, but the packs make 1", VERIFY),
     pks("end-displacement", last("max_displacement", 3),
         "max_displacement is 3, but the packs make 2"),
     pks("end-greatest", last("max_seqlen", 15), "max_seqlen is 15, but"),
     pks("end-greatest", last("max_depth", 3), "max_depth is 3, but"),
     pks("end-greatest", last("min_fill", 2), "min_fill is 2, but the"),
-    pks("pack-cut", cut(320), "without END"),
+    pks("pack-cut", without_end, "without END"),
     pks("pack-cut", cut(1), "the stream ends after"),
     pks("pack-behind", followed(b"x"), "other than a pack stream"),
-    pks("joined", joined(depth=5), "depth is 5, not 4"),
     pks("joined", joined(pad_id=101), "pad_id is 101, not 100"),
     pks("joined", joined(split=False), "split is 0, not 1"),
     pks("joined", joined(capacity=32), "capacity is 32, not 16"),
+    pks("joined", joined(align=4), "align is 4, not 1"),
     pks("joined", joined(schema=Schema(2, False, (), 100, (
         100, 1, 2, NO_ID, NO_ID, 99), 1)), "records are raw, not framed"),
     pks("joined", joined(schema=UNLIKE), "vocab_size is 99, not 100"),
+    pks("joined", joined(schema=LARGER), "vocab_size is 101, not 100"),
     pks("joined", lambda p: p.bytes() + split_packs().make_share([0]).bytes(),
-        "share is 1, not 0", python=False),
+        "share is 1, not 0"),
 ]
 
 OTHER_ROWS = [
@@ -624,4 +754,5 @@ OTHER_ROWS = [
     zst("seek-table", wrong_sizes(2, 0, 1), "seek table"),
 ]
 
-ROWS = TOKEN_ROWS + HEADER_ROWS + RECORD_ROWS + END_ROWS + OTHER_ROWS
+ROWS = (TOKEN_ROWS + HEADER_ROWS + BLOCK_ROWS + PACK_ROWS + END_ROWS +
+        OTHER_ROWS)

@@ -6,6 +6,7 @@
                                 rows of "tokens", "packs" or "compressed"
     packrules.py places         so are packs that are taken from a file at
                                 their places, where these show it
+    packrules.py decoder PATH   the same of examples/c/decode-packs
     packrules.py python         the same of python/packstream/packs.py
 
 SPDX-License-Identifier: MIT
@@ -17,12 +18,21 @@ import subprocess
 import sys
 
 from packformat import offer_xxhash
-from packrows import (AGAINST, JOINER, READER, ROWS, VERIFY, aligned_packs,
-                      compressed, frame, reversed_input, reversed_packs,
-                      seek_table, split_packs, tokens)
+from packrows import (AGAINST, JOINER, READER, RESERVED, ROWS, VERIFY,
+                      aligned_packs, compressed, frame, indexed_packs,
+                      odd_packs, reversed_input, reversed_packs, seek_table,
+                      split_packs, tokens)
 
-# What who takes packs of a file at any place cannot know of those between.
-PLACES_LACK = "end-digest end-displacement end-greatest".split()
+# What a reader of packs at any place of a file does not look at.
+PLACES_LACK = """end-digest end-displacement end-greatest index-watermark
+    block-magic block-kind block-n-packs block-n-seqs block-first block-bytes
+    block-zero block-checksum block-padding""".split()
+
+# What examples/c/decode-packs.c, which wants the ids alone, does not rely on.
+DECODER_LACKS = """pack-raw pack-counts pack-window pack-zero special-vocab
+    special-width pack-labels pack-pad pack-n-fields pack-dtype field-behind field-zero
+    field-source field-kind field-count field-order field-fill field-place
+    field-end end-displacement end-greatest joined""".split()
 
 
 def run(data, *command):
@@ -90,7 +100,8 @@ def places():
 
 
 def sound():
-    for make in (split_packs, aligned_packs, reversed_packs):
+    for make in (split_packs, aligned_packs, reversed_packs, odd_packs,
+                 indexed_packs):
         passes(make().bytes(), "packstat", "--verify")
         passes(make().bytes(), "packcat")
     for kept in [], [0], [1, 2], [0, 2], [2, 3], [0, 1, 2, 3]:
@@ -113,19 +124,37 @@ def sound():
 
 
 def names(page):
-    """Every rule that the page marks has a row, and every row a rule."""
+    """Every rule that the page marks has a row, and every row a rule; it has
+    the reserved names."""
     found = {}
     with open(page) as file:
         for line in file:
             mark = re.match(r'\.\\" rule: (\S+) (\w+)$', line)
             if mark:
                 found.setdefault(mark[1], set()).add(mark[2])
+        file.seek(0)
+        assert ", ".join(RESERVED) + "." in " ".join(file.read().split())
     wanted = {}
     for row in ROWS:
         wanted.setdefault(row.rule, set()).add(row.who)
     for name in sorted(set(found) | set(wanted)):
         assert found.get(name) == wanted.get(name), (
             name, "page", found.get(name), "table", wanted.get(name))
+
+
+def decoder(path):
+    """The example refuses whatever could mislead it, and any flipped bit."""
+    for make in split_packs, aligned_packs, odd_packs, indexed_packs:
+        passes(make().bytes() * 2, path)
+    for row in rows_of("packs"):
+        shown = row.who == READER and row.rule not in DECODER_LACKS
+        status, told = run(row.bytes(), path)
+        assert status == (65 if shown else 0), (row.rule, status, told)
+    data = bytearray(split_packs().bytes())
+    for at in range(len(data)):
+        data[at] ^= 1 << at % 8
+        refused(data, "decode-packs: byte ", path)
+        data[at] ^= 1 << at % 8
 
 
 def python():

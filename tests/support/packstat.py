@@ -1,21 +1,25 @@
 """packstat.py - what packstat should say, worked out by other means.
 
-Decodes pack streams and token records as packstream(5) defines them, with
-the standard library alone.  Tests call it as model, of helpers.bash:
+Decodes pack streams as packstream(5) defines them, see packformat.py.  Tests
+call it as model, of helpers.bash:
 
     packstat.py agree FILE <JSON      fails unless JSON is right about FILE
     packstat.py lengths FILE          the length of every piece, one a line
     packstat.py pieces FILE           the lines "id: tokens", in their order
     packstat.py rows FILE             the tokens of every pack, padding too
-    packstat.py poke FILE PLACE N ... writes a number to each place
+    packstat.py poke FILE PLACE N ... writes a number to each place; checksums,
+                                      digest and index are right afterwards
     packstat.py get FILE PLACE        the number there
+    packstat.py at FILE PLACE         the byte where it is
     packstat.py places FILE           a byte of every field, one a line
     packstat.py window FILE           the smallest window its order allows
     packstat.py aligned FILE N        fails unless all begins at multiples
 
-A place is "header OFFSET", "RECORD FIELD [ELEMENT]" or "end FIELD [0]"; a
-record is a number or "all", a field one of the head, of the table or of
-END.
+A place is "header OFFSET", "block N FIELD", "PACK FIELD", "PACK row BYTE",
+"PACK FIELD ELEMENT", "PACK sequences BYTE" or "end FIELD".  A pack is a number or
+"all"; a field without an element is one of the pack's head, else an element of
+the row or of one of its sequences.
+Places are those of the first stream of a file, which need not be sound.
 
 SPDX-License-Identifier: MIT
 """
@@ -26,92 +30,98 @@ import struct
 import sys
 from fractions import Fraction
 
-HEADER = 4096
-HEAD = {"checksum": (0, "Q"), "magic": (8, "I"), "flags": (12, "I"),
-        "index": (16, "Q"), "watermark": (24, "Q"), "sum_len_sq": (32, "Q"),
-        "n_seq": (40, "I"), "n_tok": (44, "I"), "max_seqlen": (48, "I"),
-        "zero": (52, "I")}
-END_U64 = ["packs", "sequences", "tokens", "digest", "input_sequences",
-           "input_tokens", "rejected_sequences", "rejected_tokens",
-           "truncated_sequences", "truncated_tokens", "split_sequences",
-           "extra_pieces", "max_displacement"]
-END_U32 = ["max_seqlen", "max_depth", "min_fill", "end_zero"]
-END = {name: (64 + 8 * i, "Q") for i, name in enumerate(END_U64)}
-END.update((name, (64 + 8 * len(END_U64) + 4 * i, "I"))
-           for i, name in enumerate(END_U32))
-CODES = {1: "B", 2: "H", 3: "I", 4: "Q", 5: "i", 6: "q", 7: "f", 8: "d"}
+from packformat import CODES, PER_TOKEN, TYPES, hash_of, streams, up
+from packwrite import BLOCK, END, HEAD
+
+CODE_OF = {number: CODES[name] for name, (number, _) in TYPES.items()}
 
 
 def get(data, at, code):
     return struct.unpack_from("<" + code, data, at)[0]
 
 
-class Stream:
-    """One pack stream, which starts at byte `start` of `data`."""
+class Places:
+    """Where the numbers of a stream are, as its heads have it."""
 
-    def __init__(self, data, start):
-        self.data, self.start = data, start
-        assert data[start:start + 8] == b"\x89PKS\r\n\x1a\n"
-        self.stride, self.capacity, self.depth = (
-            get(data, start + at, "I") for at in (20, 48, 52))
-        self.fields, self.kinds, sources = {}, {}, {}
-        for i in range(get(data, start + 200, "I")):
-            name, number, kind, _, source, offset, count = struct.unpack_from(
-                "<24s4BII", data, start + 256 + 64 * i)
-            name = name.rstrip(b"\0").decode()
-            self.fields[name] = offset, CODES[number], count
-            self.kinds[name], sources[name] = kind, source
-        self.channels = sorted(filter(sources.get, sources), key=sources.get)
-        self.n = 0
-        while not get(data, self.record(self.n) + 12, "I") & 1:
-            self.n += 1
-        self.end = self.record(self.n)
-        self.stop = self.end + self.stride
+    def __init__(self, data):
+        self.data = data
+        self.row_bytes, self.seq_bytes = get(data, 20, "I"), get(data, 184,
+                                                                 "I")
+        self.fields = {}
+        for at in range(256, 256 + 64 * get(data, 200, "I"), 64):
+            name, number, kind, offset = struct.unpack_from("<24sBB2xI", data,
+                                                            at)
+            self.fields[name.rstrip(b"\0").decode()] = (
+                offset, CODE_OF[number], kind == PER_TOKEN)
+        # A block is its offset, and its packs: head, row, sequences, how many.
+        self.blocks, at = [], 4096
+        while get(data, at + 4, "I") == 0:
+            self.blocks.append((at, list(self.packs_at(at))))
+            at += get(data, at + 24, "Q")
+        self.end = at
+        assert get(data, at + 4, "I") == 1 and get(data, at + 184, "I") == 0
+        self.stop = at + get(data, at + 24, "Q")
+        self.packs = [pack for _, packs in self.blocks for pack in packs]
 
-    def record(self, i):
-        return self.start + HEADER + i * self.stride
+    def packs_at(self, at):
+        n = get(self.data, at + 8, "I")
+        heads = at + 64 + n * self.row_bytes
+        for i in range(n):
+            head = heads + 40 * i
+            first, n_seq = struct.unpack_from("<II", self.data, head + 8)
+            yield (head, at + 64 + i * self.row_bytes,
+                   heads + 40 * n + first * self.seq_bytes, n_seq)
 
-    def array(self, i, name, n):
-        at, code, _ = self.fields[name]
-        return struct.unpack_from("<%d%s" % (n, code), self.data,
-                                  self.record(i) + at)
-
-    def packs(self):
-        """For each pack its sequences: id, offset, tokens, of how many."""
-        for i in range(self.n):
-            n = get(self.data, self.record(i) + 40, "I")
-            cu = self.array(i, "cu", n + 1)
-            ids = self.array(i, "seq_id", n)
-            lengths = [b - a for a, b in zip(cu, cu[1:])]
-            if "seq_tok" in self.fields:
-                lengths = self.array(i, "seq_tok", n)
-            offs, wholes = (0,) * n, lengths
-            if "seq_off" in self.fields:
-                offs = self.array(i, "seq_off", n)
-                wholes = self.array(i, "seq_len", n)
-            yield list(zip(ids, offs, lengths, wholes))
-
-    def place(self, words):
+    def find(self, words):
         """Byte offsets and the type of the numbers at a place."""
-        record, name = words[0], words[1]
-        element = int(words[2]) if len(words) > 2 else 0
-        if record == "header":
-            return [self.start + int(name)], "I"
-        if record == "end":
-            at, code = END.get(name) or HEAD[name]
+        if words[0] == "header":
+            return [int(words[1])], "I"
+        if words[0] == "end":
+            at, code = (END.get(words[1]) or BLOCK[words[1]])
             return [self.end + at], code
-        records = range(self.n) if record == "all" else [int(record)]
-        at, code = (HEAD[name] if name in HEAD else self.fields[name][:2])
-        at += element * struct.calcsize("<" + code)
-        return [self.record(i) + at for i in records], code
+        if words[0] == "block":
+            at, code = BLOCK[words[2]]
+            return [self.blocks[int(words[1])][0] + at], code
+        packs = self.packs if words[0] == "all" else [
+            self.packs[int(words[0])]]
+        if len(words) == 2:
+            at, code = HEAD[words[1]]
+            return [head + at for head, _, _, _ in packs], code
+        if words[1] in ("row", "sequences"):
+            which = 1 if words[1] == "row" else 2
+            return [pack[which] + int(words[2]) for pack in packs], "B"
+        offset, code, of_row = self.fields[words[1]]
+        offset += int(words[2]) * (struct.calcsize("<" + code) if of_row
+                                   else self.seq_bytes)
+        return [(row if of_row else sequences) + offset
+                for _, row, sequences, _ in packs], code
 
+    def put(self, at, code, *numbers):
+        struct.pack_into("<" + code, self.data, at, *numbers)
 
-def streams(data):
-    start = 0
-    while start < len(data):
-        stream = Stream(data, start)
-        yield stream
-        start = stream.stop
+    def hash(self, at, size):
+        return hash_of(self.data[at:at + size])
+
+    def seal(self):
+        """Works out again what follows from the other numbers."""
+        self.put(4088, "Q", self.hash(0, 4088))
+        digest, index, entry = get(self.data, 4088, "Q"), 0, self.end + 192
+        for at, packs in self.blocks:
+            self.put(entry, "QQ", at, index)
+            for head, row, sequences, n in packs:
+                self.put(head, "Q", hash_of(
+                    struct.pack("<QQQ", index, self.hash(row, self.row_bytes),
+                                self.hash(sequences, n * self.seq_bytes)) +
+                    self.data[head + 12:head + 40]))
+                digest = hash_of(self.data[head:head + 8], digest)
+                self.put(entry + 16, "Q", get(self.data, head + 32, "Q"))
+                index += 1
+            entry += 24
+            self.put(at + 56, "Q", self.hash(at, 56))
+        self.put(self.end + 88, "Q", digest)
+        self.put(self.end + 48, "Q",
+                 self.hash(self.end + 64, self.stop - self.end - 64))
+        self.put(self.end + 56, "Q", self.hash(self.end, 56))
 
 
 def product(a, b):
@@ -140,8 +150,12 @@ def by_neighbour(packs):
     return float(lagged / sum(a * a for a in away))
 
 
+def length_of(stream, piece):
+    return len(piece.lanes[0]) // stream.schema.width
+
+
 def expect(data):
-    """Everything that follows from the records; the rest is END's word."""
+    """Everything that follows from the packs; the rest is END's word."""
     sums = dict.fromkeys("""sequences tokens packs max_displacement max_depth
         max_seqlen split_sequences extra_pieces""".split(), 0)
     said = dict.fromkeys("""rejected_sequences rejected_tokens
@@ -151,27 +165,27 @@ def expect(data):
     lengths = []
     for stream in streams(data):
         greatest = 0
-        for pack in stream.packs():
-            greatest = max([greatest] + [piece[0] for piece in pack])
-            lengths.append([piece[2] for piece in pack])
+        for pack in stream.packs:
+            greatest = max([greatest] + [piece.id for piece in pack])
+            lengths.append([length_of(stream, piece) for piece in pack])
             fills.append(sum(lengths[-1]))
             sums["packs"] += 1
             sums["sequences"] += len(pack)
             sums["tokens"] += fills[-1]
             sums["max_depth"] = max(sums["max_depth"], len(pack))
-            for number, offset, length, whole in pack:
+            for piece, length in zip(pack, lengths[-1]):
                 sums["max_displacement"] = max(sums["max_displacement"],
-                                               greatest - number)
+                                               greatest - piece.id)
                 sums["max_seqlen"] = max(sums["max_seqlen"], length)
-                sums["extra_pieces"] += offset > 0
-                sums["split_sequences"] += offset == 0 and length < whole
+                sums["extra_pieces"] += piece.offset > 0
+                sums["split_sequences"] += (piece.offset == 0 and
+                                            length < piece.length)
         for name in said:
-            at, code = END[name]
-            said[name] += get(data, stream.end + at, code)
-    first = Stream(data, 0)
+            said[name] += stream.end[name]
+    first = next(streams(data))
     room = sums["packs"] * first.capacity
     return dict(sums, **said, min_fill=min(fills, default=0),
-                capacity=first.capacity, depth=first.depth,
+                capacity=first.capacity, depth=first.depth or None,
                 padding=room - sums["tokens"],
                 rejected=said["rejected_sequences"],
                 lower_bound=-(-sums["tokens"] // first.capacity),
@@ -193,77 +207,95 @@ def agree(data):
 
 def lengths(data):
     for stream in streams(data):
-        for pack in stream.packs():
-            for piece in pack:
-                print(piece[2])
+        for piece in stream.pieces():
+            print(length_of(stream, piece))
+
+
+def tokens_of(stream, piece):
+    return struct.unpack("<%d%s" % (length_of(stream, piece),
+                                    {2: "H", 4: "I"}[stream.schema.width]),
+                         piece.lanes[0])
 
 
 def pieces(data):
     for stream in streams(data):
-        for i, pack in enumerate(stream.packs()):
-            tokens = stream.array(i, "tokens", stream.capacity)
-            cu = stream.array(i, "cu", len(pack))
-            for begin, (number, _, length, _) in zip(cu, pack):
-                print("%d:" % number, *tokens[begin:begin + length])
+        for piece in stream.pieces():
+            print("%d:" % piece.id, *tokens_of(stream, piece))
+
+
+def spans(stream, pack):
+    """The pieces of a pack, each with the position of its first token."""
+    begin = 0
+    for piece in pack:
+        yield begin, piece
+        begin = up(begin + length_of(stream, piece), stream.align)
+
+
+def row_of(stream, pack):
+    row = [stream.pad_id] * stream.capacity
+    for begin, piece in spans(stream, pack):
+        tokens = tokens_of(stream, piece)
+        row[begin:begin + len(tokens)] = tokens
+    return row
 
 
 def rows(data):
     for stream in streams(data):
-        for i in range(stream.n):
-            print(*stream.array(i, "tokens", stream.capacity))
+        for pack in stream.packs:
+            print(*row_of(stream, pack))
 
 
 def places(data):
     """A byte of everything that a small stream is made of."""
-    stream = Stream(data, 0)
+    stream = Places(data)
     yield from (0, 3, 8, 12, 14, 16, 20, 24, 32, 40, 48, 52, 56, 60, 64, 72,
-                80, 88, 96, 116, 120, 121, 122, 128, 136, 168, 176, 200, 204,
-                256, 280, 281, 282, 284, 288, 296, 2048, 4087, 4088, 4095)
-    for name in HEAD:
-        yield stream.record(1) + HEAD[name][0]
-    for offset, code, count in stream.fields.values():
-        end = offset + count * struct.calcsize("<" + code)
-        yield stream.record(1) + offset
-        yield stream.record(1) + end - 1
-        if end % 16:
-            yield stream.record(1) + end
-    yield stream.record(2) - 1
-    for name in END:
-        yield stream.end + END[name][0]
-    for name in HEAD:
-        yield stream.end + HEAD[name][0]
-    yield stream.stop - 1
+                80, 88, 96, 116, 120, 121, 122, 128, 136, 168, 176, 184, 188,
+                192, 200, 204, 256, 280, 281, 282, 284, 288, 296, 2048, 4087,
+                4088, 4095)
+    for at in [at for at, _ in stream.blocks] + [stream.end]:
+        for offset, _ in BLOCK.values():
+            yield at + offset
+    head, row, sequences, n = stream.packs[1]
+    for offset, _ in HEAD.values():
+        yield head + offset
+    ends = {True: 0, False: 0}
+    for offset, code, of_row in stream.fields.values():
+        size = struct.calcsize("<" + code)
+        for start in [row] if of_row else [
+                sequences + i * stream.seq_bytes for i in range(n)]:
+            yield start + offset
+            if of_row:
+                size *= get(data, 48, "I")
+            yield start + offset + size - 1
+            ends[of_row] = offset + size
+    if ends[True] < stream.row_bytes:
+        yield row + ends[True]
+    if ends[False] < stream.seq_bytes:
+        yield sequences + ends[False]
+    yield row + stream.row_bytes - 1
+    yield stream.end - 1
+    for offset, _ in END.values():
+        yield stream.end + offset
+    for i in range(3 * len(stream.blocks)):
+        yield stream.end + 192 + 8 * i
+    yield from range(stream.stop - 32, stream.stop, 4)
 
 
 def window(data):
     """The most pieces in packs before one with a lower id than theirs."""
     before, most = [], 0
-    for pack in Stream(data, 0).packs():
-        most = max([most] + [sum(other > piece[0] for other in before)
+    for pack in next(streams(data)).packs:
+        most = max([most] + [sum(other > piece.id for other in before)
                              for piece in pack])
-        before += [piece[0] for piece in pack]
+        before += [piece.id for piece in pack]
     return most
 
 
 def aligned(data, align):
-    """Sequences begin at multiples, no further apart than need be, and
-    what is between them is padding."""
+    """Decoding proves that sequences begin at multiples, no further apart than
+    need be, and that what is between them is padding."""
     for stream in streams(data):
-        assert get(data, stream.start + 80, "Q") == (align > 1)
-        assert get(data, stream.start + 180, "I") == (align if align > 1
-                                                      else 0)
-        pad_id = get(data, stream.start + 176, "I")
-        for i, pack in enumerate(stream.packs()):
-            cu = stream.array(i, "cu", stream.depth + 2)
-            tokens = stream.array(i, "tokens", stream.capacity)
-            at = 0
-            for begin, (_, _, length, _) in zip(cu, pack):
-                assert begin == at
-                end = at + length
-                at += -(-length // align) * align
-                assert set(tokens[end:at]) <= {pad_id}
-            assert set(cu[len(pack) + 1:]) == {stream.capacity}
-            assert cu[len(pack)] == at and set(tokens[at:]) <= {pad_id}
+        assert stream.align == align
 
 
 def main():
@@ -273,18 +305,20 @@ def main():
         globals()[command](data)
     elif command == "places":
         print(*sorted(set(places(data))), sep="\n")
-    elif command == "get":
-        at, code = Stream(data, 0).place(rest[0].split())
-        print(get(data, at[0], code))
+    elif command in ("get", "at"):
+        (at, *_), code = Places(data).find(rest[0].split())
+        print(get(data, at, code) if command == "get" else at)
     elif command == "aligned":
         aligned(data, int(rest[0]))
     elif command == "window":
         print(window(data))
     elif command == "poke":
+        stream = Places(data)
         for place, value in zip(rest[::2], rest[1::2]):
-            at, code = Stream(data, 0).place(place.split())
+            at, code = stream.find(place.split())
             for offset in at:
-                struct.pack_into("<" + code, data, offset, int(value))
+                stream.put(offset, code, int(value))
+        stream.seal()
         open(path, "wb").write(data)
     else:
         sys.exit("packstat.py: unknown command")

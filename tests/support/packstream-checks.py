@@ -223,24 +223,23 @@ def rises(path):
     assert first == sorted(first)
 
 
-def depth():
-    """-d auto: nothing is lost by it; what is
-    packed is what the same depth, given, makes."""
+def no_cap():
+    """Without -d nothing is lost, and the packs are those of a depth of L."""
     for seed in range(200, 220):
         schema, sequences, options = draw_stream(seed, 3)
         data = schema.stream(sequences)
-        at = options.index("-d") + 1
-        options[at] = "auto"
-        made = run("packstream", "--overlong=split", *options, data=data)
+        at = options.index("-d")
+        capped = options[:at] + options[at + 2:]
+        made = run("packstream", "--overlong=split", *capped, data=data)
         packs = Packs(made, schema)
+        assert packs.depth == 0
         assert packs.sequences() == dict(enumerate(sequences)), seed
-        assert packs.depth <= packs.capacity
         assert run("packcat", data=made) == data, seed
         run("packstat", "--verify", data=made)
-        options[at] = packs.depth
-        again = run("packstream", "--overlong=split", *options, data=data)
-        assert again[4096:-packs.record_bytes] == \
-            made[4096:-packs.record_bytes]
+        again = run("packstream", "--overlong=split", "-d", packs.capacity,
+                    *capped, data=data)
+        end = packs.blocks[-1].at
+        assert again[4096:end] == made[4096:end]
 
 
 # ---------------------------------------------------------------------
@@ -311,7 +310,8 @@ def cut_control(at, lengths, end, _):
 
 def check_cut(made, n_packs, whole):
     """The packs before the fault are there, END only without one."""
-    assert len(made) == 4096 + 256 * (n_packs + whole)
+    # A row of 4 tokens, a head and a sequence row have 64 bytes.
+    assert len(made) == 4096 + 64 * (n_packs > 0) + 64 * n_packs + 256 * whole
     run("packstat", "--verify", data=made, status=0 if whole else 65)
 
 
@@ -377,10 +377,7 @@ def stats(token_path, pack_path, *json_paths):
         for key in ("file", "place_correlation", "neighbour_correlation",
                     "targets"):
             found.pop(key, None)
-        # Only the run that packed knows these; the packs bound the delay.
-        cost = found.pop("depth_cost", 0)
-        advised = found.pop("depth_advised", None)
-        assert cost >= 0 and (advised is None or advised > packs.depth)
+        # Only the run that packed knows it; the packs bound it.
         delay = found.pop("max_delay", packs.window)
         assert packs.end["max_displacement"] <= delay <= packs.window
         check_reasons(found, packs.end)

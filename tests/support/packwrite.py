@@ -1,27 +1,23 @@
 """packwrite.py - writes pack streams, sound ones and ones with one rule broken.
 
 Written from packstream(5), on top of packformat.py.  A stream is made whole,
-then a test may put other numbers into it; bytes() works out the checksums and
-the digest last, so that nothing but the rule itself betrays what was done.
+then a test may put other numbers into it; bytes() works out the checksums, the
+digest and the index last, so that nothing but the rule itself betrays what was
+done.
 
 SPDX-License-Identifier: MIT
 """
 
 import struct
 
-from packformat import (PER_BOUNDARY, PER_SEQUENCE, PER_TOKEN, TYPES, Schema,
-                        end, hash_of, lengths, seal)
-
-CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i",
-         "i64": "q", "f32": "f", "f64": "d"}
-NUMPY = {"u8": "|u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4",
-         "i64": "<i8", "f32": "<f4", "f64": "<f8"}
-UNKNOWN = 2**64 - 1
+from packformat import (CODES, INDEXED, MAGIC, NUMPY, PER_SEQUENCE, PER_TOKEN,
+                        TRAILER, TYPES, UNKNOWN, Schema, end, hash_of,
+                        lengths, seal, up)
 
 # Where a header has what, and with which type.
 HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
-          "header_bytes": (16, "I"), "record_bytes": (20, "I"),
-          "n_records": (24, "Q"), "n_sequences": (32, "Q"),
+          "header_bytes": (16, "I"), "row_bytes": (20, "I"),
+          "n_packs": (24, "Q"), "n_sequences": (32, "Q"),
           "n_tokens": (40, "Q"), "capacity": (48, "I"), "depth": (52, "I"),
           "window": (56, "I"), "vocab_size": (60, "I"),
           "max_seqlen": (64, "Q"), "min_fill": (72, "Q"),
@@ -29,7 +25,8 @@ HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
           "token_bytes": (120, "B"), "labels": (121, "B"),
           "zero_122": (122, "B"), "seed": (128, "Q"),
           "options_digest": (168, "Q"), "pad_id": (176, "I"),
-          "align": (180, "I"), "zero_184": (184, "B"),
+          "align": (180, "I"), "seq_bytes": (184, "I"),
+          "block_packs": (188, "I"), "block_bytes": (192, "Q"),
           "n_fields": (200, "I"), "zero_204": (204, "B"), "dtype": (2048, "B")}
 TOKEN_HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
                 "header_bytes": (16, "I"), "n_channels": (20, "I"),
@@ -41,16 +38,19 @@ ENTRY = {"name": (0, "B"), "type": (24, "B"), "kind": (25, "B"),
          "elem_bytes": (26, "B"), "source": (27, "B"), "offset": (28, "I"),
          "count": (32, "I"), "zero_36": (36, "B"), "fill": (40, "Q"),
          "zero_48": (48, "B")}
-HEAD = {"checksum": (0, "Q"), "magic": (8, "I"), "flags": (12, "I"),
-        "index": (16, "Q"), "watermark": (24, "Q"), "sum_len_sq": (32, "Q"),
-        "n_seq": (40, "I"), "n_tok": (44, "I"), "max_seqlen": (48, "I"),
-        "zero_52": (52, "B")}
+BLOCK = {"magic": (0, "I"), "kind": (4, "I"), "n_packs": (8, "I"),
+         "n_seqs": (12, "I"), "first": (16, "Q"), "bytes": (24, "Q"),
+         "zero_32": (32, "Q"), "zero_40": (40, "Q"), "body": (48, "Q"),
+         "checksum": (56, "Q")}
+HEAD = {"checksum": (0, "Q"), "first_seq": (8, "I"), "n_seq": (12, "I"),
+        "n_tok": (16, "I"), "max_seqlen": (20, "I"), "sum_len_sq": (24, "Q"),
+        "watermark": (32, "Q")}
 END = {name: (64 + 8 * i, "Q") for i, name in enumerate(
     """packs sequences tokens digest input_sequences input_tokens
     rejected_sequences rejected_tokens truncated_sequences truncated_tokens
     split_sequences extra_pieces max_displacement""".split())}
 END.update(max_seqlen=(168, "I"), max_depth=(172, "I"), min_fill=(176, "I"),
-           zero_180=(180, "B"))
+           zero_180=(180, "I"), n_parts=(184, "I"), n_blocks=(188, "I"))
 
 
 def put(data, places, name, value, element=0):
@@ -67,89 +67,99 @@ def get(data, places, name):
 
 
 class Field:
-    """An array of a record."""
+    """A column of the rows, or of the sequence rows."""
 
-    def __init__(self, name, kind_of, kind, count, fill, source=0):
+    def __init__(self, name, kind_of, kind, fill=0, source=0):
         self.name, self.type, self.kind = name, kind_of, kind
-        self.count, self.fill, self.source = count, fill, source
+        self.fill, self.source = fill, source
         self.size = TYPES[kind_of][1]
         self.offset = 0
 
     def entry(self):
         number, size = TYPES[self.type]
         return struct.pack("<24s4B2IIQ16x", self.name.encode(), number,
-                           self.kind, size, self.source, self.offset,
-                           self.count, 0, self.fill)
+                           self.kind, size, self.source, self.offset, 1, 0,
+                           self.fill)
 
 
 class PackStream:
     """Packs of (id, sequence, offset, length): whole sequences have offset 0,
     and pieces say how long their sequence is.  `fills` are those of the
-    channels."""
+    channels.  `sizes` are the packs of the first blocks; the others are
+    closed when they are full.
 
-    def __init__(self, schema, packs, capacity, depth, window, fills=(),
-                 split=False, align=1, pad_id=0):
+    Pack i is rows[i], heads[i] and sequences[i], END without its index `last`;
+    first_seq, the block heads and the index are made by bytes(), and can be
+    changed there: alter()."""
+
+    def __init__(self, schema, packs, capacity, depth=0, window=8, fills=(),
+                 split=False, align=1, pad_id=0, block_packs=None, sizes=()):
         self.schema, self.capacity, self.depth = schema, capacity, depth
         self.split, self.align, self.pad_id = split, align, pad_id
         self.window, self.fills, self.packs = window, fills, packs
+        self.sizes, self.alterations, self.indexed = sizes, [], INDEXED
+        self.numbers = {}       # of packs, in checksums, if they are others
         self.fields = self.lay_out()
+        self.size_blocks(block_packs)
         self.header = self.make_header()
-        self.records = []
-        self.totals = dict.fromkeys(END, 0)
-        for pack in packs:
-            self.records.append(self.make_record(pack, packs))
+        self.rows, self.sequences, self.heads = [], [], []
+        for i in range(len(packs)):
+            self.add_pack(i)
         self.end = self.make_end(packs)
 
     # -- The header
 
     def lay_out(self):
-        capacity, depth = self.capacity, self.depth
-        fields = [Field("cu", "i32", PER_BOUNDARY, depth + 2, capacity),
-                  Field("seq_id", "u64", PER_SEQUENCE, depth, UNKNOWN)]
-        if self.split:
-            fields += [Field("seq_off", "u32", PER_SEQUENCE, depth, 0),
-                       Field("seq_len", "u32", PER_SEQUENCE, depth, 0)]
-        if self.align > 1:
-            fields.append(Field("seq_tok", "i32", PER_SEQUENCE, depth, 0))
-        own = [Field(name, kind_of, kind,
-                     capacity if kind == PER_TOKEN else depth, fill, i + 1)
-               for i, ((name, kind_of, kind), fill) in
-               enumerate(zip(self.schema.channels, self.fills))]
-        fields += [field for field in own if field.kind == PER_SEQUENCE]
-        fields.append(Field("tokens", {2: "u16", 4: "u32"}[self.schema.width],
-                            PER_TOKEN, capacity, self.pad_id))
-        fields += [field for field in own if field.kind == PER_TOKEN]
-        at = 64
+        own = [("id", "u64"), ("start", "i32"), ("n_tok", "i32")]
+        own += [("piece_off", "u32"), ("full_len", "u32")] * self.split
+        tokens = Field("tokens", {2: "u16", 4: "u32"}[self.schema.width],
+                       PER_TOKEN, self.pad_id)
+        channels = [Field(*channel, fill, i + 1) for i, (channel, fill) in
+                    enumerate(zip([(name, kind_of, kind) for name, kind_of,
+                                   kind in self.schema.channels],
+                                  self.fills))]
+        fields = [tokens] + [f for f in channels if f.kind == PER_TOKEN]
+        fields += [Field(name, kind_of, PER_SEQUENCE) for name, kind_of in own]
+        fields += [f for f in channels if f.kind == PER_SEQUENCE]
+        ends = {PER_TOKEN: 0, PER_SEQUENCE: 0}
         for field in fields:
-            unit = 64 if field.name == "tokens" else 16
-            field.offset = -(-at // unit) * unit
-            at = field.offset + field.count * field.size
-        self.record_bytes = max(256, -(-at // 64) * 64)
+            field.offset = up(ends[field.kind], field.size)
+            ends[field.kind] = field.offset + field.size * (
+                self.capacity if field.kind == PER_TOKEN else 1)
+        self.row_bytes = up(ends[PER_TOKEN], 8)
+        self.seq_bytes = up(ends[PER_SEQUENCE], 8)
         return {field.name: field for field in fields}
 
+    def size_blocks(self, block_packs):
+        n = block_packs or 1
+        while not block_packs and n * (self.row_bytes + 40) < 1 << 20 and \
+                n < 65536:
+            n *= 2
+        most = min(self.depth or self.capacity // self.align, 1 << 20,
+                   (1 << 28) // self.seq_bytes) * self.seq_bytes
+        self.block_packs = n
+        self.block_bytes = up(64 + n * (self.row_bytes + 40) +
+                              min(n * most, max(1 << 20, most)), 64)
+
     def dtype(self):
-        members = [("checksum", "<u8", 0), ("magic", "<u4", 8),
-                   ("flags", "<u4", 12), ("index", "<u8", 16),
-                   ("watermark", "<u8", 24), ("sum_len_sq", "<u8", 32),
-                   ("n_seq", "<u4", 40), ("n_tok", "<u4", 44),
-                   ("max_seqlen", "<u4", 48)]
-        names = [name for name, _, _ in members] + list(self.fields)
-        formats = ["'%s'" % code for _, code, _ in members] + [
-            "('%s',(%d,))" % (NUMPY[field.type], field.count)
-            for field in self.fields.values()]
-        offsets = [at for _, _, at in members] + [
-            field.offset for field in self.fields.values()]
-        return "{'names':[%s],'formats':[%s],'offsets':[%s],'itemsize':%d}" % (
-            "".join("'%s'," % name for name in names),
-            "".join("%s," % text for text in formats),
-            "".join("%d," % at for at in offsets), self.record_bytes)
+        return "".join(
+            "{'names':[%s],'formats':[%s],'offsets':[%s],'itemsize':%d}\n" % (
+                "".join("'%s'," % f.name for f in self.fields.values()
+                        if f.kind == kind),
+                "".join(form % NUMPY[f.type] for f in self.fields.values()
+                        if f.kind == kind),
+                "".join("%d," % f.offset for f in self.fields.values()
+                        if f.kind == kind), size)
+            for kind, form, size in (
+                (PER_TOKEN, "('%%s',(%d,))," % self.capacity, self.row_bytes),
+                (PER_SEQUENCE, "'%s',", self.seq_bytes)))
 
     def make_header(self):
         data = bytearray(4096)
         data[:8] = b"\x89PKS\r\n\x1a\n"
         numbers = dict(
-            endian=0x01020304, major=1, header_bytes=4096,
-            record_bytes=self.record_bytes, n_records=UNKNOWN,
+            endian=0x01020304, major=2, header_bytes=4096,
+            row_bytes=self.row_bytes, n_packs=UNKNOWN,
             n_sequences=UNKNOWN, n_tokens=UNKNOWN, capacity=self.capacity,
             depth=self.depth, window=self.window,
             vocab_size=self.schema.vocab, max_seqlen=UNKNOWN,
@@ -157,7 +167,8 @@ class PackStream:
             compat=self.schema.framed, token_bytes=self.schema.width,
             labels=self.schema.labels, pad_id=self.pad_id,
             align=self.align if self.align > 1 else 0,
-            n_fields=len(self.fields))
+            seq_bytes=self.seq_bytes, block_packs=self.block_packs,
+            block_bytes=self.block_bytes, n_fields=len(self.fields))
         for name, value in numbers.items():
             put(data, HEADER, name, value)
         struct.pack_into("<6I", data, 96, *self.schema.special)
@@ -167,54 +178,71 @@ class PackStream:
         data[2048:2048 + len(text)] = text
         return data
 
-    # -- Records
+    # -- Packs
 
-    def array(self, record, name, values, first=0):
-        """Writes numbers to a field."""
+    def set(self, i, name, value, element):
+        """Writes a number of pack i: at a position of its row, or of one of
+        its sequences."""
         field = self.fields[name]
-        struct.pack_into("<%d%s" % (len(values), CODES[field.type]), record,
-                         field.offset + first * field.size, *values)
+        step = field.size if field.kind == PER_TOKEN else self.seq_bytes
+        struct.pack_into(
+            "<" + CODES[field.type],
+            self.rows[i] if field.kind == PER_TOKEN else self.sequences[i],
+            field.offset + element * step, value)
 
-    def make_record(self, pack, packs):
-        record = bytearray(self.record_bytes)
-        lanes = ["tokens"] + [name for name, _, _ in self.schema.channels]
-        lengths = [self.schema.length(sequence) for _, sequence, _, _ in pack]
-        edges = [0]
-        for n in lengths:
-            edges.append(edges[-1] + -(-n // self.align) * self.align)
+    def add_pack(self, number):
+        pack = self.packs[number]
+        row = bytearray(self.row_bytes)
         for field in self.fields.values():
-            fill = struct.pack("<Q", field.fill)[:field.size] * field.count
-            record[field.offset:field.offset + len(fill)] = fill
-        self.array(record, "cu", edges)
-        for i, (number, sequence, offset, length) in enumerate(pack):
-            self.array(record, "seq_id", [number], i)
-            if self.split:
-                self.array(record, "seq_off", [offset], i)
-                self.array(record, "seq_len", [length], i)
-            if self.align > 1:
-                self.array(record, "seq_tok", [lengths[i]], i)
-            for name, lane in zip(lanes, sequence):
-                field = self.fields[name]
-                first = edges[i] if field.kind == PER_TOKEN else i
-                at = field.offset + first * field.size
-                record[at:at + len(lane)] = lane
-        numbers = dict(magic=0x52534b50, index=len(self.records),
-                       watermark=self.watermark(pack, packs),
+            if field.kind == PER_TOKEN:
+                fill = struct.pack("<Q", field.fill)[:field.size]
+                row[field.offset:field.offset + field.size * self.capacity] = \
+                    fill * self.capacity
+        self.rows.append(row)
+        self.sequences.append(bytearray(self.seq_bytes * len(pack)))
+        start, lengths = 0, []
+        for i, piece in enumerate(pack):
+            self.add_piece(number, i, start, *piece)
+            lengths.append(self.schema.length(piece[1]))
+            start += up(lengths[-1], self.align)
+        self.heads.append(bytearray(40))
+        numbers = dict(n_seq=len(pack), n_tok=sum(lengths),
+                       max_seqlen=max(lengths, default=0),
                        sum_len_sq=sum(n * n for n in lengths),
-                       n_seq=len(pack), n_tok=sum(lengths),
-                       max_seqlen=max(lengths))
+                       watermark=self.watermark(number))
         for name, value in numbers.items():
-            put(record, HEAD, name, value)
-        return record
+            put(self.heads[-1], HEAD, name, value)
 
-    def watermark(self, pack, packs):
+    def add_piece(self, number, i, start, piece_id, sequence, offset, length):
+        own = dict(id=piece_id, start=start,
+                   n_tok=self.schema.length(sequence))
+        if self.split:
+            own.update(piece_off=offset, full_len=length)
+        for name, value in own.items():
+            self.set(number, name, value, i)
+        lanes = ["tokens"] + [name for name, _, _ in self.schema.channels]
+        for name, lane in zip(lanes, sequence):
+            field = self.fields[name]
+            to, at = (self.rows, start * field.size) \
+                if field.kind == PER_TOKEN else (self.sequences,
+                                                 i * self.seq_bytes)
+            at += field.offset
+            to[number][at:at + len(lane)] = lane
+
+    def watermark(self, number):
         """The lowest id that is still to come, or their number."""
-        later = packs[packs.index(pack) + 1:]
-        ids = [piece[0] for other in later for piece in other]
-        return min(ids, default=self.n_sequences(packs))
+        if not hasattr(self, "lowest"):
+            self.lowest = [self.n_sequences(self.packs)]
+            for pack in reversed(self.packs[1:]):
+                self.lowest.append(min([self.lowest[-1]] +
+                                       [piece[0] for piece in pack]))
+            self.lowest.reverse()
+        return self.lowest[number]
 
     def n_sequences(self, packs):
         return len({piece[0] for pack in packs for piece in pack})
+
+    # -- END
 
     def make_end(self, packs):
         pieces = [piece for pack in packs for piece in pack]
@@ -233,14 +261,10 @@ class PackStream:
                 for piece in pieces),
             extra_pieces=sum(piece[2] > 0 for piece in pieces),
             max_displacement=worst,
-            max_seqlen=max(map(max, lengths), default=0),
+            max_seqlen=max((max(n, default=0) for n in lengths), default=0),
             max_depth=max(map(len, lengths), default=0),
             min_fill=min(map(sum, lengths), default=0))
-        data = bytearray(self.record_bytes)
-        put(data, HEAD, "magic", 0x52534b50)
-        put(data, HEAD, "flags", 1)
-        put(data, HEAD, "index", len(packs))
-        put(data, HEAD, "watermark", self.n_sequences(packs))
+        data = bytearray(192)
         for name, value in numbers.items():
             put(data, END, name, value)
         return data
@@ -248,9 +272,8 @@ class PackStream:
     def make_share(self, kept):
         """Leaves the packs with these numbers, as a share."""
         whole = self.end
-        self.records = [self.records[i] for i in kept]
-        for i, record in enumerate(self.records):
-            put(record, HEAD, "index", i)
+        for parts in self.rows, self.sequences, self.heads:
+            parts[:] = [parts[i] for i in kept]
         put(self.header, HEADER, "compat", self.schema.framed + 2)
         self.end = self.make_end([self.packs[i] for i in kept])
         for what in "sequences", "tokens":
@@ -258,7 +281,6 @@ class PackStream:
             less = get(self.end, END, what)
             if what == "sequences":
                 less -= get(self.end, END, "extra_pieces")
-                put(self.end, HEAD, "watermark", total)
             put(self.end, END, "input_" + what, total)
             put(self.end, END, "rejected_" + what, total - less)
         return self
@@ -276,20 +298,106 @@ class PackStream:
         text = self.dtype().encode()
         self.header[2048:4088] = text.ljust(2040, b"\0")
 
+    def alter(self, block, change, sealed=True):
+        """Has bytes() call change(data) with block number `block` as a
+        bytearray, -1 for END, before its checksums are worked out, or after
+        that."""
+        self.alterations.append((block, change, sealed))
+
     # -- Bytes
 
+    def cut_blocks(self):
+        """The numbers of the packs of each block."""
+        sizes, block, rows = list(self.sizes), [], 0
+        for i, part in enumerate(self.sequences):
+            size = sizes[0] if sizes else self.block_packs
+            if block and (len(block) == size or rows + len(part) > 1 << 20):
+                yield block
+                block, rows = [], 0
+                del sizes[:1]
+            block.append(i)
+            rows += len(part)
+        if block:
+            yield block
+
+    def make_block(self, block):
+        first_seq, heads = 0, b""
+        for i in block:
+            head, sequences = self.heads[i], self.sequences[i]
+            put(head, HEAD, "first_seq", first_seq)
+            put(head, HEAD, "checksum", hash_of(struct.pack(
+                "<3Q", self.numbers.get(i, i), hash_of(self.rows[i]), hash_of(sequences)) +
+                head[12:]))
+            heads += head
+            first_seq += len(sequences) // self.seq_bytes
+        return self.finish_block(
+            0, block[0], b"".join(self.rows[i] for i in block) + heads +
+            b"".join(self.sequences[i] for i in block), len(block), first_seq)
+
+    def finish_block(self, kind, first, body, n_packs=0, n_seqs=0):
+        data = bytearray(64) + body
+        data += bytes(-len(data) % 64)
+        for name, value in dict(magic=MAGIC, kind=kind, n_packs=n_packs,
+                                n_seqs=n_seqs, first=first,
+                                bytes=len(data)).items():
+            put(data, BLOCK, name, value)
+        return data
+
+    def seal(self, data, number):
+        """Makes the changes to a block, and its checksums."""
+        for sealed in True, False:
+            for block, change, before in self.alterations:
+                if block == number and before == sealed:
+                    change(data)
+            if sealed:
+                if get(data, BLOCK, "kind"):
+                    put(data, BLOCK, "body", hash_of(data[64:]))
+                put(data, BLOCK, "checksum", hash_of(data[:56]))
+        return data
+
+    def make_last(self, at, parts, index, digest):
+        """END, which begins at byte `at` of the stream."""
+        put(self.end, END, "n_parts", len(parts))
+        put(self.end, END, "n_blocks", len(index))
+        if digest is not None:
+            put(self.end, END, "digest", digest)
+        entries = b"".join(struct.pack("<3Q", *e) for e in parts + index)
+        size = up(192 + len(entries) + 24, 64)
+        body = self.end[64:] + entries.ljust(size - 216, b"\0")
+        body += struct.pack("<QQ", size, at + size) + TRAILER
+        return self.finish_block(1, len(self.rows), body)
+
+    def blocks(self, digest=None):
+        """The header, each block and END, with checksums, digest and index."""
+        put(self.header, {"checksum": (4088, "Q")}, "checksum",
+            hash_of(self.header[:4088]))
+        parts, index, pieces = [], [], [bytes(self.header)]
+        link, at = get(self.header, {"checksum": (4088, "Q")}, "checksum"), \
+            4096
+
+        def add(data, number):
+            nonlocal at
+            pieces.append(bytes(self.seal(data, number)))
+            at += len(data)
+
+        for block in self.cut_blocks():
+            data = self.make_block(block)
+            index.append((at, block[0],
+                          get(self.heads[block[-1]], HEAD, "watermark")))
+            for i in block:
+                link = hash_of(self.heads[i][:8], link)
+            add(data, len(pieces) - 1)
+            if len(index) == self.indexed:
+                parts.append((at, index[0][1], index[-1][2]))
+                add(self.finish_block(2, block[-1] + 1, b"".join(
+                    struct.pack("<3Q", *e) for e in index)), len(pieces) - 1)
+                index = []
+        add(self.make_last(at, parts, index, link if digest is None else
+                           digest), -1)
+        return pieces
+
     def bytes(self, digest=None):
-        """The stream with checksums, and the digest that they make."""
-        self.header[4088:] = struct.pack("<Q", hash_of(self.header[:4088]))
-        link = bytes(self.header[4088:])
-        for record in self.records:
-            record[:8] = struct.pack("<Q", hash_of(record[8:]))
-            link = struct.pack("<Q", hash_of(record[:8],
-                                             *struct.unpack("<Q", link)))
-        self.end[88:96] = link if digest is None else digest
-        self.end[:8] = struct.pack("<Q", hash_of(self.end[8:]))
-        return bytes(self.header) + b"".join(map(bytes, self.records)) + bytes(
-            self.end)
+        return b"".join(self.blocks(digest))
 
 
 class TokenStream:
@@ -324,5 +432,5 @@ class TokenStream:
         return seal(self.header) + b"".join(self.records)
 
 
-__all__ = ["END", "HEAD", "HEADER", "TOKEN_HEADER", "UNKNOWN", "PackStream",
-           "Schema", "TokenStream", "put"]
+__all__ = ["BLOCK", "END", "HEAD", "HEADER", "TOKEN_HEADER", "UNKNOWN",
+           "PackStream", "Schema", "TokenStream", "put"]

@@ -27,7 +27,8 @@ import termios
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
-import packstat
+from packformat import streams
+from packstat import length_of, spans
 
 MAX_BYTES = 300000
 COLUMN = 512  # units of a pack in the picture of the first packs
@@ -269,28 +270,29 @@ def check_first(panel, stream):
         int(re.match(r"The (?:first )?(\d+) packs", panel.title)[1])
     assert panel.note.startswith("0 to {:,} tokens".format(stream.capacity))
     wanted = Counter()
-    for i, pack in zip(range(n), stream.packs()):
+    for i, pack in enumerate(stream.packs[:n]):
         end = 0
-        begins = stream.array(i, "cu", len(pack))
-        for k, (begin, piece) in enumerate(zip(begins, pack)):
+        for k, (begin, piece) in enumerate(spans(stream, pack)):
             a, b = (int(x * (COLUMN / stream.capacity) + 0.5)
-                    for x in (begin, begin + piece[2]))
+                    for x in (begin, begin + length_of(stream, piece)))
             wanted[i, end, a - end, 4] += 1
             wanted[i, a, b - a, k % 4] += 1
             end = b
         wanted[i, end, COLUMN - end, 4] += 1
     wanted = Counter({part: 1 for part in wanted if part[2] > 0})
     assert drawn == wanted, (drawn - wanted, wanted - drawn)
-    assert n == min(stream.n, 200) or sum(wanted.values()) > 13000
-    assert panel.title.startswith("The first") == (n < stream.n), panel.title
+    total = len(stream.packs)
+    assert n == min(total, 200) or sum(wanted.values()) > 13000
+    assert panel.title.startswith("The first") == (n < total), panel.title
 
 
 def check_values(panel, stream):
     tokens, sequences = Counter(), Counter()
-    for i, pack in enumerate(stream.packs()):
-        for piece, value in zip(pack, stream.array(i, "source", len(pack))):
-            tokens[value] += piece[2]
-            sequences[value] += 1
+    lane = 1 + [name for name, _, _ in stream.schema.channels].index("source")
+    for piece in stream.pieces():
+        value = int.from_bytes(piece.lanes[lane], "little", signed=True)
+        tokens[value] += length_of(stream, piece)
+        sequences[value] += 1
     ranked = sorted(tokens, key=lambda value: (-tokens[value], value))
     rows = {}
     for kind, x, y, text in panel.texts[2:]:
@@ -313,9 +315,9 @@ def check_values(panel, stream):
 
 
 def check_packs(file, bound, page):
-    stream = packstat.Stream(open(file, "rb").read(), 0)
-    packs = list(stream.packs())
-    fills = [sum(piece[2] for piece in pack) for pack in packs]
+    stream = next(streams(open(file, "rb").read()))
+    packs = stream.packs
+    fills = [head.n_tok for head in stream.heads]
     (_, panels), = sections(page)
     rows = {}
     for _, _, y, text in panels[0].texts[2:]:
@@ -331,13 +333,14 @@ def check_packs(file, bound, page):
         len(packs) * stream.capacity - sum(fills))
     _, efficiency, lengths, depths, fill, late, first = panels[:7]
     check_efficiency(efficiency, fills, stream.capacity, bound)
-    check_bars(lengths, [piece[2] for pack in packs for piece in pack])
+    check_bars(lengths, [length_of(stream, piece)
+                         for piece in stream.pieces()])
     check_bars(depths, [len(pack) for pack in packs])
     check_bars(fill, [stream.capacity - n for n in fills], powers=True)
     behind, greatest = [], 0
     for pack in packs:
-        greatest = max(greatest, *(piece[0] for piece in pack))
-        behind += [greatest - piece[0] for piece in pack]
+        greatest = max(greatest, *(piece.id for piece in pack))
+        behind += [greatest - piece.id for piece in pack]
     check_bars(late, behind, powers=True)
     assert late.title == (
         "Sequences come at most {:,} place{} late".format(
@@ -409,8 +412,8 @@ def check_plan(table, page):
 
 def check_deal(packs, ranks, numbers, page):
     """What the costliest rank of each step is above the mean."""
-    stream = packstat.Stream(open(packs, "rb").read(), 0)
-    costs = [sum(piece[2] ** 2 for piece in pack) for pack in stream.packs()]
+    stream = next(streams(open(packs, "rb").read()))
+    costs = [head.sum_len_sq for head in stream.heads]
     dealt = {}
     for line in open(numbers):
         step, _, *mine = map(int, line.split())

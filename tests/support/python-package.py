@@ -11,6 +11,7 @@ SPDX-License-Identifier: MIT
 """
 
 import gc
+import io
 import itertools
 import os
 import pickle
@@ -21,6 +22,9 @@ import subprocess
 import sys
 import threading
 import warnings
+
+if os.environ.get("WITHOUT_XXHASH"):
+    sys.modules["xxhash"] = None
 
 import numpy as np
 
@@ -218,18 +222,18 @@ def packer_resumes():
 
 
 def packer_learns():
-    """The depth is that of the histogram, whatever comes; and the histogram
-    lives as long as the packer, which opens the stream again to resume."""
+    """A histogram changes the packs, and lives as long as the packer, which
+    opens the stream again to resume."""
     given = [one["tokens"] for one in sequences()]
     found = []
-    for counts in (None, {length: 100 for length in range(2, 9)}):
+    for counts in (None, {64: 1000, 1: 1}):
         packer = packstream.Packer(64, window=50, learn_from=counts)
         gc.collect()
         assert packer.resume(packer.save()) == 0
-        assert sum(batch["n_tok"].sum() for batch in packer.pack(given)) \
-            == sum(map(len, given))
-        found.append(packer.header.depth)
-    assert found[1] > 12 and found[0] < found[1]
+        batch = next(packer.pack(given, 1 << 20))
+        assert batch["n_tok"].sum() == sum(map(len, given))
+        found.append(batch["tokens"].tobytes())
+    assert found[0] != found[1]
     raises(ValueError, "is empty", packstream.Packer, 64, learn_from={})
     raises(ValueError, "length of 0", packstream.Packer, 64,
            learn_from={0: 1})
@@ -612,14 +616,64 @@ def files(plain, other, compressed, joined):
     assert doubled[0] == len(whole[0]) == doubled.__getitems__([0, 1])[1]
 
 
+def depths(plain, deeper):
+    """Files whose packs may have 4 and 9 sequences: arrays have room for 9."""
+    assert packstream.open(plain).header.depth == 4
+    packs = packstream.open([plain, deeper])
+    assert packs.header.depth == 9
+    for batch in (packs[:3], packs[-3:], packs[[0, -1]]):
+        assert batch["cu"].shape[1] == 11
+        assert batch["seq_id"].shape[1] == 9
+    both = pure.stack([packs[0], packs[-1]])
+    assert (both["cu"] == packs[[0, -1]]["cu"]).all()
+    for pack in (packs[0], packs[-1]):
+        assert len(pack.sequences) == pack["n_seq"]
+        assert (pack.sequences["id"] == pack["seq_id"][:pack["n_seq"]]).all()
+
+
+def verified(plain, other):
+    """The extension compares checksums, with the module xxhash or without;
+    `other` differs from `plain` in tokens alone."""
+    with open(plain, "rb") as file:
+        data = file.read()
+    with open(other, "rb") as file:
+        swapped = file.read()
+    end = 4096 + struct.unpack_from("<Q", data, 4096 + 24)[0]
+    assert lib is not None and len(data) == len(swapped)
+
+    def refused(bad):
+        with open("bad.pks", "wb") as file:
+            file.write(bad)
+        for source in ("bad.pks", io.BytesIO(bad)):
+            raises(pure.PackError, "byte ", lambda source=source: list(
+                pure.open_packs(source).batches(3)))
+
+    source = pure.open_packs(plain)
+    assert source.verifies
+    whole, = pure.open_packs(io.BytesIO(data)).batches(1 << 20)
+    for which in ([0], [1, 2], [2, 0, 1]):
+        assert (source.take(which)["tokens"] == whole["tokens"][which]).all()
+    for at in range(len(data)):
+        if at < 5000 or at % 3 == 0:
+            refused(data[:at] + bytes([data[at] ^ 1 << at % 8]) +
+                    data[at + 1:])
+    bad = data[:4096] + swapped[4096:end] + data[end:]
+    if bad != data:
+        refused(bad)
+    with open("bad.pks", "wb") as file:
+        file.write(data[:4096 + 70] + b"x" + data[4096 + 71:])
+    raises(pure.PackError, "pack 0 in the block at byte 4096: ",
+           pure.open_packs("bad.pks").take, [1, 0])
+
+
 def files_refused(plain, other, damaged):
     raises(packstream.PackError, other, packstream.open, [plain, other])
     raises(OSError, "No such file", packstream.open, "nowhere.pks")
     raises(OSError, "nowhere", packstream.open, [plain, "nowhere.pks"])
     raises(ValueError, "no file", packstream.open, [])
-    size = packstream.open(plain).header.dtype.itemsize
+    size = packstream.open(plain).header.row.itemsize
     with open(damaged, "r+b") as file:
-        file.seek(4096 + size + size - 1)
+        file.seek(4096 + 64 + size + size - 1)
         file.write(b"\xff")
     packs = packstream.open(damaged)
     raises(packstream.PackError, "%s: pack 1: " % damaged, packs.__getitem__,

@@ -15,6 +15,7 @@ setup_file() {
 
 setup() {
     start
+    small_blocks 8
     cp "$BATS_FILE_TMPDIR"/[xy] .
 }
 

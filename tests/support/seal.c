@@ -17,9 +17,21 @@
 
 enum {
     HEADER = 4096,
-    AT_RECORD_BYTES = 20, /* in a header */
-    AT_FLAGS = 12,        /* in a record */
-    AT_DIGEST = 64 + 3 * 8
+    AT_ROW_BYTES = 20,
+    AT_SEQ_BYTES = 184,
+
+    BLOCK_HEAD = 64,
+    AT_KIND = 4,
+    AT_N_PACKS = 8,
+    AT_FIRST = 16,
+    AT_BYTES = 24,
+    AT_BODY = 48,
+    AT_CHECKSUM = 56,
+    AT_DIGEST = BLOCK_HEAD + 3 * 8, /* in END */
+
+    PACK_HEAD = 40,
+    AT_FIRST_SEQ = 8,
+    AT_N_SEQ = 12 /* the checksum covers the head from here on */
 };
 
 void seal_header(unsigned char *header, size_t size)
@@ -27,28 +39,67 @@ void seal_header(unsigned char *header, size_t size)
     set_u64(header + size - 8, XXH3_64bits(header, size - 8));
 }
 
+/*
+ * Seals the packs of a block of `size` bytes, as far as its numbers, which may
+ * have been tampered with, let them be found; gives the digest behind them.
+ */
+static uint64_t seal_block(const unsigned char *header, unsigned char *block,
+                           uint64_t size, uint64_t digest)
+{
+    const uint64_t row_bytes = get_u32(header + AT_ROW_BYTES);
+    const uint64_t seq_bytes = get_u32(header + AT_SEQ_BYTES);
+    const uint64_t n = get_u32(block + AT_N_PACKS);
+    const unsigned char *row = block + BLOCK_HEAD;
+    unsigned char *head, *seqs;
+
+    if (n > (size - BLOCK_HEAD) / (row_bytes + PACK_HEAD))
+        return digest;
+    head = block + BLOCK_HEAD + n * row_bytes;
+    seqs = head + n * PACK_HEAD;
+    for (uint64_t i = 0; i < n; i++, row += row_bytes, head += PACK_HEAD) {
+        const uint64_t at = get_u32(head + AT_FIRST_SEQ) * seq_bytes;
+        const uint64_t of_pack = get_u32(head + AT_N_SEQ) * seq_bytes;
+        const uint64_t of_all = size - (uint64_t)(seqs - block);
+        unsigned char summed[24 + PACK_HEAD - AT_N_SEQ];
+
+        if (of_pack > of_all || at > of_all - of_pack)
+            continue;
+        set_u64(summed, get_u64(block + AT_FIRST) + i);
+        set_u64(summed + 8, XXH3_64bits(row, row_bytes));
+        set_u64(summed + 16, XXH3_64bits(seqs + at, of_pack));
+        memcpy(summed + 24, head + AT_N_SEQ, PACK_HEAD - AT_N_SEQ);
+        set_u64(head, XXH3_64bits(summed, sizeof summed));
+        digest = XXH3_64bits_withSeed(head, 8, digest);
+    }
+    return digest;
+}
+
 size_t seal_stream(unsigned char *p, size_t size)
 {
-    size_t stride;
-    uint64_t digest;
+    uint64_t digest, n;
 
     if (size < HEADER)
         return 0;
-    stride = get_u32(p + AT_RECORD_BYTES);
     seal_header(p, HEADER);
     digest = get_u64(p + HEADER - 8);
-    if (stride < AT_DIGEST + 8) /* it was tampered with, too */
-        return 0;
-    for (size_t at = HEADER; size - at >= stride; at += stride) {
-        unsigned char *record = p + at;
-        int is_end = (record[AT_FLAGS] & 1) != 0;
+    for (size_t at = HEADER; size - at >= BLOCK_HEAD; at += n) {
+        unsigned char *block = p + at;
+        const uint32_t kind = get_u32(block + AT_KIND);
 
-        if (is_end)
-            set_u64(record + AT_DIGEST, digest);
-        set_u64(record, XXH3_64bits(record + 8, stride - 8));
-        if (is_end)
-            return at + stride;
-        digest = XXH3_64bits_withSeed(record, 8, digest);
+        n = get_u64(block + AT_BYTES);
+        if (n >= BLOCK_HEAD && n <= size - at && kind == 0)
+            digest = seal_block(p, block, n, digest);
+        else if (n >= AT_DIGEST + 8 && n <= size - at) {
+            if (kind == 1)
+                set_u64(block + AT_DIGEST, digest);
+            set_u64(block + AT_BODY,
+                    XXH3_64bits(block + BLOCK_HEAD, n - BLOCK_HEAD));
+        }
+        set_u64(block + AT_CHECKSUM, XXH3_64bits(block, AT_CHECKSUM));
+        if (n < BLOCK_HEAD || n > size - at)
+            return 0;
+        if (kind == 1)
+            return at + n;
     }
     return 0;
 }

@@ -15,7 +15,7 @@
 void seal_header(unsigned char *header, size_t size);
 
 /*
- * A stream of packs: header, records and END.  Gives its size, or 0 if there
+ * A stream of packs: header, blocks and END.  Gives its size, or 0 if there
  * is no END; what comes before that is sealed even then.
  */
 size_t seal_stream(unsigned char *p, size_t size);

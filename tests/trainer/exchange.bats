@@ -131,8 +131,8 @@ count() {
 }
 
 @test "a shard that is damaged ends all ranks, with one message" {
-    cp x.pks d.0.pks
-    head -c 50000 x.pks >d.1.pks
+    packs --block-packs=8 >d.0.pks
+    head -c 50000 d.0.pks >d.1.pks
     run -1 --separate-stderr ranks 3 "${small[@]}" --packs=9 --save=part \
         'd.%d.pks'
     [[ $stderr == *'bert-train: d.2.pks: No such file'* ]]

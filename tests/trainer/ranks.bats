@@ -109,7 +109,8 @@ signal_rank() {
 
 @test "a failure that all see is told once, and nothing is lost" {
     skip_without_mpi
-    head -c 20000 x.pks >cut.pks
+    packs --block-packs=8 >y.pks
+    head -c 20000 y.pks >cut.pks
     for options in '65 --packs=10 cut.pks' \
         '1 --rate=1000 --warmup=1 --decay=1 --clip=0 x.pks'; do
         # shellcheck disable=SC2086 # a status and a list of options

@@ -43,7 +43,7 @@ records() {
         --channel=next_sentence_label:i32:-1
 }
 
-# packs [OPTION]...: packs of 32 tokens, which have room for several.
+# packs [OPTION]...: packs of 32 tokens, of as many sequences as fit.
 packs() {
     # shellcheck disable=SC2119
     text | sequences --short=1 | records | packstream -q -L 32 "$@"

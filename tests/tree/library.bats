@@ -124,19 +124,20 @@ types() {
 @test "a reader that is told goes on in a stream that starts later" {
     build c-resume
     some_packs
-    local all some record
+    small_blocks 1
+    local all some
+    packstream -q -L 64 x.tok >x.pks
     all=$(packcat -q --to=ids x.pks | wc -w)
     some=$(./c-resume mark 100 <x.pks)
-    record=$(number x.pks 20 4)
     for first in 1 50 100; do
-        { head -c 4096 x.pks; tail -c +$((4097 + first * record)) x.pks; } >y
+        packstream -q -L 64 --resume-from=$first x.tok >y
         cp mark m
         run ./c-resume m 1000000 <y
         [ "$output" = "$((all - ${some% *})) tokens, END" ]
     done
-    { head -c 4096 x.pks; tail -c +$((4097 + 101 * record)) x.pks; } >y
+    packstream -q -L 64 --resume-from=101 x.tok >y
     run -1 ./c-resume mark 1 <y
-    [[ $output == 'record 100 at byte 4096: '*'missing'* ]]
+    [[ $output == 'block at byte 4096: '*'missing'* ]]
 }
 
 # Sequences of 2 tokens and more have a target: each counts 2.5 / 7.

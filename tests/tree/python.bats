@@ -64,7 +64,7 @@ packed() {
 small() {
     { record16 3 1 "${1-4}"; record16 1 5; record16 9 2 6 5; record16 3 5 8
       record16 9 7 9 3 2 3 8 4; record16 6; record16 2 6 4; } >small.tok
-    packstream -L 8 -d 3 -a bestfit -o small.pks small.tok
+    packstream -L 8 -d 3 -a bestfit --block-packs=2 -o small.pks small.tok
 }
 
 # shifted [OPTION]...: x.pks with aligned labels, y.pks with the same ones
@@ -131,6 +131,38 @@ all_labels() {
     check joined x.pks other.pks 'align 2, not 4'
 }
 
+@test "the arrays of a batch, when they are asked for" {
+    packed x 19 60 32 60000 -L 32 -d 4
+    check lazy x.pks
+    check sequences x.pks
+    packed y 19 60 32 60000 -L 32 -d 4 --align=8 --block-packs=4
+    check lazy y.pks
+    check sequences y.pks
+}
+
+@test "how deep packs are: by the header, by END, or by the batch" {
+    small
+    packstream -L 8 -a bestfit -o any.pks small.tok
+    packstream -L 8 -d 5 -a bestfit -o deeper.pks small.tok
+    check depths any.pks deeper.pks
+}
+
+@test "blocks of any size, and an index of several parts" {
+    local n
+    for n in 1 2 8; do
+        packed x "$n" 60 32 60000 -L 32 -d 4 --block-packs="$n"
+        check views x.pks 32 4
+        check pipes x.pks
+        check shares x.pks
+        check orders x.pks
+        check unchanged x.pks
+        check shrunk x.pks
+    done
+    seq 9000 | tokcat --from=ids |
+        packstream -L 1 --block-packs=1 -o indexed.pks
+    check indexed indexed.pks
+}
+
 @test "pieces of split sequences are sequences of their own" {
     packed x 5 30 50 60000 -L 16 -d 3 --overlong=split
     check views x.pks 16 3
@@ -147,12 +179,14 @@ all_labels() {
     check pipes x.pks
     # shellcheck disable=SC2002 # it is to be a pipe
     cat x.pks | check stdin x.pks
-    check prompt x.pks
     check nonblocking x.pks
+    packed y 6 60 32 60000 -L 32 -d 4 --block-packs=2
+    check pipes y.pks
+    check prompt y.pks
 }
 
 @test "a stream without packs" {
-    packstream -L 8 -o none.pks </dev/null
+    packstream -L 8 -d 8 -o none.pks </dev/null
     check views none.pks 8 8
     check pipes none.pks
     small
@@ -167,13 +201,11 @@ all_labels() {
     check pipes x.pks
     check shares x.pks
     check orders x.pks
-    packstream -L 8 -d 4 -o other.pks small.tok
-    check joined small.pks other.pks 'depth 4, not 3'
     packstream -L 800 -d 3 -o other.pks small.tok
     check joined small.pks other.pks 'capacity 800, not 8'
     tokcat --from=ids -t u32 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
     check joined small.pks other.pks "field \
-tokens ('<u4', (8,)) at byte 128, not tokens ('<u2', (8,)) at byte 128"
+tokens ('<u4', (8,)) at byte 0, not tokens ('<u2', (8,)) at byte 0"
     tokcat --from=ids --eos-id=2 <<<'1 2 3' | packstream -L 8 -d 3 -o other.pks
     check joined small.pks other.pks 'eos id 2, not 4294967295'
 }
@@ -255,7 +287,7 @@ END
 
 @test "a stream that goes on where a reader was" {
     packed x 8 60 32 60000 -L 32 -d 4
-    packstream -L 32 -d 4 --resume-from=5 -o rest.pks x.tok
+    packstream -L 32 -d 4 --block-packs=2 --resume-from=5 -o rest.pks x.tok
     check resumed rest.pks x.pks 5
 }
 

@@ -151,6 +151,18 @@ print(packstream.__version__)'
     some z 1 80 --zstd
     cat a.pks b.pks >j.pks
     check files a.pks b.pks z.pks j.pks
+    some d 3 60 -d 9
+    check depths a.pks d.pks
+}
+
+@test "checksums that the extension compares" {
+    local name
+    for name in one other; do
+        printf '3 1 4\n1 5\n9 2 6 5\n3 5 8\n9 7 9\n%d\n' "${#name}" |
+            tokcat --from=ids | packstream -L 8 -a nextfit -o "$name.pks"
+    done
+    check verified one.pks other.pks
+    WITHOUT_XXHASH=1 check verified one.pks other.pks
 }
 
 @test "files that do not fit, are not there or are damaged" {

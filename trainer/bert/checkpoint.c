@@ -22,7 +22,7 @@
 #include "fail.h"
 #include "fresh.h"
 
-#define LAYOUT 2 /* of the file, and of the weights in it */
+#define LAYOUT 3 /* of the file, and of the weights in it */
 #define PROBE UINT32_C(0x01020304)
 
 /* Places in the head. */

@@ -224,8 +224,8 @@ static ps_result take(const fill *f, const ps_pack *pack,
     ps_result r = PS_OK;
 
     if (c->field != NULL)
-        r = ps_spans_gather(spans, f->info, pack->record, c->field, PS_I64,
-                            f->wide, err);
+        r = ps_spans_gather(spans, f->info, pack->row, pack->sequences,
+                            c->field, PS_I64, f->wide, err);
     for (uint32_t i = 0; i < n && r == PS_OK; i++) {
         int64_t value = c->field == NULL ? c->without : f->wide[i];
 
@@ -277,13 +277,13 @@ void fill_ghost(const fill *f, uint32_t n_tok)
     }
 }
 
-/* The pack's boundaries go behind those that there are. */
+/* `spans` has its boundaries already behind those that there are. */
 static void add_spans(fill *f, const ps_spans *spans)
 {
     ps_spans *all = &f->spans;
 
     for (uint32_t i = 0; i <= spans->n_spans; i++)
-        f->cu[all->n_spans + i] = (int32_t)all->n_rows + spans->cu[i];
+        f->cu[all->n_spans + i] += (int32_t)all->n_rows;
     f->n_seqs[all->n_packs] = spans->n_seq;
     if (all->max_seqlen < spans->max_seqlen)
         all->max_seqlen = spans->max_seqlen;
@@ -323,7 +323,8 @@ ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
     if (r == PS_OK)
         r = check_whole(f, pack, err);
     if (r == PS_OK)
-        r = ps_pack_view(f->info, pack, PS_VIEW_GHOST, &spans, err);
+        r = ps_pack_view(f->info, pack, PS_VIEW_GHOST,
+                         f->cu + f->spans.n_spans, NULL, &spans, err);
     if (r == PS_OK)
         r = take_channels(f, pack, &spans, err);
     if (r != PS_OK)

@@ -22,9 +22,8 @@ extern "C" {
  *
  * An attention kernel for sequences of various lengths takes an array of
  * boundaries, `cu`: span i is the rows from cu[i] up to, but not including,
- * cu[i + 1], and no row sees one of another span.  A pack holds such an array,
- * and each of the three views is a beginning of it; a batch has those of its
- * packs merged.
+ * cu[i + 1], and no row sees one of another span.  It follows from where the
+ * sequences of a pack start; a batch has those of its packs merged.
  *
  * All calls before the loader's are pure: they read no input and allocate no
  * memory.
@@ -45,8 +44,8 @@ typedef enum ps_view {
      */
     PS_VIEW_GHOST,
     /*
-     * The same, and empty spans up to depth + 1: every pack has as many spans,
-     * so that all shapes are fixed, as CUDA graphs need it.  A fixed bound of
+     * The same, and empty spans up to ps_max_sequences(info) + 1: every pack
+     * has as many spans, so that all shapes are fixed, as CUDA graphs need it.  A fixed bound of
      * the longest span is the capacity or, if the totals are known, the greater
      * of max_seqlen and capacity - min_fill.
      */
@@ -76,20 +75,16 @@ typedef struct ps_spans {
 } ps_spans;
 
 /*
- * A pack seen in a view.  `cu` and `lengths` point into the record and
- * `n_seqs` to the n_seq of `pack`: they live as long as those.  max_seqlen is
- * worked out from the boundaries.
- *
- * The records that ps_pack_reader_next, ps_pack_file_read and loaders give lie
- * at multiples of 16 bytes, and so do all fields in them; except perhaps those
- * that ps_pack_file_read gives of a file that another program than packstream
- * has compressed.
- *
- * PS_OK; PS_ERR_ARGUMENT (a copy of a record that does not lie at a multiple
- * of 4), PS_ERR_UNSUPPORTED (this machine's numbers are not little-endian).
+ * A pack seen in a view.  `cu` is the caller's, with room for n_seq + 2, and in
+ * PS_VIEW_STATIC for ps_max_sequences(info) + 2; so is `lengths`, with room for
+ * one less, which may be NULL if sequences are not aligned.  spans->n_seqs
+ * points to the n_seq of `pack`.
+ * PS_OK; PS_ERR_ARGUMENT (there is no such view), PS_ERR_LIMIT (in
+ * PS_VIEW_STATIC: more sequences than places).
  */
 PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
                                      const ps_pack *pack, ps_view view,
+                                     int32_t *cu, int32_t *lengths,
                                      ps_spans *spans, ps_error *err);
 
 /* ---------------------------------------------------------------------
@@ -97,8 +92,8 @@ PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
  *
  * Each fills an array of the caller's, of one element for each row of
  * `spans`, or for each sequence where that is said.  The sequences of a view
- * count through all packs; in PS_VIEW_STATIC each pack has `depth` places for
- * them instead, and n_packs * depth is the number of places.
+ * count through all packs; in PS_VIEW_STATIC each pack has ps_max_sequences()
+ * places for them instead.
  *
  * The gap after an aligned sequence is padding, as a ghost is: it has no
  * segment, label or weight.
@@ -129,8 +124,10 @@ void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
 
 /*
  * A field of packs, rearranged as the view has it: a per-token field has an
- * element for each row, a per-sequence field one for each sequence or place.
- * `records` are those of the view's packs, info->record_bytes apart.
+ * element for each row, a per-sequence field one for each sequence or place;
+ * empty places get the field's fill.  `rows` are those of the view's packs,
+ * info->row_bytes apart, `sequences` the rows of all their sequences,
+ * info->seq_bytes apart.
  *
  * `type` is that of the elements of the array `to`:
  * PS_AS_STORED  the field's own; they stay little-endian, and `to` may lie
@@ -140,12 +137,13 @@ void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
  * PS_I64        int64_t: of all types of integers but u64 the value, of u64
  *               the same 64 bits.
  *
- * PS_OK, PS_ERR_ARGUMENT (the field is per boundary, or of a type that does
- * not become one of `type`).
+ * PS_OK, PS_ERR_ARGUMENT (the field is of a type that does not become one of
+ * `type`).
  */
 PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
                                         const ps_pack_info *info,
-                                        const unsigned char *records,
+                                        const unsigned char *rows,
+                                        const unsigned char *sequences,
                                         const ps_field *field, ps_type type,
                                         void *to, ps_error *err);
 
@@ -211,8 +209,7 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
  *
  * A loader takes the packs of a reader, some at a time, into buffers, which
  * may be the caller's: pinned memory, for example, so that one copy brings a
- * batch to a device.  Its threads fill them ahead; two read a plain file
- * straight into the buffers, which is the fastest way to read packs.
+ * batch to a device.  A thread fills them ahead.
  *
  * Ranks that read the same input share it without communication: of every
  * `ranks` x `packs` packs each gets those whose number, counted from 0 through
@@ -263,10 +260,10 @@ typedef struct ps_loader_options {
  *
  * In `spans`, boundary b of pack p is p * capacity + b, so that row r of pack p
  * is row p * capacity + r of the batch, and its ghost ends where pack p + 1
- * begins.  In PS_VIEW_STATIC the spans of pack p begin with p * (depth + 1).
+ * begins.  In PS_VIEW_STATIC the spans of pack p begin with p * (ps_max_sequences() + 1).
  * In PS_VIEW_RAGGED boundary b is b plus the rows of all packs before: no
  * padding lies between packs, and `cu` fits what ps_spans_gather makes, but not
- * the records as they lie.
+ * the rows as they lie.
  */
 typedef struct ps_batch {
     uint64_t first;   /* number of its first pack, through all streams; if it
@@ -276,21 +273,25 @@ typedef struct ps_batch {
     uint32_t n_tok;
     uint64_t sum_len_sq;    /* of the sequences: what attention costs */
     ps_spans spans;         /* of all packs, those of padding too */
-    const unsigned char *records; /* spans.n_packs of them */
+    const unsigned char *rows; /* spans.n_packs of them */
+    const unsigned char *sequences; /* n_seq sequence rows */
     const ps_pack *heads;   /* what ps_pack_reader_next gave for n_packs */
     unsigned char *memory;  /* the buffer */
 } ps_batch;
 
 /*
- * What lies where in each buffer.  A buffer begins at a multiple of 16 bytes,
- * and all of it can be copied at once.
+ * What lies where in each buffer.  A buffer begins at a multiple of 16 bytes.
+ * M is ps_max_sequences() in PS_VIEW_STATIC; in other views as many sequences
+ * as fit, since deeper packs may follow.  What a batch does not use is not
+ * touched.
  */
 typedef struct ps_loader_layout {
-    size_t records; /* 0: packs, info->record_bytes apart */
-    size_t cu;      /* int32, `packs` * (depth + 1) + 1 at most */
-    size_t n_seqs;  /* uint32, `packs` of them */
-    size_t lengths; /* int32, `packs` * depth at most; 0 if align is 1 */
-    size_t bytes;   /* of the whole buffer, a multiple of 64 */
+    size_t rows;      /* 0: packs, info->row_bytes apart */
+    size_t cu;        /* int32, `packs` * (M + 1) + 1 at most */
+    size_t n_seqs;    /* uint32, `packs` of them */
+    size_t lengths;   /* int32, `packs` * M at most; 0 if align is 1 */
+    size_t sequences; /* `packs` * M at most, info->seq_bytes apart */
+    size_t bytes;     /* of the whole buffer, a multiple of 64 */
 } ps_loader_layout;
 
 /*
@@ -330,8 +331,9 @@ const ps_pack_info *ps_loader_info(const ps_loader *loader);
  *
  * PS_OK; PS_END, once all of the input has been checked, as by
  * ps_pack_reader_next.  A failure comes after the batches that were whole
- * before it, and again with every further call.  As ps_pack_reader_next; if
- * packs are dealt also PS_ERR_LIMIT, as ps_pack_cost and ps_deal_make.
+ * before it, and again with every further call.  As ps_pack_reader_next; PS_ERR_LIMIT
+ * if packs are dealt, as ps_pack_cost and ps_deal_make, and in PS_VIEW_STATIC
+ * if a pack has more sequences than places.
  */
 PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
                                        ps_error *err);
@@ -346,7 +348,7 @@ void ps_loader_save(const ps_loader *loader,
                     unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Stops the threads at once, even if one waits for input, and frees buffers of
+ * Stops the thread at once, even if it waits for input, and frees buffers of
  * the loader's own, with the batches in them.
  */
 void ps_loader_free(ps_loader *loader);

@@ -53,14 +53,6 @@ typedef enum ps_pack_order {
 } ps_pack_order;
 
 /*
- * In place of a depth, and the default: a depth that costs less than 0.02% of
- * the efficiency, as far as the first sequences tell, raised to the places that
- * a record of that size has.  With PS_POLICY_NONE it is 1, with
- * PS_POLICY_CONCAT one for each 64 tokens, but at least 16.
- */
-#define PS_DEPTH_AUTO 0
-
-/*
  * Takes the next `n` bytes of a stream in place of a descriptor:
  * write(context, bytes, n, err).  A result other than PS_OK fails the stream
  * with that result, and nothing more is written.
@@ -75,8 +67,9 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
  */
 typedef struct ps_packer_options {
     uint32_t capacity; /* L, tokens, from 1 */
-    uint32_t depth;    /* D, from 1; more than L means L; or AUTO */
-    uint32_t window;   /* W, sequences and pieces, from 1 */
+    uint32_t depth;    /* D, the most sequences of a pack; 0: no cap */
+    uint32_t window;   /* W, sequences and pieces, from 1; at least as many as a
+                          pack may have with PS_POLICY_NEXTFIT and _CONCAT */
     uint32_t pad_id;   /* must fit the token type */
     ps_overlong overlong; /* ERROR with PS_POLICY_CONCAT, which cuts all */
     ps_policy policy;
@@ -91,30 +84,31 @@ typedef struct ps_packer_options {
                            bound */
     bool even_cost;     /* of equally full packs, those whose sum of squared
                            lengths is near the mean first */
-    bool compressed;    /* zstd's seekable format: some records a frame */
+    bool compressed;    /* zstd's seekable format: a block a frame */
     int level;          /* of zstd, with `compressed` */
     uint32_t threads;   /* that write and compress, or fewer if the system
                            gives no more; 0: the caller does */
-    uint64_t first_record; /* packs below this index are made, but not
-                              written; 0 with `compressed` */
+    uint64_t first_pack; /* blocks with packs below this index alone are made,
+                            but not written; 0 with `compressed` */
+    uint32_t block_packs; /* a power of two up to 65536: packs of a block, which
+                             is written when it is full.  0: so many that
+                             it has 1 to 2 MiB */
     uint32_t max_frames; /* with `compressed`; more are PS_ERR_LIMIT.  0: no
                             bound */
     uint32_t align;      /* divides L; sequences and pieces begin at multiples
-                            of it in a pack.  At most L / align of them fit: a
-                            greater depth means that.  0: 1 */
+                            of it in a pack.  0: 1 */
     ps_write_hook *write; /* if not NULL, takes the stream in place of `fd`;
                              with threads, one of these calls it */
     void *write_context;
     const ps_histogram *learn_from; /* lengths to expect, up to L, such as
                            those of the whole corpus.  PS_POLICY_AUTO learns
-                           from them before the first pack, and PS_DEPTH_AUTO
-                           chooses by them, not by the first sequences.  The
-                           caller's; read only during the call.  NULL: none */
+                           from them before the first pack.  The caller's;
+                           read only during the call.  NULL: none */
 } ps_packer_options;
 
 /*
  * Whether ps_packer_open would accept schema and options.
- * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a record above PS_MAX_RECORD_BYTES).
+ * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a row above PS_MAX_ROW_BYTES).
  */
 PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
                                         const ps_packer_options *options,
@@ -139,10 +133,7 @@ typedef struct ps_packer ps_packer;
 
 /*
  * Starts a pack stream on `fd` for sequences of `schema`, which is copied.
- * With PS_DEPTH_AUTO and no histogram to learn from, the stream starts later:
- * after the first W sequences, when the first have reached max_delay or fill
- * max_bytes, or with PS_FLUSH_DRAIN or PS_FLUSH_FINISH.
- * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a record above PS_MAX_RECORD_BYTES),
+ * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a row above PS_MAX_ROW_BYTES),
  * _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
@@ -202,32 +193,32 @@ typedef struct ps_rejected {
  */
 ps_rejected ps_packer_rejected(const ps_packer *packer, ps_reject reason);
 
-/* How far ps_packer_flush goes. */
+/*
+ * How far ps_packer_flush goes.  Only whole blocks are written: where a block
+ * ends must not depend on when it is asked for.
+ */
 typedef enum ps_flush {
     /*
-     * A thread writes the packs that are decided; the call does not wait for
+     * A thread writes the blocks that are full; the call does not wait for
      * it, and a later call gives its failure.  Without threads, as
      * PS_FLUSH_DECIDED.
      */
     PS_FLUSH_NOWAIT,
-    /*
-     * Writes the packs that are decided; if compressed, only those of whole
-     * frames, while the others stay for later.
-     */
+    /* Writes the blocks that are full. */
     PS_FLUSH_DECIDED,
     /*
-     * Packs all that is held, as at the end of the input, and writes it; the
-     * stream goes on.  This costs efficiency, and the packs depend on where it
-     * is done.  Before the first sequence nothing is written.
+     * Packs all that is held, as at the end of the input, closes the block and
+     * writes it; the stream goes on.  This costs efficiency, and the packs
+     * depend on where it is done.
      */
     PS_FLUSH_DRAIN,
     /*
-     * Packs all that is held, proves that nothing was lost, and writes the END
-     * record: the stream is whole.
+     * Packs all that is held, proves that nothing was lost, and writes END:
+     * the stream is whole.
      */
     PS_FLUSH_FINISH,
     /*
-     * Writes the packs that are decided, also those of a frame that is not
+     * Writes the packs that are decided, also those of a block that is not
      * full, but no END: what is held is lost, and readers see that the stream
      * is cut.  For a stream that cannot be finished after a failure.
      */
@@ -244,11 +235,7 @@ typedef enum ps_flush {
 PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_flush flush,
                                         ps_error *err);
 
-/*
- * The totals so far, and the header; both live as long as the packer.  Until a
- * stream with PS_DEPTH_AUTO starts, the header's depth is PS_DEPTH_AUTO, and
- * its fields, their offsets and record_bytes are not known.
- */
+/* The totals so far, and the header; both live as long as the packer. */
 const ps_totals *ps_packer_totals(const ps_packer *packer);
 const ps_pack_info *ps_packer_info(const ps_packer *packer);
 
@@ -259,23 +246,6 @@ const ps_pack_info *ps_packer_info(const ps_packer *packer);
  */
 uint64_t ps_packer_delay(const ps_packer *packer);
 
-/*
- * What the cap on the depth costs a stream: by how much a plan without the cap
- * beats the efficiency of any plan with it, for all that was packed; and a
- * depth that costs little.  Both are 0 if the cost is less than 0.005, or some
- * packs; if the window is no more than the depth; and with PS_POLICY_NONE and
- * PS_POLICY_CONCAT.
- */
-typedef struct ps_depth_cost {
-    double efficiency;
-    uint32_t depth;
-} ps_depth_cost;
-
-/* For the packs so far.  PS_OK, PS_ERR_MEMORY. */
-PS_MUST_CHECK ps_result ps_packer_depth_cost(const ps_packer *packer,
-                                             ps_depth_cost *cost,
-                                             ps_error *err);
-
 void ps_packer_free(ps_packer *packer);
 
 /* ---------------------------------------------------------------------
@@ -284,7 +254,7 @@ void ps_packer_free(ps_packer *packer);
 
 /*
  * Which of `n` sequences share a pack, for a program that has the sequences
- * elsewhere: in a table, for example.  With the same depth, the packs are those
+ * elsewhere: in a table, for example.  The packs are those
  * that a packer makes of sequences of these lengths.
  *
  * `lengths` has n lengths in tokens, from 1 to the capacity.  `order` gets the
@@ -292,9 +262,7 @@ void ps_packer_free(ps_packer *packer);
  * ends in it.  Both must have room for n; *n_packs gets the number of packs.
  *
  * `overlong` must be ERROR and the policy not CONCAT, since nothing is cut
- * here.  PS_DEPTH_AUTO allows as many sequences in a pack as fit, since no
- * record needs places for them.  Options about payloads, records and threads
- * are ignored.
+ * here.  Options about payloads, blocks and threads are ignored.
  *
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _EMPTY, _MEMORY.
  */
@@ -316,7 +284,7 @@ PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
 typedef struct ps_state {
     uint64_t packs;         /* made so far */
     uint64_t output_bytes;  /* written so far */
-    uint64_t output_packs;  /* in these bytes; the state has the others */
+    uint64_t output_packs;  /* in these bytes; the state has the open block */
     uint64_t output_digest; /* of these packs, as ps_pack_reader_digest */
     uint64_t input_sequences;
     uint64_t resume_from_id; /* the id of the first to be put again */
@@ -333,9 +301,9 @@ typedef struct ps_state {
 uint64_t ps_packer_resume_from_id(const ps_packer *packer);
 
 /*
- * Writes all packs so far, as PS_FLUSH_DECIDED, and gives the state of the
- * packer, with a note of the caller's in it; the caller frees it.  If
- * compressed, the state has the packs of a frame that is not full.
+ * Writes as PS_FLUSH_DECIDED, and gives the state of the packer, with a note of
+ * the caller's in it and the packs of a block that is not full; the caller
+ * frees it.
  * PS_OK, PS_ERR_ARGUMENT (no pack was made yet, and the stream has not ended;
  * or a packer that was resumed has not got back what it needs), _IO, _MEMORY.
  */
@@ -363,7 +331,7 @@ PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
 
 /*
  * Whether the state, of a finished stream or not, is of a packer with this
- * schema and these options; `threads` and first_record may differ.
+ * schema and these options; `threads` and first_pack may differ.
  * PS_OK, PS_ERR_ARGUMENT (it says what differs), _MEMORY and the failures of
  * ps_state_read.
  */
@@ -387,7 +355,7 @@ PS_MUST_CHECK ps_result ps_packer_open_ended(ps_packer **packer,
 
 /*
  * Has a packer that starts anew, before anything is put, prove that it makes
- * the packs of the state again: when it has made as many packs, their digest
+ * the packs of the state again: when it has written as many packs, their digest
  * must be that of the state.  If it is not, or if it makes fewer packs,
  * PS_FLUSH_FINISH, ps_packer_save and ps_packer_replay_verified give
  * PS_ERR_CORRUPT.
@@ -406,11 +374,11 @@ PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
 
 /*
  * As ps_packer_open, but goes on where a state was saved.  Schema and options,
- * except `threads`, must be the same.  With first_record 0, the output must be
- * at byte output_bytes of the state.  Any other first_record is at least the
- * number of packs in the state: the header is written again, then the packs
- * from that index on.  If the stream of the state has ended, first_record is
- * that number, and only PS_FLUSH_FINISH may be called.
+ * except `threads`, must be the same.  With first_pack 0, the output must be
+ * at byte output_bytes of the state.  Any other first_pack is at least the
+ * output_packs of the state: the header is written again, then the blocks
+ * from that of this pack on.  If the stream of the state has ended, first_pack
+ * is its number of packs, and only PS_FLUSH_FINISH may be called.
  *
  * Then put the sequences again, or reject those that were left out: from
  * resume_from_id of the state, or any before it, on.  Until all that the state
@@ -418,7 +386,7 @@ PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
  * PS_FLUSH_FINISH and ps_packer_save.  As ever, the payload of an overlong
  * sequence that is dropped may be NULL.
  *
- * PS_ERR_ARGUMENT (other options, schema or first_record; a blank state) and
+ * PS_ERR_ARGUMENT (other options, schema or first_pack; a blank state) and
  * the failures of ps_packer_open and ps_state_read.  After it, ps_packer_put
  * gives PS_ERR_CORRUPT if what comes again is not what came before.
  */

@@ -25,12 +25,11 @@ extern "C" {
 /* The source of a field of the format's own, such as `tokens`. */
 #define PS_BUILT_IN UINT32_MAX
 
-/* A channel of a pack record: where it lies and how many elements it has. */
+/* A column: of the rows of packs, or of the sequence rows. */
 typedef struct ps_field {
-    ps_channel channel;
+    ps_channel channel; /* per token: of rows; else of sequence rows */
     uint32_t source; /* index in schema.channels, or PS_BUILT_IN */
-    uint32_t offset; /* from the start of the record, bytes */
-    uint32_t count;  /* depth + 2, depth, or capacity */
+    uint32_t offset; /* from the start of the row, bytes */
 } ps_field;
 
 /* The header of a pack stream. */
@@ -38,7 +37,7 @@ typedef struct ps_pack_info {
     uint16_t version_major;
     uint16_t version_minor;
     uint32_t capacity; /* L */
-    uint32_t depth;    /* D */
+    uint32_t depth;    /* no pack has more sequences; 0: not known */
     uint32_t window;   /* most sequences that come before one with a smaller
                           id: it bounds the memory of a reader that restores
                           the order */
@@ -50,30 +49,36 @@ typedef struct ps_pack_info {
     ps_schema schema;  /* of the token records, as they came */
     uint64_t seed;     /* of the order of packs; 0 = none */
     uint64_t options_digest;
-    uint64_t n_records; /* these five PS_UNKNOWN when streamed */
+    uint64_t n_packs; /* these five PS_UNKNOWN when streamed */
     uint64_t n_sequences;
     uint64_t n_tokens;
     uint64_t max_seqlen;
     uint64_t min_fill;
-    uint32_t record_bytes; /* the stride, a multiple of 64 */
-    uint32_t n_fields;     /* built-in channels and the user's */
+    uint32_t row_bytes;   /* of a pack: tokens and per-token channels */
+    uint32_t seq_bytes;   /* of a sequence row */
+    uint32_t block_packs; /* in a block that is not closed earlier */
+    uint64_t block_bytes; /* no block is longer */
+    uint32_t n_fields;    /* built-in ones and the user's channels */
     ps_field fields[PS_MAX_FIELDS];
-    uint32_t tokens_field; /* index of `tokens` among them */
-    uint32_t seq_tok_field; /* that of `seq_tok`, or 0 if align is 1 */
-    char dtype[2040];      /* a record as a numpy dtype literal */
+    char dtype[2040]; /* a row, then a sequence row, as numpy dtype literals,
+                         each with a line feed behind it */
 } ps_pack_info;
 
-/* Bytes of the header before the first record. */
+/* Bytes of the header before the first block, and of a pack's head. */
 #define PS_PACK_HEADER_BYTES 4096
+#define PS_PACK_HEAD_BYTES 40
 
-/* Indices of the built-in fields that stand first in every stream. */
-#define PS_FIELD_CU 0
-#define PS_FIELD_SEQ_ID 1
-#define PS_FIELD_SEQ_OFF 2 /* these two only if info->split */
-#define PS_FIELD_SEQ_LEN 3
+/* The index of the field that stands first in every stream. */
+#define PS_FIELD_TOKENS 0
 
 /* The field of that name, or NULL.  The pointer is into `info`. */
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
+
+/*
+ * The most sequences that a pack of the stream may have: the depth if it is
+ * known, else as many as fit.
+ */
+uint32_t ps_max_sequences(const ps_pack_info *info);
 
 /*
  * Whether packs of a stream with the header `a` may follow those of one with
@@ -117,17 +122,19 @@ uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity);
  * Packs in
  */
 
-/* One record of a pack stream. */
+/* One pack of a stream. */
 typedef struct ps_pack {
     uint64_t index;     /* in its stream, from 0 */
-    uint64_t watermark; /* ids below it are in this record or before */
+    uint64_t checksum;
+    uint64_t watermark; /* ids below it are in this pack or before */
     uint64_t sum_len_sq;
     uint32_t n_seq;
     uint32_t n_tok;
     uint32_t max_seqlen;
     uint32_t stream;             /* which of joined streams, from 0 */
-    uint64_t offset;             /* of the record in the input, bytes */
-    const unsigned char *record; /* info->record_bytes bytes */
+    uint64_t offset;          /* of its block in the input, bytes */
+    const unsigned char *row; /* info->row_bytes bytes */
+    const unsigned char *sequences; /* n_seq rows, info->seq_bytes apart */
 } ps_pack;
 
 typedef struct ps_pack_reader ps_pack_reader;
@@ -141,8 +148,9 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
                                             ps_error *err);
 
 /*
- * The first header, but with the largest window of the streams so far;
- * lives as long as the reader.
+ * The first header, but with the largest window of the streams so far; lives
+ * as long as the reader.  If it does not say the depth, and the input is a
+ * whole regular file, that is the greatest in any of its packs.
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
@@ -150,9 +158,9 @@ const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 
 /*
- * The next pack.  Its checksum, its head and its boundaries have been
- * checked: cu rises from 0 to n_tok, n_seq is between 1 and the depth, and cu
- * and seq_tok of aligned sequences agree.
+ * The next pack, valid until the next call.  Its checksum, its head and its
+ * sequence rows have been checked: each sequence has tokens, and begins where
+ * the one before it ends, or at the next multiple of the alignment.
  * PS_END after the END record of the last stream, once totals and digest
  * agree with what was read and nothing follows but, in a compressed stream,
  * the seek table, which must be that of its frames.  Streams of equal
@@ -203,7 +211,7 @@ PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
  * the mark of the last rank, `ranks` - 1, in every new rank: before it are
  * exactly the packs that were taken.
  */
-#define PS_PACK_MARK_BYTES 320
+#define PS_PACK_MARK_BYTES 384
 void ps_pack_reader_save(const ps_pack_reader *reader,
                          unsigned char mark[PS_PACK_MARK_BYTES]);
 
@@ -212,12 +220,13 @@ void ps_pack_reader_save(const ps_pack_reader *reader,
  * before any pack is read.  Totals, numbers of packs and the check of END are
  * then as if all had been read.
  *
- * In a plain regular file the reader seeks: before the place, it reads only
- * headers, the first pack and the last, to see that they fit.  Any other input
- * it reads from the start and checks.  An input may also start later, as a
- * resumed packstream writes it: with the header, then a pack that is not after
- * the place.  The reader then skips what is before the place, and trusts the
- * mark for what is missing, until END proves the digest.
+ * In a plain regular file that begins with the stream and is whole, the reader
+ * goes to the place by the index: before it, it reads only headers and the pack
+ * before the place, to see that they fit.  Any other input it reads from the
+ * start and checks.  An input may also start later, as a resumed packstream
+ * writes it: with the header, then a block that does not begin after the place.
+ * The reader then skips what is before the place, and trusts the mark for what
+ * is missing, until END proves the digest.
  *
  * PS_OK, PS_ERR_ARGUMENT (the mark is of another stream, or packs were read),
  * _MAGIC (no mark), _CORRUPT (a damaged mark, the failures of
@@ -249,7 +258,10 @@ typedef struct ps_pack_file ps_pack_file;
 PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
                                           ps_error *err);
 
-/* The first header, but with the largest window of all streams. */
+/*
+ * The first header, but with the largest window of all streams, and the depth
+ * of the deepest pack if no header says one.
+ */
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
 
 /* How many packs and streams there are, and the totals of all streams. */
@@ -278,13 +290,10 @@ PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);
 
 /*
- * The head of pack `i` alone: its numbers; pack->record is NULL.  Reads 64
- * bytes of a plain file, a whole frame of a compressed one.  Heads in a row are
- * read with all that lies between them, 256 KiB at a time, if records have at
- * most 4 KiB: one system call for each would take longer.  The checksum
- * covers the whole record and is not checked: a damaged head shows only in its
- * magic, flags and index, or in more sequences or tokens than a pack can have;
- * other numbers may be wrong.
+ * The head of pack `i` alone: its numbers; pack->row and pack->sequences are
+ * NULL.  The heads of a block lie together and are read at once.  The checksum
+ * covers the row, too, and is not checked: a damaged head shows only in more
+ * sequences or tokens than a pack can have; other numbers may be wrong.
  * As ps_pack_file_read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_head(ps_pack_file *file, uint64_t i,
@@ -316,7 +325,7 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
  * Checks the rules that ps_pack_reader_next does not, since breaking them
  * cannot mislead a reader of the sequences: sum_len_sq, unused places, padding,
  * zeros between fields, tokens within the vocabulary.
- * The message does not name the record; the caller does.
+ * The message does not name the pack; the caller does.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
@@ -354,9 +363,9 @@ PS_MUST_CHECK ps_result ps_pack_writer_open(
     const ps_pack_writer_options *options, ps_error *err);
 
 /*
- * Writes the next pack of that stream, as a reader or a file gave it.  Its
- * record is copied, and gets the index that it has in the share.
- * PS_OK, PS_ERR_ARGUMENT (without a record, or the stream has ended), _IO,
+ * Writes the next pack of that stream, as a reader or a file gave it.  It is
+ * copied, and gets the index that it has in the share.
+ * PS_OK, PS_ERR_ARGUMENT (a head without its row, or the stream has ended), _IO,
  * _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
@@ -371,8 +380,8 @@ PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
 void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
 /*
- * Has all packs so far written soon, without waiting; without threads, writes
- * them.  Compressed ones are written in whole frames.
+ * Closes the block and has all packs so far written soon, without waiting;
+ * without threads, writes them.
  * PS_OK, PS_ERR_IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,

@@ -36,8 +36,7 @@ typedef enum ps_type {
 /* What a channel has one element for.  The values are those on disk. */
 typedef enum ps_kind {
     PS_PER_TOKEN = 1,
-    PS_PER_SEQUENCE = 2,
-    PS_PER_BOUNDARY = 3 /* depth + 2 of them: only `cu`, only in packs */
+    PS_PER_SEQUENCE = 2
 } ps_kind;
 
 /*

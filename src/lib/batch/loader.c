@@ -1,5 +1,5 @@
 /*
- * loader.c - batches of packs, read ahead of their use on threads of its own.
+ * loader.c - batches of packs, read ahead of their use on a thread of its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,11 +52,10 @@ ps_result ps_loader_open(ps_loader **loader, ps_pack_reader *reader,
     (void)pthread_mutex_init(&l->lock, NULL);
     (void)pthread_cond_init(&l->batch_ready, NULL);
     (void)pthread_cond_init(&l->slots_freed, NULL);
-    (void)pthread_cond_init(&l->turn_passed, NULL);
     l->reader = reader;
     l->info = reader->info;
     l->form = ps_form_of(&l->info);
-    l->bytes = (uint64_t)options->packs * l->info.record_bytes;
+    l->places = ps_loader_places(&l->info, options->view);
     if (reader->ranks != 1)
         r = ps_fail(err, PS_ERR_ARGUMENT,
                     "the reader shares its packs already");
@@ -84,21 +83,18 @@ void ps_loader_free(ps_loader *l)
 {
     if (l == NULL)
         return;
-    if (l->n_threads > 0) {
+    if (l->has_thread) {
         (void)pthread_mutex_lock(&l->lock);
         l->stop = true;
-        (void)pthread_cond_broadcast(&l->slots_freed);
-        (void)pthread_cond_broadcast(&l->turn_passed);
+        (void)pthread_cond_signal(&l->slots_freed);
         (void)pthread_mutex_unlock(&l->lock);
         ps_wake(l->quit);
-        for (uint32_t i = 0; i < l->n_threads; i++)
-            (void)pthread_join(l->threads[i].id, NULL);
+        (void)pthread_join(l->thread, NULL);
         ps_pack_reader_on_wait(l->reader, NULL, NULL);
     }
     for (int i = 0; i < 2; i++)
         if (l->quit[i] >= 0)
             (void)close(l->quit[i]);
-    (void)pthread_cond_destroy(&l->turn_passed);
     (void)pthread_cond_destroy(&l->slots_freed);
     (void)pthread_cond_destroy(&l->batch_ready);
     (void)pthread_mutex_destroy(&l->lock);
@@ -116,7 +112,7 @@ ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
     ps_slot *slot = &l->slots[l->given % l->options.buffers];
 
     /* A result that is no batch is not counted, and so given again. */
-    if (l->n_threads > 0) {
+    if (l->has_thread) {
         bool wake;
 
         (void)pthread_mutex_lock(&l->lock);
@@ -132,7 +128,7 @@ ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
             l->full = false;
         (void)pthread_mutex_unlock(&l->lock);
         if (wake)
-            (void)pthread_cond_broadcast(&l->slots_freed);
+            (void)pthread_cond_signal(&l->slots_freed);
     } else if (!l->ended) {
         ps_loader_fill(l, slot);
         l->ended = slot->result != PS_OK;

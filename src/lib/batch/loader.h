@@ -10,14 +10,13 @@
  * span_arrays.c     what follows from boundaries: positions, labels, weights.
  * loader.c          ps_loader_open, _next, _free: the side of the user.
  * loader_layout.c   checks the options, lays out a buffer.
- * loader_fill.c     reads a batch into its buffer, through the reader or
- *                   straight from a file, and merges its boundaries.
+ * loader_fill.c     reads a batch into its buffer and merges its boundaries.
  * loader_deal.c     deals the packs of all ranks by their costs.
- * loader_threads.c  threads that fill buffers ahead of their use.
+ * loader_threads.c  the thread that fills buffers ahead of their use.
  *
  * A slot is a buffer and the batch in it.  The slots are a ring, in which
- * `released` <= `given` <= `filled`: threads fill slots from `filled` on, the
- * user is given those from `given` on, and keeps the ones behind `released`.
+ * `released` <= `given` <= `filled`: the thread fills slots from `filled` on,
+ * the user is given those from `given` on, and keeps those from `released` on.
  * Without a thread ps_loader_next fills a slot itself.
  *
  * SPDX-License-Identifier: MIT
@@ -28,12 +27,9 @@
 
 #include <pthread.h>
 
-#include "format/pack_record.h"
+#include "format/pack.h"
 #include "packstream.h"
 #include "stream/pack_reader.h"
-
-/* Threads that fill buffers, where they can read at several places. */
-#define PS_LOADER_THREADS 2
 
 /* A buffer and the batch in it, or the result that comes in its place. */
 typedef struct ps_slot {
@@ -42,21 +38,16 @@ typedef struct ps_slot {
     ps_batch batch;
     ps_result result;
     ps_error err;
-    unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the batch */
-    uint64_t offset;  /* direct: where in the input it is read */
-    bool must_reread; /* direct: not all of what was there are packs */
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* after the batch */
 } ps_slot;
-
-typedef struct ps_loader_thread {
-    ps_loader *loader;
-    uint32_t i; /* of those there are */
-    pthread_t id;
-} ps_loader_thread;
 
 /* A round whose packs are dealt: those of all ranks. */
 typedef struct ps_loader_round {
     ps_deal *deal; /* NULL: packs are not dealt */
-    unsigned char *records;
+    unsigned char *rows;
+    unsigned char *sequences; /* sequence rows, one pack after another... */
+    size_t sequences_size;    /* ...bytes of room for them... */
+    size_t sequences_used;    /* ...and of the packs so far */
     ps_pack *heads;
     uint64_t *costs;
     uint32_t *ranks; /* who gets each */
@@ -68,47 +59,39 @@ struct ps_loader {
     ps_form form;
     ps_loader_options options; /* with defaults filled in */
     ps_loader_layout layout;
-    uint64_t bytes; /* of the records of a batch */
+    uint32_t places; /* for sequences of a pack, in a buffer */
     ps_slot *slots; /* batch i is in slot i % options.buffers */
     ps_pack *heads; /* of all slots */
     unsigned char *own; /* memory of all slots, or NULL: the caller's */
-    unsigned char mark[PS_PACK_MARK_BYTES]; /* behind the last one given */
-    bool ended;  /* without a thread: slot `given` has a result */
-    bool direct; /* batches are read where they lie in a file... */
-    int64_t input_start;   /* ...in which the input starts here */
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* after the last one given */
+    bool ended; /* without a thread: slot `given` has a result */
     uint32_t wake_batches; /* so many are worth a wake-up of the user */
-    uint32_t group;        /* batches that a thread fills at a time */
-    uint32_t n_threads;
-    ps_loader_thread threads[PS_LOADER_THREADS];
-    int quit[2]; /* a pipe; wakes a thread that waits for input, to end */
+    bool has_thread;
+    pthread_t thread;
+    int quit[2]; /* a pipe; wakes the thread if it waits for input, to end */
 
-    /* These, and the reader, are the thread's whose turn it is. */
-    uint64_t next_offset; /* direct: of the next batch in the input */
+    /* This and the reader are the thread's. */
     ps_loader_round round;
 
     /* The lock guards these. */
     pthread_mutex_t lock;
     pthread_cond_t batch_ready; /* for the user */
-    pthread_cond_t slots_freed; /* for threads that want slots... */
-    pthread_cond_t turn_passed; /* ...and those whose slots are filled */
-    uint64_t likely_start; /* direct: batch i is at this + i * bytes, likely */
-    uint64_t filled;       /* slots with a batch, or the last result */
-    uint64_t given;        /* batches that the user has got */
-    uint64_t released;     /* batches that the user is done with */
-    bool full;             /* threads wait for slots */
-    bool stop;             /* the loader is freed, or all is read */
+    pthread_cond_t slots_freed; /* for the thread */
+    uint64_t filled;            /* slots with a batch, or the last result */
+    uint64_t given;             /* batches that the user has got */
+    uint64_t released;          /* batches that the user is done with */
+    bool full;                  /* the thread waits for slots */
+    bool stop;                  /* the loader is freed */
 };
+
+/* The most sequences that a pack may have in buffers for that view. */
+uint32_t ps_loader_places(const ps_pack_info *info, ps_view view);
 
 /* Checks the options and fills in the defaults.  As ps_loader_plan. */
 ps_result ps_loader_settle(const ps_pack_info *info,
                            const ps_loader_options *options,
                            ps_loader_options *settled,
                            ps_loader_layout *layout, ps_error *err);
-
-/* How many batches of so many bytes are read by one thread at a time. */
-uint32_t ps_loader_group(uint64_t bytes);
-
-/* ---- Filling, by the thread whose turn it is ---- */
 
 /* Reads the next batch into a slot; may take as long as the input does. */
 void ps_loader_fill(ps_loader *loader, ps_slot *slot);
@@ -123,26 +106,12 @@ void ps_loader_free_round(ps_loader *loader);
 ps_result ps_loader_keep(ps_loader *loader, uint64_t i, const ps_pack *pack,
                          ps_error *err);
 
-/* Says in round.ranks who gets each of the `n` packs that were kept. */
+/* Says in round.ranks who gets each of the `n` packs in round.heads. */
 ps_result ps_loader_deal(ps_loader *loader, uint64_t n, ps_error *err);
 
-/* ---- Batches that are read where they lie in a file ---- */
+/* ---- The thread ---- */
 
-/*
- * Reads the packs at slot->offset into a slot and checks each by itself.  Any
- * thread may do that, at any time.
- */
-void ps_loader_read_direct(const ps_loader *loader, ps_slot *slot);
-
-/*
- * Makes them the next batch.  If they must be read again, or are not the next
- * packs of the stream, fills the slot as ps_loader_fill does.
- */
-void ps_loader_take_direct(ps_loader *loader, ps_slot *slot);
-
-/* ---- Threads ---- */
-
-/* Without a thread, which is no failure, the user fills. */
+/* Without a thread, which is not a failure, the user fills. */
 ps_result ps_loader_start(ps_loader *loader, ps_error *err);
 
 #endif

@@ -13,6 +13,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem_bound.h"
+
+/* At first there is room for so many bytes of sequence rows. */
+#define MIN_SEQUENCES 4096
 
 ps_result ps_loader_open_round(ps_loader *l, ps_error *err)
 {
@@ -28,12 +32,12 @@ ps_result ps_loader_open_round(ps_loader *l, ps_error *err)
     if (r != PS_OK)
         return r;
     n = (uint64_t)o->ranks * o->packs;
-    if (n * l->info.record_bytes <= SIZE_MAX / 2)
-        round->records = malloc((size_t)(n * l->info.record_bytes));
+    if (n * l->info.row_bytes <= SIZE_MAX / 2)
+        round->rows = malloc((size_t)(n * l->info.row_bytes));
     round->heads = calloc((size_t)n, sizeof *round->heads);
     round->costs = calloc((size_t)n, sizeof *round->costs);
     round->ranks = calloc((size_t)n, sizeof *round->ranks);
-    if (round->records == NULL || round->heads == NULL ||
+    if (round->rows == NULL || round->heads == NULL ||
         round->costs == NULL || round->ranks == NULL)
         return ps_fail_memory(err);
     return PS_OK;
@@ -42,7 +46,8 @@ ps_result ps_loader_open_round(ps_loader *l, ps_error *err)
 void ps_loader_free_round(ps_loader *l)
 {
     ps_deal_free(l->round.deal);
-    free(l->round.records);
+    free(l->round.rows);
+    free(l->round.sequences);
     free(l->round.heads);
     free(l->round.costs);
     free(l->round.ranks);
@@ -51,20 +56,39 @@ void ps_loader_free_round(ps_loader *l)
 ps_result ps_loader_keep(ps_loader *l, uint64_t i, const ps_pack *pack,
                          ps_error *err)
 {
-    const size_t size = l->info.record_bytes;
-    unsigned char *record = l->round.records + (size_t)i * size;
+    ps_loader_round *round = &l->round;
+    const size_t size = l->info.row_bytes;
+    const size_t bytes = (size_t)pack->n_seq * l->info.seq_bytes;
+    unsigned char *row = round->rows + (size_t)i * size;
+    unsigned char *sequences;
 
-    memcpy(record, pack->record, size);
-    l->round.heads[i] = *pack;
-    l->round.heads[i].record = record;
-    return ps_pack_cost(&l->options.cost, pack, &l->round.costs[i], err);
+    if (i == 0)
+        round->sequences_used = 0;
+    sequences = ps_array_grow(round->sequences, &round->sequences_size,
+                              round->sequences_used + bytes, MIN_SEQUENCES, 1);
+    if (sequences == NULL)
+        return ps_fail_memory(err);
+    round->sequences = sequences;
+    memcpy(sequences + round->sequences_used, pack->sequences, bytes);
+    round->sequences_used += bytes;
+    memcpy(row, pack->row, size);
+    round->heads[i] = *pack;
+    round->heads[i].row = row;
+    return ps_pack_cost(&l->options.cost, pack, &round->costs[i], err);
 }
 
 ps_result ps_loader_deal(ps_loader *l, uint64_t n, ps_error *err)
 {
     ps_loader_round *round = &l->round;
     const uint32_t ranks = l->options.ranks;
+    const unsigned char *sequences = round->sequences;
     ps_result r = PS_OK;
+
+    /* They do not move any more. */
+    for (uint64_t i = 0; i < n; i++) {
+        round->heads[i].sequences = sequences;
+        sequences += (size_t)round->heads[i].n_seq * l->info.seq_bytes;
+    }
 
     /*
      * The last packs are too few for a round: places that stay empty are dealt

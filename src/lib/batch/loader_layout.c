@@ -13,12 +13,12 @@
 #include "batch/spans.h"
 #include "bytes.h"
 
-/*
- * Small batches are read in groups of so many bytes.  All that is filled
- * ahead should stay in the caches.
- */
-#define GROUP_BYTES ((uint64_t)256 << 10)
-#define GROUP_MAX 64
+/* So many bytes of packs are read ahead, if that is a number of batches... */
+#define AHEAD_BYTES ((uint64_t)1 << 20)
+
+/* ...between these. */
+#define AHEAD_MIN 3
+#define AHEAD_MAX 256
 
 static ps_result check_options(const ps_loader_options *o, ps_error *err)
 {
@@ -61,42 +61,50 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
     return PS_OK;
 }
 
-/* No size can overflow: all stay below 2^62, whatever the numbers. */
-static ps_result lay_out(const ps_pack_info *info, uint32_t packs,
-                         ps_loader_layout *layout, ps_error *err)
+/*
+ * A stream that follows the first may have deeper packs than its header says.
+ * Only a view with a fixed number of places cannot show them.
+ */
+uint32_t ps_loader_places(const ps_pack_info *info, ps_view view)
 {
-    const uint64_t cu = (uint64_t)packs * info->record_bytes;
-    const uint64_t spans = (uint64_t)packs * ((uint64_t)info->depth + 1);
-    const uint64_t rows = (uint64_t)packs * info->capacity;
+    ps_pack_info any = *info;
+
+    if (view != PS_VIEW_STATIC)
+        any.depth = 0;
+    return ps_max_sequences(&any);
+}
+
+/* No size can overflow: all stay below 2^62, whatever the numbers. */
+static ps_result lay_out(const ps_pack_info *info,
+                         const ps_loader_options *o, ps_loader_layout *layout,
+                         ps_error *err)
+{
+    const uint64_t packs = o->packs;
+    const uint64_t places = packs * ps_loader_places(info, o->view);
+    const uint64_t spans = places + packs;
+    const uint64_t rows = packs * info->capacity;
+    const uint64_t cu = packs * info->row_bytes;
     const uint64_t n_seqs = round_up(cu + 4 * (spans + 1), 16);
-    const uint64_t lengths = round_up(n_seqs + 4 * (uint64_t)packs, 16);
-    const uint64_t places =
-        info->seq_tok_field == 0 ? 0 : (uint64_t)packs * info->depth;
-    const uint64_t bytes = round_up(lengths + 4 * places, 64);
+    const uint64_t lengths = round_up(n_seqs + 4 * packs, 16);
+    const bool gaps = info->align > 1;
+    const uint64_t sequences = round_up(lengths + 4 * places * gaps, 16);
+    const uint64_t bytes = round_up(sequences + places * info->seq_bytes, 64);
 
     if (spans >= INT32_MAX || rows > INT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "%" PRIu32 " packs have more rows or spans than 31 "
                        "bits can count",
-                       packs);
+                       o->packs);
     if (bytes > SIZE_MAX / 2)
         return ps_fail(err, PS_ERR_LIMIT,
                        "a batch takes %" PRIu64 " bytes", bytes);
-    *layout = (ps_loader_layout){.records = 0,
+    *layout = (ps_loader_layout){.rows = 0,
                                  .cu = (size_t)cu,
                                  .n_seqs = (size_t)n_seqs,
-                                 .lengths = places == 0 ? 0 : (size_t)lengths,
+                                 .lengths = gaps ? (size_t)lengths : 0,
+                                 .sequences = (size_t)sequences,
                                  .bytes = (size_t)bytes};
     return PS_OK;
-}
-
-uint32_t ps_loader_group(uint64_t bytes)
-{
-    const uint64_t n = GROUP_BYTES / bytes;
-
-    if (n < 2)
-        return 1;
-    return n < GROUP_MAX ? (uint32_t)n : GROUP_MAX;
 }
 
 ps_result ps_loader_settle(const ps_pack_info *info,
@@ -105,7 +113,7 @@ ps_result ps_loader_settle(const ps_pack_info *info,
                            ps_loader_layout *layout, ps_error *err)
 {
     ps_loader_options *o = settled;
-    uint32_t group, round, min;
+    uint64_t ahead;
     ps_result r;
 
     *o = *options;
@@ -115,20 +123,13 @@ ps_result ps_loader_settle(const ps_pack_info *info,
         o->keep = 1;
     r = check_options(o, err);
     if (r == PS_OK)
-        r = lay_out(info, o->packs, layout, err);
+        r = lay_out(info, o, layout, err);
     if (r != PS_OK || o->buffers != 0)
         return r;
 
-    /*
-     * As many buffers as do well: for each thread a group that is filled and
-     * one that is being filled, but fewer of large batches.  A multiple of a
-     * round gives each thread the same buffers again and again, so that its
-     * cache need not fetch them from the other's.
-     */
-    group = ps_loader_group((uint64_t)o->packs * info->record_bytes);
-    round = group * PS_LOADER_THREADS;
-    min = o->keep + (group == 1 ? round + 1 : 2 * round);
-    o->buffers = (min + round - 1) / round * round;
+    ahead = AHEAD_BYTES / ((uint64_t)o->packs * info->row_bytes);
+    ahead = ahead < AHEAD_MIN ? AHEAD_MIN : ahead;
+    o->buffers = o->keep + (uint32_t)(ahead < AHEAD_MAX ? ahead : AHEAD_MAX);
     return PS_OK;
 }
 

@@ -9,34 +9,31 @@
 
 #include "packstream.h"
 
-/* How many spans a pack of `n_seq` sequences has in a view. */
-static inline uint32_t ps_view_spans(ps_view view, uint32_t n_seq,
-                                     uint32_t depth)
-{
-    if (view == PS_VIEW_RAGGED)
-        return n_seq;
-    return view == PS_VIEW_GHOST ? n_seq + 1 : depth + 1;
-}
-
-/* How many spans pack `p` of a view has. */
-static inline uint32_t ps_spans_of(const ps_spans *spans, uint32_t p)
-{
-    if (spans->view == PS_VIEW_STATIC)
-        return spans->n_spans / spans->n_packs;
-    return ps_view_spans(spans->view, spans->n_seqs[p], 0);
-}
-
-/* How many places for sequences pack `p` has. */
+/* How many places for sequences pack `p` of a view has. */
 static inline uint32_t ps_spans_places(const ps_spans *spans, uint32_t p)
 {
-    uint32_t n = ps_spans_of(spans, p);
+    return spans->view == PS_VIEW_STATIC ? spans->n_spans / spans->n_packs - 1
+                                         : spans->n_seqs[p];
+}
 
-    return spans->view == PS_VIEW_STATIC ? n - 1 : spans->n_seqs[p];
+/* How many spans it has. */
+static inline uint32_t ps_spans_of(const ps_spans *spans, uint32_t p)
+{
+    return ps_spans_places(spans, p) + (spans->view != PS_VIEW_RAGGED);
 }
 
 bool ps_is_view(ps_view view);
 
-/* Rows of the longest of `n` spans. */
-uint32_t ps_longest_span(const int32_t *cu, uint32_t n);
+/* PS_ERR_LIMIT: the pack has more sequences than the view has places. */
+ps_result ps_view_refuse(const ps_pack *pack, uint32_t places, ps_error *err);
+
+/*
+ * Adds a pack to the end of a view: to its sums, and to `cu` and `lengths`,
+ * which are those of the view.  In PS_VIEW_STATIC the pack has `places`, no
+ * fewer than its sequences.
+ */
+void ps_spans_add(ps_spans *spans, const ps_pack_info *info,
+                  const ps_pack *pack, uint32_t places, int32_t *cu,
+                  int32_t *lengths);
 
 #endif

@@ -2,17 +2,16 @@
  * view.c - packs seen with or without their padding, and their fields as
  * arrays.
  *
- * The array `cu` of a record is made so that each view is a beginning of it.
- *
  * SPDX-License-Identifier: MIT
  */
 
 #include "batch/spans.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "bytes.h"
+#include "format/pack.h"
 
 bool ps_is_view(ps_view view)
 {
@@ -20,48 +19,69 @@ bool ps_is_view(ps_view view)
            view == PS_VIEW_STATIC;
 }
 
-uint32_t ps_longest_span(const int32_t *cu, uint32_t n)
+ps_result ps_view_refuse(const ps_pack *pack, uint32_t places, ps_error *err)
 {
-    int32_t longest = 0;
+    return ps_fail(err, PS_ERR_LIMIT,
+                   "pack %" PRIu64 " in the block at byte %" PRIu64
+                   ": it has %" PRIu32 " sequences, the static view has room "
+                   "for %" PRIu32 ", as the first header says: use another "
+                   "view, or pack all parts with the same --depth",
+                   pack->index, pack->offset, pack->n_seq, places);
+}
 
-    for (uint32_t s = 0; s < n; s++)
-        if (cu[s + 1] - cu[s] > longest)
-            longest = cu[s + 1] - cu[s];
-    return (uint32_t)longest;
+void ps_spans_add(ps_spans *spans, const ps_pack_info *info,
+                  const ps_pack *pack, uint32_t places, int32_t *cu,
+                  int32_t *lengths)
+{
+    const bool is_static = spans->view == PS_VIEW_STATIC;
+    const uint32_t n_places = is_static ? places : pack->n_seq;
+    const uint32_t n = n_places + (spans->view != PS_VIEW_RAGGED);
+    const uint32_t base = spans->n_rows;
+    uint32_t end = 0;
+
+    cu += spans->n_spans;
+    if (spans->lengths != NULL)
+        lengths += is_static ? spans->n_packs * places : spans->n_seq;
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const unsigned char *seq = ps_pack_sequence(info, pack, i);
+        const uint32_t n_tok = ps_seq_n_tok(seq);
+
+        cu[i] = (int32_t)(base + ps_seq_start(seq));
+        if (spans->lengths != NULL)
+            lengths[i] = (int32_t)n_tok;
+        end = ps_seq_start(seq) + ps_aligned(n_tok, info->align);
+    }
+    cu[pack->n_seq] = (int32_t)(base + end);
+    for (uint32_t i = pack->n_seq; i < n; i++)
+        cu[i + 1] = (int32_t)(base + info->capacity);
+    for (uint32_t i = pack->n_seq; spans->lengths != NULL && i < n_places; i++)
+        lengths[i] = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if ((uint32_t)(cu[i + 1] - cu[i]) > spans->max_seqlen)
+            spans->max_seqlen = (uint32_t)(cu[i + 1] - cu[i]);
+    spans->n_packs++;
+    spans->n_seq += pack->n_seq;
+    spans->n_spans += n;
+    spans->n_rows = (uint32_t)cu[n];
 }
 
 ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
-                       ps_view view, ps_spans *spans, ps_error *err)
+                       ps_view view, int32_t *cu, int32_t *lengths,
+                       ps_spans *spans, ps_error *err)
 {
-    const unsigned char *at =
-        pack->record + info->fields[PS_FIELD_CU].offset;
-    const int32_t *cu = (const void *)at;
-    const int32_t *lengths = NULL;
-    const uint32_t one = 1;
-    uint32_t n;
+    const uint32_t places = ps_max_sequences(info);
 
     if (!ps_is_view(view))
         return ps_fail(err, PS_ERR_ARGUMENT, "there is no view %d",
                        (int)view);
-    if ((uintptr_t)at % _Alignof(int32_t) != 0)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the record does not lie at a multiple of 4 bytes");
-    if (*(const unsigned char *)&one != 1)
-        return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "boundaries are little-endian, this machine is not");
-    n = ps_view_spans(view, pack->n_seq, info->depth);
-    if (info->seq_tok_field != 0)
-        lengths = (const void *)(pack->record +
-                                 info->fields[info->seq_tok_field].offset);
+    if (view == PS_VIEW_STATIC && pack->n_seq > places)
+        return ps_view_refuse(pack, places, err);
     *spans = (ps_spans){.view = view,
-                        .n_packs = 1,
                         .n_seqs = &pack->n_seq,
-                        .n_seq = pack->n_seq,
-                        .n_spans = n,
-                        .n_rows = (uint32_t)cu[n],
-                        .max_seqlen = ps_longest_span(cu, n),
                         .cu = cu,
-                        .lengths = lengths};
+                        .lengths = info->align > 1 ? lengths : NULL};
+    ps_spans_add(spans, info, pack, places, cu, lengths);
     return PS_OK;
 }
 
@@ -104,44 +124,60 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
         memcpy(to, from, n * sizeof *to);
 }
 
+/* Fills elements `at` to at + n of an array as ps_spans_gather does. */
+static void gather(const unsigned char *from, ps_type stored, size_t n,
+                   ps_type type, void *to, size_t at)
+{
+    const size_t bytes = ps_type_bytes(stored);
+
+    if (type == PS_I32)
+        gather_i32(from, stored, n, (int32_t *)to + at);
+    else if (type == PS_I64)
+        gather_i64(from, stored, n, (int64_t *)to + at);
+    else if (n > 0)
+        memcpy((unsigned char *)to + at * bytes, from, n * bytes);
+}
+
 ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
-                          const unsigned char *records,
+                          const unsigned char *rows,
+                          const unsigned char *sequences,
                           const ps_field *field, ps_type type, void *to,
                           ps_error *err)
 {
     const ps_channel *c = &field->channel;
-    const size_t bytes = ps_type_bytes(c->type);
-    uint32_t first = 0; /* span of the pack */
-    size_t done = 0;    /* elements */
     const bool is_narrow = c->type == PS_U8 || c->type == PS_U16 ||
                            c->type == PS_U32 || c->type == PS_I32;
     const bool is_wide = c->type == PS_U64 || c->type == PS_I64;
+    const unsigned char *seq = sequences;
+    unsigned char fill[8];
+    uint32_t first = 0; /* span of the pack */
+    size_t done = 0;    /* elements */
 
     if (type != PS_AS_STORED && !(type == PS_I32 && is_narrow) &&
         !(type == PS_I64 && (is_narrow || is_wide)))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "'%s' is %s, which is not gathered as %s", c->name,
                        ps_type_name(c->type), ps_type_name(type));
-    if (c->kind != PS_PER_TOKEN && c->kind != PS_PER_SEQUENCE)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       "'%s' has no elements for tokens or sequences",
-                       c->name);
+    store_u64(fill, c->fill);
     for (uint32_t p = 0; p < spans->n_packs; p++) {
-        const unsigned char *from =
-            records + (size_t)p * info->record_bytes + field->offset;
+        const uint32_t places = ps_spans_places(spans, p);
         const uint32_t end = first + ps_spans_of(spans, p);
-        const uint32_t n = c->kind == PS_PER_TOKEN
-                               ? (uint32_t)(spans->cu[end] - spans->cu[first])
-                               : ps_spans_places(spans, p);
+        const size_t n = (size_t)(spans->cu[end] - spans->cu[first]);
 
-        if (type == PS_I32)
-            gather_i32(from, c->type, n, (int32_t *)to + done);
-        else if (type == PS_I64)
-            gather_i64(from, c->type, n, (int64_t *)to + done);
-        else if (n > 0)
-            memcpy((unsigned char *)to + done * bytes, from, n * bytes);
         first = end;
-        done += n;
+        if (c->kind == PS_PER_TOKEN) {
+            gather(rows + (size_t)p * info->row_bytes + field->offset,
+                   c->type, n, type, to, done);
+            done += n;
+            continue;
+        }
+        for (uint32_t i = 0; i < places; i++) {
+            const bool is_used = i < spans->n_seqs[p];
+
+            gather(is_used ? seq + field->offset : fill, c->type, 1, type, to,
+                   done++);
+            seq += is_used ? info->seq_bytes : 0;
+        }
     }
     return PS_OK;
 }

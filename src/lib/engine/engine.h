@@ -18,9 +18,6 @@
  *   pack_builder.h builds a pack from scores and values
  *   kernels.h      the loops that all this spends its time in
  *
- * auto_depth.h finds how many sequences a pack should be allowed to hold, and
- * depth_cost.h what a limit on that has cost.
- *
  * SPDX-License-Identifier: MIT
  */
 

@@ -173,14 +173,14 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
     } numbers[] = {
         {"capacity", a->capacity, b->capacity},
         {"align", a->align, b->align},
-        {"depth", a->depth, b->depth},
         {"pad_id", a->pad_id, b->pad_id},
         {"split", a->split, b->split},
         {"share", a->share, b->share},
         {"n_fields", a->n_fields, b->n_fields},
-        {"record_bytes", a->record_bytes, b->record_bytes},
+        {"row_bytes", a->row_bytes, b->row_bytes},
+        {"seq_bytes", a->seq_bytes, b->seq_bytes},
     };
-    /* The last two numbers and the fields follow from the schema. */
+    /* The last three numbers and the fields follow from the schema. */
     ps_result r = ps_schema_compare(&a->schema, &b->schema, err);
 
     for (size_t i = 0; r == PS_OK && i < sizeof numbers / sizeof numbers[0];

@@ -16,10 +16,12 @@
 #include "bytes.h"
 
 /* The digest of packs after one more, whose checksum is given. */
-static inline uint64_t ps_pack_digest(uint64_t digest,
-                                      const unsigned char *checksum)
+static inline uint64_t ps_pack_digest(uint64_t digest, uint64_t checksum)
 {
-    return XXH3_64bits_withSeed(checksum, 8, digest);
+    unsigned char link[8];
+
+    store_u64(link, checksum);
+    return XXH3_64bits_withSeed(link, sizeof link, digest);
 }
 
 /*

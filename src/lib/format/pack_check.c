@@ -10,35 +10,24 @@
 
 #include "base/error.h"
 #include "bytes.h"
-#include "format/pack_record.h"
-#include "format/record_layout.h"
+#include "format/pack.h"
 #include "format/schema.h"
 #include "format/version.h"
-
-static const unsigned char *element(const ps_pack_info *info,
-                                    const ps_pack *pack, uint32_t field,
-                                    uint32_t i)
-{
-    const ps_field *f = &info->fields[field];
-
-    return pack->record + f->offset +
-           (size_t)i * ps_type_bytes(f->channel.type);
-}
 
 ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t i)
 {
-    uint32_t begin = ps_record_cu(info, pack->record, i);
+    const unsigned char *seq = ps_pack_sequence(info, pack, i);
     ps_piece piece = {
-        .id = load_u64(element(info, pack, PS_FIELD_SEQ_ID, i)),
-        .begin = begin,
-        .n_tok = ps_record_length(info, pack->record, i),
+        .id = ps_seq_id(seq),
+        .begin = ps_seq_start(seq),
+        .n_tok = ps_seq_n_tok(seq),
     };
 
     piece.seq_len = piece.n_tok;
     if (info->split) {
-        piece.seq_off = load_u32(element(info, pack, PS_FIELD_SEQ_OFF, i));
-        piece.seq_len = load_u32(element(info, pack, PS_FIELD_SEQ_LEN, i));
+        piece.seq_off = load_u32(seq + PS_SEQ_PIECE_OFF);
+        piece.seq_len = load_u32(seq + PS_SEQ_FULL_LEN);
     }
     return piece;
 }
@@ -48,77 +37,106 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
 {
     ps_payload_column columns[PS_MAX_FIELDS];
     uint32_t n_columns = ps_payload_columns(info, columns);
-    ps_piece piece = ps_pack_piece(info, pack, i);
+    const unsigned char *seq = ps_pack_sequence(info, pack, i);
+    const size_t begin = ps_seq_start(seq);
+    const uint32_t n_tok = ps_seq_n_tok(seq);
+    unsigned char *to = payload;
     uint64_t fixed_at =
-        (uint64_t)ps_schema_shape(&info->schema).per_token * piece.n_tok;
+        (uint64_t)ps_schema_shape(&info->schema).per_token * n_tok;
 
     for (uint32_t l = 0; l < n_columns; l++) {
         const ps_payload_column *column = &columns[l];
-        size_t first = column->per_token ? piece.begin : i;
-        size_t n = column->per_token ? piece.n_tok : 1;
-        uint64_t at = column->per_token
-                          ? (uint64_t)column->before * piece.n_tok
-                          : fixed_at + column->before;
 
-        memcpy((unsigned char *)payload + at,
-               pack->record + column->offset + first * column->bytes,
-               n * column->bytes);
+        if (column->per_token)
+            memcpy(to + (uint64_t)column->before * n_tok,
+                   pack->row + column->offset + begin * column->bytes,
+                   (size_t)n_tok * column->bytes);
+        else
+            memcpy(to + fixed_at + column->before, seq + column->offset,
+                   column->bytes);
     }
 }
 
-/*
- * Unused elements of a field must hold its fill: behind each aligned sequence,
- * and behind all sequences.  The gap behind the field must be zero.
- */
-static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
-                              uint32_t field, ps_error *err)
+/* Places from `first` up to `end` of a field must hold its fill. */
+static ps_result check_fill(const ps_field *f, const unsigned char *elements,
+                            uint32_t first, uint32_t end, ps_error *err)
 {
-    const ps_field *f = &info->fields[field];
-    const ps_kind kind = f->channel.kind;
-    const unsigned char *elements = pack->record + f->offset;
     const size_t bytes = ps_type_bytes(f->channel.type);
-    const size_t end = f->offset + f->count * bytes;
-    const bool aligned = kind == PS_PER_TOKEN && info->seq_tok_field != 0;
-    const uint32_t n_gaps = aligned ? pack->n_seq : 0;
-    uint32_t used = f->count; /* of cu, which the reader has checked */
     unsigned char fill[8];
 
     store_u64(fill, f->channel.fill);
-    if (kind == PS_PER_TOKEN)
-        used = ps_record_cu(info, pack->record, pack->n_seq);
-    else if (kind == PS_PER_SEQUENCE)
-        used = pack->n_seq;
-    for (uint32_t k = 0; k <= n_gaps; k++) {
-        uint32_t i = used;
-        uint32_t limit = f->count;
+    for (uint32_t i = first; i < end; i++)
+        if (memcmp(elements + i * bytes, fill, bytes) != 0)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "unused element %" PRIu32
+                           " of '%s' does not hold its fill",
+                           i, f->channel.name);
+    return PS_OK;
+}
 
-        if (k < n_gaps) {
-            i = ps_record_cu(info, pack->record, k) +
-                ps_record_length(info, pack->record, k);
-            limit = ps_record_cu(info, pack->record, k + 1);
-        }
-        for (; i < limit; i++)
-            if (memcmp(elements + i * bytes, fill, bytes) != 0)
-                return ps_fail(err, PS_ERR_CORRUPT,
-                               "unused element %" PRIu32
-                               " of '%s' does not hold its fill",
-                               i, f->channel.name);
+/*
+ * The places of a per-token field behind each sequence, up to the next one or
+ * to the end of the row, are unused.  The gap behind the field, which ends at
+ * byte `limit`, must be zero.
+ */
+static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
+                              const ps_field *f, uint32_t limit, ps_error *err)
+{
+    const unsigned char *elements = pack->row + f->offset;
+    const size_t end =
+        f->offset + info->capacity * ps_type_bytes(f->channel.type);
+    ps_result r = PS_OK;
+
+    for (uint32_t i = 0; r == PS_OK && i < pack->n_seq; i++) {
+        const bool is_last = i + 1 == pack->n_seq;
+        const ps_piece s = ps_pack_piece(info, pack, i);
+
+        if (info->align > 1 || is_last)
+            r = check_fill(f, elements, s.begin + s.n_tok,
+                           is_last ? info->capacity
+                                   : ps_pack_piece(info, pack, i + 1).begin,
+                           err);
     }
-    if (ps_is_version_known(info) &&
-        !all_zero(pack->record + end, ps_field_limit(info, field) - end))
+    if (r == PS_OK && ps_is_version_known(info) &&
+        !all_zero(pack->row + end, limit - end))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the gap behind '%s' is not zero", f->channel.name);
+    return r;
+}
+
+/* So must be the bytes between the fields of a sequence row. */
+static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
+                            ps_error *err)
+{
+    uint32_t end = 0;
+
+    for (uint32_t i = 0; i <= info->n_fields; i++) {
+        const bool is_last = i == info->n_fields;
+        const ps_field *f = is_last ? NULL : &info->fields[i];
+        const uint32_t offset = is_last ? info->seq_bytes : f->offset;
+
+        if (!is_last && f->channel.kind != PS_PER_SEQUENCE)
+            continue;
+        for (uint32_t k = 0; offset > end && k < pack->n_seq; k++)
+            if (!all_zero(ps_pack_sequence(info, pack, k) + end, offset - end))
+                return ps_fail(err, PS_ERR_CORRUPT,
+                               "byte %" PRIu32 " of the row of sequence "
+                               "%" PRIu32 ", or one behind it, is not zero",
+                               end, k);
+        end = is_last ? end
+                      : offset + (uint32_t)ps_type_bytes(f->channel.type);
+    }
     return PS_OK;
 }
 
 /* The head repeats a sum for those who read nothing else. */
-static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
-                            ps_error *err)
+static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
+                           ps_error *err)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < pack->n_seq; i++) {
-        uint64_t n = ps_record_length(info, pack->record, i);
+        uint64_t n = ps_seq_n_tok(ps_pack_sequence(info, pack, i));
 
         sum += n * n;
     }
@@ -126,52 +144,53 @@ static ps_result check_head(const ps_pack_info *info, const ps_pack *pack,
         return ps_fail(err, PS_ERR_CORRUPT,
                        "sum_len_sq is %" PRIu64 ", it should be %" PRIu64,
                        pack->sum_len_sq, sum);
-    if (ps_is_version_known(info) &&
-        !all_zero(pack->record + PS_HEAD_ZERO,
-                  info->fields[0].offset - PS_HEAD_ZERO))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the unused end of the head is not zero");
+    return PS_OK;
+}
+
+/*
+ * Tokens of sequences must be in the vocabulary; the pad id between them may
+ * be outside.
+ */
+static ps_result check_vocabulary(const ps_pack_info *info,
+                                  const ps_pack *pack, ps_error *err)
+{
+    const ps_type type = info->schema.token_type;
+    const uint32_t vocab = info->schema.vocab_size;
+
+    for (uint32_t i = 0; vocab > 0 && i < pack->n_seq; i++) {
+        const ps_piece s = ps_pack_piece(info, pack, i);
+        const unsigned char *tokens =
+            pack->row + s.begin * ps_type_bytes(type);
+        const uint32_t bad = ps_tokens_check(tokens, s.n_tok, type, vocab);
+
+        if (bad < s.n_tok)
+            return ps_fail(err, PS_ERR_RANGE,
+                           "token %" PRIu32 " is %" PRIu32
+                           ", outside the vocabulary of %" PRIu32,
+                           s.begin + bad, ps_token_at(tokens, bad, type),
+                           vocab);
+    }
     return PS_OK;
 }
 
 ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
                         ps_error *err)
 {
-    const bool aligned = info->seq_tok_field != 0;
-    const ps_type type = info->schema.token_type;
-    const uint32_t vocab = info->schema.vocab_size;
-    const uint32_t n_runs = aligned ? pack->n_seq : 1;
-    ps_result r = check_head(info, pack, err);
+    const bool is_known = ps_is_version_known(info);
+    ps_result r = check_sum(info, pack, err);
 
     /* A field that a later version has added has its own rules. */
-    for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++)
-        if (ps_is_version_known(info) ||
-            info->fields[i].source != PS_BUILT_IN || i <= PS_FIELD_SEQ_ID ||
-            i == info->tokens_field ||
-            (aligned && i == info->seq_tok_field) ||
-            (info->split && i <= PS_FIELD_SEQ_LEN))
-            r = check_unused(info, pack, i, err);
-    if (r != PS_OK || vocab == 0)
-        return r;
+    for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
+        const ps_field *f = &info->fields[i];
+        const bool is_last = i + 1 == info->n_fields ||
+                             f[1].channel.kind != PS_PER_TOKEN;
 
-    /*
-     * Tokens must be in the vocabulary, but the pad id between aligned
-     * sequences may be outside.
-     */
-    for (uint32_t i = 0; i < n_runs; i++) {
-        const uint32_t first =
-            aligned ? ps_record_cu(info, pack->record, i) : 0;
-        const uint32_t n =
-            aligned ? ps_record_length(info, pack->record, i) : pack->n_tok;
-        const unsigned char *tokens =
-            element(info, pack, info->tokens_field, first);
-        const uint32_t bad = ps_tokens_check(tokens, n, type, vocab);
-
-        if (bad < n)
-            return ps_fail(err, PS_ERR_RANGE,
-                           "token %" PRIu32 " is %" PRIu32
-                           ", outside the vocabulary of %" PRIu32,
-                           first + bad, ps_token_at(tokens, bad, type), vocab);
+        if (f->channel.kind == PS_PER_TOKEN &&
+            (is_known || f->source != PS_BUILT_IN || i == PS_FIELD_TOKENS))
+            r = check_unused(info, pack, f,
+                             is_last ? info->row_bytes : f[1].offset, err);
     }
-    return PS_OK;
+    if (r == PS_OK && is_known)
+        r = check_gaps(info, pack, err);
+    return r == PS_OK ? check_vocabulary(info, pack, err) : r;
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "bytes.h"
-#include "format/record_layout.h"
+#include "format/pack_layout.h"
 #include "format/schema.h"
 #include "format/version.h"
 
@@ -20,8 +20,8 @@
 enum {
     AT_VERSION = 8,
     AT_HEADER_BYTES = 16,
-    AT_RECORD_BYTES = 20,
-    AT_N_RECORDS = 24,
+    AT_ROW_BYTES = 20,
+    AT_N_PACKS = 24,
     AT_N_SEQUENCES = 32,
     AT_N_TOKENS = 40,
     AT_CAPACITY = 48,
@@ -41,9 +41,11 @@ enum {
     AT_OPTIONS_DIGEST = 168,
     AT_PAD_ID = 176,
     AT_ALIGN = 180,
-    AT_ZEROS = 184,
+    AT_SEQ_BYTES = 184,
+    AT_BLOCK_PACKS = 188,
+    AT_BLOCK_BYTES = 192,
     AT_N_FIELDS = 200,
-    AT_MORE_ZEROS = 204,
+    AT_ZEROS = 204,
     AT_TABLE = 256,
     AT_DTYPE = 2048,
     AT_CHECKSUM = PS_PACK_HEADER_BYTES - 8
@@ -51,6 +53,12 @@ enum {
 
 /* In an entry of the table: 0, or 1 + the index in the user's channels. */
 #define ENTRY_SOURCE 27
+
+/* The longest sequence row: all channels, of 8 bytes each. */
+#define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS)
+
+/* A row, the sequence rows of a pack, and what is beside them. */
+#define MAX_BLOCK_BYTES (UINT64_C(3) * PS_MAX_ROW_BYTES)
 
 #define COMPAT_FRAMED UINT64_C(1)
 #define COMPAT_SHARE UINT64_C(2)
@@ -80,10 +88,10 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
 {
     memset(to, 0, PS_PACK_HEADER_BYTES);
     memcpy(to, magic, sizeof magic);
-    ps_version_encode(to + AT_VERSION);
+    ps_version_encode(to + AT_VERSION, PS_PACK_MAJOR);
     store_u32(to + AT_HEADER_BYTES, PS_PACK_HEADER_BYTES);
-    store_u32(to + AT_RECORD_BYTES, info->record_bytes);
-    store_u64(to + AT_N_RECORDS, info->n_records);
+    store_u32(to + AT_ROW_BYTES, info->row_bytes);
+    store_u64(to + AT_N_PACKS, info->n_packs);
     store_u64(to + AT_N_SEQUENCES, info->n_sequences);
     store_u64(to + AT_N_TOKENS, info->n_tokens);
     store_u32(to + AT_CAPACITY, info->capacity);
@@ -104,13 +112,16 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     store_u64(to + AT_OPTIONS_DIGEST, info->options_digest);
     store_u32(to + AT_PAD_ID, info->pad_id);
     store_u32(to + AT_ALIGN, info->align > 1 ? info->align : 0);
+    store_u32(to + AT_SEQ_BYTES, info->seq_bytes);
+    store_u32(to + AT_BLOCK_PACKS, info->block_packs);
+    store_u64(to + AT_BLOCK_BYTES, info->block_bytes);
     store_u32(to + AT_N_FIELDS, info->n_fields);
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
         unsigned char *entry =
             to + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
 
-        ps_channel_encode(&f->channel, f->offset, f->count, entry);
+        ps_channel_encode(&f->channel, f->offset, 1, entry);
         if (f->source != PS_BUILT_IN)
             entry[ENTRY_SOURCE] = (unsigned char)(f->source + 1);
     }
@@ -127,8 +138,11 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
     ps_schema *schema = &info->schema;
     ps_result r;
 
-    info->record_bytes = load_u32(from + AT_RECORD_BYTES);
-    info->n_records = load_u64(from + AT_N_RECORDS);
+    info->row_bytes = load_u32(from + AT_ROW_BYTES);
+    info->seq_bytes = load_u32(from + AT_SEQ_BYTES);
+    info->block_packs = load_u32(from + AT_BLOCK_PACKS);
+    info->block_bytes = load_u64(from + AT_BLOCK_BYTES);
+    info->n_packs = load_u64(from + AT_N_PACKS);
     info->n_sequences = load_u64(from + AT_N_SEQUENCES);
     info->n_tokens = load_u64(from + AT_N_TOKENS);
     info->capacity = load_u32(from + AT_CAPACITY);
@@ -145,11 +159,19 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
         return r;
     if (load_u32(from + AT_HEADER_BYTES) != PS_PACK_HEADER_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT, "bad header length");
-    if (info->record_bytes < PS_RECORD_MIN ||
-        info->record_bytes > PS_MAX_RECORD_BYTES ||
-        info->record_bytes % 64 != 0)
-        return ps_fail(err, PS_ERR_CORRUPT, "records of %u bytes",
-                       (unsigned)info->record_bytes);
+    if (info->row_bytes == 0 || info->row_bytes > PS_MAX_ROW_BYTES ||
+        info->row_bytes % 8 != 0 || info->seq_bytes < 16 ||
+        info->seq_bytes > MAX_SEQ_BYTES || info->seq_bytes % 8 != 0)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "rows of %" PRIu32 " and sequence rows of %" PRIu32
+                       " bytes",
+                       info->row_bytes, info->seq_bytes);
+    if (info->block_packs == 0 || info->block_packs > PS_MAX_BLOCK_PACKS ||
+        (info->block_packs & (info->block_packs - 1)) != 0 ||
+        info->block_bytes > MAX_BLOCK_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "blocks of %" PRIu32 " packs and %" PRIu64 " bytes",
+                       info->block_packs, info->block_bytes);
     if (aligned && info->align < 2)
         return ps_fail(err, PS_ERR_CORRUPT, "sequences aligned to %u",
                        (unsigned)info->align);
@@ -166,25 +188,24 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
     return PS_OK;
 }
 
-/* A field must lie behind the one before it and inside the record. */
+/*
+ * A field must lie inside its row, and behind the one before it, which ends at
+ * *end.
+ */
 static ps_result check_place(const ps_pack_info *info, const ps_field *f,
-                             uint64_t *end, ps_error *err)
+                             uint32_t count, uint64_t *end, ps_error *err)
 {
-    const ps_kind kind = f->channel.kind;
-    size_t bytes = ps_type_bytes(f->channel.type);
-    uint32_t count = kind == PS_PER_TOKEN      ? info->capacity
-                     : kind == PS_PER_SEQUENCE ? info->depth
-                                               : info->depth + 2;
+    const bool per_token = f->channel.kind == PS_PER_TOKEN;
+    const size_t bytes = ps_type_bytes(f->channel.type);
 
-    if (f->offset < *end || f->offset % bytes != 0 || f->count != count)
+    if (f->offset < *end || f->offset % bytes != 0 || count != 1)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "field '%s' lies in the wrong place",
                        f->channel.name);
-    *end = f->offset + (uint64_t)f->count * bytes;
-    if (*end > info->record_bytes)
+    *end = f->offset + bytes * (per_token ? info->capacity : 1);
+    if (*end > (per_token ? info->row_bytes : info->seq_bytes))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "field '%s' lies outside the record",
-                       f->channel.name);
+                       "field '%s' lies outside its row", f->channel.name);
     return PS_OK;
 }
 
@@ -195,7 +216,8 @@ static ps_result check_place(const ps_pack_info *info, const ps_field *f,
 static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
 {
-    uint64_t end = PS_HEAD_BYTES;
+    uint64_t row_end = 0;
+    uint64_t seq_end = 0;
 
     info->n_fields = load_u32(from + AT_N_FIELDS);
     if (info->n_fields > PS_MAX_FIELDS)
@@ -206,8 +228,9 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
             from + AT_TABLE + (size_t)i * PS_CHANNEL_ENTRY_BYTES;
         ps_field *f = &info->fields[i];
         ps_channel *channel;
+        uint32_t count;
         ps_result r = ps_channel_decode(entry, &f->channel, &f->offset,
-                                        &f->count, err);
+                                        &count, err);
 
         if (r != PS_OK)
             return r;
@@ -216,7 +239,9 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
         if (ps_pack_field(info, f->channel.name) != f)
             return ps_fail(err, PS_ERR_CORRUPT, "field '%s' is there twice",
                            f->channel.name);
-        r = check_place(info, f, &end, err);
+        r = check_place(info, f, count,
+                        f->channel.kind == PS_PER_TOKEN ? &row_end : &seq_end,
+                        err);
         if (r != PS_OK)
             return r;
         if (f->source == PS_BUILT_IN)
@@ -237,44 +262,35 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
     return PS_OK;
 }
 
-static bool is_field(const ps_pack_info *info, uint32_t i, const char *name,
-                     ps_type type, ps_kind kind)
+/* Whether a field of the format's own is there, in its place. */
+static bool has_own(const ps_pack_info *info, const char *name, ps_type type,
+                    ps_kind kind, uint32_t offset)
 {
-    const ps_field *f = &info->fields[i];
+    const ps_field *f = ps_pack_field(info, name);
 
-    return i < info->n_fields && f->source == PS_BUILT_IN &&
-           strcmp(f->channel.name, name) == 0 && f->channel.type == type &&
-           f->channel.kind == kind;
+    return f != NULL && f->source == PS_BUILT_IN && f->channel.type == type &&
+           f->channel.kind == kind && f->offset == offset;
 }
 
 /* Finds the fields that every stream has, and those of its options. */
 static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 {
-    ps_type token_type = info->schema.token_type;
+    const ps_field *tokens = &info->fields[PS_FIELD_TOKENS];
 
-    info->split =
-        is_field(info, PS_FIELD_SEQ_OFF, "seq_off", PS_U32,
-                 PS_PER_SEQUENCE) &&
-        is_field(info, PS_FIELD_SEQ_LEN, "seq_len", PS_U32, PS_PER_SEQUENCE);
-    for (uint32_t i = 0; i < info->n_fields; i++) {
-        if (is_field(info, i, "tokens", token_type, PS_PER_TOKEN))
-            info->tokens_field = i;
-        if (info->align > 1 &&
-            is_field(info, i, "seq_tok", PS_I32, PS_PER_SEQUENCE))
-            info->seq_tok_field = i;
-    }
-    if (!is_field(info, PS_FIELD_CU, "cu", PS_I32, PS_PER_BOUNDARY) ||
-        !is_field(info, PS_FIELD_SEQ_ID, "seq_id", PS_U64,
-                  PS_PER_SEQUENCE) ||
-        info->tokens_field == 0)
+    if (!has_own(info, "tokens", info->schema.token_type, PS_PER_TOKEN, 0) ||
+        ps_pack_field(info, "tokens") != tokens ||
+        !has_own(info, "id", PS_U64, PS_PER_SEQUENCE, PS_SEQ_ID) ||
+        !has_own(info, "start", PS_I32, PS_PER_SEQUENCE, PS_SEQ_START) ||
+        !has_own(info, "n_tok", PS_I32, PS_PER_SEQUENCE, PS_SEQ_N_TOK))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "cu, seq_id or tokens is missing in the header");
-    if (info->fields[info->tokens_field].channel.fill != info->pad_id)
+                       "tokens, id, start or n_tok is missing in the header");
+    info->split =
+        has_own(info, "piece_off", PS_U32, PS_PER_SEQUENCE,
+                PS_SEQ_PIECE_OFF) &&
+        has_own(info, "full_len", PS_U32, PS_PER_SEQUENCE, PS_SEQ_FULL_LEN);
+    if (tokens->channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the fill of tokens is not the pad id");
-    if (info->align > 1 && info->seq_tok_field == 0)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "seq_tok is missing in the header");
     return PS_OK;
 }
 
@@ -292,6 +308,10 @@ static ps_result check_layout(const unsigned char *from,
 
     if (r == PS_OK)
         r = ps_pack_info_compare(info, &wanted, err);
+    if (r == PS_OK && info->block_bytes != wanted.block_bytes)
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "blocks of %" PRIu64 " bytes, not %" PRIu64,
+                    info->block_bytes, wanted.block_bytes);
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
         const ps_channel *c = &info->fields[i].channel;
 
@@ -310,8 +330,7 @@ static ps_result check_layout(const unsigned char *from,
     /* What a later version may give a meaning is zero in those we know. */
     zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
            (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
-           all_zero(from + AT_ZEROS, AT_N_FIELDS - AT_ZEROS) &&
-           all_zero(from + AT_MORE_ZEROS, AT_TABLE - AT_MORE_ZEROS);
+           all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
     for (uint32_t i = 0; zero && i < info->n_fields; i++) {
         zero = ps_channel_unused_is_zero(entry, true);
         entry += PS_CHANNEL_ENTRY_BYTES;
@@ -330,8 +349,13 @@ ps_result ps_pack_header_decode(const unsigned char *from,
     *info = (ps_pack_info){0};
     if (!ps_is_pack_magic_prefix(from, sizeof magic))
         return ps_fail(err, PS_ERR_MAGIC, "not a pack stream");
-    r = ps_version_decode(from + AT_VERSION, &info->version_major,
-                          &info->version_minor, err);
+    r = ps_version_decode(from + AT_VERSION, PS_PACK_MAJOR,
+                          &info->version_major, &info->version_minor, err);
+    if (r == PS_OK && info->version_major < PS_PACK_MAJOR)
+        r = ps_fail(err, PS_ERR_UNSUPPORTED,
+                    "a pack stream of format %u, which is no longer read: "
+                    "pack the token records again",
+                    (unsigned)info->version_major);
     if (r != PS_OK)
         return r;
     if (load_u64(from + AT_CHECKSUM) != ps_hash(from, AT_CHECKSUM))

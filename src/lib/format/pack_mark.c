@@ -1,5 +1,5 @@
 /*
- * pack_mark.c - a place between two records of a pack stream, and the mark
+ * pack_mark.c - a place between two packs of a stream, and the mark
  * that is kept of it.
  *
  * A mark is "PKSM", a version, the numbers of the place, zeros, and the XXH3
@@ -16,9 +16,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "bytes.h"
+#include "format/block.h"
 #include "format/totals.h"
 
-#define MARK_VERSION 1
+#define MARK_VERSION 2
 #define AT_VERSION 4
 #define AT_FIRST_HEADER 8
 #define AT_HEADER 16
@@ -28,7 +29,8 @@
 #define AT_WINDOW 44
 #define AT_SEEN 48
 #define AT_BEFORE (AT_SEEN + PS_TOTALS_BYTES)
-#define AT_ZERO (AT_BEFORE + PS_TOTALS_BYTES)
+#define AT_INDEX (AT_BEFORE + PS_TOTALS_BYTES)
+#define AT_ZERO (AT_INDEX + 40)
 #define AT_CHECKSUM (PS_PACK_MARK_BYTES - 8)
 
 _Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
@@ -41,6 +43,8 @@ static const unsigned char magic[4] = {'P', 'K', 'S', 'M'};
 void ps_pack_mark_encode(const ps_pack_place *place,
                          unsigned char mark[PS_PACK_MARK_BYTES])
 {
+    const ps_index_seen *index = &place->index;
+
     memset(mark, 0, PS_PACK_MARK_BYTES);
     memcpy(mark, magic, sizeof magic);
     store_u32(mark + AT_VERSION, MARK_VERSION);
@@ -52,6 +56,12 @@ void ps_pack_mark_encode(const ps_pack_place *place,
     store_u32(mark + AT_WINDOW, place->window);
     ps_totals_encode(&place->seen, place->digest, mark + AT_SEEN);
     ps_totals_encode(&place->before, 0, mark + AT_BEFORE);
+    store_u32(mark + AT_INDEX, index->n_blocks);
+    store_u32(mark + AT_INDEX + 4, index->n_parts);
+    store_u64(mark + AT_INDEX + 8, index->blocks);
+    store_u64(mark + AT_INDEX + 16, index->parts);
+    store_u64(mark + AT_INDEX + 24, index->first);
+    store_u64(mark + AT_INDEX + 32, index->watermark);
     store_u64(mark + AT_CHECKSUM, ps_hash(mark, AT_CHECKSUM));
 }
 
@@ -82,10 +92,20 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
     place->window = load_u32(mark + AT_WINDOW);
     ps_totals_decode(mark + AT_SEEN, &place->seen, &place->digest);
     ps_totals_decode(mark + AT_BEFORE, &place->before, &none);
+    place->index = (ps_index_seen){
+        .n_blocks = load_u32(mark + AT_INDEX),
+        .n_parts = load_u32(mark + AT_INDEX + 4),
+        .blocks = load_u64(mark + AT_INDEX + 8),
+        .parts = load_u64(mark + AT_INDEX + 16),
+        .first = load_u64(mark + AT_INDEX + 24),
+        .watermark = load_u64(mark + AT_INDEX + 32),
+    };
 
     /* Whether there can be such a place at all. */
     possible =
         seen->packs <= PACKS_MAX && before->packs <= PACKS_MAX &&
+        (place->index.n_blocks <= PS_INDEX_BLOCKS ||
+         place->index.n_blocks == PS_INDEX_UNSEEN) &&
         place->window > 0 && place->window <= PS_MAX_WINDOW &&
         (seen->packs > 0 || (place->last == 0 && place->newest == 0 &&
                              place->digest == place->header)) &&

@@ -1,5 +1,5 @@
 /*
- * pack_mark.h - a place between two records of a pack stream, and the mark
+ * pack_mark.h - a place between two packs of a stream, and the mark
  * that is kept of it.
  *
  * SPDX-License-Identifier: MIT
@@ -10,6 +10,19 @@
 
 #include "packstream.h"
 
+/* What a reader has seen of the blocks that the index lists. */
+typedef struct ps_index_seen {
+    uint32_t n_blocks; /* behind the last INDEX block; or PS_INDEX_UNSEEN */
+    uint32_t n_parts;  /* INDEX blocks */
+    uint64_t blocks;   /* digest of their entries, and of those of the parts */
+    uint64_t parts;
+    uint64_t first;     /* pack of the first of the blocks, */
+    uint64_t watermark; /* and the last one's */
+} ps_index_seen;
+
+/* The stream was entered behind its first block: its index is not compared. */
+#define PS_INDEX_UNSEEN UINT32_MAX
+
 /* All that a reader knows at a place in a stream, or behind its packs. */
 typedef struct ps_pack_place {
     uint64_t first_header; /* checksum of the header of the first stream, */
@@ -19,6 +32,7 @@ typedef struct ps_pack_place {
     uint64_t newest;       /* greatest id in its packs */
     uint32_t stream;       /* how many were before it */
     uint32_t window;       /* the largest so far */
+    ps_index_seen index;   /* of this stream */
     ps_totals seen;        /* of this stream, as far as packs show */
     ps_totals before;      /* of the streams before */
 } ps_pack_place;

@@ -40,10 +40,10 @@ enum {
 
 /* Names that the formats and their exports use themselves. */
 static const char *const reserved[] = {
-    "checksum",   "magic",  "flags",   "index",   "watermark",
-    "sum_len_sq", "n_seq",  "n_tok",   "max_seqlen", "zero",
-    "cu",         "seq_id", "seq_off", "seq_len", "tokens",
-    "input_ids",  "seq_tok",
+    "checksum",   "index",  "watermark", "sum_len_sq", "first_seq",
+    "n_seq",      "n_tok",  "max_seqlen", "id",        "start",
+    "piece_off",  "full_len", "cu",      "seq_id",     "seq_tok",
+    "tokens",     "input_ids",
 };
 
 static bool is_type(ps_type type)
@@ -257,7 +257,7 @@ ps_result ps_channel_decode(const unsigned char *entry, ps_channel *channel,
         !fill_fits(channel->fill, channel->type))
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad type or fill",
                        channel->name);
-    if (channel->kind < PS_PER_TOKEN || channel->kind > PS_PER_BOUNDARY)
+    if (channel->kind < PS_PER_TOKEN || channel->kind > PS_PER_SEQUENCE)
         return ps_fail(err, PS_ERR_CORRUPT, "channel '%s': bad kind",
                        channel->name);
     return PS_OK;

@@ -53,7 +53,7 @@ size_t ps_token_header_encode(const ps_schema *schema, unsigned char *to)
 
     memset(to, 0, PS_TOKEN_FIXED_BYTES);
     memcpy(to, magic, sizeof magic);
-    ps_version_encode(to + AT_VERSION);
+    ps_version_encode(to + AT_VERSION, PS_TOKEN_MAJOR);
     store_u32(to + AT_N_CHANNELS, schema->n_channels);
     to[AT_TOKEN_BYTES] = (unsigned char)ps_type_bytes(schema->token_type);
     to[AT_LABELS] = (unsigned char)schema->labels;
@@ -74,7 +74,8 @@ ps_result ps_token_header_size(const unsigned char *from, size_t *size,
                                ps_error *err)
 {
     uint32_t n_channels = load_u32(from + AT_N_CHANNELS);
-    ps_result r = ps_version_decode(from + AT_VERSION, NULL, NULL, err);
+    ps_result r = ps_version_decode(from + AT_VERSION, PS_TOKEN_MAJOR, NULL,
+                                    NULL, err);
 
     if (r != PS_OK)
         return r;

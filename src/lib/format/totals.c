@@ -184,7 +184,7 @@ ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
                           ps_error *err)
 {
     total totals[] = {
-        {"n_records", info->n_records, end->packs},
+        {"n_packs", info->n_packs, end->packs},
         {"n_sequences", info->n_sequences, end->sequences},
         {"n_tokens", info->n_tokens, end->tokens},
         {"max_seqlen", info->max_seqlen, end->max_seqlen},
@@ -195,6 +195,11 @@ ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
     if (!ps_totals_balance(end))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "END does not account for every input sequence");
+    if (end->max_depth > ps_max_sequences(info))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END says that a pack has %" PRIu32
+                       " sequences, the most are %" PRIu32,
+                       end->max_depth, ps_max_sequences(info));
     /* A count that is not known agrees with any. */
     for (size_t i = 0; i < n; i++)
         if (totals[i].declared == PS_UNKNOWN)

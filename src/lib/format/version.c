@@ -27,27 +27,27 @@ const char *ps_version(void)
 /* Behind a magic: the probe shows the byte order. */
 enum { AT_PROBE = 0, AT_MAJOR = 4, AT_MINOR = 6 };
 
-void ps_version_encode(unsigned char *to)
+void ps_version_encode(unsigned char *to, uint16_t major)
 {
     store_u32(to + AT_PROBE, ENDIAN_PROBE);
-    store_u16(to + AT_MAJOR, PS_FORMAT_MAJOR);
+    store_u16(to + AT_MAJOR, major);
     store_u16(to + AT_MINOR, PS_FORMAT_MINOR);
 }
 
-ps_result ps_version_decode(const unsigned char *from, uint16_t *major,
-                            uint16_t *minor, ps_error *err)
+ps_result ps_version_decode(const unsigned char *from, uint16_t newest,
+                            uint16_t *major, uint16_t *minor, ps_error *err)
 {
     uint16_t is_major = load_u16(from + AT_MAJOR);
     uint16_t is_minor = load_u16(from + AT_MINOR);
 
     if (load_u32(from + AT_PROBE) != ENDIAN_PROBE || is_major == 0)
         return ps_fail(err, PS_ERR_CORRUPT, "damaged header");
-    if (is_major > PS_FORMAT_MAJOR)
+    if (is_major > newest)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "format version %u.%u is newer than %d.%d, the newest "
+                       "format version %u.%u is newer than %u.%d, the newest "
                        "known here",
                        (unsigned)is_major, (unsigned)is_minor,
-                       PS_FORMAT_MAJOR, PS_FORMAT_MINOR);
+                       (unsigned)newest, PS_FORMAT_MINOR);
     if (major != NULL)
         *major = is_major;
     if (minor != NULL)

@@ -10,18 +10,20 @@
 
 #include "packstream.h"
 
-#define PS_FORMAT_MAJOR 1
+/* The major versions of the two formats, and the minor version of both. */
+#define PS_TOKEN_MAJOR 1
+#define PS_PACK_MAJOR 2
 #define PS_FORMAT_MINOR 0
 
 /* The 8 bytes after a magic: endian probe, major, minor. */
-void ps_version_encode(unsigned char *to);
+void ps_version_encode(unsigned char *to, uint16_t major);
 
 /*
- * Checks them; `major` and `minor` may be NULL.  A major version above ours
- * is PS_ERR_UNSUPPORTED, nonsense is PS_ERR_CORRUPT.
+ * Checks them; `major` and `minor` may be NULL.  A major version above the
+ * `newest` that is known is PS_ERR_UNSUPPORTED, nonsense is PS_ERR_CORRUPT.
  */
-ps_result ps_version_decode(const unsigned char *from, uint16_t *major,
-                            uint16_t *minor, ps_error *err);
+ps_result ps_version_decode(const unsigned char *from, uint16_t newest,
+                            uint16_t *major, uint16_t *minor, ps_error *err);
 
 /*
  * True if we know the meaning of every byte of the stream.  In a stream of a

@@ -1,12 +1,10 @@
 /*
- * output.c - a buffered output in which records are built in place, written
+ * output.c - a buffered output in which blocks are built in place, written
  * and, if asked for, compressed on threads of its own.
  *
- * The bytes lie in a ring of blocks.  The caller fills one after another;
- * threads take them in turn, each to compress its own, and write them in
- * order.  Plain bytes are written by one thread, and of the block that is
- * still being filled as much as was pushed.  A compressed block is a frame,
- * and is written whole.
+ * The blocks lie in a ring.  The caller fills one after another; threads take
+ * them in turn, each to compress its own, and write them in order.  Plain
+ * blocks are written by one thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,14 +24,18 @@
 #include "io/zstd_frame.h"
 
 #define FEW 2          /* blocks for which a thread that writes is woken */
-#define SPARE_BLOCKS 4 /* beyond those that threads are busy with */
+
+/* Beyond the blocks that threads are busy with: so many bytes of them. */
+#define SPARE_BYTES (4 * PS_IO_BYTES)
+#define SMALLEST (PS_IO_BYTES / 64) /* a block */
+#define MIN_SPARE 2
+#define MAX_SPARE 64
 
 typedef struct block {
     unsigned char *bytes;
     size_t used;
-    size_t pushed;    /* bytes that may be written before it is full */
-    size_t written;   /* bytes that were written, */
-    size_t finalized; /* and bytes that are as they are to be */
+    bool finalize; /* before it is written, */
+    bool drop;     /* if it is */
 } block;
 
 struct ps_output {
@@ -52,7 +54,6 @@ struct ps_output {
     /* For the thread that writes, or the caller if there is none. */
     file_end end;
     uint64_t written;
-    uint64_t discard; /* bytes that are not to be written */
 
     /*
      * Numbers of blocks: those below `filling` are full, those below `taken`
@@ -101,20 +102,18 @@ static ps_result give_failure(const ps_output *out, ps_error *err)
     return out->err.code;
 }
 
-/* Finalizes a block up to `end`; on any thread. */
-static void finalize(const ps_output *out, const block *b, size_t end)
+/* Finalizes a block; on any thread. */
+static void finalize(const ps_output *out, const block *b)
 {
-    if (out->finalizer.finalize != NULL)
-        out->finalizer.finalize(out->finalizer.context,
-                                b->bytes + b->finalized, end - b->finalized);
+    if (b->finalize)
+        out->finalizer.finalize(out->finalizer.context, b->bytes);
 }
 
-/* Shows what was finalized; block by block, in order. */
-static void follow(const ps_output *out, const block *b, size_t end)
+/* Shows what was finalized, in order. */
+static void follow(const ps_output *out, const block *b)
 {
-    if (out->finalizer.follow != NULL)
-        out->finalizer.follow(out->finalizer.context,
-                              b->bytes + b->finalized, end - b->finalized);
+    if (b->finalize)
+        out->finalizer.follow(out->finalizer.context, b->bytes);
 }
 
 static ps_result check_end(ps_output *out, ps_error *err)
@@ -152,7 +151,8 @@ static void block_done(ps_output *out)
 {
     block *b = block_at(out, out->done);
 
-    b->used = b->pushed = b->written = b->finalized = 0;
+    b->used = 0;
+    b->finalize = b->drop = false;
     out->done++;
     /* A caller who waits had better find more than one free. */
     if (out->options.compressed ||
@@ -160,48 +160,25 @@ static void block_done(ps_output *out)
         (void)pthread_cond_broadcast(&out->progress);
 }
 
-/* Whether bytes of the block that is being filled are to be written. */
-static bool has_pushed(const ps_output *out)
-{
-    const block *b = current(out);
-
-    return out->taken == out->filling && b->pushed > b->written;
-}
-
-/*
- * Writes a full block, or what was pushed of the one that is being filled.
- * Called with the lock, and works without it.
- */
+/* Writes a full block.  Called with the lock, and works without it. */
 static void write_plain(ps_output *out)
 {
-    block *b = block_at(out, out->taken);
-    bool full = out->taken < out->filling;
-    size_t end = full ? b->used : b->pushed;
+    const block *b = block_at(out, out->taken++);
     bool failed = out->failed;
     ps_result r = PS_OK;
     ps_error err;
 
-    out->taken += full;
     (void)pthread_mutex_unlock(&out->lock);
-    finalize(out, b, end);
-    follow(out, b, end);
-    if (!failed) {
-        size_t n = end - b->written;
-        size_t skip = out->discard < n ? (size_t)out->discard : n;
-
-        out->discard -= skip;
-        r = write_counted(out, b->bytes + b->written + skip, n - skip, &err);
-    }
+    finalize(out, b);
+    follow(out, b);
+    if (!failed && !b->drop)
+        r = write_counted(out, b->bytes, b->used, &err);
     (void)pthread_mutex_lock(&out->lock);
     note_failure(out, r, &err);
-    b->written = b->finalized = end;
-    if (full)
-        block_done(out);
-    if (out->taken == out->filling)
-        (void)pthread_cond_broadcast(&out->progress);
+    block_done(out);
 }
 
-/* The same for a full block, compressed, which waits for its turn. */
+/* The same, compressed; it waits for its turn. */
 static void write_compressed(ps_output *out, ps_compressor *compressor)
 {
     uint64_t number = out->taken++;
@@ -213,8 +190,8 @@ static void write_compressed(ps_output *out, ps_compressor *compressor)
     ps_error err;
 
     (void)pthread_mutex_unlock(&out->lock);
-    finalize(out, b, b->used);
-    if (!failed)
+    finalize(out, b);
+    if (!failed && !b->drop)
         r = ps_compress_frame(compressor, b->bytes, b->used, &frame, &n, &err);
 
     (void)pthread_mutex_lock(&out->lock);
@@ -223,9 +200,8 @@ static void write_compressed(ps_output *out, ps_compressor *compressor)
     failed = out->failed;
     (void)pthread_mutex_unlock(&out->lock);
 
-    follow(out, b, b->used);
-    if (out->finalizer.end_frame != NULL)
-        out->finalizer.end_frame(out->finalizer.context);
+    follow(out, b);
+    failed = failed || b->drop;
     if (!failed && r == PS_OK)
         r = write_counted(out, frame, n, &err);
     if (!failed && r == PS_OK)
@@ -244,8 +220,7 @@ static void *run_thread(void *context)
     if (out->options.compressed)
         compressor = out->compressors[out->n_started++];
     for (;;) {
-        if (compressor == NULL &&
-            (out->taken < out->filling || has_pushed(out)))
+        if (compressor == NULL && out->taken < out->filling)
             write_plain(out);
         else if (compressor != NULL && out->taken < out->filling)
             write_compressed(out, compressor);
@@ -283,21 +258,19 @@ static ps_result hand_over(ps_output *out, ps_error *err)
     return r;
 }
 
-ps_result ps_output_reserve(ps_output *out, size_t n, unsigned char **bytes,
-                            ps_error *err)
+unsigned char *ps_output_block(ps_output *out)
+{
+    return current(out)->bytes;
+}
+
+ps_result ps_output_commit(ps_output *out, size_t n, bool keep, ps_error *err)
 {
     block *b = current(out);
 
-    if (n > out->size - b->used) {
-        ps_result r = hand_over(out, err);
-
-        if (r != PS_OK)
-            return r;
-        b = current(out);
-    }
-    *bytes = b->bytes + b->used;
-    b->used += n;
-    return PS_OK;
+    b->used = n;
+    b->finalize = out->finalizer.finalize != NULL;
+    b->drop = !keep;
+    return hand_over(out, err);
 }
 
 ps_result ps_output_put(ps_output *out, const void *data, size_t n,
@@ -311,8 +284,6 @@ ps_result ps_output_put(ps_output *out, const void *data, size_t n,
 
         memcpy(b->bytes + b->used, from, part);
         b->used += part;
-        if (out->finalizer.finalize != NULL)
-            b->finalized = b->used;
         from += part;
         n -= part;
         if (n > 0) {
@@ -327,20 +298,15 @@ ps_result ps_output_put(ps_output *out, const void *data, size_t n,
 
 ps_result ps_output_cut(ps_output *out, ps_error *err)
 {
-    if (!out->options.compressed || current(out)->used == 0)
-        return PS_OK;
-    return hand_over(out, err);
+    return current(out)->used == 0 ? PS_OK : hand_over(out, err);
 }
 
 ps_result ps_output_push(ps_output *out, ps_error *err)
 {
     ps_result r;
 
-    if (out->n_threads == 0)
-        return ps_output_flush(out, err);
     (void)pthread_mutex_lock(&out->lock);
-    current(out)->pushed = current(out)->used;
-    if (!out->options.compressed)
+    if (out->taken < out->filling)
         (void)pthread_cond_signal(&out->work);
     r = give_failure(out, err);
     (void)pthread_mutex_unlock(&out->lock);
@@ -349,50 +315,29 @@ ps_result ps_output_push(ps_output *out, ps_error *err)
 
 ps_result ps_output_flush(ps_output *out, ps_error *err)
 {
-    ps_result r = PS_OK;
+    ps_result r = ps_output_cut(out, err);
 
-    if (out->n_threads > 0)
+    if (r == PS_OK)
         r = ps_output_push(out, err);
-    else if (!out->options.compressed && current(out)->used > 0)
-        r = hand_over(out, err);
     if (r != PS_OK)
         return r;
-
     (void)pthread_mutex_lock(&out->lock);
-    while (out->done < out->filling ||
-           (!out->options.compressed && has_pushed(out)))
+    while (out->done < out->filling)
         (void)pthread_cond_wait(&out->progress, &out->lock);
     r = give_failure(out, err);
     (void)pthread_mutex_unlock(&out->lock);
     return r;
 }
 
-ps_result ps_output_settle(ps_output *out, ps_error *err)
-{
-    ps_result r = ps_output_flush(out, err);
-    block *b = current(out);
-
-    if (r == PS_OK && b->finalized < b->used) {
-        finalize(out, b, b->used);
-        follow(out, b, b->used);
-        b->finalized = b->used;
-    }
-    return r;
-}
-
 ps_result ps_output_where(ps_output *out, ps_output_place *place,
                           ps_error *err)
 {
-    ps_result r = ps_output_settle(out, err);
+    ps_result r = ps_output_flush(out, err);
 
     *place = (ps_output_place){.written = out->written};
-    if (r != PS_OK || !out->options.compressed)
-        return r;
-    place->pending = current(out)->bytes;
-    place->pending_bytes = current(out)->used;
-    if (out->table->frames > 0)
+    if (r == PS_OK && out->options.compressed && out->table->frames > 0)
         ps_seek_table_encode(out->table, &place->table, &place->table_bytes);
-    return PS_OK;
+    return r;
 }
 
 uint64_t ps_output_written(const ps_output *out)
@@ -400,19 +345,12 @@ uint64_t ps_output_written(const ps_output *out)
     return out->written;
 }
 
-void ps_output_discard(ps_output *out, uint64_t n)
-{
-    out->discard = n;
-}
-
 ps_result ps_output_finish(ps_output *out, ps_error *err)
 {
     const unsigned char *table;
     size_t n;
-    ps_result r = ps_output_cut(out, err);
+    ps_result r = ps_output_flush(out, err);
 
-    if (r == PS_OK)
-        r = ps_output_flush(out, err);
     if (r == PS_OK && out->options.compressed) {
         ps_seek_table_encode(out->table, &table, &n);
         r = write_counted(out, table, n, err);
@@ -433,16 +371,20 @@ typedef struct ring_shape {
 
 static ring_shape ring_for(const ps_output_options *o)
 {
-    ring_shape ring = {
-        .threads = o->threads, .blocks = 1, .size = o->frame};
+    /* What is put, such as END, must fit a frame. */
+    const bool small = !o->compressed && o->largest > 0;
+    const size_t least = small ? SMALLEST : PS_IO_BYTES;
+    const size_t size = o->largest > least ? o->largest : least;
+    const size_t spare = SPARE_BYTES / size;
+    ring_shape ring = {.threads = o->threads, .blocks = 1, .size = size};
 
-    if (!o->compressed) {
-        /* More than one thread cannot write plain bytes in order. */
-        ring.threads = o->threads > 1 ? 1 : o->threads;
-        ring.size = o->largest > PS_IO_BYTES ? o->largest : PS_IO_BYTES;
-    }
+    /* More than one thread cannot write plain bytes in order. */
+    if (!o->compressed && o->threads > 1)
+        ring.threads = 1;
     if (ring.threads > 0)
-        ring.blocks = ring.threads + SPARE_BLOCKS;
+        ring.blocks = ring.threads + (spare < MIN_SPARE   ? MIN_SPARE
+                                      : spare < MAX_SPARE ? (uint32_t)spare
+                                                          : MAX_SPARE);
     return ring;
 }
 
@@ -458,7 +400,7 @@ uint64_t ps_output_bytes(const ps_output_options *o)
     if (o->compressed)
         all = ps_mem_sum(
             all, ps_mem_times(ring.threads == 0 ? 1 : ring.threads,
-                              ps_compressor_bytes(o->level, o->frame) +
+                              ps_compressor_bytes(o->level, ring.size) +
                               sizeof(ps_compressor *)));
     if (o->compressed && o->max_frames != 0)
         all = ps_mem_sum(all, ps_seek_table_takes(o->max_frames));

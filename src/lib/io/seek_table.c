@@ -29,20 +29,11 @@
 /* Bits of the descriptor that a newer format may use. */
 #define RESERVED (0xff & ~PS_SEEK_WITH_CHECKSUMS)
 
-#define FRAME_ABOUT (UINT32_C(512) << 10)
-
 /* No frame shrinks more: 4 bytes stand for a block of 128 KiB at best. */
 #define BEST_RATIO (UINT32_C(1) << 15)
 
 /* Every so many frames a mark is set. */
 #define MARK_EVERY 64
-
-uint32_t ps_frame_records(uint32_t record_bytes)
-{
-    if (record_bytes == 0 || record_bytes >= FRAME_ABOUT)
-        return 1;
-    return FRAME_ABOUT / record_bytes;
-}
 
 static size_t entry_at(uint32_t frame)
 {

@@ -1,6 +1,6 @@
 /*
- * seek_table.h - the seek table of zstd's seekable format, and how many
- * records go in a frame; packstream(5) "COMPRESSION".
+ * seek_table.h - the seek table of zstd's seekable format; packstream(5)
+ * "COMPRESSION".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 /* The most frames in a table, and bytes of a frame that we will unpack. */
 #define PS_SEEK_FRAMES_MAX (UINT32_C(1) << 27)
-#define PS_FRAME_BYTES_MAX PS_MAX_RECORD_BYTES
+#define PS_FRAME_BYTES_MAX (UINT32_C(1) << 28)
 
 /* In front of the entries there are two numbers, behind them a footer. */
 #define PS_SEEK_SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
@@ -23,9 +23,6 @@
 #define PS_SEEK_ENTRY_BYTES 8
 #define PS_SEEK_CHECKSUM_BYTES 4
 #define PS_SEEK_WITH_CHECKSUMS 0x80
-
-/* How many records go in a frame, at least 1: about 512 KiB of them. */
-uint32_t ps_frame_records(uint32_t record_bytes);
 
 /* Where a frame begins, counted from the first one. */
 typedef struct ps_seek_mark {

@@ -101,18 +101,21 @@ void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
     }
 }
 
-/* Copies the payload into a record, behind the sequences that it has. */
-static void copy_to_record(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                           const ps_record *record)
+/* Copies the payload into a pack, behind the sequences that it has. */
+static void copy_to_pack(const ps_packer *p, uint32_t slot, uint32_t n_tok,
+                         const ps_pack_builder *pack)
 {
+    unsigned char *seq = ps_pack_next_sequence(pack);
     ps_store_cursor cursor = stored(p, slot);
 
     for (uint32_t l = 0; l < p->n_columns; l++) {
         const ps_payload_column *column = &p->columns[l];
-        size_t before = column->per_token ? record->n_rows : record->n_seq;
+        unsigned char *to = column->per_token
+                                ? pack->row + (size_t)column->bytes *
+                                                  pack->n_rows
+                                : seq;
 
-        copy_column(p, slot, &cursor, column, n_tok,
-                    record->bytes + column->offset + column->bytes * before);
+        copy_column(p, slot, &cursor, column, n_tok, to + column->offset);
     }
 }
 
@@ -130,15 +133,12 @@ uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                            ps_error *err)
 {
-    unsigned char *bytes;
-    ps_record record;
+    ps_pack_builder pack;
     uint32_t oldest;
-    ps_result r = ps_output_reserve(p->output, p->info.record_bytes, &bytes,
-                                    err);
+    ps_result r = ps_block_output_pack(&p->output, n, &pack, err);
 
     if (r != PS_OK)
         return r;
-    record = (ps_record){.form = &p->form, .bytes = bytes};
     for (uint32_t i = 0; i < n; i++) {
         const ps_part *part = &p->held[slots[i]].part;
         size_t tokens = p->shape.token_bytes * part->payload_tok;
@@ -151,7 +151,7 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                                                  : PREFETCH_BYTES);
     }
 
-    /* The sequences move from their slots to the record. */
+    /* The sequences move from their slots to the pack. */
     for (uint32_t i = 0; i < n; i++) {
         ps_held *h = &p->held[slots[i]];
         const ps_piece piece = {.id = h->id,
@@ -159,15 +159,14 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                                 .seq_off = h->seq_off,
                                 .seq_len = h->seq_len};
 
-        copy_to_record(p, slots[i], piece.n_tok, &record);
+        copy_to_pack(p, slots[i], piece.n_tok, &pack);
         if (h->part.block == NULL)
             ps_store_clear(p->store, slots[i]);
         else
             ps_block_release(h->part.block);
         h->part.block = NULL;
         p->bytes -= ps_packer_store_bytes(p, piece.n_tok);
-        ps_length_counts_add(&p->packed, ps_packer_units(p, piece.n_tok));
-        ps_record_add(&record, &piece);
+        ps_pack_add(&pack, &piece);
         if (h->id > p->newest_out)
             p->newest_out = h->id;
     }
@@ -182,11 +181,11 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
 
     /* All ids below that of the oldest held have left. */
     oldest = ps_engine_oldest(p->engine);
-    ps_record_end(&record, p->totals.packs,
-                  oldest == PS_NO_SLOT ? p->next_id : p->held[oldest].id);
-    ps_totals_add_pack(&p->totals, record.n_seq, record.n_tok,
-                       record.max_seqlen);
-    return PS_OK;
+    ps_pack_end(&pack);
+    ps_totals_add_pack(&p->totals, pack.n_seq, pack.n_tok, pack.max_seqlen);
+    return ps_block_output_add(
+        &p->output, &pack,
+        oldest == PS_NO_SLOT ? p->next_id : p->held[oldest].id, err);
 }
 
 ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err)

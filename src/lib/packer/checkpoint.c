@@ -3,9 +3,10 @@
  *
  * A state has a head that says what it is, the caller's note, and then what
  * the output depends on: the header, which binds it to schema and options,
- * the totals, the place in the output, the engine, and whose sequences the
- * engine holds.  Their payloads are not in it but for a hash, since the input
- * has them; refill.c takes them back.  XXH3-64 of all before ends it.
+ * the totals, the place in the output, the index and the open block, the
+ * engine, and the sequences that it holds.  Of their payloads it has a hash
+ * only, since the input has them; refill.c takes them back.  XXH3-64 of all
+ * before ends it.
  * The state of a stream that has ended goes no further than the totals, and
  * one from before it began no further than the note.
  *
@@ -24,17 +25,13 @@
 #include "base/serial.h"
 #include "bytes.h"
 #include "format/pack_header.h"
-#include "format/record_layout.h"
 #include "format/totals.h"
 #include "packer/packer.h"
 
 #define STATE_MAGIC "\x89PKT\r\n\x1a\n"
 #define STATE_MAGIC_BYTES 8
-#define STATE_VERSION 8
+#define STATE_VERSION 9
 #define STATE_CHECKSUM_BYTES 8
-
-/* Depth, compression and level, the options, and then the header. */
-#define STATE_HEADER_BYTES (4 + 4 + 4 + PS_OPTIONS_BYTES + PS_PACK_HEADER_BYTES)
 
 /* What a state is of; a number in it. */
 enum { STATE_GOES_ON, STATE_FINISHED, STATE_BLANK };
@@ -46,8 +43,6 @@ uint64_t ps_packer_resume_from_id(const ps_packer *p)
     uint32_t oldest = p->engine == NULL ? PS_NO_SLOT
                                         : ps_engine_oldest(p->engine);
 
-    if (p->n_lookahead > 0)
-        return p->lookahead[0].id;
     return oldest == PS_NO_SLOT ? p->totals.input_sequences
                                 : p->held[oldest].id;
 }
@@ -74,7 +69,6 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
     unsigned char header[PS_PACK_HEADER_BYTES];
     unsigned char totals[PS_TOTALS_BYTES];
 
-    ps_save_u32(saver, p->info.depth);
     ps_save_u32(saver, p->options.compressed);
     ps_save_u32(saver, (uint32_t)p->options.level);
     ps_packer_options_encode(p, options);
@@ -82,16 +76,15 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
     ps_pack_header_encode(&p->info, header);
     ps_save_bytes(saver, header, sizeof header);
 
-    ps_totals_encode(&p->totals, p->digest, totals);
+    ps_totals_encode(&p->totals, 0, totals);
     ps_save_bytes(saver, totals, sizeof totals);
     for (unsigned i = 0; i < PS_REJECTS; i++) {
         ps_save_u64(saver, p->rejected[i].sequences);
         ps_save_u64(saver, p->rejected[i].tokens);
     }
-    ps_length_counts_save(&p->packed, saver);
     ps_save_u64(saver, p->newest_out);
-    /* A finished stream is loaded without an engine, which has a delay, too. */
-    ps_save_u64(saver, p->finished ? ps_packer_delay(p) : p->lookahead_delay);
+    /* A finished stream is loaded without an engine, which has it, too. */
+    ps_save_u64(saver, ps_packer_delay(p));
 }
 
 static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
@@ -153,24 +146,21 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
                        "not all that is needed has come again");
     if (p->totals.packs == 0 && !p->finished)
         return ps_fail(err, PS_ERR_ARGUMENT, "no pack was made yet");
-    r = ps_output_where(p->output, &place, err);
+    r = ps_output_where(p->output.output, &place, err);
     if (r == PS_OK)
         r = ps_packer_check_replay(p, err);
     if (r != PS_OK)
         return r;
 
     summary.output_bytes = place.written;
-    summary.output_packs =
-        p->totals.packs - place.pending_bytes / p->info.record_bytes;
-    summary.output_digest =
-        place.pending_bytes == 0 ? p->digest : p->frames_digest;
+    summary.output_packs = p->output.followed;
+    summary.output_digest = p->output.digest;
     save_head(&saver, p->finished ? STATE_FINISHED : STATE_GOES_ON, &summary);
     save_stream(p, &saver);
     if (!p->finished) {
         ps_save_u64(&saver, place.table_bytes);
         ps_save_bytes(&saver, place.table, place.table_bytes);
-        ps_save_u64(&saver, place.pending_bytes);
-        ps_save_bytes(&saver, place.pending, place.pending_bytes);
+        ps_block_output_save(&p->output, &saver);
         r = save_engine(p, &saver, err);
     }
     return give(&saver, r, state, bytes, err);
@@ -233,6 +223,7 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
         summary->output_packs > summary->packs ||
         summary->resume_from_id > summary->input_sequences ||
         (summary->packs == 0 && kind == STATE_GOES_ON) ||
+        (summary->output_packs < summary->packs && kind != STATE_GOES_ON) ||
         (summary->packs > 0 && kind == STATE_BLANK))
         return damaged(err);
     return PS_OK;
@@ -249,12 +240,11 @@ ps_result ps_state_read(const unsigned char *state, size_t bytes,
 /*
  * The header repeats all that binds the state to its stream; where it is
  * another one, the first thing that differs is told: what it was, and what it
- * is now.  The depth may have been chosen by the first sequences.
+ * is now.
  */
 static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 {
     const ps_pack_info *info = &p->info;
-    uint32_t depth = ps_load_within(restorer, 1, PS_MAX_DEPTH);
     uint32_t compressed = ps_load_within(restorer, 0, 1);
     uint32_t level = ps_load_u32(restorer);
     const unsigned char *then = ps_load_bytes(restorer, PS_OPTIONS_BYTES);
@@ -277,16 +267,6 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
                        "the state was saved with level %" PRId32
                        " of compression, not %d",
                        (int32_t)level, p->options.level);
-    if (info->depth == PS_DEPTH_AUTO &&
-        depth <= info->capacity / info->align) {
-        ps_result r;
-
-        p->info.depth = depth;
-        r = ps_layout(&p->info, err);
-        if (r != PS_OK)
-            return r;
-    }
-
     ps_pack_header_encode(info, ours);
     if (memcmp(ours, header, sizeof ours) == 0)
         return PS_OK;
@@ -302,11 +282,11 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
                        "the state is of packs with sequences aligned to "
                        "%" PRIu32 ", not %" PRIu32,
                        theirs.align, info->align);
-    if (theirs.depth != info->depth)
+    if (theirs.block_packs != info->block_packs)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs of up to %" PRIu32
-                       " sequences, not %" PRIu32,
-                       theirs.depth, info->depth);
+                       "the state is of blocks of %" PRIu32
+                       " packs, not %" PRIu32,
+                       theirs.block_packs, info->block_packs);
     if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is of other token records: %s", why.text);
@@ -358,17 +338,18 @@ static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
                              const ps_state *summary, ps_error *err)
 {
     const unsigned char *bytes = ps_load_bytes(restorer, PS_TOTALS_BYTES);
+    uint64_t none;
 
     if (bytes != NULL)
-        ps_totals_decode(bytes, &p->totals, &p->digest);
+        ps_totals_decode(bytes, &p->totals, &none);
     for (unsigned i = 0; i < PS_REJECTS; i++) {
         p->rejected[i].sequences = ps_load_u64(restorer);
         p->rejected[i].tokens = ps_load_u64(restorer);
     }
-    ps_length_counts_load(&p->packed, restorer);
     p->newest_out = ps_load_u64(restorer);
-    p->lookahead_delay = ps_load_u64(restorer);
-    p->frames_digest = summary->output_digest;
+    p->ended_delay = ps_load_u64(restorer);
+    p->output.digest = summary->output_digest;
+    p->output.first = p->output.followed = summary->output_packs;
     p->next_id = p->totals.input_sequences;
     if (restorer->failed || p->totals.packs != summary->packs ||
         p->totals.input_sequences != summary->input_sequences ||
@@ -409,8 +390,6 @@ ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
 {
     ps_restorer restorer;
     ps_state summary;
-    ps_totals totals; /* only the digest is wanted */
-    const unsigned char *at;
     ps_result r = read_head(&restorer, state, bytes, &summary, err);
 
     if (r != PS_OK || summary.blank)
@@ -418,35 +397,23 @@ ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
     if (p->totals.input_sequences > 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "sequences were put before the state to prove");
-    (void)ps_load_bytes(&restorer, STATE_HEADER_BYTES);
-    at = ps_load_bytes(&restorer, PS_TOTALS_BYTES);
-    if (at == NULL)
-        return damaged(err);
-    ps_totals_decode(at, &totals, &p->replay.digest);
-    p->replay.packs = summary.packs;
+    p->output.proof_packs = summary.output_packs;
+    p->output.proof = summary.output_digest;
     return PS_OK;
 }
 
 /* ---- Resumed ---- */
 
 /* Where the output goes on; of a stream that has ended, behind its packs. */
-static ps_result load_place(ps_packer *p, ps_restorer *restorer,
-                            const ps_state *summary, ps_output_place *place,
-                            ps_error *err)
+static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
+                            ps_output_place *place, ps_error *err)
 {
-    uint64_t n;
-
     *place = (ps_output_place){.written = summary->output_bytes};
     if (summary->finished)
         return PS_OK;
-    n = ps_load_u64(restorer);
-    place->table = ps_load_bytes(restorer, n);
-    place->table_bytes = (size_t)n;
-    n = ps_load_u64(restorer);
-    place->pending = ps_load_bytes(restorer, n);
-    place->pending_bytes = (size_t)n;
-    if (restorer->failed || (n > 0 && !p->options.compressed) ||
-        n % p->info.record_bytes != 0)
+    place->table_bytes = (size_t)ps_load_u64(restorer);
+    place->table = ps_load_bytes(restorer, place->table_bytes);
+    if (restorer->failed)
         return damaged(err);
     if (place->table_bytes == 0)
         place->table = NULL;
@@ -507,15 +474,21 @@ ps_result ps_packer_resume(ps_packer **packer, int fd,
         r = prepare(&p, fd, schema, options, &restorer, err);
     /* For a reader that has all packs, the header and END are left. */
     if (r == PS_OK && summary.finished &&
-        (options->first_record != summary.packs || summary.packs == 0))
+        (options->first_pack != summary.packs || summary.packs == 0))
         r = ps_fail(err, PS_ERR_ARGUMENT,
                     "the state is that of a stream that has ended");
     if (r == PS_OK)
         r = load_totals(p, &restorer, &summary, err);
     if (r == PS_OK)
-        r = load_place(p, &restorer, &summary, &place, err);
+        r = load_place(&restorer, &summary, &place, err);
     if (r == PS_OK)
         r = ps_packer_start(p, &place, err);
+    /* The header goes out before the open block takes its memory. */
+    if (r == PS_OK && options->first_pack > 0)
+        r = ps_packer_begin(p, true, err);
+    if (r == PS_OK && !summary.finished)
+        r = ps_block_output_load(&p->output, &restorer, summary.output_packs,
+                                 summary.packs, err);
     if (r == PS_OK && !summary.finished)
         r = load_engine(p, &restorer, &summary, err);
     if (r != PS_OK) {

@@ -10,21 +10,16 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mem_bound.h"
 #include "bytes.h"
-#include "format/record_layout.h"
 #include "format/version.h"
-#include "io/seek_table.h"
 #include "packer/packer.h"
 
 /* More do not fit 64 bits of bytes, however small they are. */
-#define MAX_RECORDS (UINT64_MAX / PS_MAX_RECORD_BYTES)
+#define MAX_PACKS (UINT64_MAX / PS_MAX_ROW_BYTES)
 
 /* Blocks that may be held whatever the options: those that are being read. */
 #define MIN_BLOCKS 4
-
-/* Depth for concat: a place for each so many tokens, but so many at least. */
-#define CONCAT_MEAN 64
-#define MIN_CONCAT_DEPTH 16
 
 /* Where encoded options have what. */
 enum {
@@ -89,7 +84,7 @@ ps_result ps_packer_options_compare(const unsigned char *then,
         const char *words[4]; /* for its values, if they have any */
     } fields[] = {
         {"capacity", AT_CAPACITY, 4, {0}},
-        {"depth", AT_DEPTH, 4, {"auto"}},
+        {"depth", AT_DEPTH, 4, {"unlimited"}},
         {"align", AT_ALIGN, 4, {"1"}},
         {"window", AT_WINDOW, 4, {0}},
         {"overlong", AT_OVERLONG, 4, {"error", "drop", "truncate", "split"}},
@@ -165,12 +160,12 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the window must be between 1 and %" PRIu32,
                        PS_MAX_WINDOW);
-    if (o->first_record > 0 && o->compressed)
+    if (o->first_pack > 0 && o->compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a compressed stream cannot start in the middle");
-    if (o->first_record > MAX_RECORDS)
+    if (o->first_pack > MAX_PACKS)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "no stream has a pack %" PRIu64, o->first_record);
+                       "no stream has a pack %" PRIu64, o->first_pack);
     if (schema->token_type == PS_U16 && o->pad_id > UINT16_MAX)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the pad id %" PRIu32 " does not fit u16 tokens",
@@ -186,7 +181,15 @@ static ps_result check_options(const ps_schema *schema,
     return PS_OK;
 }
 
-/* With all defaults worked out, but for a depth that the input chooses. */
+/* As many sequences as fit a pack. */
+static uint32_t fitting(const ps_packer_options *o)
+{
+    const uint32_t fit = o->capacity / o->align;
+
+    return fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
+}
+
+/* With all defaults worked out. */
 static ps_packer_options complete_options(const ps_packer_options *options)
 {
     ps_packer_options o = *options;
@@ -194,19 +197,19 @@ static ps_packer_options complete_options(const ps_packer_options *options)
 
     if (o.align == 0)
         o.align = 1;
-    if (o.depth == PS_DEPTH_AUTO && o.policy == PS_POLICY_NONE) {
+    if (o.policy == PS_POLICY_NONE)
         o.depth = 1;
-    } else if (o.depth == PS_DEPTH_AUTO && o.policy == PS_POLICY_CONCAT) {
-        o.depth = o.capacity / CONCAT_MEAN;
-        if (o.depth < MIN_CONCAT_DEPTH)
-            o.depth = MIN_CONCAT_DEPTH;
-        if (o.depth > PS_MAX_DEPTH)
-            o.depth = PS_MAX_DEPTH;
-    }
-    if (o.depth > o.capacity / o.align)
-        o.depth = o.capacity / o.align;
+    if (o.depth > fitting(&o))
+        o.depth = fitting(&o);
     if (!shuffled)
         o.seed = 0;
+    /* What packs as it comes holds an open pack, whatever the window. */
+    if (o.policy == PS_POLICY_NEXTFIT || o.policy == PS_POLICY_CONCAT) {
+        const uint32_t depth = o.depth == 0 ? fitting(&o) : o.depth;
+
+        if (o.window < depth)
+            o.window = depth;
+    }
     if (o.max_delay == 0)
         o.max_delay = (uint64_t)o.window * (shuffled ? 4 : 2);
     if (o.max_delay > PS_MAX_WINDOW)
@@ -232,10 +235,10 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
     p->shape = ps_schema_shape(schema);
     ps_packer_options_encode(p, encoded);
     p->info = (ps_pack_info){
-        .version_major = PS_FORMAT_MAJOR,
+        .version_major = PS_PACK_MAJOR,
         .version_minor = PS_FORMAT_MINOR,
         .capacity = o->capacity,
-        .depth = o->depth == PS_DEPTH_AUTO ? 1 : o->depth,
+        .depth = o->depth,
         /* What came since a sequence did is what can overtake it. */
         .window = (uint32_t)o->max_delay,
         .split = o->overlong == PS_OVERLONG_SPLIT ||
@@ -245,14 +248,14 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         .schema = *schema,
         .seed = o->seed,
         .options_digest = ps_hash(encoded, sizeof encoded),
-        .n_records = PS_UNKNOWN,
+        .block_packs = o->block_packs,
+        .n_packs = PS_UNKNOWN,
         .n_sequences = PS_UNKNOWN,
         .n_tokens = PS_UNKNOWN,
         .max_seqlen = PS_UNKNOWN,
         .min_fill = PS_UNKNOWN,
     };
     r = ps_layout(&p->info, err);
-    p->info.depth = o->depth;
     if (r != PS_OK)
         return r;
     bytes = ps_packer_store_bytes(p, o->capacity);
@@ -273,11 +276,19 @@ ps_result ps_packer_check(const ps_schema *schema,
     return ps_packer_set_options(&p, schema, options, err);
 }
 
+uint32_t ps_packer_depth(const ps_packer *p)
+{
+    const uint32_t depth = ps_max_sequences(&p->info);
+
+    /* All of a pack have been in the window. */
+    return depth < p->options.window ? depth : p->options.window;
+}
+
 ps_engine_options ps_packer_engine_options(const ps_packer *p)
 {
     return (ps_engine_options){
         .capacity = ps_packer_units(p, p->info.capacity),
-        .depth = p->info.depth,
+        .depth = ps_packer_depth(p),
         .window = p->options.window,
         .policy = p->options.policy,
         .order = p->options.order,
@@ -307,27 +318,44 @@ ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
     return r;
 }
 
-/* A frame holds the same number of records as any other, but the last. */
 ps_output_options ps_packer_output_options(const ps_packer *p)
 {
-    size_t record = p->info.record_bytes;
-
     return (ps_output_options){
-        .largest = record,
         .threads = p->options.threads,
         .compressed = p->options.compressed,
         .level = p->options.level,
-        .frame = record * ps_frame_records(p->info.record_bytes),
         .max_frames = p->options.max_frames,
         .write = p->options.write,
         .write_context = p->options.write_context,
     };
 }
 
+uint64_t ps_packer_chunks(const ps_packer *p, uint64_t n, uint64_t packs)
+{
+    const uint64_t longest = ps_packer_store_bytes(p, p->info.capacity);
+    uint64_t bytes =
+        ps_mem_times(packs, (uint64_t)p->shape.per_token * p->info.capacity);
+
+    /* All but the end of the last chunk of each. */
+    bytes = ps_mem_sum(bytes,
+                       ps_mem_times(n, ps_packer_store_bytes(p, 0) +
+                                           PS_STORE_CHUNK_BYTES));
+    return ps_mem_min(ps_mem_times(n, longest), bytes);
+}
+
+uint64_t ps_packer_window_bytes(const ps_packer *p)
+{
+    const bool as_they_come = p->options.policy == PS_POLICY_NEXTFIT ||
+                              p->options.policy == PS_POLICY_CONCAT;
+
+    /* The open pack, and a sequence that does not fit it. */
+    return ps_packer_chunks(p, p->options.window,
+                            as_they_come ? 2 : p->options.window);
+}
+
 uint32_t ps_packer_max_blocks(const ps_packer *p)
 {
-    uint64_t longest = ps_packer_store_bytes(p, p->info.capacity);
-    uint64_t blocks = p->options.window * longest / PS_BLOCK_BYTES;
+    uint64_t blocks = ps_packer_window_bytes(p) / PS_BLOCK_BYTES;
 
     if (p->options.max_bytes != 0)
         return 0;

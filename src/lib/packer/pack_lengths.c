@@ -90,12 +90,11 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     /* What only matters to payloads and records must not be refused. */
     o.pad_id = 0;
     o.max_bytes = 0;
-    o.first_record = 0;
+    o.first_pack = 0;
+    o.block_packs = 0;
     r = ps_packer_set_options(&p, &schema, &o, err);
     if (r != PS_OK)
         return r;
-    if (p.info.depth == PS_DEPTH_AUTO)
-        p.info.depth = ps_packer_max_depth(&p);
 
     r = ps_packer_expected(&p, &expected, err);
     if (r != PS_OK)

@@ -24,16 +24,55 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
         return ps_fail_memory(err);
     p->fd = fd;
     r = ps_packer_set_options(p, schema, options, err);
-    if (r == PS_OK)
-        r = ps_length_counts_open(&p->packed,
-                                  p->info.capacity / p->info.align, err);
     if (r == PS_OK) {
         p->n_columns = ps_payload_columns(&p->info, p->columns);
+        p->max_blocks = ps_packer_max_blocks(p);
         return PS_OK;
     }
     ps_packer_free(p);
     *packer = NULL;
     return r;
+}
+
+ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
+                          ps_error *err)
+{
+    ps_engine_options engine = ps_packer_engine_options(p);
+    ps_output_options output = ps_packer_output_options(p);
+    ps_histogram *expected;
+    ps_result r = ps_packer_expected(p, &expected, err);
+
+    engine.learn_from = expected;
+    if (r == PS_OK)
+        r = ps_engine_open(&p->engine, &engine, err);
+    ps_histogram_free(expected);
+    if (r != PS_OK)
+        return r;
+    p->held = calloc(p->engine->n_slots, sizeof *p->held);
+    if (p->held == NULL)
+        return ps_fail_memory(err);
+    r = ps_store_open(&p->store, p->engine->n_slots, err);
+    if (r != PS_OK)
+        return r;
+    if (place != NULL) {
+        output.written = place->written;
+        output.table = place->table;
+        output.table_bytes = place->table_bytes;
+    }
+    p->output.first_pack = p->options.first_pack;
+    return ps_block_output_open(&p->output, p->fd, &p->info, &output, err);
+}
+
+ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err)
+{
+    const uint64_t first = p->options.first_pack;
+
+    if (first > 0 && first < p->output.followed)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the state was saved behind %" PRIu64
+                       " packs, and does not lead back to pack %" PRIu64,
+                       p->output.followed, first);
+    return ps_block_output_begin(&p->output, goes_on, err);
 }
 
 ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
@@ -45,15 +84,55 @@ ps_result ps_packer_open(ps_packer **packer, int fd, const ps_schema *schema,
     *packer = NULL;
     if (p == NULL)
         return r;
-    r = p->info.depth == PS_DEPTH_AUTO && options->learn_from == NULL
-            ? ps_store_open(&p->lookahead_store, p->options.window, err)
-            : ps_packer_start(p, NULL, err);
+    r = ps_packer_start(p, NULL, err);
+    if (r == PS_OK)
+        r = ps_packer_begin(p, false, err);
     if (r != PS_OK) {
         ps_packer_free(p);
         return r;
     }
     *packer = p;
     return PS_OK;
+}
+
+ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
+{
+    const ps_block_output *b = &p->output;
+
+    if (b->proof_packs <= b->followed && !b->differs)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "the input is not what it was when the state was saved, "
+                   "or was flushed elsewhere: the first %" PRIu64
+                   " packs are other ones",
+                   b->proof_packs);
+}
+
+/* Packs all that is held and ends the stream, if nothing was lost. */
+static ps_result finish(ps_packer *p, ps_error *err)
+{
+    ps_result r = ps_packer_emit(p, PS_EMIT_FINISH, err);
+
+    p->finished = true;
+    if (r == PS_OK && !ps_totals_balance(&p->totals))
+        r = ps_fail(err, PS_ERR_CORRUPT,
+                    "internal error: %" PRIu64 " sequences came, %" PRIu64
+                    " were packed and %" PRIu64 " rejected",
+                    p->totals.input_sequences,
+                    p->totals.sequences - p->totals.extra_pieces,
+                    p->totals.rejected_sequences);
+    if (r == PS_OK)
+        r = ps_block_output_settle(&p->output, err);
+    if (r == PS_OK)
+        r = ps_packer_check_replay(p, err);
+    if (r == PS_OK && p->options.first_pack > p->totals.packs)
+        r = ps_fail(err, PS_ERR_ARGUMENT,
+                    "there are %" PRIu64 " packs, none behind them has the "
+                    "index %" PRIu64,
+                    p->totals.packs, p->options.first_pack);
+    if (r == PS_OK)
+        r = ps_block_output_end(&p->output, &p->totals, err);
+    return r == PS_OK ? ps_output_finish(p->output.output, err) : r;
 }
 
 ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
@@ -69,44 +148,27 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
                        "saved: not all of the %" PRIu64
                        " sequences before came again",
                        p->totals.input_sequences);
+    /* Of a stream that had ended there is no output. */
+    if (p->output.output == NULL)
+        return PS_OK;
 
     switch (flush) {
     case PS_FLUSH_NOWAIT:
-        return p->output == NULL ? PS_OK : ps_output_push(p->output, err);
+        return ps_output_push(p->output.output, err);
     case PS_FLUSH_DECIDED:
-        break;
+        return ps_output_flush(p->output.output, err);
     case PS_FLUSH_DRAIN:
-        if (p->n_lookahead > 0)
-            r = ps_lookahead_end(p, err);
-        if (r == PS_OK && p->engine != NULL)
-            r = ps_packer_emit(p, PS_EMIT_DRAIN, err);
-        break;
+        r = ps_packer_emit(p, PS_EMIT_DRAIN, err);
+        return r == PS_OK ? ps_block_output_settle(&p->output, err) : r;
     case PS_FLUSH_FINISH:
-        p->finished = true;
-        if (p->engine == NULL)
-            r = ps_lookahead_end(p, err);
-        if (r == PS_OK)
-            r = ps_packer_emit(p, PS_EMIT_FINISH, err);
-        if (r == PS_OK && !ps_totals_balance(&p->totals))
-            r = ps_fail(err, PS_ERR_CORRUPT,
-                        "internal error: %" PRIu64 " sequences came, %" PRIu64
-                        " were packed and %" PRIu64 " rejected",
-                        p->totals.input_sequences,
-                        p->totals.sequences - p->totals.extra_pieces,
-                        p->totals.rejected_sequences);
-        return r == PS_OK ? ps_packer_end_output(p, err) : r;
+        return finish(p, err);
     case PS_FLUSH_ABANDON:
         p->finished = true;
-        if (p->output != NULL)
-            r = ps_output_cut(p->output, err);
-        break;
+        return ps_block_output_settle(&p->output, err);
     default:
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "no way to flush has the number %u", (unsigned)flush);
     }
-    if (r == PS_OK && p->output != NULL)
-        r = ps_output_flush(p->output, err);
-    return r;
 }
 
 ps_result ps_packer_replay_verified(ps_packer *p, ps_error *err)
@@ -134,22 +196,7 @@ const ps_pack_info *ps_packer_info(const ps_packer *p)
 
 uint64_t ps_packer_delay(const ps_packer *p)
 {
-    uint64_t delay = p->engine == NULL ? 0 : p->engine->delay;
-
-    return delay > p->lookahead_delay ? delay : p->lookahead_delay;
-}
-
-ps_result ps_packer_depth_cost(const ps_packer *p, ps_depth_cost *cost,
-                               ps_error *err)
-{
-    *cost = (ps_depth_cost){0};
-    /* Some do not care, and no pack has more than a window. */
-    if (p->options.policy == PS_POLICY_NONE ||
-        p->options.policy == PS_POLICY_CONCAT || p->totals.packs == 0 ||
-        p->options.window <= p->info.depth)
-        return PS_OK;
-    return ps_depth_cost_of(&p->packed, p->info.depth, p->totals.packs, cost,
-                            err);
+    return p->engine == NULL ? p->ended_delay : p->engine->delay;
 }
 
 void ps_packer_free(ps_packer *p)
@@ -162,12 +209,10 @@ void ps_packer_free(ps_packer *p)
     for (uint32_t i = 0; i < slots; i++)
         if (p->held[i].part.block != NULL)
             ps_block_release(p->held[i].part.block);
-    ps_lookahead_free(p);
     ps_refill_free(p);
     ps_engine_free(p->engine);
     ps_store_free(p->store);
-    ps_output_free(p->output);
-    ps_length_counts_free(&p->packed);
+    ps_block_output_free(&p->output);
     free(p->held);
     free(p);
 }

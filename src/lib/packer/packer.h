@@ -6,22 +6,23 @@
  * the output.  A sequence goes this way:
  *
  *   put.c            checks it, and cuts it, splits it or leaves it out;
- *   lookahead.c      holds the first ones back until the depth is chosen;
  *   admit.c          gives its length to the engine and keeps its payload;
- *                    when the engine decides on a pack, makes the record;
- *   payload_store.c  has the payloads that cannot stay where they were read;
- *   output.c         begins the stream, and ends it with END.
+ *                    when the engine decides on a pack, builds it;
+ *   payload_store.c  has the payloads that cannot stay where they were read.
+ *
+ * Packs are built in the block that stream/block_output.h gathers them in.
  *
  * pack_lengths.c does without payloads and output: it only tells which
  * sequences share a pack.
  *
- * Around these, options.c checks and completes what is asked for, depth.c
- * chooses a depth, packer.c opens, flushes and finishes, and memory.c adds up
- * the most memory that all of it takes.  checkpoint.c saves a packer between
+ * Around these, options.c checks and completes what is asked for, packer.c
+ * opens, flushes and finishes, and memory.c adds up the most memory that all of
+ * it takes.  checkpoint.c saves a packer between
  * two sequences and resumes it, and refill.c then takes back the payloads that
  * it held.
  *
- * The room uses base, io, format, plan and engine, and no other room uses it.
+ * The room uses base, io, format, plan, engine and the output of stream, and no
+ * other room uses it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,14 +31,13 @@
 #define LIB_PACKER_PACKER_H
 
 #include "bytes.h"
-#include "engine/depth_cost.h"
 #include "engine/engine.h"
-#include "format/pack_record.h"
+#include "format/pack.h"
 #include "format/schema.h"
 #include "io/block.h"
-#include "io/output.h"
 #include "packer/payload_store.h"
 #include "packstream.h"
+#include "stream/block_output.h"
 
 /* The tokens of a piece, and where they are: in the payload of a sequence. */
 typedef struct ps_part {
@@ -57,14 +57,6 @@ typedef struct ps_held {
 
 typedef struct ps_refill ps_refill;
 
-/* Whether packs that are made anew are those that were made before. */
-typedef struct ps_replay {
-    uint64_t packs;  /* that were made before; 0: nothing is to be proved */
-    uint64_t digest; /* of these */
-    uint64_t followed; /* packs so far */
-    bool differs;
-} ps_replay;
-
 /* A sequence, or a piece of one, on its way into the window. */
 typedef struct ps_arrival {
     uint64_t id;
@@ -73,15 +65,6 @@ typedef struct ps_arrival {
     uint32_t seq_len;
     ps_part part;
 } ps_arrival;
-
-/* The same while it waits for the depth to be chosen: lookahead.c. */
-typedef struct ps_lookahead {
-    uint64_t id;
-    uint64_t record; /* how many had come by then */
-    uint32_t n_tok;
-    uint32_t seq_off;
-    uint32_t seq_len;
-} ps_lookahead;
 
 struct ps_packer {
     ps_packer_options options; /* with max_delay worked out; `learn_from` is
@@ -93,28 +76,19 @@ struct ps_packer {
     ps_shape shape;
     ps_payload_column columns[PS_MAX_FIELDS]; /* in payload order */
     uint32_t n_columns;
-    ps_form form;
-    ps_engine *engine; /* NULL: the depth is still to be chosen */
+    ps_engine *engine; /* NULL: the stream had ended */
     ps_store *store;
     ps_held *held; /* by slot */
     uint32_t max_blocks;
     uint64_t bytes; /* of payload that are held, in whole chunks */
-    ps_output *output;
-    uint64_t digest; /* of the packs that the output has completed, */
-    uint64_t frames_digest; /* and of those in whole frames */
-    ps_replay replay;
+    ps_block_output output;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* of the totals, by reason */
-    ps_length_counts packed;
     uint64_t next_id;    /* sequences still to be admitted have this id
                             or a greater one */
     uint64_t newest_out; /* greatest id that has left */
-    ps_store *lookahead_store;
-    ps_lookahead *lookahead;
-    uint32_t n_lookahead;
-    uint64_t n_records;       /* that came before the depth was chosen */
-    uint64_t lookahead_delay; /* of the first of them, when it was chosen */
-    ps_refill *refill;        /* what a resumed packer still needs, or NULL */
+    uint64_t ended_delay; /* of a stream that had ended */
+    ps_refill *refill;    /* what a resumed packer still needs, or NULL */
 };
 
 /* ---- options.c ---- */
@@ -139,7 +113,10 @@ ps_result ps_packer_options_compare(const unsigned char *then,
 /* The options of the output, but for where it is. */
 ps_output_options ps_packer_output_options(const ps_packer *p);
 
-/* The options of the engine, the depth as far as it is known. */
+/* The most sequences of a pack, whatever the cap on them. */
+uint32_t ps_packer_depth(const ps_packer *p);
+
+/* The options of the engine, but for what it learns from. */
 ps_engine_options ps_packer_engine_options(const ps_packer *p);
 
 /*
@@ -150,19 +127,17 @@ ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
                              ps_error *err);
 
 /*
- * How many blocks of a reader may be held: as many as the payloads of a window
- * full of the longest sequences take.  0 if the bytes are bounded.
+ * The most that the payloads of `n` sequences take in whole chunks, if they are
+ * together no longer than so many packs; and those of all in the window.
+ */
+uint64_t ps_packer_chunks(const ps_packer *p, uint64_t n, uint64_t packs);
+uint64_t ps_packer_window_bytes(const ps_packer *p);
+
+/*
+ * How many blocks of a reader may be held: as many as the payloads of the
+ * window take at most.  0 if the bytes are bounded.
  */
 uint32_t ps_packer_max_blocks(const ps_packer *p);
-
-/* ---- depth.c ---- */
-
-/* The greatest depth of use to the window that a record has room for. */
-uint32_t ps_packer_max_depth(const ps_packer *p);
-
-/* Chooses the depth by lengths in units of the engine.  PS_ERR_MEMORY. */
-ps_result ps_packer_choose_depth(ps_packer *p, const ps_histogram *lengths,
-                                 ps_error *err);
 
 /* ---- packer.c ---- */
 
@@ -199,27 +174,24 @@ static inline uint32_t ps_packer_units(const ps_packer *p, uint32_t n_tok)
     return align == 1 ? n_tok : n_tok / align + (n_tok % align != 0);
 }
 
-/* ---- output.c ---- */
-
 /*
- * Opens what needs the depth, and writes the header.  With `place` the output
- * goes on from there; or, if the options say a first record, a new one begins
- * with a header and that record.
+ * Opens the engine, the store and the output.  PS_ERR_MEMORY, _IO, and as
+ * ps_output_open.
  */
 ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err);
 
 /*
- * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
- * yet; to be asked when the output is settled.
+ * Writes the header: of a stream that begins, or of one that begins again with
+ * the first pack of the options.  PS_ERR_ARGUMENT, _IO, _MEMORY.
  */
-ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
+ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err);
 
 /*
- * Settles the output, checks the replay and the first record, and writes END.
- * PS_ERR_CORRUPT, PS_ERR_ARGUMENT or as ps_output_finish.
+ * PS_ERR_CORRUPT if the digest is not the one that was to be proved, or not
+ * yet; to be asked when all is written.
  */
-ps_result ps_packer_end_output(ps_packer *p, ps_error *err);
+ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
 
 /* ---- admit.c ---- */
 
@@ -280,16 +252,5 @@ ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
 /* Whether sequences that came before have still to come again. */
 bool ps_refill_waits(const ps_packer *p);
 void ps_refill_free(ps_packer *p);
-
-/* ---- lookahead.c ---- */
-
-void ps_lookahead_free(ps_packer *p);
-
-/* Holds a piece back, or ends the wait. */
-ps_result ps_lookahead_admit(ps_packer *p, const ps_arrival *a,
-                             uint64_t next_id, ps_error *err);
-
-/* Ends the wait: chooses the depth, starts, and admits what was held back. */
-ps_result ps_lookahead_end(ps_packer *p, ps_error *err);
 
 #endif

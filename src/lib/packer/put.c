@@ -10,19 +10,6 @@
 #include "base/error.h"
 #include "packer/packer.h"
 
-/* Counts a record of the input; what is due because of it leaves. */
-static ps_result tick(ps_packer *p, ps_error *err)
-{
-    if (p->engine != NULL)
-        return ps_packer_tick(p, err);
-    /* The depth is chosen once the first sequence has waited long enough. */
-    p->n_records++;
-    if (p->n_lookahead > 0 &&
-        p->n_records - p->lookahead[0].record >= p->options.max_delay)
-        return ps_lookahead_end(p, err);
-    return PS_OK;
-}
-
 /*
  * Admits the first `n_tok` tokens of a sequence, in pieces no longer than a
  * pack; with PS_POLICY_CONCAT a piece ends where the open pack is full.
@@ -44,7 +31,7 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
                             {sequence->payload, sequence->n_tok, off, block}};
         uint32_t max = p->info.capacity;
         uint64_t next_id;
-        ps_result r = tick(p, err);
+        ps_result r = ps_packer_tick(p, err);
 
         if (r != PS_OK)
             return r;
@@ -56,8 +43,7 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
         pieces++;
         /* Until the last piece is in, the id itself is still to come. */
         next_id = off == n_tok ? id + 1 : id;
-        r = p->engine == NULL ? ps_lookahead_admit(p, &piece, next_id, err)
-                              : ps_packer_admit(p, &piece, next_id, err);
+        r = ps_packer_admit(p, &piece, next_id, err);
         if (r != PS_OK)
             return r;
     }
@@ -75,7 +61,7 @@ static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
     p->rejected[reason].sequences++;
     p->rejected[reason].tokens += sequence->n_tok;
     p->next_id = sequence->id + 1;
-    return tick(p, err);
+    return ps_packer_tick(p, err);
 }
 
 /* Whether this sequence is the next one to come. */

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/mem_bound.h"
 #include "plan/lp_input.h"
 #include "plan/plan.h"
 
@@ -58,10 +57,10 @@ static double packs_by_parts(const ps_histogram *h, size_t n,
  * and by parts (u(k) of Fekete and Schepers 2001): for some k, and for as many
  * as fit a pack of the most frequent length.
  */
-ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
-                            uint32_t depth, uint32_t unit,
-                            const ps_lp_limits *limits, double *packs,
-                            ps_error *err)
+static ps_result bound_by_units(const ps_histogram *h, uint32_t capacity,
+                                uint32_t depth, uint32_t unit,
+                                const ps_lp_limits *limits, double *packs,
+                                ps_error *err)
 {
     double tokens = 0;
     double sequences = 0;
@@ -126,7 +125,7 @@ ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
     deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
     unit = ps_lp_input_unit(h, capacity, MAX_LENGTHS,
                             deep ? MAX_UNITS_DEEP : MAX_UNITS);
-    r = ps_lp_input_bound(h, capacity, depth, unit, &limits, packs, err);
+    r = bound_by_units(h, capacity, depth, unit, &limits, packs, err);
     *packs = r == PS_OK ? *packs * (1 - ROUNDING) : 0;
     return r;
 }

@@ -43,13 +43,4 @@ size_t ps_lp_input_pairable(const ps_histogram *h, uint32_t capacity);
 /* The most that it takes; lengths: of the histogram. */
 uint64_t ps_lp_input_bytes(uint32_t lengths);
 
-/*
- * What no plan has fewer packs than: by tokens, by sequences, and by the
- * relaxation of lengths rounded down to units (bound.c).  PS_ERR_MEMORY.
- */
-ps_result ps_lp_input_bound(const ps_histogram *h, uint32_t capacity,
-                            uint32_t depth, uint32_t unit,
-                            const ps_lp_limits *limits, double *packs,
-                            ps_error *err);
-
 #endif

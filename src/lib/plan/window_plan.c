@@ -40,13 +40,13 @@ typedef struct budget {
 } budget;
 
 /*
- * Flushes may be many.  The end comes once: some tenths of a second are well
- * spent, as what a window holds may be most of a short stream.
+ * Flushes may be many.  The end comes once, and what a window holds may be most
+ * of a short stream: some hundredths of a second are well spent.
  */
 static const budget budgets[] = {
     [PS_EFFORT_LOW] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 150, 100},
     [PS_EFFORT_MEDIUM] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 2000, 500},
-    [PS_EFFORT_HIGH] = {4, 256, 1024, 512, 3000, 20000, 6e7, 3000, 100},
+    [PS_EFFORT_HIGH] = {4, 256, 1024, 512, 1000, 1500, 6e7, 3000, 100},
 };
 
 #define MIN_PACK_WORK 100.0 /* for each sequence, however many they are */

@@ -1,48 +1,82 @@
 /*
  * pack_file.c - packs of a regular file, at any place.
  *
- * A file may hold several streams, and where one starts is known only from
- * those behind it: END stands last and says how many packs are before it,
- * and all records have the size that the first header gives.  So opening a
- * file walks from its end to its beginning, one step for each stream.
+ * A file may hold several streams, and where one starts is known only from its
+ * end: the trailer says how long the stream is.  So opening a file walks from
+ * its end to its beginning, one step for each stream.  The index of a stream is
+ * read when a pack of it is asked for, one part at a time.
  *
  * SPDX-License-Identifier: MIT
  */
 
+#include "stream/pack_file.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem_bound.h"
+#include "format/block.h"
+#include "format/pack.h"
 #include "format/pack_header.h"
-#include "format/pack_record.h"
-#include "format/record_layout.h"
 #include "format/totals.h"
 #include "io/random_input.h"
 
-/*
- * Heads of packs up to this size are read with all that lies between them, if
- * they are asked for one after another: it takes less time than a system call
- * for each.
- */
-#define RUN_RECORD 4096
-
 /* One of the streams of a file. */
 typedef struct stream {
-    uint64_t at; /* of its header */
+    uint64_t at;  /* of its header */
+    uint64_t end; /* of END */
     uint64_t packs;
     uint64_t first; /* number of its first pack in the file */
 } stream;
 
+/* Entries of an index, in memory that grows. */
+typedef struct entries {
+    unsigned char *bytes;
+    size_t capacity;
+    uint32_t n;
+} entries;
+
+/* A block of packs. */
+typedef struct block {
+    uint64_t at;
+    uint64_t first; /* in its stream */
+    uint32_t n_packs;
+} block;
+
+/* Bytes of a block, in memory that grows. */
+typedef struct table {
+    unsigned char *bytes;
+    size_t capacity;
+    uint64_t size; /* that are used */
+    bool is_whole; /* all of the block's */
+} table;
+
 struct ps_pack_file {
     ps_random_input *input;
-    ps_pack_info info; /* of the first stream, but for the window */
+    ps_pack_info info; /* of the first stream, but for window and depth */
     ps_totals totals;
     stream *streams;
     uint32_t n_streams;
     size_t streams_capacity;
-    uint64_t next_head; /* number of the pack behind that of the last head */
+
+    /* What is in memory of the index of one stream. */
+    uint32_t indexed; /* that stream, or n_streams: none */
+    uint32_t n_parts; /* of its entries in END; the others are of blocks */
+    entries end;
+    uint32_t part; /* that `listed` is, or n_parts */
+    entries listed;
+
+    /* The block that was read from last, and what of it is in memory. */
+    uint32_t block_stream;
+    block block; /* n_packs is 0: none */
+    table heads; /* of all its packs, */
+    table sequences; /* and their sequences; or those of the last pack */
 };
+
+/* ---- Opening ---- */
 
 /* The header at `at`, or what there is of it. */
 static ps_result read_header(ps_pack_file *f, uint64_t at,
@@ -59,36 +93,56 @@ static ps_result read_header(ps_pack_file *f, uint64_t at,
     return r == PS_OK ? ps_pack_header_read(bytes, n, info, err) : r;
 }
 
-/*
- * Reads END of a stream with the header `info`, which ends at `end`.  If
- * something else stands there, the stream has most likely been cut.
- */
-static ps_result read_end(ps_pack_file *f, const ps_pack_info *info,
-                          uint64_t end, ps_totals *totals, ps_error *err)
+/* Where the stream that ends at `behind` begins, and its END. */
+static ps_result read_trailer(ps_pack_file *f, uint64_t behind, stream *s,
+                              ps_error *err)
 {
-    const uint32_t size = f->info.record_bytes;
     const unsigned char *bytes;
-    uint64_t digest;
-    bool is_end = false;
+    uint64_t end_bytes;
+    uint64_t stream_bytes;
     ps_result r;
 
-    if (end >= (uint64_t)PS_PACK_HEADER_BYTES + size) {
-        r = ps_random_input_read(f->input, end - size, size, &bytes, err);
+    if (behind >= PS_PACK_HEADER_BYTES + PS_TRAILER_BYTES) {
+        r = ps_random_input_read(f->input, behind - PS_TRAILER_BYTES,
+                                 PS_TRAILER_BYTES, &bytes, err);
         if (r != PS_OK)
             return r;
-        if (ps_record_check(info, bytes, &is_end, NULL) != PS_OK)
-            is_end = false;
+        if (ps_trailer_decode(bytes, &end_bytes, &stream_bytes) &&
+            stream_bytes <= behind) {
+            *s = (stream){.at = behind - stream_bytes,
+                          .end = behind - end_bytes};
+            return PS_OK;
+        }
     }
-    if (!is_end)
-        return ps_fail(err, PS_ERR_TRUNCATED,
-                       "no whole END stands before byte %" PRIu64
-                       ": the stream is cut or damaged there",
-                       end);
-    r = ps_end_decode(info, bytes, totals, &digest, err);
-    return r == PS_OK ? r : ps_record_blame(totals->packs, end - size, r, err);
+    return ps_fail(err, PS_ERR_TRUNCATED,
+                   "no whole END stands before byte %" PRIu64
+                   ": the stream is cut or damaged there",
+                   behind);
 }
 
-static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
+/* Reads END of a stream, up to the byte `behind`; valid until the next read. */
+static ps_result read_end(ps_pack_file *f, const stream *s, uint64_t behind,
+                          const ps_pack_info *info, ps_end *end, ps_error *err)
+{
+    const size_t size = (size_t)(behind - s->end);
+    const unsigned char *bytes;
+    ps_block_head head;
+    ps_result r = ps_random_input_read(f->input, s->end, size, &bytes, err);
+
+    if (r != PS_OK)
+        return r;
+    r = ps_block_head_decode(info, bytes, &head, err);
+    if (r == PS_OK && (head.kind != PS_BLOCK_END || head.bytes != size))
+        r = ps_fail(err, PS_ERR_CORRUPT, "this is not the END of %zu bytes",
+                    size);
+    if (r == PS_OK)
+        r = ps_end_decode(info, bytes, &head, end, err);
+    if (r == PS_OK)
+        r = ps_totals_check(info, &end->totals, err);
+    return r == PS_OK ? r : ps_block_blame(s->end, r, err);
+}
+
+static ps_result add_stream(ps_pack_file *f, const stream *found,
                             ps_error *err)
 {
     stream *s;
@@ -102,70 +156,105 @@ static ps_result add_stream(ps_pack_file *f, uint64_t at, uint64_t packs,
     if (s == NULL)
         return ps_fail_memory(err);
     f->streams = s;
-    s[f->n_streams++] = (stream){.at = at, .packs = packs};
+    s[f->n_streams++] = *found;
     return PS_OK;
 }
 
 /*
- * Finds the stream that ends at *end, which becomes where it starts.  END
- * says where that is; the header there must agree.
+ * END must not have more packs than there are bytes for, nor an index that
+ * does not begin with the first pack, which is of half a stream.
+ */
+static ps_result check_packs(const ps_pack_info *info, const stream *s,
+                             const ps_end *end, ps_error *err)
+{
+    const uint64_t bytes = s->end - s->at - PS_PACK_HEADER_BYTES;
+    const uint32_t n = end->n_parts + end->n_blocks;
+    ps_entry first = {0};
+
+    if (end->totals.packs > bytes / (info->row_bytes + PS_PACK_HEAD_BYTES))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "END has %" PRIu64 " packs before it, which %" PRIu64
+                       " bytes cannot hold",
+                       end->totals.packs, bytes);
+    if (n > 0)
+        first = ps_entry_decode(end->entries);
+    if ((n > 0) == (end->totals.packs > 0) && first.first == 0)
+        return PS_OK;
+    return ps_fail(err, PS_ERR_CORRUPT,
+                   "END has %" PRIu64 " packs before it, but the file begins "
+                   "with pack %" PRIu64,
+                   end->totals.packs, first.first);
+}
+
+/*
+ * Finds the stream that ends at *end, which becomes where it starts; the
+ * header there must agree with the first.
  */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
-    const uint32_t size = f->info.record_bytes;
     const uint64_t behind = *end;
-    ps_pack_info info = f->info;
-    ps_totals totals = {0};
+    ps_pack_info info;
+    ps_end found;
     ps_error why;
-    uint64_t before;
-    ps_result r;
+    stream s = {0};
+    ps_result r = read_trailer(f, behind, &s, err);
 
-    /* Only the header says which version END is of. */
-    info.version_minor = UINT16_MAX;
-    r = read_end(f, &info, behind, &totals, err);
     if (r != PS_OK)
         return r;
-    before = behind - size - PS_PACK_HEADER_BYTES;
-    if (totals.packs > before / size)
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "END has %" PRIu64 " packs before it, but only %"
-                       PRIu64 " bytes are there",
-                       totals.packs, before);
-
-    *end = before - totals.packs * size;
-    r = read_header(f, *end, &info, err);
+    *end = s.at;
+    r = read_header(f, s.at, &info, err);
     if (r == PS_ERR_MAGIC)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END has %" PRIu64 " packs before it, but no header "
-                       "stands at byte %" PRIu64,
-                       totals.packs, *end);
+                       "END stands before byte %" PRIu64 ", but no header "
+                       "at byte %" PRIu64,
+                       behind, s.at);
     if (r == PS_OK && ps_pack_info_compare(&info, &f->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the stream that starts at byte %" PRIu64
                        " cannot follow the first: %s",
-                       *end, why.text);
+                       s.at, why.text);
     if (r == PS_OK)
-        r = ps_totals_check(&info, &totals, err);
-    if (r == PS_OK && info.window > f->info.window)
-        f->info.window = info.window;
-
+        r = read_end(f, &s, behind, &info, &found, err);
     if (r == PS_OK)
-        r = read_end(f, &info, behind, &totals, err);
-    if (r == PS_OK && !ps_totals_add(&f->totals, &totals))
+        r = check_packs(&info, &s, &found, err);
+    if (r == PS_OK && !ps_totals_add(&f->totals, &found.totals))
         r = ps_fail(err, PS_ERR_CORRUPT,
                     "the totals of the streams exceed 64 bits");
-    if (r == PS_OK)
-        r = add_stream(f, *end, totals.packs, err);
-    return r;
+    if (r != PS_OK)
+        return r;
+    s.packs = found.totals.packs;
+    if (info.window > f->info.window)
+        f->info.window = info.window;
+    if (info.depth == 0)
+        info.depth = found.totals.max_depth;
+    if (info.depth > f->info.depth)
+        f->info.depth = info.depth;
+    return add_stream(f, &s, err);
+}
+
+/* Turns the streams round, which were found from the last to the first. */
+static void turn_round(ps_pack_file *f)
+{
+    stream *s = f->streams;
+    const uint32_t n = f->n_streams;
+    uint64_t packs = 0;
+
+    for (uint32_t i = 0; i < n / 2; i++) {
+        stream other = s[i];
+
+        s[i] = s[n - 1 - i];
+        s[n - 1 - i] = other;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        s[i].first = packs;
+        packs += s[i].packs;
+    }
 }
 
 ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
 {
     ps_pack_file *f = calloc(1, sizeof *f);
     uint64_t end = 0;
-    uint64_t packs = 0;
-    stream *s;
-    uint32_t n;
     ps_result r;
 
     *file = NULL;
@@ -182,21 +271,8 @@ ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
         ps_pack_file_free(f);
         return r;
     }
-
-    /* Turn the streams round, which were found from the last to the first. */
-    s = f->streams;
-    n = f->n_streams;
-    for (uint32_t i = 0; i < n / 2; i++) {
-        stream other = s[i];
-
-        s[i] = s[n - 1 - i];
-        s[n - 1 - i] = other;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        s[i].first = packs;
-        packs += s[i].packs;
-    }
-    f->next_head = UINT64_MAX;
+    turn_round(f);
+    f->indexed = f->n_streams;
     *file = f;
     return PS_OK;
 }
@@ -207,6 +283,10 @@ void ps_pack_file_free(ps_pack_file *f)
         return;
     ps_random_input_free(f->input);
     free(f->streams);
+    free(f->end.bytes);
+    free(f->listed.bytes);
+    free(f->heads.bytes);
+    free(f->sequences.bytes);
     free(f);
 }
 
@@ -236,10 +316,18 @@ static ps_result has_changed(const stream *s, ps_error *err)
                    "the stream at byte %" PRIu64 " has changed", s->at);
 }
 
+/* Where a stream ends: the next one begins there, or the file ends. */
+static uint64_t behind(const ps_pack_file *f, uint32_t i)
+{
+    return i + 1 < f->n_streams ? f->streams[i + 1].at
+                                : ps_random_input_size(f->input);
+}
+
 ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
                               ps_totals *totals, ps_error *err)
 {
     const stream *s;
+    ps_end end;
     ps_result r;
 
     if (i >= f->n_streams)
@@ -249,23 +337,187 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
                        i, f->n_streams);
     s = &f->streams[i];
     r = read_header(f, s->at, info, err);
+    if (r == PS_OK)
+        r = read_end(f, s, behind(f, i), info, &end, err);
     if (r != PS_OK)
         return r;
-    /* END is checked by this header, so it must not be of larger records. */
-    if (ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
+    *totals = end.totals;
+    /* Rows of another size would not be those that are read. */
+    if (totals->packs != s->packs ||
+        ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
         return has_changed(s, err);
-    r = read_end(f, info,
-                 s->at + PS_PACK_HEADER_BYTES +
-                 (s->packs + 1) * f->info.record_bytes,
-                 totals, err);
-    return r == PS_OK && totals->packs != s->packs ? has_changed(s, err) : r;
+    return PS_OK;
 }
 
-/* Finds pack `i`: says in *pack where it is and has to be. */
-static ps_result locate(const ps_pack_file *f, uint64_t i, ps_pack *pack,
-                        ps_error *err)
+/* ---- The index ---- */
+
+/* Copies entries, to be kept. */
+static ps_result keep(entries *list, const unsigned char *from, uint32_t n,
+                      ps_error *err)
 {
-    const stream *s;
+    unsigned char *bytes = ps_array_grow(list->bytes, &list->capacity, n + 1u,
+                                         1, PS_ENTRY_BYTES);
+
+    if (bytes == NULL)
+        return ps_fail_memory(err);
+    list->bytes = bytes;
+    list->n = n;
+    memcpy(bytes, from, (size_t)n * PS_ENTRY_BYTES);
+    return PS_OK;
+}
+
+static ps_entry entry_at(const entries *list, uint32_t i)
+{
+    return ps_entry_decode(list->bytes + (size_t)i * PS_ENTRY_BYTES);
+}
+
+/* Has the entries in END of stream `i` in memory. */
+static ps_result index_stream(ps_pack_file *f, uint32_t i, ps_error *err)
+{
+    ps_pack_info info;
+    ps_end end;
+    ps_result r;
+
+    if (f->indexed == i)
+        return PS_OK;
+    f->indexed = f->n_streams;
+    r = read_header(f, f->streams[i].at, &info, err);
+    if (r == PS_OK)
+        r = read_end(f, &f->streams[i], behind(f, i), &info, &end, err);
+    if (r == PS_OK && end.totals.packs != f->streams[i].packs)
+        r = has_changed(&f->streams[i], err);
+    if (r == PS_OK)
+        r = keep(&f->end, end.entries, end.n_parts + end.n_blocks, err);
+    if (r != PS_OK)
+        return r;
+    f->n_parts = f->part = end.n_parts;
+    f->indexed = i;
+    return PS_OK;
+}
+
+/* Has part `i` of the index of a stream in memory. */
+static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
+                            ps_error *err)
+{
+    const ps_entry part = entry_at(&f->end, i);
+    const uint64_t at = s->at + part.offset;
+    const ps_index_end end = {part.offset, s->packs};
+    const unsigned char *bytes;
+    ps_block_head head;
+    ps_result r = PS_OK;
+
+    if (f->part == i)
+        return PS_OK;
+    f->part = f->n_parts;
+    if (part.offset > s->end - s->at ||
+        s->end - at < PS_INDEX_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "part %" PRIu32 " of the index is not before END", i);
+    r = ps_random_input_read(f->input, at, PS_INDEX_BYTES, &bytes, err);
+    if (r != PS_OK)
+        return r;
+    r = ps_block_head_decode(&f->info, bytes, &head, err);
+    bytes += PS_BLOCK_HEAD_BYTES;
+    if (r == PS_OK &&
+        (head.kind != PS_BLOCK_INDEX ||
+         head.body != ps_hash(bytes, PS_INDEX_BYTES - PS_BLOCK_HEAD_BYTES)))
+        r = ps_fail(err, PS_ERR_CORRUPT, "this is no whole part of the index");
+    if (r == PS_OK)
+        r = ps_entries_check(bytes, PS_INDEX_BLOCKS, end, err);
+    if (r == PS_OK && ps_entry_decode(bytes).first != part.first)
+        r = ps_fail(err, PS_ERR_CORRUPT, "it is another part of the index");
+    if (r != PS_OK)
+        return ps_block_blame(at, r, err);
+    r = keep(&f->listed, bytes, PS_INDEX_BLOCKS, err);
+    f->part = r == PS_OK ? i : f->n_parts;
+    return r;
+}
+
+/* The last entry from `low` up to `high` whose first pack is not above `k`. */
+static uint32_t last_below(const entries *list, uint32_t low, uint32_t high,
+                           uint64_t k)
+{
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (entry_at(list, middle).first <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Finds the block with pack `k` of stream `i`. */
+static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
+                            ps_error *err)
+{
+    const stream *s = &f->streams[i];
+    const entries *list = &f->end;
+    uint64_t next = s->packs; /* the first pack behind the list */
+    uint32_t low, high, at;
+    ps_entry e;
+    ps_result r = index_stream(f, i, err);
+
+    if (r != PS_OK)
+        return r;
+    low = f->n_parts;
+    high = f->end.n;
+    if (low == high || entry_at(list, low).first > k) {
+        const uint32_t part = last_below(list, 0, f->n_parts, k);
+
+        if (part + 1 < high)
+            next = entry_at(list, part + 1).first;
+        r = index_part(f, s, part, err);
+        if (r != PS_OK)
+            return r;
+        list = &f->listed;
+        low = 0;
+        high = list->n;
+    }
+    at = last_below(list, low, high, k);
+    e = entry_at(list, at);
+    if (at + 1 < high)
+        next = entry_at(list, at + 1).first;
+    if (e.first > k || next <= k || next - e.first > PS_MAX_BLOCK_PACKS ||
+        e.offset > s->end - s->at ||
+        (next - e.first) * (f->info.row_bytes + PS_PACK_HEAD_BYTES) >
+            s->end - s->at - e.offset)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the index of the stream at byte %" PRIu64
+                       " has no block with pack %" PRIu64,
+                       s->at, k);
+    *b = (block){s->at + e.offset, e.first, (uint32_t)(next - e.first)};
+    return PS_OK;
+}
+
+ps_result ps_pack_file_find(ps_pack_file *f, uint32_t i, uint64_t packs,
+                            ps_pack_file_at *at, ps_error *err)
+{
+    block b = {0};
+    ps_result r = PS_OK;
+
+    if (i >= f->n_streams || packs > f->streams[i].packs)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the file does not have so many packs");
+    if (packs > 0)
+        r = find_block(f, i, packs - 1, &b, err);
+    *at = (ps_pack_file_at){f->streams[i].at, f->streams[i].first, b.at,
+                            b.first};
+    return r;
+}
+
+/* ---- Packs ---- */
+
+/*
+ * Finds pack `i`, says in *pack where it is, and makes its block the one that is
+ * read from; *again if it was.
+ */
+static ps_result locate(ps_pack_file *f, uint64_t i, ps_pack *pack,
+                        bool *again, ps_error *err)
+{
+    block *b = &f->block;
+    ps_result r = PS_OK;
 
     *pack = (ps_pack){0};
     if (i >= f->totals.packs)
@@ -273,71 +525,160 @@ static ps_result locate(const ps_pack_file *f, uint64_t i, ps_pack *pack,
                        "there is no pack %" PRIu64 ", but %" PRIu64
                        " from 0 on",
                        i, f->totals.packs);
-    s = &f->streams[stream_of(f, i)];
-    pack->index = i - s->first;
-    pack->stream = (uint32_t)(s - f->streams);
-    pack->offset = s->at + PS_PACK_HEADER_BYTES +
-                   pack->index * f->info.record_bytes;
+    pack->stream = stream_of(f, i);
+    pack->index = i - f->streams[pack->stream].first;
+    *again = pack->stream == f->block_stream && pack->index >= b->first &&
+             pack->index - b->first < b->n_packs;
+    if (!*again) {
+        f->heads.is_whole = f->sequences.is_whole = false;
+        b->n_packs = 0;
+        r = find_block(f, pack->stream, pack->index, b, err);
+        f->block_stream = pack->stream;
+    }
+    pack->offset = b->at;
+    return r;
+}
+
+/* Copies `n` bytes of the file to a table.  They may lie behind its end. */
+static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
+                            table *to, ps_error *err)
+{
+    const uint64_t size = ps_random_input_size(f->input);
+    const unsigned char *from;
+    unsigned char *bytes;
+    ps_result r;
+
+    if (n > size || at > size - n)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "what the block has lies behind the end of the file");
+    bytes = ps_array_grow(to->bytes, &to->capacity, (size_t)n, 4096, 1);
+    if (bytes == NULL)
+        return ps_fail_memory(err);
+    to->bytes = bytes;
+    r = ps_random_input_read(f->input, at, (size_t)n, &from, err);
+    if (r == PS_OK)
+        memcpy(bytes, from, (size_t)n);
+    return r;
+}
+
+/* Reads a whole table of the block if it is there, in t->is_whole. */
+static ps_result try_table(ps_pack_file *f, uint64_t at, uint64_t n, table *t,
+                           ps_error *err)
+{
+    const ps_result r = read_table(f, at, n, t, NULL);
+
+    t->is_whole = r == PS_OK;
+    return r == PS_ERR_MEMORY ? ps_fail_memory(err) : PS_OK;
+}
+
+/*
+ * The head of pack `k` of the block.  Where a second pack of a block is asked
+ * for, all heads are read, if they are there.
+ */
+static ps_result read_head(ps_pack_file *f, uint32_t k, bool again,
+                           const unsigned char **head, ps_error *err)
+{
+    const block *b = &f->block;
+    const uint64_t heads =
+        b->at + ps_block_layout_of(&f->info, b->n_packs, 0).heads;
+    const uint64_t at = (uint64_t)k * PS_PACK_HEAD_BYTES;
+    table *t = &f->heads;
+    ps_result r = PS_OK;
+
+    if (again && !t->is_whole)
+        r = try_table(f, heads, (uint64_t)b->n_packs * PS_PACK_HEAD_BYTES, t,
+                      err);
+    if (r != PS_OK)
+        return r;
+    if (!t->is_whole)
+        return ps_random_input_read(f->input, heads + at, PS_PACK_HEAD_BYTES,
+                                    head, err);
+    *head = t->bytes + at;
     return PS_OK;
 }
 
-/* Whether a pack that was decoded is the one of this index. */
-static ps_result check_index(const ps_pack *pack, uint64_t index,
-                             ps_error *err)
+/* The sequence rows of a pack: likewise, if they are not too many. */
+static ps_result read_sequences(ps_pack_file *f, const unsigned char *head,
+                                const unsigned char **sequences,
+                                ps_error *err)
 {
-    if (pack->index == index)
+    const block *b = &f->block;
+    const uint32_t bytes = f->info.seq_bytes;
+    const uint64_t all =
+        b->at + ps_block_layout_of(&f->info, b->n_packs, 0).end;
+    const uint64_t at = (uint64_t)ps_head_first_seq(head) * bytes;
+    const uint64_t n = (uint64_t)ps_head_n_seq(head) * bytes;
+    table *t = &f->sequences;
+    ps_result r = PS_OK;
+
+    if (f->heads.is_whole && !t->is_whole) {
+        const unsigned char *last = f->heads.bytes +
+                                    (size_t)b->n_packs * PS_PACK_HEAD_BYTES -
+                                    PS_PACK_HEAD_BYTES;
+        const uint64_t end =
+            ((uint64_t)ps_head_first_seq(last) + ps_head_n_seq(last)) * bytes;
+
+        /* The last head may be damaged, which is no matter to others. */
+        if (end <= PS_BLOCK_SEQ_BYTES && at + n <= end)
+            r = try_table(f, all, end, t, err);
+        t->size = end;
+    }
+    if (r != PS_OK)
+        return r;
+    if (t->is_whole && at + n <= t->size) {
+        *sequences = t->bytes + at;
         return PS_OK;
-    return ps_fail(err, PS_ERR_CORRUPT,
-                   "its index is %" PRIu64
-                   ": records are missing, repeated or out of order",
-                   pack->index);
+    }
+    t->is_whole = false;
+    r = read_table(f, all + at, n, t, err);
+    *sequences = t->bytes;
+    return r;
 }
 
 ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
+    unsigned char head[PS_PACK_HEAD_BYTES];
     const unsigned char *bytes;
-    ps_result r = locate(f, i, pack, err);
-    const uint64_t index = pack->index;
-    bool is_end;
+    bool again;
+    uint32_t k;
+    ps_result r = locate(f, i, pack, &again, err);
 
+    if (r != PS_OK)
+        return r;
+    k = (uint32_t)(pack->index - f->block.first);
+    r = read_head(f, k, again, &bytes, err);
+    if (r == PS_OK) {
+        memcpy(head, bytes, sizeof head);
+        r = ps_head_decode(&f->info, head, pack, err);
+    }
     if (r == PS_OK)
-        r = ps_random_input_read(f->input, pack->offset, f->info.record_bytes,
-                                 &bytes, err);
+        r = read_sequences(f, head, &pack->sequences, err);
     if (r == PS_OK)
-        r = ps_record_check(&f->info, bytes, &is_end, err);
-    if (r == PS_OK && is_end)
-        r = ps_fail(err, PS_ERR_CORRUPT, "END stands in the place of a pack");
+        r = ps_random_input_read(f->input,
+                                 pack->offset + PS_BLOCK_HEAD_BYTES +
+                                     (uint64_t)k * f->info.row_bytes,
+                                 f->info.row_bytes, &pack->row, err);
     if (r == PS_OK)
-        r = ps_record_decode(&f->info, bytes, pack, err);
-    if (r == PS_OK)
-        r = check_index(pack, index, err);
+        r = ps_pack_decode(&f->info, head, pack, err);
     return r == PS_ERR_CORRUPT
-               ? ps_record_blame(index, pack->offset, r, err) : r;
+               ? ps_pack_blame(pack->index, pack->offset, r, err) : r;
 }
 
 ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
                             ps_error *err)
 {
-    const bool goes_on = i == f->next_head;
-    const unsigned char *bytes;
-    ps_result r = locate(f, i, pack, err);
-    const uint64_t index = pack->index;
+    const unsigned char *head;
+    bool again;
+    ps_result r = locate(f, i, pack, &again, err);
 
     if (r == PS_OK)
-        f->next_head = i + 1;
-    if (r == PS_OK && goes_on && f->info.record_bytes <= RUN_RECORD)
-        r = ps_random_input_read_run(f->input, pack->offset, PS_HEAD_BYTES,
-                                     &bytes, err);
-    else if (r == PS_OK)
-        r = ps_random_input_read(f->input, pack->offset, PS_HEAD_BYTES,
-                                 &bytes, err);
+        r = read_head(f, (uint32_t)(pack->index - f->block.first), again,
+                      &head, err);
     if (r == PS_OK)
-        r = ps_head_decode(&f->info, bytes, pack, err);
-    if (r == PS_OK)
-        r = check_index(pack, index, err);
+        r = ps_head_decode(&f->info, head, pack, err);
     return r == PS_ERR_CORRUPT
-               ? ps_record_blame(index, pack->offset, r, err) : r;
+               ? ps_pack_blame(pack->index, pack->offset, r, err) : r;
 }
 
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)

@@ -12,9 +12,10 @@
 
 #include "base/error.h"
 #include "bytes.h"
+#include "format/block.h"
 #include "format/digest.h"
+#include "format/pack.h"
 #include "format/pack_header.h"
-#include "format/pack_record.h"
 #include "format/totals.h"
 #include "stream/token_reader.h"
 
@@ -34,6 +35,8 @@ ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
     p->last = p->newest = 0;
     p->seen = (ps_totals){0};
     p->before = r->ended;
+    p->index = (ps_index_seen){0};
+    r->header_at = r->input->taken;
     ps_input_take(r->input, PS_PACK_HEADER_BYTES);
     return PS_OK;
 }
@@ -63,6 +66,22 @@ static ps_result start(ps_pack_reader **reader, ps_input *input,
     return PS_OK;
 }
 
+/*
+ * The depth that the streams of a whole regular file have; what keeps any
+ * other from being opened, a reader says when it comes to it.
+ */
+static ps_result depth_of_file(int fd, uint32_t *depth, ps_error *err)
+{
+    ps_pack_file *file;
+    const ps_result r = ps_pack_file_open(&file, fd, err);
+
+    if (r != PS_OK)
+        return r == PS_ERR_MEMORY || r == PS_ERR_IO ? r : PS_OK;
+    *depth = ps_pack_file_info(file)->depth;
+    ps_pack_file_free(file);
+    return PS_OK;
+}
+
 ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
 {
     ps_input *input;
@@ -72,7 +91,14 @@ ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd, ps_error *err)
     if (result != PS_OK)
         return result;
     input->frames.is_head = ps_is_pack_head;
-    return start(reader, input, err);
+    result = start(reader, input, err);
+    if (result == PS_OK && (*reader)->info.depth == 0)
+        result = depth_of_file(fd, &(*reader)->info.depth, err);
+    if (result != PS_OK) {
+        ps_pack_reader_free(*reader);
+        *reader = NULL;
+    }
+    return result;
 }
 
 ps_result ps_open_any(int fd, ps_type raw_type, ps_pack_reader **packs,
@@ -110,39 +136,143 @@ void ps_pack_reader_free(ps_pack_reader *r)
     free(r);
 }
 
-/*
- * Checks END against what came before it.  Behind it is nothing, or another
- * stream whose records mean the same.
- */
-static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
-                          ps_error *err)
+/* ---- The index, compared with the blocks that came ---- */
+
+static uint64_t entry_digest(uint64_t digest, const ps_entry *entry)
 {
-    ps_totals end = {0};
+    unsigned char bytes[PS_ENTRY_BYTES];
+
+    ps_entry_encode(entry, bytes);
+    return XXH3_64bits_withSeed(bytes, sizeof bytes, digest);
+}
+
+static uint64_t entries_digest(const unsigned char *entries, uint32_t n)
+{
+    uint64_t digest = 0;
+
+    for (uint32_t i = 0; i < n; i++, entries += PS_ENTRY_BYTES)
+        digest = XXH3_64bits_withSeed(entries, PS_ENTRY_BYTES, digest);
+    return digest;
+}
+
+/* Notes a block of packs, which stands at the next byte. */
+static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
+                            ps_error *err)
+{
+    ps_index_seen *index = &r->place.index;
+    const ps_entry entry = {r->input->taken - r->header_at, r->block.first,
+                            watermark};
+
+    if (index->n_blocks == PS_INDEX_UNSEEN)
+        return PS_OK;
+    if (index->n_blocks == PS_INDEX_BLOCKS)
+        return ps_fail(err, PS_ERR_CORRUPT, "no index of the %d blocks before",
+                       PS_INDEX_BLOCKS);
+    if (index->n_blocks++ == 0)
+        index->first = entry.first;
+    index->watermark = watermark;
+    index->blocks = entry_digest(index->blocks, &entry);
+    return PS_OK;
+}
+
+/* Checks an INDEX block, all of whose bytes are there, and notes it. */
+static ps_result check_index(ps_pack_reader *r, const unsigned char *bytes,
+                             ps_error *err)
+{
+    const unsigned char *entries = bytes + PS_BLOCK_HEAD_BYTES;
+    ps_index_seen *index = &r->place.index;
+    const ps_entry part = {r->input->taken - r->header_at, index->first,
+                           index->watermark};
+
+    if (r->block.body !=
+        ps_hash(entries, PS_INDEX_BYTES - PS_BLOCK_HEAD_BYTES))
+        return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not agree");
+    if (index->n_blocks == PS_INDEX_UNSEEN)
+        return PS_OK;
+    if (index->n_blocks != PS_INDEX_BLOCKS ||
+        entries_digest(entries, PS_INDEX_BLOCKS) != index->blocks)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the index does not list the blocks before it");
+    index->parts = entry_digest(index->parts, &part);
+    index->n_parts++;
+    index->n_blocks = 0;
+    index->blocks = 0;
+    return PS_OK;
+}
+
+/* The index in END, and where it says that it ends. */
+static ps_result check_end_index(const ps_pack_reader *r, const ps_end *end,
+                                 ps_error *err)
+{
+    const ps_index_seen *index = &r->place.index;
+    const uint64_t here = r->input->taken + r->block.bytes - r->header_at;
+
+    if (index->n_blocks == PS_INDEX_UNSEEN)
+        return PS_OK;
+    if (end->stream_bytes != here)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the stream has %" PRIu64 " bytes, END says %" PRIu64,
+                       here, end->stream_bytes);
+    if (index->n_parts != end->n_parts || index->n_blocks != end->n_blocks ||
+        index->parts != entries_digest(end->entries, end->n_parts) ||
+        index->blocks !=
+            entries_digest(end->entries +
+                               (size_t)end->n_parts * PS_ENTRY_BYTES,
+                           end->n_blocks))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the index does not list the blocks before it");
+    return PS_OK;
+}
+
+/* ---- Packs ---- */
+
+/*
+ * Checks END, which stands at the next byte, against what came before it.
+ */
+static ps_result check_end(ps_pack_reader *r, ps_error *err)
+{
+    const unsigned char *bytes;
+    ps_end end;
+    size_t got;
+    ps_result result =
+        ps_input_peek(r->input, (size_t)r->block.bytes, &bytes, &got, err);
+
+    if (result == PS_OK && got < r->block.bytes)
+        result = ps_fail(err, PS_ERR_TRUNCATED,
+                         "the stream ends after %zu of the %" PRIu64
+                         " bytes of END",
+                         got, r->block.bytes);
+    if (result == PS_OK)
+        result = ps_end_decode(&r->current, bytes, &r->block, &end, err);
+    if (result == PS_OK)
+        result = ps_totals_compare(&end.totals, &r->place.seen, err);
+    if (result == PS_OK && end.digest != r->place.digest)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "the packs do not agree with END's digest");
+    if (result == PS_OK)
+        result = ps_totals_check(&r->current, &end.totals, err);
+    if (result == PS_OK)
+        result = check_end_index(r, &end, err);
+    if (result != PS_OK)
+        return ps_block_blame(r->input->taken, result, err);
+    if (!ps_totals_add(&r->ended, &end.totals))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the totals of the streams exceed 64 bits");
+    ps_input_take(r->input, (size_t)r->block.bytes);
+    return PS_OK;
+}
+
+/*
+ * Behind END is nothing, or another stream whose packs mean the same.
+ */
+static ps_result go_on(ps_pack_reader *r, ps_error *err)
+{
     const unsigned char *head;
     size_t got;
     ps_error why;
-    uint64_t at;
-    uint64_t digest;
-    ps_result result =
-        ps_end_decode(&r->current, bytes, &end, &digest, err);
+    const uint64_t at = r->input->taken;
+    ps_result result = ps_input_peek(r->input, 8, &head, &got, err);
 
-    if (result == PS_OK)
-        result = ps_totals_compare(&end, &r->place.seen, err);
-    if (result == PS_OK && digest != r->place.digest)
-        result = ps_fail(err, PS_ERR_CORRUPT,
-                         "the records do not agree with END's digest");
-    if (result == PS_OK)
-        result = ps_totals_check(&r->current, &end, err);
-    if (result != PS_OK)
-        return ps_record_blame(r->place.seen.packs,
-                               r->input->taken, result, err);
-    if (!ps_totals_add(&r->ended, &end))
-        return ps_fail(err, PS_ERR_CORRUPT,
-                       "the totals of the streams exceed 64 bits");
-    ps_input_take(r->input, r->info.record_bytes);
-
-    at = r->input->taken;
-    result = ps_input_peek(r->input, 8, &head, &got, err);
     if (result == PS_OK)
         result = ps_seek_check_result(&r->input->frames, got == 0, err);
     if (result != PS_OK)
@@ -168,81 +298,135 @@ static ps_result read_end(ps_pack_reader *r, const unsigned char *bytes,
     return result;
 }
 
-void ps_pack_reader_count(ps_pack_reader *r, const ps_pack *pack)
+/* Counts a pack, to compare with what END will say. */
+static void count(ps_pack_reader *r, const ps_pack *pack)
 {
     ps_pack_place *p = &r->place;
     uint64_t oldest = UINT64_MAX;
 
     for (uint32_t i = 0; i < pack->n_seq; i++) {
-        uint64_t id = ps_pack_piece(&r->info, pack, i).id;
+        uint64_t id = ps_seq_id(ps_pack_sequence(&r->info, pack, i));
 
         oldest = id < oldest ? id : oldest;
         p->newest = id > p->newest ? id : p->newest;
     }
     if (p->newest - oldest > p->seen.max_displacement)
         p->seen.max_displacement = p->newest - oldest;
-    p->last = load_u64(pack->record);
-    p->digest = ps_pack_digest(p->digest, pack->record);
+    p->last = pack->checksum;
+    p->digest = ps_pack_digest(p->digest, pack->checksum);
     ps_totals_add_pack(&p->seen, pack->n_seq, pack->n_tok, pack->max_seqlen);
 }
 
-ps_result ps_pack_reader_peek(ps_pack_reader *r, uint64_t index,
-                              const unsigned char **bytes, bool *is_end,
-                              ps_error *err)
+ps_result ps_pack_reader_peek_head(ps_pack_reader *r, ps_block_head *head,
+                                   ps_error *err)
 {
-    const uint32_t size = r->info.record_bytes;
+    const unsigned char *bytes;
     size_t got;
-    ps_result result = ps_input_peek(r->input, size, bytes, &got, err);
+    ps_result result =
+        ps_input_peek(r->input, PS_BLOCK_HEAD_BYTES, &bytes, &got, err);
 
     if (result != PS_OK)
         return result;
-    if (got == 0)
-        result = ps_fail(err, PS_ERR_TRUNCATED,
-                         "the stream ends without END");
-    else if (got < size)
-        result = ps_fail(err, PS_ERR_TRUNCATED,
-                         "the stream ends after %zu of its %" PRIu32
-                         " bytes",
-                         got, size);
-    else
-        result = ps_record_check(&r->info, *bytes, is_end, err);
+    if (got < PS_BLOCK_HEAD_BYTES)
+        return ps_fail(err, PS_ERR_TRUNCATED,
+                       "the stream ends without END, at byte %" PRIu64,
+                       r->input->taken + got);
+    result = ps_block_head_decode(&r->current, bytes, head, err);
+    return result == PS_OK ? result
+                           : ps_block_blame(r->input->taken, result, err);
+}
+
+/* Reads the block that starts with pack `index`, or END.  Takes INDEX blocks. */
+static ps_result read_block(ps_pack_reader *r, uint64_t index, ps_error *err)
+{
+    const ps_block_head *head = &r->block;
+    const unsigned char *bytes;
+    size_t got;
+    ps_result result = ps_pack_reader_peek_head(r, &r->block, err);
+
+    if (result != PS_OK || head->kind == PS_BLOCK_END)
+        return result;
+    result = ps_input_peek(r->input, (size_t)head->bytes, &bytes, &got, err);
     if (result != PS_OK)
-        return ps_record_blame(index, r->input->taken, result,
-                               err);
+        return result;
+    if (got < head->bytes)
+        result = ps_fail(err, PS_ERR_TRUNCATED,
+                         "the stream ends after %zu of its %" PRIu64 " bytes",
+                         got, head->bytes);
+    else if (head->first != index)
+        result = ps_fail(err, PS_ERR_CORRUPT,
+                         "it begins with pack %" PRIu64 ", not %" PRIu64
+                         ": packs are missing, repeated or out of order",
+                         head->first, index);
+    else if (head->kind == PS_BLOCK_INDEX)
+        result = check_index(r, bytes, err);
+    else
+        result = ps_block_check(&r->current, head, bytes, err);
+    if (result == PS_OK && head->kind == PS_BLOCK_PACKS)
+        result = note_block(r, ps_block_watermark(&r->current, head, bytes),
+                            err);
+    if (result != PS_OK)
+        return ps_block_blame(r->input->taken, result, err);
+    if (head->kind == PS_BLOCK_INDEX) {
+        ps_input_take(r->input, (size_t)head->bytes);
+        return PS_OK;
+    }
+    r->bytes = bytes;
+    r->next = r->next_seq = 0;
+    return PS_OK;
+}
+
+ps_result ps_pack_reader_fetch(ps_pack_reader *r, uint64_t index,
+                               ps_pack *pack, bool *is_pack, ps_error *err)
+{
+    const unsigned char *head;
+    ps_block_layout l;
+    ps_result result = PS_OK;
+
+    if (r->bytes != NULL && r->next == r->block.n_packs) {
+        ps_input_take(r->input, (size_t)r->block.bytes);
+        r->bytes = NULL;
+    }
+    *is_pack = true;
+    while (result == PS_OK && *is_pack && r->bytes == NULL) {
+        result = read_block(r, index, err);
+        *is_pack = r->block.kind != PS_BLOCK_END;
+    }
+    if (result != PS_OK || !*is_pack)
+        return result;
+
+    l = ps_block_layout_of(&r->current, r->block.n_packs, 0);
+    head = r->bytes + l.heads + (size_t)r->next * PS_PACK_HEAD_BYTES;
+    *pack = (ps_pack){
+        .index = index,
+        .stream = r->place.stream,
+        .offset = r->input->taken,
+        .row = r->bytes + PS_BLOCK_HEAD_BYTES +
+               (size_t)r->next * r->current.row_bytes,
+        .sequences = r->bytes + l.sequences +
+                     (size_t)r->next_seq * r->current.seq_bytes,
+    };
+    result = ps_pack_decode(&r->current, head, pack, err);
+    if (result != PS_OK)
+        return ps_pack_blame(index, r->input->taken, result, err);
+    r->next++;
+    r->next_seq += pack->n_seq;
     return PS_OK;
 }
 
 ps_result ps_pack_reader_step(ps_pack_reader *r, ps_pack *pack, bool *is_pack,
                               ps_error *err)
 {
-    const unsigned char *bytes;
-    bool is_end;
     ps_result result;
 
     if (r->at_end)
         return PS_END;
-    result = ps_pack_reader_peek(r, r->place.seen.packs, &bytes, &is_end,
-                                 err);
-    if (result != PS_OK)
-        return result;
-    *is_pack = !is_end;
-    if (is_end)
-        return read_end(r, bytes, err);
-
-    result = ps_record_decode(&r->info, bytes, pack, err);
-    if (result == PS_OK && pack->index != r->place.seen.packs)
-        result = ps_fail(err, PS_ERR_CORRUPT,
-                         "its index is %" PRIu64
-                         ": records are missing, repeated or out of order",
-                         pack->index);
-    if (result != PS_OK)
-        return ps_record_blame(r->place.seen.packs,
-                               r->input->taken, result, err);
-    pack->stream = r->place.stream;
-    pack->offset = r->input->taken;
-    ps_pack_reader_count(r, pack);
-    ps_input_take(r->input, r->info.record_bytes);
-    return PS_OK;
+    result = ps_pack_reader_fetch(r, r->place.seen.packs, pack, is_pack, err);
+    if (result == PS_OK && *is_pack)
+        count(r, pack);
+    else if (result == PS_OK)
+        result = check_end(r, err);
+    return result != PS_OK || *is_pack ? result : go_on(r, err);
 }
 
 ps_result ps_pack_reader_next(ps_pack_reader *r, ps_pack *pack,

@@ -7,6 +7,7 @@
 #ifndef LIB_STREAM_PACK_READER_H
 #define LIB_STREAM_PACK_READER_H
 
+#include "format/block.h"
 #include "format/pack_mark.h"
 #include "io/input.h"
 #include "packstream.h"
@@ -20,6 +21,13 @@ struct ps_pack_reader {
     ps_totals ended;     /* of the streams that have ended */
     uint32_t rank;       /* of every `ranks` packs this one is given out */
     uint32_t ranks;
+    uint64_t header_at;  /* where the header of this stream was */
+
+    /* The block that was read last; not taken while packs are in it. */
+    ps_block_head block;
+    const unsigned char *bytes; /* NULL: there is none */
+    uint32_t next;              /* pack of the block, */
+    uint32_t next_seq;          /* and where its sequences begin */
 };
 
 /* Packs read so far, through all streams and whichever rank's they are. */
@@ -32,25 +40,23 @@ static inline uint64_t ps_pack_reader_packs(const ps_pack_reader *reader)
 ps_result ps_pack_reader_header(ps_pack_reader *reader, ps_error *err);
 
 /*
- * The bytes of the next record, which is number `index` of its stream, not
- * taken yet; its checksum has been checked.
+ * The next pack, whichever rank's it is, which must have this index in its
+ * stream; it is not counted.  *is_pack is false if END stands there, which
+ * reader->block is of then, and which is not taken.
  * PS_OK, PS_ERR_CORRUPT, _TRUNCATED, or what ps_input_peek gives.
  */
-ps_result ps_pack_reader_peek(ps_pack_reader *reader, uint64_t index,
-                              const unsigned char **bytes, bool *is_end,
-                              ps_error *err);
+ps_result ps_pack_reader_fetch(ps_pack_reader *reader, uint64_t index,
+                               ps_pack *pack, bool *is_pack, ps_error *err);
 
 /*
- * Reads the next record, whichever rank's it is: a pack, or END and the
- * header that may follow it.  PS_END behind the last.
+ * The same, counted; behind END come its checks, and the header that may follow
+ * it.  PS_END behind the last.
  */
 ps_result ps_pack_reader_step(ps_pack_reader *reader, ps_pack *pack,
                               bool *is_pack, ps_error *err);
 
-/*
- * Counts a pack, the next one of its stream, to compare with what END will
- * say: the place is behind it then.
- */
-void ps_pack_reader_count(ps_pack_reader *reader, const ps_pack *pack);
+/* Reads the head of the next block, without taking it.  As _fetch. */
+ps_result ps_pack_reader_peek_head(ps_pack_reader *reader,
+                                   ps_block_head *head, ps_error *err);
 
 #endif

@@ -9,55 +9,70 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "format/digest.h"
-#include "format/pack_header.h"
-#include "format/pack_record.h"
 #include "format/totals.h"
 #include "format/version.h"
-#include "io/output.h"
-#include "io/seek_table.h"
+#include "stream/block_output.h"
 
 struct ps_pack_writer {
     int fd;
     ps_output_options options;
-    ps_output *output;
+    ps_block_output output;
     bool shuffled;
     bool joined;
+    uint32_t block_packs; /* of the first stream */
     uint64_t raise;    /* added to ids */
     bool ended;        /* no stream follows */
     ps_pack_info info; /* of this stream, as all below */
-    uint64_t digest;   /* so far */
     uint64_t newest;   /* greatest id */
     ps_totals totals;  /* what packs show */
 };
 
 /*
- * Begins a stream.  Its counts are not known yet; and which options chose all
- * packs of streams that are joined nobody knows.
+ * What is known when a stream begins: no counts, and of streams that are joined
+ * neither the options that chose packs nor the depth of those to come.
  */
+static ps_result set_info(ps_pack_writer *w, const ps_pack_info *info,
+                          ps_error *err)
+{
+    w->info = *info;
+    w->info.share = !w->joined;
+    if (w->joined) {
+        w->info.options_digest = 0;
+        w->info.depth = 0;
+    }
+    if (w->shuffled)
+        w->info.window = PS_MAX_WINDOW;
+    w->info.n_packs = w->info.n_sequences = w->info.n_tokens = PS_UNKNOWN;
+    w->info.max_seqlen = w->info.min_fill = PS_UNKNOWN;
+    w->info.block_packs = w->block_packs;
+    w->newest = 0;
+    w->totals = (ps_totals){0};
+    return ps_layout(&w->info, err);
+}
+
+/* Opens an output for blocks of any depth. */
+static ps_result open_output(ps_pack_writer *w, ps_error *err)
+{
+    const uint32_t depth = w->info.depth;
+    ps_result r;
+
+    w->info.depth = 0;
+    r = ps_layout(&w->info, err);
+    if (r == PS_OK)
+        r = ps_block_output_open(&w->output, w->fd, &w->info, &w->options, err);
+    w->info.depth = depth;
+    return r == PS_OK ? ps_layout(&w->info, err) : r;
+}
+
+/* Begins a stream. */
 static ps_result begin(ps_pack_writer *w, const ps_pack_info *info,
                        ps_error *err)
 {
-    unsigned char header[PS_PACK_HEADER_BYTES];
-    ps_result r = PS_OK;
+    ps_result r = set_info(w, info, err);
 
-    w->info = *info;
-    w->info.share = !w->joined;
-    if (w->joined)
-        w->info.options_digest = 0;
-    if (w->shuffled)
-        w->info.window = PS_MAX_WINDOW;
-    w->info.n_records = w->info.n_sequences = w->info.n_tokens = PS_UNKNOWN;
-    w->info.max_seqlen = w->info.min_fill = PS_UNKNOWN;
-    ps_pack_header_encode(&w->info, header);
-    w->digest = ps_pack_digest_begin(header);
-    w->newest = 0;
-    w->totals = (ps_totals){0};
-    if (w->output == NULL)
-        r = ps_output_open(&w->output, w->fd, &w->options, err);
-    if (r == PS_OK)
-        r = ps_output_put(w->output, header, sizeof header, err);
-    return r == PS_OK ? ps_output_cut(w->output, err) : r;
+    if (r == PS_OK && w->output.output == NULL)
+        r = open_output(w, err);
+    return r == PS_OK ? ps_block_output_begin(&w->output, false, err) : r;
 }
 
 static ps_result check_version(const ps_pack_info *info, ps_error *err)
@@ -76,7 +91,6 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
                               const ps_pack_writer_options *options,
                               ps_error *err)
 {
-    const size_t record = info->record_bytes;
     ps_pack_writer *w;
     ps_result r = check_version(info, err);
 
@@ -93,12 +107,11 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     w->fd = fd;
     w->shuffled = options->shuffled;
     w->joined = options->joined;
+    w->block_packs = info->block_packs;
     w->options = (ps_output_options){
-        .largest = record,
         .threads = options->threads,
         .compressed = options->compressed,
         .level = options->level,
-        .frame = record * ps_frame_records(info->record_bytes),
     };
     r = begin(w, info, err);
     if (r != PS_OK) {
@@ -109,34 +122,14 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     return PS_OK;
 }
 
-ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
-                             ps_error *err)
+/* Counts a pack, as it is now, for END. */
+static void count(ps_pack_writer *w, const ps_pack *pack)
 {
     ps_totals *t = &w->totals;
-    ps_pack written = *pack;
     uint64_t oldest = UINT64_MAX;
-    unsigned char *bytes;
-    ps_result r;
 
-    if (w->ended || pack->record == NULL)
-        return ps_fail(err, PS_ERR_ARGUMENT,
-                       w->ended ? "the stream has ended"
-                                : "a pack without its record");
-    r = ps_output_reserve(w->output, w->info.record_bytes, &bytes, err);
-    if (r != PS_OK)
-        return r;
-    memcpy(bytes, pack->record, w->info.record_bytes);
-    ps_record_renumber(bytes, t->packs);
-    if (w->shuffled || w->joined)
-        ps_record_raise(&w->info, bytes, pack->n_seq, w->raise);
-    if (w->shuffled)
-        ps_record_set_watermark(bytes, 0);
-    ps_record_finalize(bytes, w->info.record_bytes);
-
-    /* Count it, as it is now, for END. */
-    written.record = bytes;
     for (uint32_t i = 0; i < pack->n_seq; i++) {
-        const ps_piece piece = ps_pack_piece(&w->info, &written, i);
+        const ps_piece piece = ps_pack_piece(&w->info, pack, i);
 
         oldest = piece.id < oldest ? piece.id : oldest;
         w->newest = piece.id > w->newest ? piece.id : w->newest;
@@ -147,8 +140,42 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
     if (w->newest - oldest > t->max_displacement)
         t->max_displacement = w->newest - oldest;
     ps_totals_add_pack(t, pack->n_seq, pack->n_tok, pack->max_seqlen);
-    w->digest = ps_pack_digest(w->digest, bytes);
-    return PS_OK;
+}
+
+ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
+                             ps_error *err)
+{
+    const uint64_t raise = w->shuffled || w->joined ? w->raise : 0;
+    const size_t seq_bytes = w->info.seq_bytes;
+    ps_pack written = *pack;
+    ps_pack_builder to;
+    ps_result r;
+
+    if (w->ended || pack->row == NULL ||
+        pack->n_seq > ps_max_sequences(&w->info))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       w->ended           ? "the stream has ended"
+                       : pack->row == NULL ? "a pack without its row"
+                                           : "a pack deeper than the header "
+                                             "says");
+    r = ps_block_output_pack(&w->output, pack->n_seq, &to, err);
+    if (r != PS_OK)
+        return r;
+    memcpy(to.row, pack->row, w->info.row_bytes);
+    memcpy(to.sequences, pack->sequences, pack->n_seq * seq_bytes);
+    for (uint32_t i = 0; raise > 0 && i < pack->n_seq; i++) {
+        unsigned char *id = to.sequences + i * seq_bytes + PS_SEQ_ID;
+
+        store_u64(id, load_u64(id) + raise);
+    }
+    to.n_seq = pack->n_seq;
+    to.n_tok = pack->n_tok;
+    to.max_seqlen = pack->max_seqlen;
+    to.sum_len_sq = pack->sum_len_sq;
+    written.sequences = to.sequences;
+    count(w, &written);
+    return ps_block_output_add(
+        &w->output, &to, w->shuffled ? 0 : pack->watermark + raise, err);
 }
 
 void ps_pack_writer_raise_ids(ps_pack_writer *w, uint64_t by)
@@ -158,7 +185,12 @@ void ps_pack_writer_raise_ids(ps_pack_writer *w, uint64_t by)
 
 ps_result ps_pack_writer_push(ps_pack_writer *w, ps_error *err)
 {
-    return w->output == NULL ? PS_OK : ps_output_push(w->output, err);
+    ps_result r;
+
+    if (w->output.output == NULL)
+        return PS_OK;
+    r = ps_block_output_close(&w->output, err);
+    return r == PS_OK ? ps_output_push(w->output.output, err) : r;
 }
 
 /*
@@ -190,7 +222,6 @@ static ps_result complete_totals(ps_totals *t, const ps_totals *whole,
 ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
                              const ps_pack_info *next, ps_error *err)
 {
-    unsigned char *bytes;
     ps_result r = PS_OK;
 
     if (w->ended || (w->joined && next != NULL))
@@ -207,20 +238,18 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
     }
     if (r == PS_OK)
         r = complete_totals(&w->totals, totals, err);
-    if (r == PS_OK)
-        r = ps_output_reserve(w->output, w->info.record_bytes, &bytes, err);
     if (r != PS_OK)
         return r;
-    ps_end_encode(&w->info, &w->totals, w->digest, bytes);
     w->ended = true;
+    r = ps_block_output_end(&w->output, &w->totals, err);
+    if (r != PS_OK)
+        return r;
 
     /* A seek table ends a compressed stream; another one begins anew. */
     if (w->options.compressed) {
-        r = ps_output_finish(w->output, err);
-        if (r == PS_OK) {
-            ps_output_free(w->output);
-            w->output = NULL;
-        }
+        r = ps_output_finish(w->output.output, err);
+        if (r == PS_OK)
+            ps_block_output_free(&w->output);
     }
     if (r == PS_OK && next != NULL) {
         r = begin(w, next, err);
@@ -233,13 +262,14 @@ ps_result ps_pack_writer_finish(ps_pack_writer *w, ps_error *err)
 {
     if (!w->ended)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has not ended");
-    return w->output == NULL ? PS_OK : ps_output_finish(w->output, err);
+    return w->output.output == NULL ? PS_OK
+                                    : ps_output_finish(w->output.output, err);
 }
 
 void ps_pack_writer_free(ps_pack_writer *w)
 {
     if (w == NULL)
         return;
-    ps_output_free(w->output);
+    ps_block_output_free(&w->output);
     free(w);
 }

@@ -2,7 +2,7 @@
  * unpacker.c - packs in, the original records out.
  *
  * In input order a sequence is handed out once every id below it has come;
- * the watermark of each record says which have.  What came early waits in a
+ * the watermark of each pack says which have.  What came early waits in a
  * heap.  At most `window` sequences come before an earlier one (packstream(5)
  * "Words"), which bounds the heap.
  *
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "format/pack_record.h"
+#include "format/pack.h"
 #include "format/schema.h"
 #include "stream/reorder.h"
 
@@ -92,6 +92,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                               uint32_t i, ps_error *err)
 {
     const uint64_t window = u->info->window;
+    const uint64_t depth = ps_max_sequences(ps_pack_reader_stream(u->reader));
     /* Pieces of one sequence may wait besides what the window allows. */
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
@@ -101,18 +102,18 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     ps_result r;
 
     if (piece.id == UINT64_MAX)
-        fault = "has the id of an empty slot";
+        fault = "has an id that no watermark can pass";
     else if (piece.id < u->watermark)
         fault = "came before, or too late for its watermark";
     if (fault != NULL)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "record %" PRIu64 " at byte %" PRIu64
+                       "pack %" PRIu64 " in the block at byte %" PRIu64
                        ": sequence %" PRIu64 " %s",
                        pack->index, pack->offset, piece.id, fault);
     if (u->heap.tokens + piece.n_tok > window * u->info->capacity + pieces ||
-        u->heap.count >= window * u->info->depth + pieces)
+        u->heap.count >= window * depth + pieces)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "record %" PRIu64 " at byte %" PRIu64
+                       "pack %" PRIu64 " in the block at byte %" PRIu64
                        ": the sequences are further out of order than the "
                        "window of %" PRIu32 " in the header allows",
                        pack->index, pack->offset, u->info->window);
@@ -154,7 +155,7 @@ static ps_result read_more(ps_unpacker *u, ps_error *err)
 
     if (pack->watermark < u->watermark)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "record %" PRIu64 " at byte %" PRIu64
+                       "pack %" PRIu64 " in the block at byte %" PRIu64
                        ": its watermark falls from %" PRIu64 " to %" PRIu64,
                        pack->index, pack->offset, u->watermark,
                        pack->watermark);

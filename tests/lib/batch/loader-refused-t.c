@@ -173,41 +173,60 @@ static void check_failures(const bytes *b)
                           n < 4 ? PLAIN_FILE : PLAIN_PIPE);
 }
 
+/* A byte that is another one. */
+static void check_damage(const given *g, unsigned char *byte)
+{
+    *byte ^= 1;
+    check_failures(&g->b);
+    *byte ^= 1;
+}
+
+static bool is_end(const bytes *b, size_t k)
+{
+    return get_u32(block_at(b, k, 4)) == 1;
+}
+
 static void test_damage(void **state)
 {
+    static const size_t in_head[] = {0, 9, 12, 17, 21, 25, 33};
+    static const size_t in_block[] = {1, 4, 8, 12, 17, 25, 33, 41, 49, 57};
     given g = make_stream();
+    size_t k = 0;
 
-    for (uint64_t i = 0; i <= g.e.n; i += i < 4 ? 1 : 5) {
-        static const size_t places[] = {3, 15, 70, 255};
-
-        for (size_t k = 0; k < COUNT(places); k++) {
-            unsigned char *p = record_at(&g.b, (size_t)i, places[k]);
-
-            *p ^= 1;
-            check_failures(&g.b);
-            *p ^= 1;
-        }
+    for (uint64_t i = 0; i < g.e.n; i += i < 4 ? 1 : 5) {
+        check_damage(&g, row_at(&g.b, (size_t)i, 3));
+        check_damage(&g, seq_at(&g.b, (size_t)i, 0, 8));
+        for (size_t n = 0; n < COUNT(in_head); n++)
+            check_damage(&g, head_at(&g.b, (size_t)i, in_head[n]));
     }
+    do
+        for (size_t n = 0; n < COUNT(in_block); n++)
+            check_damage(&g, block_at(&g.b, k, in_block[n]));
+    while (!is_end(&g.b, k++));
+    check_damage(&g, block_at(&g.b, k - 1, 70));
+    check_damage(&g, g.b.data + g.b.size - 1);
     free_given(&g);
 }
 
-/* Behind pack `i` the stream is cut, or goes on with pack i + 2. */
+/* After block `k` the stream is cut, or goes on with block k + 2. */
 static void test_missing(void **state)
 {
     given g = make_stream();
-    const size_t stride = stride_of(&g.b);
 
-    for (uint64_t i = 0; i + 1 < g.e.n; i += i < 4 ? 1 : 5) {
-        const size_t at = (size_t)(record_at(&g.b, i, 0) - g.b.data);
+    for (size_t k = 0; !is_end(&g.b, k); k++) {
+        const size_t at = (size_t)(block_at(&g.b, k, 0) - g.b.data);
+        const size_t next = (size_t)(block_at(&g.b, k + 1, 0) - g.b.data);
         bytes cut = {0};
         bytes gap = {0};
 
-        put_bytes(&cut, g.b.data, at + 17);
+        put_bytes(&cut, g.b.data, next - 17);
+        check_failures(&cut);
+        cut.size = at + 17;
         check_failures(&cut);
         cut.size = at;
         check_failures(&cut);
         put_bytes(&gap, g.b.data, at);
-        put_bytes(&gap, g.b.data + at + stride, g.b.size - at - stride);
+        put_bytes(&gap, g.b.data + next, g.b.size - next);
         check_failures(&gap);
         free_bytes(&cut);
         free_bytes(&gap);
@@ -223,11 +242,12 @@ static void test_missing(void **state)
  * The first bytes of a stream are in a pipe, whose other end is open.  What
  * is whole is given, though it is little and more is to come.
  */
-static void check_waiting(const given *g, ps_loader_options o, uint32_t packs,
-                          size_t more)
+static void check_waiting(const given *g, ps_loader_options o,
+                          uint32_t blocks, size_t more)
 {
     const size_t n =
-        (size_t)(record_at(&g->b, packs, 0) - g->b.data) + more;
+        (size_t)(block_at(&g->b, blocks, 0) - g->b.data) + more;
+    const uint32_t packs = 4 * blocks;
     int ends[2];
     ps_pack_reader *r;
     ps_loader *l;
@@ -251,12 +271,12 @@ static void test_waiting(void **state)
     given g = make_stream();
 
     (void)alarm(600); /* in place of a hang */
-    for (uint32_t packs = 0; packs <= 12; packs++)
+    for (uint32_t blocks = 0; blocks <= 5; blocks++)
         for (unsigned n = 0; n < 4; n++)
             check_waiting(&g,
                           (ps_loader_options){.packs = 3,
                                               .no_thread = n % 2 == 0},
-                          packs, n / 2 * 100);
+                          blocks, n / 2 * 100);
     (void)alarm(0);
     free_given(&g);
 }

@@ -17,6 +17,7 @@ typedef struct plan {
     input_kind kind;
     ps_loader_options o;
     uint64_t start;
+    uint32_t places; /* of each pack in PS_VIEW_STATIC */
 } plan;
 
 static uint32_t ranks_of(const plan *p)
@@ -103,7 +104,7 @@ static void check_lengths(const plan *p, const ps_batch *b, uint32_t i,
     const ps_pack_info *info = &p->g->e.info;
     const uint32_t n_seq = b->spans.n_seqs[i];
     const uint32_t places =
-        p->o.view == PS_VIEW_STATIC ? info->depth : n_seq;
+        p->o.view == PS_VIEW_STATIC ? p->places : n_seq;
 
     assert_int_equal(b->spans.lengths != NULL, info->align > 1);
     for (uint32_t q = 0; info->align > 1 && q < places; q++)
@@ -136,8 +137,7 @@ static void check_boundaries(const plan *p, const ps_batch *b, uint32_t i,
         assert_int_equal(b->spans.cu[(*span)++], at);
         at = *base + info->capacity;
     }
-    for (uint32_t q = n_seq; p->o.view == PS_VIEW_STATIC && q < info->depth;
-         q++)
+    for (uint32_t q = n_seq; p->o.view == PS_VIEW_STATIC && q < p->places; q++)
         assert_int_equal(b->spans.cu[(*span)++], at);
     *base = at;
 }
@@ -156,8 +156,7 @@ static void check_spans(const plan *p, const ps_batch *b)
     for (uint32_t i = 0; i < s->n_packs; i++) {
         check_boundaries(p, b, i, &span, &base);
         check_lengths(p, b, i, place);
-        place += s->view == PS_VIEW_STATIC ? p->g->e.info.depth
-                                           : s->n_seqs[i];
+        place += s->view == PS_VIEW_STATIC ? p->places : s->n_seqs[i];
     }
     assert_int_equal(s->n_spans, span);
     assert_int_equal(s->n_rows, base);
@@ -169,27 +168,26 @@ static void check_spans(const plan *p, const ps_batch *b)
     assert_int_equal(s->n_seq, b->n_seq);
 }
 
-/* A pack of padding: nothing but what stands in unused places. */
-static void check_padding(const plan *p, const unsigned char *record)
+/* A pack of padding: nothing but what stands in unused places, and zeros. */
+static void check_padding(const plan *p, const unsigned char *row)
 {
     const ps_pack_info *info = &p->g->e.info;
+    uint32_t at = 0;
 
-    for (uint32_t i = 0; i < 8; i++)
-        assert_int_equal(record[i], 0);
     for (uint32_t f = 0; f < info->n_fields; f++) {
         const ps_field *field = &info->fields[f];
-        const size_t width = ps_type_bytes(field->channel.type);
+        const uint32_t width = (uint32_t)ps_type_bytes(field->channel.type);
 
-        for (uint32_t i = 0; i < field->count; i++) {
-            const unsigned char *e = record + field->offset + i * width;
-            uint64_t fill = field->channel.fill;
-
-            if (f == PS_FIELD_CU && i == 0)
-                fill = 0;
-            for (size_t k = 0; k < width; k++)
-                assert_int_equal(e[k], fill >> 8 * k & 0xff);
-        }
+        if (field->channel.kind != PS_PER_TOKEN)
+            continue;
+        for (; at < field->offset; at++)
+            assert_int_equal(row[at], 0);
+        for (uint32_t i = 0; i < info->capacity * width; i++, at++)
+            assert_int_equal(row[at],
+                             field->channel.fill >> 8 * (i % width) & 0xff);
     }
+    for (; at < info->row_bytes; at++)
+        assert_int_equal(row[at], 0);
 }
 
 /* All of batch `k`. */
@@ -197,6 +195,7 @@ static void check_batch(const plan *p, uint64_t k, const ps_batch *b)
 {
     uint64_t numbers[MOST_OWN];
     const uint32_t n = own_packs(p, k, numbers);
+    const ps_pack_info *info = &p->g->e.info;
     uint64_t at = round_begin(p, k);
     uint64_t squares = 0;
     uint32_t n_seq = 0;
@@ -206,11 +205,12 @@ static void check_batch(const plan *p, uint64_t k, const ps_batch *b)
         at++;
     assert_int_equal(b->first, n > 0 ? numbers[0] : at);
     assert_int_equal(b->n_packs, n);
-    assert_ptr_equal(b->records, b->memory);
+    assert_ptr_equal(b->rows, b->memory);
     assert_int_equal((uintptr_t)b->memory % 16, 0);
     for (uint32_t i = 0; i < b->n_packs; i++) {
-        assert_ptr_equal(b->heads[i].record,
-                         b->records + i * p->g->e.info.record_bytes);
+        assert_ptr_equal(b->heads[i].row, b->rows + i * info->row_bytes);
+        assert_ptr_equal(b->heads[i].sequences,
+                         b->sequences + n_seq * info->seq_bytes);
         assert_true(is_pack(&p->g->e, numbers[i], &b->heads[i]));
         n_seq += b->heads[i].n_seq;
         n_tok += b->heads[i].n_tok;
@@ -221,7 +221,7 @@ static void check_batch(const plan *p, uint64_t k, const ps_batch *b)
     assert_int_equal(b->sum_len_sq, squares);
     check_spans(p, b);
     for (uint32_t i = b->n_packs; i < b->spans.n_packs; i++)
-        check_padding(p, b->records + i * p->g->e.info.record_bytes);
+        check_padding(p, b->rows + i * info->row_bytes);
 }
 
 /* ---------------------------------------------------------------------
@@ -271,7 +271,7 @@ static void check_kept(const plan *p, uint64_t k, const ps_batch *batches)
         check_batch(p, k - i, &batches[(k - i) % keep]);
 }
 
-static void check_plan(const plan *p)
+static void check_plan(plan *p)
 {
     load l = open_load(p);
     ps_batch kept[8];
@@ -279,6 +279,7 @@ static void check_plan(const plan *p)
     uint64_t k = 0;
     ps_error err;
 
+    p->places = ps_max_sequences(ps_loader_info(l.loader));
     check_mark(&l, p, p->start);
     for (; is_given(p, k); k++) {
         assert_ok(ps_loader_next(l.loader, &kept[k % keep], &err), &err);
@@ -299,7 +300,6 @@ static void check_plan(const plan *p)
 
 static given make_two(void)
 {
-
     return make_streams((const uint32_t[]){40, 33, 0}, 3);
 }
 
@@ -312,7 +312,7 @@ static void test_batches(void **state)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
             for (int no_thread = 0; no_thread < 2; no_thread++) {
                 plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST},
-                          0};
+                          0, 0};
 
                 p.o.no_thread = no_thread != 0;
                 check_plan(&p);
@@ -327,7 +327,7 @@ static void check_views(const given *g)
         for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC; view++)
             for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
                 plan p = {g, PLAIN_FILE,
-                          {.packs = packs, .view = view, .last = last}, 0};
+                          {.packs = packs, .view = view, .last = last}, 0, 0};
 
                 if (last != PS_LAST_PAD || view != PS_VIEW_RAGGED)
                     check_plan(&p);
@@ -373,7 +373,7 @@ static void test_ranks(void **state)
                                .ranks = ranks,
                                .view = PS_VIEW_STATIC,
                                .last = last},
-                              0};
+                              0, 0};
 
                     check_plan(&p);
                 }
@@ -401,7 +401,7 @@ static void test_dealt(void **state)
                                .last = last,
                                .no_thread = round % 4 == 1,
                                .cost = costs[round % 3]},
-                              0};
+                              0, 0};
 
                     check_plan(&p);
                     /* Resumed behind a step. */
@@ -427,7 +427,7 @@ static void test_resume(void **state)
                            .ranks = ranks,
                            .view = PS_VIEW_GHOST,
                            .last = PS_LAST_PAD},
-                          start};
+                          start, 0};
 
                 check_plan(&p);
             }
@@ -442,7 +442,7 @@ static void test_many_streams(void **state)
 
     for (uint32_t packs = 1; packs <= 9; packs += 2)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 3) {
-            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_RAGGED}, 0};
+            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_RAGGED}, 0, 0};
 
             check_plan(&p);
         }
@@ -456,43 +456,84 @@ static void test_long_streams(void **state)
 
     for (uint32_t packs = 1; packs <= 700; packs *= 5)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 2) {
-            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST}, 0};
+            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST}, 0, 0};
 
             check_plan(&p);
         }
     free_given(&g);
 }
 
-/*
- * In a file that does not begin with the stream, batches are read where they
- * lie, and the descriptor's own place does not move along.
- */
-static void test_direct(void **state)
+/* How deep packs are is known from END in a file, and not in a pipe. */
+static void test_unknown_depth(void **state)
 {
-    static const char junk[] = "not of the stream";
-    const ps_loader_options o = {.packs = 20};
-    given g = make_streams((const uint32_t[]){9000, 0}, 5);
-    const int fd = open_data(junk, sizeof junk);
-    ps_pack_reader *r;
-    ps_loader *l;
+    const ps_schema schema = rich_schema(PS_U16);
+    const ps_packer_options o = {24, 0, 7, 1, .align = 1};
+    given g = make_given(
+        packs_from(make_corpus(&schema, 60, 24, 5), &o, NULL));
+
+    assert_in_range(g.e.totals.max_depth, 2, 23);
+    for (input_kind kind = PLAIN_FILE; kind <= PLAIN_PIPE; kind++)
+        for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC; view++) {
+            plan p = {&g, kind, {.packs = 4, .view = view}, 0, 0};
+
+            check_plan(&p);
+            assert_int_equal(p.places,
+                             kind == PLAIN_FILE ? g.e.totals.max_depth : 24);
+        }
+    free_given(&g);
+}
+
+/* In the static view ranks fail alike, after the batches that fit. */
+static void check_too_deep(const given *g, uint64_t fit, uint32_t rank,
+                           ps_cost cost)
+{
+    plan p = {g, PLAIN_FILE,
+              {.packs = 2,
+               .rank = rank,
+               .ranks = 3,
+               .view = PS_VIEW_STATIC,
+               .cost = cost},
+              0, 0};
+    load l = open_load(&p);
     ps_batch b;
     ps_error err;
 
-    assert_true(g.b.size > 1 << 20);
-    assert_int_equal(pwrite(fd, g.b.data, g.b.size, sizeof junk), g.b.size);
-    assert_int_equal(lseek(fd, sizeof junk, SEEK_SET), sizeof junk);
-    assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
-    assert_ok(ps_loader_open(&l, r, &o, &err), &err);
-    for (uint64_t i = 0; i + 20 < g.e.n; i += 20) {
-        assert_ok(ps_loader_next(l, &b, &err), &err);
-        assert_true(is_pack(&g.e, i, &b.heads[0]));
-        if (i < g.e.n / 2)
-            assert_in_range(lseek(fd, 0, SEEK_CUR), 0, 1 << 19);
+    for (uint64_t k = 0; k < fit / 6; k++)
+        assert_ok(ps_loader_next(l.loader, &b, &err), &err);
+    for (int again = 0; again < 2; again++)
+        assert_result(ps_loader_next(l.loader, &b, &err), PS_ERR_LIMIT, &err);
+    assert_non_null(strstr(err.text, "it has 3 sequences, the static view has "
+                                     "room for 2"));
+    close_load(&l);
+}
+
+/* Packs of a stream that follows may be deeper than the first header says. */
+static void test_deeper_streams(void **state)
+{
+    static const uint32_t ones[] = {4, 4, 4, 4, 1, 1, 1, 1, 1, 4, 4};
+    const ps_schema schema = rich_schema(PS_U16);
+    ps_packer_options o = {6, 2, 4, 1, .policy = PS_POLICY_NEXTFIT};
+    bytes b = packs_from(make_corpus(&schema, 30, 6, 5), &o, NULL);
+    uint64_t fit;
+    uint64_t i = 0;
+    given g;
+
+    o.depth = 5;
+    join_bytes(&b, packs_from(make_lengths(&schema, 11, ones, 5), &o, NULL));
+    g = make_given(b);
+    while (g.e.packs[i].n_seq <= 2)
+        i++;
+    fit = i;
+    for (uint32_t packs = 1; packs <= 40; packs *= 4)
+        for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_GHOST; view++) {
+            plan p = {&g, PLAIN_FILE, {.packs = packs, .view = view}, 0, 0};
+
+            check_plan(&p);
+        }
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        check_too_deep(&g, fit, rank, (ps_cost){0});
+        check_too_deep(&g, fit, rank, (ps_cost){1, 0});
     }
-    assert_ok(ps_loader_next(l, &b, &err), &err);
-    assert_result(ps_loader_next(l, &b, &err), PS_END, &err);
-    ps_loader_free(l);
-    close_packs(r, fd);
     free_given(&g);
 }
 
@@ -502,7 +543,7 @@ static void test_no_packs(void **state)
 
     for (ps_last last = PS_LAST_SHORT; last <= PS_LAST_PAD; last++) {
         plan p = {&g, PLAIN_FILE,
-                  {.packs = 2, .view = PS_VIEW_GHOST, .last = last}, 0};
+                  {.packs = 2, .view = PS_VIEW_GHOST, .last = last}, 0, 0};
 
         check_plan(&p);
     }
@@ -525,7 +566,7 @@ static void check_buffers(const given *g, uint32_t keep, uint32_t buffers,
                .keep = keep,
                .buffers = buffers,
                .no_thread = no_thread},
-              0};
+              0, 0};
     ps_loader_layout layout;
     ps_error err;
 
@@ -560,25 +601,36 @@ static void test_buffers(void **state)
 static void test_layout(void **state)
 {
     given g = make_two();
-    plan p = {&g, PLAIN_PIPE, {.packs = 5, .view = PS_VIEW_GHOST}, 0};
+    plan p = {&g, PLAIN_PIPE, {.packs = 5, .view = PS_VIEW_GHOST}, 0, 0};
+    const ps_pack_info *info = &g.e.info;
     load l = open_load(&p);
     ps_loader_layout layout;
     ps_batch b;
     ps_error err;
 
-    assert_ok(ps_loader_plan(&g.e.info, &p.o, &layout, &err), &err);
-    assert_int_equal(layout.records, 0);
-    assert_int_equal(layout.cu, 5 * g.e.info.record_bytes);
+    assert_ok(ps_loader_plan(info, &p.o, &layout, &err), &err);
+    /* Deeper packs may follow, up to one sequence for each token. */
+    assert_int_equal(layout.rows, 0);
+    assert_int_equal(layout.cu, 5 * info->row_bytes);
     assert_true(layout.n_seqs >=
-                layout.cu + 4 * (5 * (g.e.info.depth + 1) + 1));
-    assert_true(layout.bytes >= layout.n_seqs + 4 * 5);
+                layout.cu + 4 * (5 * (info->capacity + 1) + 1));
+    assert_true(layout.sequences >= layout.n_seqs + 4 * 5);
+    assert_int_equal(layout.lengths, 0);
+    assert_true(layout.bytes >=
+                layout.sequences + 5 * info->capacity * info->seq_bytes);
     assert_int_equal(layout.bytes % 64, 0);
     assert_ok(ps_loader_next(l.loader, &b, &err), &err);
-    assert_ptr_equal(b.records, b.memory);
+    assert_ptr_equal(b.rows, b.memory);
     assert_ptr_equal(b.spans.cu, b.memory + layout.cu);
     assert_ptr_equal(b.spans.n_seqs, b.memory + layout.n_seqs);
-    assert_int_equal(ps_loader_info(l.loader)->record_bytes,
-                     g.e.info.record_bytes);
+    assert_ptr_equal(b.sequences, b.memory + layout.sequences);
+    assert_int_equal(ps_loader_info(l.loader)->row_bytes, info->row_bytes);
+    /* Where their number is fixed, there is room for no more. */
+    p.o.view = PS_VIEW_STATIC;
+    assert_ok(ps_loader_plan(info, &p.o, &layout, &err), &err);
+    assert_in_range(layout.bytes - layout.sequences,
+                    5 * info->depth * info->seq_bytes,
+                    5 * info->depth * info->seq_bytes + 63);
     close_load(&l);
     free_given(&g);
 }
@@ -594,7 +646,8 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_many_streams),
         cmocka_unit_test(test_long_streams),
-        cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_unknown_depth),
+        cmocka_unit_test(test_deeper_streams),
         cmocka_unit_test(test_no_packs),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_layout),

@@ -168,7 +168,7 @@ static void check_positions(const scene *s)
 static uint32_t places_of(const scene *s, uint32_t p)
 {
     if (s->batch.spans.view == PS_VIEW_STATIC)
-        return ps_loader_info(s->loader)->depth;
+        return ps_max_sequences(ps_loader_info(s->loader));
     return p < s->batch.n_packs ? s->batch.heads[p].n_seq : 0;
 }
 
@@ -308,13 +308,13 @@ static void check_weights(const scene *s, const int32_t *labels,
  * Fields
  */
 
-/* Element `i` of a field of a pack, padding or not. */
+/* Element `i` of a per-token field of a pack, padding or not. */
 static const unsigned char *element(const scene *s, uint32_t pack,
                                     const ps_field *f, uint32_t i)
 {
-    return s->batch.records +
-           (size_t)pack * ps_loader_info(s->loader)->record_bytes +
-           f->offset + i * ps_type_bytes(f->channel.type);
+    return s->batch.rows +
+           (size_t)pack * ps_loader_info(s->loader)->row_bytes + f->offset +
+           i * ps_type_bytes(f->channel.type);
 }
 
 static int64_t value_of(const unsigned char *p, ps_type type)
@@ -334,15 +334,23 @@ static int64_t value_of(const unsigned char *p, ps_type type)
 static bytes wanted_elements(const scene *s, const ps_field *f)
 {
     const size_t width = ps_type_bytes(f->channel.type);
+    const size_t size = ps_loader_info(s->loader)->seq_bytes;
+    const ps_batch *batch = &s->batch;
     bytes b = {0};
 
-    if (f->channel.kind == PS_PER_TOKEN)
+    if (f->channel.kind == PS_PER_TOKEN) {
         for (uint32_t i = 0; i < s->n_rows; i++)
             put_bytes(&b, element(s, s->rows[i].pack, f, s->rows[i].at),
                       width);
-    else
-        for (uint32_t p = 0; p < s->batch.spans.n_packs; p++)
-            put_bytes(&b, element(s, p, f, 0), places_of(s, p) * width);
+        return b;
+    }
+    for (uint32_t p = 0; p < batch->spans.n_packs; p++)
+        for (uint32_t i = 0; i < places_of(s, p); i++)
+            if (p < batch->n_packs && i < batch->heads[p].n_seq)
+                put_bytes(&b, batch->heads[p].sequences + i * size + f->offset,
+                          width);
+            else
+                put_number(&b, f->channel.fill, (unsigned)width);
     return b;
 }
 
@@ -352,7 +360,8 @@ static void gather(const scene *s, const ps_field *f, ps_type as, void *to,
     ps_error err;
 
     assert_result(ps_spans_gather(&s->batch.spans, ps_loader_info(s->loader),
-                                  s->batch.records, f, as, to, &err),
+                                  s->batch.rows, s->batch.sequences, f, as,
+                                  to, &err),
                   wanted, &err);
 }
 
@@ -394,19 +403,16 @@ static void check_gathers(const scene *s)
     static const ps_type not_made[] = {PS_U8, PS_U32, PS_U64, PS_F32,
                                        (ps_type)9};
     const ps_pack_info *info = ps_loader_info(s->loader);
-    ps_field signed_id = info->fields[PS_FIELD_SEQ_ID];
+    ps_field signed_id = *ps_pack_field(info, "id");
     unsigned char none;
 
     /* None of the channels is i64, and eight bytes are eight bytes. */
     signed_id.channel.type = PS_I64;
     check_gather(s, &signed_id);
     for (uint32_t f = 0; f < info->n_fields; f++)
-        if (f != PS_FIELD_CU)
-            check_gather(s, &info->fields[f]);
-    gather(s, &info->fields[PS_FIELD_CU], PS_AS_STORED, &none,
-           PS_ERR_ARGUMENT);
+        check_gather(s, &info->fields[f]);
     for (size_t i = 0; i < COUNT(not_made); i++)
-        gather(s, &info->fields[info->tokens_field], not_made[i], &none,
+        gather(s, &info->fields[PS_FIELD_TOKENS], not_made[i], &none,
                PS_ERR_ARGUMENT);
 }
 
@@ -452,6 +458,7 @@ static void test_arrays(void **state)
     check_arrays(1, 1, PS_U16);
     check_arrays(3, 1, PS_U32);
     check_arrays(24, 1, PS_U16);
+    check_arrays(0, 1, PS_U16);
 }
 
 /* Between the sequences there is padding, too. */
@@ -472,16 +479,18 @@ static void test_one_pack(void **state)
     expected e = read_whole(&b);
     const uint32_t capacity = e.info.capacity;
     int32_t *rows = new_array(capacity);
+    int32_t *cu = new_array(capacity + 2);
     ps_spans spans;
     ps_error err;
 
     for (uint64_t i = 0; i < e.n; i++) {
-        e.packs[i].record = e.records[i];
-        assert_ok(ps_pack_view(&e.info, &e.packs[i], PS_VIEW_GHOST, &spans,
+        const ps_pack *pack = &e.packs[i];
+
+        assert_ok(ps_pack_view(&e.info, pack, PS_VIEW_GHOST, cu, NULL, &spans,
                                &err),
                   &err);
-        assert_ok(ps_spans_gather(&spans, &e.info, e.packs[i].record,
-                                  &e.info.fields[e.info.tokens_field], PS_I32,
+        assert_ok(ps_spans_gather(&spans, &e.info, pack->row, pack->sequences,
+                                  &e.info.fields[PS_FIELD_TOKENS], PS_I32,
                                   rows, &err),
                   &err);
         for (uint32_t t = e.packs[i].n_tok; t < capacity; t++)
@@ -490,6 +499,7 @@ static void test_one_pack(void **state)
         for (uint32_t t = 0; t < capacity; t++)
             assert_true((rows[t] > 0) == (t < e.packs[i].n_tok));
     }
+    free_array(cu, capacity + 2);
     free_array(rows, capacity);
     free_expected(&e);
     free_bytes(&b);

@@ -1,6 +1,6 @@
 /*
- * view-t.c - the views of a pack, wherever its record comes from: they are
- * what its pieces say, and can be used where they lie.
+ * view-t.c - the views of a pack, wherever it comes from: they are what its
+ * pieces say.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,41 +63,63 @@ static void check_span(const ps_pack_info *info, const ps_pack *pack,
     assert_true(rows >= 0 && (uint32_t)rows <= spans->max_seqlen);
 }
 
+#define UNTOUCHED 77777
+
+/* An array of `n` elements, with one more that must not be written. */
+static int32_t *new_array(uint32_t n)
+{
+    int32_t *a = must_alloc(((size_t)n + 1) * sizeof *a);
+
+    for (uint32_t i = 0; i <= n; i++)
+        a[i] = UNTOUCHED;
+    return a;
+}
+
 static void check_view(const ps_pack_info *info, const ps_pack *pack,
                        ps_view view)
 {
     const uint32_t used = rows_of(info, pack);
     const uint32_t ghost = info->capacity - used;
+    const uint32_t places =
+        view == PS_VIEW_STATIC ? ps_max_sequences(info) : pack->n_seq;
+    int32_t *cu = new_array(places + 2);
+    int32_t *lengths = info->align > 1 ? new_array(places + 1) : NULL;
     uint32_t longest =
         (pack->max_seqlen + info->align - 1) / info->align * info->align;
     ps_spans spans;
     ps_error err;
 
-    assert_ok(ps_pack_view(info, pack, view, &spans, &err), &err);
+    assert_ok(ps_pack_view(info, pack, view, cu, lengths, &spans, &err),
+              &err);
     if (view != PS_VIEW_RAGGED && ghost > longest)
         longest = ghost;
     assert_int_equal(spans.view, view);
     assert_int_equal(spans.n_packs, 1);
     assert_int_equal(spans.n_seqs[0], pack->n_seq);
     assert_int_equal(spans.n_seq, pack->n_seq);
-    assert_int_equal(spans.n_spans, view == PS_VIEW_RAGGED ? pack->n_seq
-                                    : view == PS_VIEW_GHOST
-                                        ? pack->n_seq + 1
-                                        : info->depth + 1);
+    assert_int_equal(spans.n_spans,
+                     view == PS_VIEW_RAGGED ? pack->n_seq : places + 1);
     assert_int_equal(spans.n_rows,
                      view == PS_VIEW_RAGGED ? used : info->capacity);
-    assert_int_equal(spans.lengths != NULL, info->align > 1);
-    for (uint32_t i = pack->n_seq; info->align > 1 && i < info->depth; i++)
-        assert_int_equal(spans.lengths[i], 0);
+    assert_ptr_equal(spans.cu, cu);
+    assert_ptr_equal(spans.lengths, lengths);
+    for (uint32_t i = pack->n_seq; lengths != NULL && i < places; i++)
+        assert_int_equal(lengths[i], 0);
     assert_int_equal(spans.max_seqlen, longest);
-    assert_int_equal(spans.cu[spans.n_spans], spans.n_rows);
+    assert_int_equal(cu[spans.n_spans], spans.n_rows);
     for (uint32_t i = 0; i < spans.n_spans; i++)
         check_span(info, pack, &spans, i);
+    assert_int_equal(cu[places + 2], UNTOUCHED);
+    assert_true(lengths == NULL || lengths[places + 1] == UNTOUCHED);
+    free(cu);
+    free(lengths);
 }
 
+/* Elements of up to 8 bytes can be read where they lie. */
 static void check_pack_views(const ps_pack_info *info, const ps_pack *pack)
 {
-    assert_int_equal((uintptr_t)pack->record % 16, 0);
+    assert_int_equal((uintptr_t)pack->row % 8, 0);
+    assert_int_equal((uintptr_t)pack->sequences % 8, 0);
     check_view(info, pack, PS_VIEW_RAGGED);
     check_view(info, pack, PS_VIEW_GHOST);
     check_view(info, pack, PS_VIEW_STATIC);
@@ -125,7 +147,7 @@ static void test_views(void **state)
         uint32_t depth;
         uint32_t align;
     } cases[] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {24, 1}, {5, 2},
-                 {5, 3}, {5, 8}, {5, 12}, {5, 24}};
+                 {5, 3}, {5, 8}, {5, 12}, {5, 24}, {0, 1}, {0, 3}};
 
     for (size_t i = 0; i < COUNT(cases); i++)
         for (input_kind kind = PLAIN_FILE; kind <= ZSTD_FILE; kind += 2) {
@@ -159,7 +181,7 @@ static void test_views_of_a_file(void **state)
 }
 
 /* ---------------------------------------------------------------------
- * Where records lie
+ * Where packs lie
  */
 
 /* Bytes that go to a pipe in pieces of odd sizes. */
@@ -258,24 +280,30 @@ static void test_refused(void **state)
 {
     bytes b = make_packs(10, 5);
     expected e = read_whole(&b);
-    unsigned char *copy = must_alloc(e.info.record_bytes + 4);
-    ps_pack pack = e.packs[0];
+    const ps_pack *pack = &e.packs[0];
+    int32_t cu[7];
     ps_spans spans;
     ps_error err;
 
-    memcpy(copy + 4, e.records[0], e.info.record_bytes);
-    pack.record = copy + 4;
-    assert_ok(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, &err),
+    assert_ok(ps_pack_view(&e.info, pack, PS_VIEW_STATIC, cu, NULL, &spans,
+                           &err),
               &err);
-    assert_result(ps_pack_view(&e.info, &pack, (ps_view)3, &spans, &err),
+    assert_result(ps_pack_view(&e.info, pack, (ps_view)3, cu, NULL, &spans,
+                               &err),
                   PS_ERR_ARGUMENT, &err);
-    memmove(copy + 2, copy + 4, e.info.record_bytes);
-    pack.record = copy + 2;
-    assert_result(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, &err),
-                  PS_ERR_ARGUMENT, &err);
-    assert_result(ps_pack_view(&e.info, &pack, PS_VIEW_GHOST, &spans, NULL),
+    assert_result(ps_pack_view(&e.info, pack, (ps_view)3, cu, NULL, &spans,
+                               NULL),
                   PS_ERR_ARGUMENT, NULL);
-    free(copy);
+    /* A pack of a stream that follows may be deeper than the first says. */
+    e.info.depth = pack->n_seq - 1;
+    assert_true(e.info.depth > 0);
+    assert_ok(ps_pack_view(&e.info, pack, PS_VIEW_GHOST, cu, NULL, &spans,
+                           &err),
+              &err);
+    assert_result(ps_pack_view(&e.info, pack, PS_VIEW_STATIC, cu, NULL,
+                               &spans, &err),
+                  PS_ERR_LIMIT, &err);
+    assert_non_null(strstr(err.text, "pack 0 in the block at byte 4096: "));
     free_expected(&e);
     free_bytes(&b);
 }

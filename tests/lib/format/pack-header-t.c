@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "format/pack_header.h"
-#include "format/record_layout.h"
+#include "format/pack_layout.h"
 
 /* Places in the header. */
 enum {
     AT_MAJOR = 12,
     AT_MINOR = 14,
     AT_HEADER_BYTES = 16,
-    AT_RECORD_BYTES = 20,
+    AT_ROW_BYTES = 20,
     AT_CAPACITY = 48,
     AT_DEPTH = 52,
     AT_WINDOW = 56,
@@ -26,6 +26,10 @@ enum {
     AT_TOKEN_BYTES = 120,
     AT_LABELS = 121,
     AT_PAD = 176,
+    AT_ALIGN = 180,
+    AT_SEQ_BYTES = 184,
+    AT_BLOCK_PACKS = 188,
+    AT_BLOCK_BYTES = 192,
     AT_N_FIELDS = 200,
     AT_TABLE = 256,
     AT_DTYPE = 2048
@@ -34,7 +38,7 @@ enum {
 static ps_pack_info make_info(const ps_schema *schema, uint32_t capacity,
                               uint32_t depth, bool split)
 {
-    ps_pack_info info = {.version_major = 1,
+    ps_pack_info info = {.version_major = 2,
                          .capacity = capacity,
                          .depth = depth,
                          .window = 7,
@@ -44,7 +48,7 @@ static ps_pack_info make_info(const ps_schema *schema, uint32_t capacity,
                          .schema = *schema,
                          .seed = 0x1111111111111111,
                          .options_digest = 0x2222222222222222,
-                         .n_records = 5,
+                         .n_packs = 5,
                          .n_sequences = 6,
                          .n_tokens = PS_UNKNOWN,
                          .max_seqlen = 8,
@@ -70,17 +74,20 @@ static void assert_same_info(const ps_pack_info *a, const ps_pack_info *b)
     assert_int_equal(a->depth, b->depth);
     assert_int_equal(a->window, b->window);
     assert_int_equal(a->split, b->split);
+    assert_int_equal(a->align, b->align);
     assert_int_equal(a->pad_id, b->pad_id);
     assert_true(ps_schema_equal(&a->schema, &b->schema));
     assert_true(a->seed == b->seed);
     assert_true(a->options_digest == b->options_digest);
-    assert_true(a->n_records == b->n_records);
+    assert_true(a->n_packs == b->n_packs);
     assert_true(a->n_sequences == b->n_sequences);
     assert_true(a->n_tokens == b->n_tokens);
     assert_true(a->max_seqlen == b->max_seqlen);
     assert_true(a->min_fill == b->min_fill);
-    assert_int_equal(a->record_bytes, b->record_bytes);
-    assert_int_equal(a->tokens_field, b->tokens_field);
+    assert_int_equal(a->row_bytes, b->row_bytes);
+    assert_int_equal(a->seq_bytes, b->seq_bytes);
+    assert_int_equal(a->block_packs, b->block_packs);
+    assert_true(a->block_bytes == b->block_bytes);
     assert_string_equal(a->dtype, b->dtype);
     assert_int_equal(a->n_fields, b->n_fields);
     for (uint32_t i = 0; i < a->n_fields; i++) {
@@ -93,7 +100,6 @@ static void assert_same_info(const ps_pack_info *a, const ps_pack_info *b)
         assert_true(f->channel.fill == g->channel.fill);
         assert_int_equal(f->source, g->source);
         assert_int_equal(f->offset, g->offset);
-        assert_int_equal(f->count, g->count);
     }
 }
 
@@ -110,8 +116,11 @@ static void round_trip(const ps_pack_info *info)
     assert_ok(ps_pack_info_compare(info, &back, &err), &err);
 }
 
-/* `n` channels of all types, with names as long as they can be. */
-static ps_schema many_channels(uint32_t n, ps_kind kind)
+/*
+ * `n` channels of all types, with names as long as they can be; of both kinds
+ * in turn if `kind` is 0.
+ */
+static ps_schema many_channels(uint32_t n, unsigned kind)
 {
     ps_schema s = ps_schema_raw(PS_U32);
 
@@ -121,9 +130,9 @@ static ps_schema many_channels(uint32_t n, ps_kind kind)
         ps_channel *c = &s.channels[i];
         unsigned type = 1 + i % 8;
 
-        *c = (ps_channel){.kind = kind};
-        if (kind == PS_PER_BOUNDARY)
-            c->kind = i % 2 ? PS_PER_TOKEN : PS_PER_SEQUENCE;
+        *c = (ps_channel){.kind = kind == PS_PER_TOKEN || (kind == 0 && i % 2)
+                                      ? PS_PER_TOKEN
+                                      : PS_PER_SEQUENCE};
         memset(c->name, 'a' + (int)i, PS_NAME_BYTES - 1);
         memcpy(&c->type, &type, sizeof type);
     }
@@ -136,27 +145,32 @@ static void test_round_trip(void **state)
     ps_pack_info info = rich_info();
 
     round_trip(&info);
+    info.align = 5;
+    info.depth = 0;
+    assert_ok(ps_layout(&info, NULL), NULL);
+    round_trip(&info);
     info = make_info(&raw, 1, 1, false);
     round_trip(&info);
     raw.vocab_size = 99;
     info = make_info(&raw, PS_MAX_CAPACITY, PS_MAX_DEPTH, true);
     round_trip(&info);
     for (uint32_t n = 0; n <= PS_MAX_CHANNELS; n++) {
-        const ps_schema s = many_channels(n, PS_PER_BOUNDARY);
+        const ps_schema s = many_channels(n, 0);
 
         info = make_info(&s, 100, 10, n % 2 == 0);
         round_trip(&info);
     }
 }
 
-/* The longest dtype literal there can be fits, and it ends with a brace. */
+/* The longest dtype literals there can be fit, each in a line. */
 static void check_dtype(const ps_pack_info *info)
 {
     size_t n = strlen(info->dtype);
 
     assert_true(n > 0 && n < sizeof info->dtype);
     assert_int_equal(info->dtype[0], '{');
-    assert_int_equal(info->dtype[n - 1], '}');
+    assert_non_null(strstr(info->dtype, "}\n{"));
+    assert_string_equal(info->dtype + n - 2, "}\n");
     for (uint32_t i = 0; i < info->n_fields; i++)
         assert_non_null(strstr(info->dtype, info->fields[i].channel.name));
     round_trip(info);
@@ -164,9 +178,10 @@ static void check_dtype(const ps_pack_info *info)
 
 static void test_largest_dtype(void **state)
 {
-    const ps_schema sequences = many_channels(PS_MAX_CHANNELS,
-                                              PS_PER_SEQUENCE);
-    const ps_schema tokens = many_channels(PS_MAX_CHANNELS, PS_PER_TOKEN);
+    const uint32_t most = PS_MAX_FIELDS - 6; /* beside split sequences */
+    const ps_schema sequences = many_channels(most, PS_PER_SEQUENCE);
+    const ps_schema tokens = many_channels(most, PS_PER_TOKEN);
+    const ps_schema all = many_channels(PS_MAX_CHANNELS, PS_PER_TOKEN);
     uint32_t capacity = PS_MAX_CAPACITY;
     ps_pack_info info;
     ps_error err;
@@ -174,18 +189,24 @@ static void test_largest_dtype(void **state)
     info = make_info(&sequences, PS_MAX_CAPACITY, PS_MAX_DEPTH, true);
     assert_int_equal(info.n_fields, PS_MAX_FIELDS);
     check_dtype(&info);
-    /* As many tokens as a record with 23 channels for each can hold. */
+    /* As many tokens as a row with so many channels can hold. */
     info = make_info(&tokens, 1, 1, true);
     info.capacity = capacity;
+    info.block_packs = 1;
     assert_result(ps_layout(&info, &err), PS_ERR_LIMIT, &err);
     while (ps_layout(&info, NULL) != PS_OK)
         info.capacity = capacity -= 1 << 16;
-    assert_true(info.record_bytes > PS_MAX_RECORD_BYTES / 8 * 7);
+    assert_true(info.row_bytes > PS_MAX_ROW_BYTES / 8 * 7);
     assert_int_equal(info.n_fields, PS_MAX_FIELDS);
     check_dtype(&info);
+    /* One channel more, which fits if sequences are whole. */
+    info = make_info(&all, 1, 1, false);
+    check_dtype(&info);
+    info.split = true;
+    assert_result(ps_layout(&info, &err), PS_ERR_LIMIT, &err);
 }
 
-/* The whole literal of a stream without channels. */
+/* The literals of a stream without channels. */
 static void test_dtype(void **state)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);
@@ -193,18 +214,16 @@ static void test_dtype(void **state)
 
     assert_string_equal(
         info.dtype,
-        "{'names':['checksum','magic','flags','index','watermark',"
-        "'sum_len_sq','n_seq','n_tok','max_seqlen','cu','seq_id','tokens',],"
-        "'formats':['<u8','<u4','<u4','<u8','<u8','<u8','<u4','<u4','<u4',"
-        "('<i4',(6,)),('<u8',(4,)),('<u2',(10,)),],"
-        "'offsets':[0,8,12,16,24,32,40,44,48,64,96,128,],'itemsize':256}");
+        "{'names':['tokens',],'formats':[('<u2',(10,)),],'offsets':[0,],"
+        "'itemsize':24}\n"
+        "{'names':['id','start','n_tok',],'formats':['<u8','<i4','<i4',],"
+        "'offsets':[0,8,12,],'itemsize':16}\n");
 }
 
 /* An entry of the table as packstream(5) gives it. */
 static void check_entry(const unsigned char *entry, const char *name,
                         unsigned type, unsigned kind, unsigned element,
-                        unsigned source, uint32_t offset, uint32_t count,
-                        uint64_t fill)
+                        unsigned source, uint32_t offset, uint64_t fill)
 {
     char padded[24] = {0};
 
@@ -215,15 +234,15 @@ static void check_entry(const unsigned char *entry, const char *name,
     assert_int_equal(entry[26], element);
     assert_int_equal(entry[27], source);
     assert_int_equal(get_u32(entry + 28), offset);
-    assert_int_equal(get_u32(entry + 32), count);
+    assert_int_equal(get_u32(entry + 32), 1);
     assert_int_equal(get_u32(entry + 36), 0);
     assert_true(get_u64(entry + 40) == fill);
     assert_true(get_u64(entry + 48) == 0 && get_u64(entry + 56) == 0);
 }
 
 /*
- * rich_schema's fields at a capacity of 20 and a depth of 6, with places
- * worked out on paper: 16-aligned, tokens 64-aligned.
+ * rich_schema's fields at a capacity of 20 and a depth of 6, with offsets
+ * worked out on paper.
  */
 static void test_layout(void **state)
 {
@@ -232,9 +251,9 @@ static void test_layout(void **state)
     const unsigned char *entry = h + AT_TABLE;
 
     ps_pack_header_encode(&info, h);
-    assert_memory_equal(h, "\x89PKS\r\n\x1a\n\4\3\2\1\1\0\0\0", 16);
+    assert_memory_equal(h, "\x89PKS\r\n\x1a\n\4\3\2\1\2\0\0\0", 16);
     assert_int_equal(get_u32(h + AT_HEADER_BYTES), 4096);
-    assert_int_equal(get_u32(h + AT_RECORD_BYTES), 576);
+    assert_int_equal(get_u32(h + AT_ROW_BYTES), 224);
     assert_true(get_u64(h + 24) == 5 && get_u64(h + 32) == 6);
     assert_true(get_u64(h + 40) == UINT64_MAX);
     assert_int_equal(get_u32(h + AT_CAPACITY), 20);
@@ -253,18 +272,73 @@ static void test_layout(void **state)
     assert_int_equal(h[167], 0x55);
     assert_true(get_u64(h + 168) == 0x2222222222222222);
     assert_int_equal(get_u32(h + AT_PAD), 3);
-    assert_int_equal(get_u32(h + AT_N_FIELDS), 10);
-    check_entry(entry, "cu", 5, 3, 4, 0, 64, 8, 20);
-    check_entry(entry += 64, "seq_id", 4, 2, 8, 0, 96, 6, UINT64_MAX);
-    check_entry(entry += 64, "seq_off", 3, 2, 4, 0, 144, 6, 0);
-    check_entry(entry += 64, "seq_len", 3, 2, 4, 0, 176, 6, 0);
-    check_entry(entry += 64, "score", 8, 2, 8, 2, 208, 6, 0);
-    check_entry(entry += 64, "group", 2, 2, 2, 4, 256, 6, 0xffff);
-    check_entry(entry += 64, "tokens", 2, 1, 2, 0, 320, 20, 3);
-    check_entry(entry += 64, "labels", 5, 1, 4, 1, 368, 20, 0xffffff9c);
-    check_entry(entry += 64, "type_id", 1, 1, 1, 3, 448, 20, 7);
-    check_entry(entry += 64, "weight", 7, 1, 4, 5, 480, 20, 0x3f800000);
-    assert_memory_equal(h + AT_DTYPE, "{'names':['checksum','magic',", 29);
+    assert_int_equal(get_u32(h + AT_ALIGN), 0);
+    assert_int_equal(get_u32(h + AT_SEQ_BYTES), 40);
+    assert_int_equal(get_u32(h + AT_BLOCK_PACKS), 4096);
+    assert_true(get_u64(h + AT_BLOCK_BYTES) == 2064448);
+    assert_int_equal(get_u32(h + AT_N_FIELDS), 11);
+    check_entry(entry, "tokens", 2, 1, 2, 0, 0, 3);
+    check_entry(entry += 64, "labels", 5, 1, 4, 1, 40, 0xffffff9c);
+    check_entry(entry += 64, "type_id", 1, 1, 1, 3, 120, 7);
+    check_entry(entry += 64, "weight", 7, 1, 4, 5, 140, 0x3f800000);
+    check_entry(entry += 64, "id", 4, 2, 8, 0, 0, 0);
+    check_entry(entry += 64, "start", 5, 2, 4, 0, 8, 0);
+    check_entry(entry += 64, "n_tok", 5, 2, 4, 0, 12, 0);
+    check_entry(entry += 64, "piece_off", 3, 2, 4, 0, 16, 0);
+    check_entry(entry += 64, "full_len", 3, 2, 4, 0, 20, 0);
+    check_entry(entry += 64, "score", 8, 2, 8, 2, 24, 0);
+    check_entry(entry += 64, "group", 2, 2, 2, 4, 32, 0xffff);
+    assert_memory_equal(h + AT_DTYPE, "{'names':['tokens','labels',", 28);
+    info.align = 5;
+    ps_pack_header_encode(&info, h);
+    assert_true(get_u64(h + AT_INCOMPAT) == 1);
+    assert_int_equal(get_u32(h + AT_ALIGN), 5);
+}
+
+/* How long rows and blocks are, worked out on paper. */
+static void test_sizes(void **state)
+{
+    static const struct {
+        uint32_t capacity;
+        uint32_t depth;
+        uint32_t align;
+        uint32_t asked; /* packs in a block */
+        uint32_t row_bytes;
+        uint32_t block_packs;
+        uint64_t block_bytes;
+    } cases[] = {
+        {1, 0, 1, 0, 8, 32768, 64 + 32768 * (48 + 16)},
+        {2048, 0, 1, 0, 4096, 256, 64 + 256 * 4136 + (1 << 20)},
+        {2049, 0, 1, 0, 4104, 256, 64 + 256 * 4144 + (1 << 20)},
+        {2028, 0, 1, 0, 4056, 256, 64 + 256 * 4096 + (1 << 20)},
+        {2024, 0, 1, 0, 4048, 512, 64 + 512 * 4088 + (1 << 20)},
+        {2048, 128, 1, 0, 4096, 256, 64 + 256 * (4136 + 128 * 16)},
+        {2048, 0, 16, 0, 4096, 256, 64 + 256 * (4136 + 128 * 16)},
+        {2048, 0, 1, 1, 4096, 1, 64 + 4136 + 2048 * 16 + 24},
+        {2048, 0, 1, 65536, 4096, 65536, 64 + 65536 * 4136 + (1 << 20)},
+        {524268, 1, 1, 0, (1 << 20) - 40, 1, 64 + (1 << 20) + 16},
+        {524264, 1, 1, 0, (1 << 20) - 48, 2, 64 + (2 << 20) - 16 + 32},
+        {1 << 24, 0, 1, 0, 1 << 25, 1, 64 + (1 << 25) + 40 + (16 << 20) + 24},
+        {1 << 24, 0, 1, 8, 1 << 25, 8,
+         64 + 8 * ((UINT64_C(1) << 25) + 40) + (16 << 20)},
+    };
+    const ps_schema s = ps_schema_raw(PS_U16);
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        ps_pack_info info = make_info(&s, 20, 6, false);
+        ps_error err;
+
+        info.capacity = cases[i].capacity;
+        info.depth = cases[i].depth;
+        info.align = cases[i].align;
+        info.block_packs = cases[i].asked;
+        assert_ok(ps_layout(&info, &err), &err);
+        assert_int_equal(info.row_bytes, cases[i].row_bytes);
+        assert_int_equal(info.seq_bytes, 16);
+        assert_int_equal(info.block_packs, cases[i].block_packs);
+        assert_int_equal(info.block_bytes,
+                         (cases[i].block_bytes + 63) / 64 * 64);
+    }
 }
 
 static void test_limits(void **state)
@@ -274,9 +348,6 @@ static void test_limits(void **state)
     ps_pack_info info;
     ps_error err;
 
-    assert_int_equal(good.record_bytes % 64, 0);
-    info = make_info(&s, 1, 1, false);
-    assert_int_equal(info.record_bytes, 256);
 #define EXPECT(member, value, wanted)                                   \
     info = good;                                                        \
     info.member = value;                                                \
@@ -284,13 +355,23 @@ static void test_limits(void **state)
     EXPECT(capacity, 0, PS_ERR_ARGUMENT);
     EXPECT(capacity, 9, PS_ERR_ARGUMENT); /* below the depth */
     EXPECT(capacity, 10, PS_OK);
-    EXPECT(capacity, PS_MAX_CAPACITY, PS_OK);
-    EXPECT(capacity, PS_MAX_CAPACITY + 1, PS_ERR_ARGUMENT);
-    EXPECT(depth, 0, PS_ERR_ARGUMENT);
+    EXPECT(depth, 0, PS_OK);
+    EXPECT(depth, 101, PS_ERR_ARGUMENT);
+    EXPECT(align, 10, PS_OK);
+    EXPECT(align, 20, PS_ERR_ARGUMENT); /* 5 fit, the depth is 10 */
+    EXPECT(align, 3, PS_ERR_ARGUMENT);
+    EXPECT(align, 0, PS_ERR_ARGUMENT);
     EXPECT(window, 0, PS_ERR_ARGUMENT);
     EXPECT(window, PS_MAX_WINDOW, PS_OK);
     EXPECT(window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
+    EXPECT(block_packs, 3, PS_ERR_ARGUMENT);
+    EXPECT(block_packs, 65536, PS_OK);
+    EXPECT(block_packs, 1 << 17, PS_ERR_ARGUMENT);
+    good.block_packs = 8;
+    EXPECT(capacity, PS_MAX_CAPACITY, PS_OK);
+    EXPECT(capacity, PS_MAX_CAPACITY + 1, PS_ERR_ARGUMENT);
     good.capacity = PS_MAX_CAPACITY;
+    EXPECT(block_packs, 16, PS_ERR_ARGUMENT); /* rows of 2^29 bytes */
     EXPECT(depth, PS_MAX_DEPTH, PS_OK);
     EXPECT(depth, PS_MAX_DEPTH + 1, PS_ERR_ARGUMENT);
 #undef EXPECT
@@ -331,8 +412,9 @@ static void test_numbers(void **state)
 {
     expect(0, 0x88, 1, PS_ERR_MAGIC);
     expect(1, 'T', 1, PS_ERR_MAGIC);
-    expect(AT_MAJOR, 2, 2, PS_ERR_UNSUPPORTED);
+    expect(AT_MAJOR, 3, 2, PS_ERR_UNSUPPORTED);
     expect(AT_MAJOR, 0xffff, 2, PS_ERR_UNSUPPORTED);
+    expect(AT_MAJOR, 1, 2, PS_ERR_UNSUPPORTED);
     expect(AT_MAJOR, 0, 2, PS_ERR_CORRUPT);
     expect(AT_MINOR, 1, 2, PS_OK);
     expect(AT_MINOR, 0xffff, 2, PS_OK);
@@ -343,16 +425,33 @@ static void test_numbers(void **state)
     expect(AT_COMPAT, UINT64_MAX, 8, PS_OK);
     expect(AT_HEADER_BYTES, 8192, 4, PS_ERR_CORRUPT);
     expect(AT_HEADER_BYTES, 0, 4, PS_ERR_CORRUPT);
-    expect(AT_RECORD_BYTES, 0, 4, PS_ERR_CORRUPT);
-    expect(AT_RECORD_BYTES, 512, 4, PS_ERR_CORRUPT); /* too small for it */
-    expect(AT_RECORD_BYTES, 641, 4, PS_ERR_CORRUPT);
-    expect(AT_RECORD_BYTES, 0xffffffc0, 4, PS_ERR_CORRUPT);
+    expect(AT_ROW_BYTES, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_ROW_BYTES, 216, 4, PS_ERR_CORRUPT); /* too small for it */
+    expect(AT_ROW_BYTES, 225, 4, PS_ERR_CORRUPT);
+    expect(AT_ROW_BYTES, 232, 4, PS_ERR_CORRUPT);
+    expect(AT_ROW_BYTES, 0xfffffff8, 4, PS_ERR_CORRUPT);
+    expect(AT_SEQ_BYTES, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_SEQ_BYTES, 32, 4, PS_ERR_CORRUPT); /* likewise */
+    expect(AT_SEQ_BYTES, 44, 4, PS_ERR_CORRUPT);
+    expect(AT_SEQ_BYTES, 48, 4, PS_ERR_CORRUPT);
+    expect(AT_SEQ_BYTES, 0xfffffff8, 4, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_PACKS, 0, 4, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_PACKS, 4095, 4, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_PACKS, 8192, 4, PS_ERR_CORRUPT); /* not block_bytes */
+    expect(AT_BLOCK_PACKS, 1 << 17, 4, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_BYTES, 0, 8, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_BYTES, 2064448 - 64, 8, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_BYTES, 2064448 + 64, 8, PS_ERR_CORRUPT);
+    expect(AT_BLOCK_BYTES, UINT64_MAX, 8, PS_ERR_CORRUPT);
     expect(AT_CAPACITY, 0, 4, PS_ERR_CORRUPT);
     expect(AT_CAPACITY, 21, 4, PS_ERR_CORRUPT); /* fields have 20 */
     expect(AT_CAPACITY, UINT32_MAX, 4, PS_ERR_CORRUPT);
-    expect(AT_DEPTH, 0, 4, PS_ERR_CORRUPT);
-    expect(AT_DEPTH, 5, 4, PS_ERR_CORRUPT); /* fields have 6 */
-    expect(AT_DEPTH, UINT32_MAX, 4, PS_ERR_CORRUPT); /* +2 wraps around */
+    expect(AT_DEPTH, 0, 4, PS_ERR_CORRUPT); /* not block_bytes */
+    expect(AT_DEPTH, 5, 4, PS_ERR_CORRUPT);
+    expect(AT_DEPTH, 21, 4, PS_ERR_CORRUPT);
+    expect(AT_DEPTH, UINT32_MAX, 4, PS_ERR_CORRUPT);
+    expect(AT_ALIGN, 1, 4, PS_ERR_CORRUPT); /* without its bit */
+    expect(AT_INCOMPAT, 1, 8, PS_ERR_CORRUPT); /* without a number */
     expect(AT_WINDOW, 0, 4, PS_ERR_CORRUPT);
     expect(AT_WINDOW, UINT32_MAX, 4, PS_ERR_CORRUPT);
     expect(AT_TOKEN_BYTES, 3, 1, PS_ERR_CORRUPT);
@@ -362,6 +461,20 @@ static void test_numbers(void **state)
     expect(AT_PAD, 65536 + 3, 4, PS_ERR_CORRUPT);
 }
 
+/* Every file of an earlier version gets the same advice. */
+static void test_format_1(void **state)
+{
+    unsigned char header[PS_PACK_HEADER_BYTES] =
+        "\x89PKS\r\n\x1a\n\4\3\2\1\1\0\0\0";
+    ps_pack_info info;
+    ps_error err;
+
+    assert_result(ps_pack_header_decode(header, &info, &err),
+                  PS_ERR_UNSUPPORTED, &err);
+    assert_string_equal(err.text, "a pack stream of format 1, which is no "
+                                  "longer read: pack the token records again");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,9 +482,11 @@ int main(void)
         cmocka_unit_test(test_largest_dtype),
         cmocka_unit_test(test_dtype),
         cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_every_flipped_bit),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_format_1),
     };
 
     return run_as_tap("pack-header", tests, NULL);

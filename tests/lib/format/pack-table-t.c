@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/pack.h"
 #include "format/pack_header.h"
-#include "format/pack_record.h"
-#include "format/record_layout.h"
 
 enum {
     AT_MINOR = 14,
-    AT_RECORD_BYTES = 20,
+    AT_ROW_BYTES = 20,
+    AT_SEQ_BYTES = 184,
     AT_N_FIELDS = 200,
     AT_TABLE = 256,
     AT_DTYPE = 2048,
@@ -33,28 +33,30 @@ enum {
 
 /* The fields of rich_info, in the order of the table. */
 enum {
-    CU,
-    SEQ_ID,
-    SEQ_OFF,
-    SEQ_LEN,
-    SCORE,
-    GROUP,
     TOKENS,
     LABELS,
     TYPE_ID,
     WEIGHT,
+    ID,
+    START,
+    N_TOK,
+    PIECE_OFF,
+    FULL_LEN,
+    SCORE,
+    GROUP,
     N_FIELDS
 };
 
 static ps_pack_info rich_info(void)
 {
-    ps_pack_info info = {.version_major = 1,
+    ps_pack_info info = {.version_major = 2,
                          .capacity = 20,
                          .depth = 6,
                          .window = 7,
                          .split = true,
+                         .align = 1,
                          .schema = rich_schema(PS_U16),
-                         .n_records = PS_UNKNOWN,
+                         .n_packs = PS_UNKNOWN,
                          .n_sequences = PS_UNKNOWN,
                          .n_tokens = PS_UNKNOWN,
                          .max_seqlen = PS_UNKNOWN,
@@ -105,7 +107,9 @@ static void expect(header *h, ps_result wanted)
     decode(h, &info, wanted);
     h->data[AT_MINOR] = 0;
     if (wanted == PS_OK) {
-        assert_true(ps_layout_dtype(&info));
+        ps_error err;
+
+        assert_ok(ps_layout(&info, &err), &err);
         memcpy(h->data + AT_DTYPE, info.dtype, sizeof info.dtype);
         decode(h, &info, PS_OK);
     }
@@ -113,7 +117,7 @@ static void expect(header *h, ps_result wanted)
 
 /*
  * A layout that only a later version can have: with ours there is one way to
- * lay a record out.
+ * lay rows out.
  */
 static void expect_later(header *h)
 {
@@ -122,9 +126,6 @@ static void expect_later(header *h)
     h->data[AT_MINOR] = 1;
     decode(h, &info, PS_OK);
     h->data[AT_MINOR] = 0;
-    decode(h, &info, PS_ERR_CORRUPT);
-    assert_true(ps_layout_dtype(&info));
-    memcpy(h->data + AT_DTYPE, info.dtype, sizeof info.dtype);
     decode(h, &info, PS_ERR_CORRUPT);
 }
 
@@ -163,22 +164,27 @@ static void expect_name(unsigned i, const char *name, ps_result wanted)
     expect(&h, wanted);
 }
 
-static void test_record_sizes(void **state)
+static void test_row_sizes(void **state)
 {
     static const struct {
+        size_t at;
         uint32_t bytes;
         ps_result wanted;
     } cases[] = {
-        {512, PS_ERR_CORRUPT}, /* weight would not fit */
-        {640, PS_OK},          /* larger than it has to be */
-        {PS_MAX_RECORD_BYTES, PS_OK},
-        {PS_MAX_RECORD_BYTES + 64, PS_ERR_CORRUPT},
+        {AT_ROW_BYTES, 216, PS_ERR_CORRUPT}, /* weight would not fit */
+        {AT_ROW_BYTES, 232, PS_OK},          /* larger than it has to be */
+        {AT_ROW_BYTES, PS_MAX_ROW_BYTES, PS_OK},
+        {AT_ROW_BYTES, PS_MAX_ROW_BYTES + 64, PS_ERR_CORRUPT},
+        {AT_SEQ_BYTES, 32, PS_ERR_CORRUPT}, /* group would not fit */
+        {AT_SEQ_BYTES, 48, PS_OK},
+        {AT_SEQ_BYTES, 8 * PS_MAX_FIELDS, PS_OK},
+        {AT_SEQ_BYTES, 8 * PS_MAX_FIELDS + 8, PS_ERR_CORRUPT},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         header h = make_header();
 
-        set_u32(h.data + AT_RECORD_BYTES, cases[i].bytes);
+        set_u32(h.data + cases[i].at, cases[i].bytes);
         if (cases[i].wanted == PS_OK)
             expect_later(&h);
         else
@@ -186,7 +192,7 @@ static void test_record_sizes(void **state)
     }
 }
 
-/* Any difference between the two descriptions of a record. */
+/* Any difference between the two descriptions of rows. */
 static void test_dtypes(void **state)
 {
     header h = make_header();
@@ -209,26 +215,32 @@ static void test_dtypes(void **state)
     assert_int_equal(strlen(info.dtype), 2039);
 }
 
-/* A record is 576 bytes; weight, the last field, lies at 480..560. */
+/* A row is 224 bytes, with weight at 140..220; a sequence row 40. */
 static void test_places(void **state)
 {
-    expect_u32(CU, OFFSET, 0, PS_ERR_CORRUPT); /* on the head */
-    expect_u32(CU, OFFSET, 60, PS_ERR_CORRUPT);
-    expect_later_offset(WEIGHT, 496);
-    expect_u32(WEIGHT, OFFSET, 500, PS_ERR_CORRUPT); /* ends at 580 */
-    expect_u32(WEIGHT, OFFSET, 576, PS_ERR_CORRUPT);
+    expect_u32(TOKENS, OFFSET, 4, PS_ERR_CORRUPT);
+    expect_later_offset(WEIGHT, 144);
+    expect_u32(WEIGHT, OFFSET, 148, PS_ERR_CORRUPT); /* ends at 228 */
+    expect_u32(WEIGHT, OFFSET, 224, PS_ERR_CORRUPT);
     expect_u32(WEIGHT, OFFSET, 0xfffffffc, PS_ERR_CORRUPT);
-    expect_u32(WEIGHT, OFFSET, 464, PS_ERR_CORRUPT); /* on type_id */
-    expect_u32(WEIGHT, OFFSET, 482, PS_ERR_CORRUPT); /* unaligned */
-    expect_later_offset(TYPE_ID, 449);
-    expect_u32(SEQ_ID, OFFSET, 64, PS_ERR_CORRUPT); /* on cu */
-    expect_u32(SEQ_OFF, OFFSET, 176, PS_ERR_CORRUPT); /* seq_len's place */
+    expect_u32(WEIGHT, OFFSET, 136, PS_ERR_CORRUPT); /* on type_id */
+    expect_u32(WEIGHT, OFFSET, 142, PS_ERR_CORRUPT); /* unaligned */
+    expect_u32(TYPE_ID, OFFSET, 119, PS_ERR_CORRUPT); /* on labels */
+    expect_u32(ID, OFFSET, 8, PS_ERR_CORRUPT);
+    expect_u32(START, OFFSET, 4, PS_ERR_CORRUPT); /* on id */
+    expect_u32(PIECE_OFF, OFFSET, 20, PS_ERR_CORRUPT); /* full_len's place */
+    expect_later_offset(GROUP, 34);
+    expect_later_offset(GROUP, 38);
+    expect_u32(GROUP, OFFSET, 40, PS_ERR_CORRUPT);
+    expect_u32(GROUP, OFFSET, 33, PS_ERR_CORRUPT);
+    expect_u32(GROUP, OFFSET, 30, PS_ERR_CORRUPT); /* on score */
+    expect_u32(GROUP, OFFSET, 0xfffffffe, PS_ERR_CORRUPT);
 }
 
+/* Vectors may come later. */
 static void test_counts(void **state)
 {
-    static const uint32_t bad[] = {0, 1, 5, 7, 9, 19, 21, 0x40000014,
-                                   UINT32_MAX};
+    static const uint32_t bad[] = {0, 2, 20, 0x40000001, UINT32_MAX};
 
     for (unsigned i = 0; i < N_FIELDS; i++)
         for (size_t b = 0; b < COUNT(bad); b++)
@@ -239,35 +251,35 @@ static void test_kinds_and_types(void **state)
 {
     for (unsigned i = 0; i < N_FIELDS; i++) {
         expect_u8(i, KIND, 0, PS_ERR_CORRUPT);
-        expect_u8(i, KIND, 4, PS_ERR_CORRUPT);
+        expect_u8(i, KIND, 3, PS_ERR_CORRUPT);
         expect_u8(i, TYPE, 0, PS_ERR_CORRUPT);
         expect_u8(i, TYPE, 9, PS_ERR_CORRUPT);
         expect_u8(i, ELEMENT, 3, PS_ERR_CORRUPT);
-        expect_u8(i, KIND, i == CU ? PS_PER_SEQUENCE : PS_PER_BOUNDARY,
+        expect_u8(i, KIND, i < ID ? PS_PER_SEQUENCE : PS_PER_TOKEN,
                   PS_ERR_CORRUPT);
     }
-    expect_u8(CU, TYPE, PS_U32, PS_ERR_CORRUPT);
-    expect_u8(SEQ_ID, TYPE, PS_I64, PS_ERR_CORRUPT);
+    expect_u8(ID, TYPE, PS_I64, PS_ERR_CORRUPT);
+    expect_u8(START, TYPE, PS_U32, PS_ERR_CORRUPT);
+    expect_u8(N_TOK, TYPE, PS_F32, PS_ERR_CORRUPT);
     expect_u8(TYPE_ID, FILL + 1, 1, PS_ERR_CORRUPT); /* 0x107 in a u8 */
 }
 
-/* A number a boundary: right in itself, but it is not the seq_off we know. */
-static void test_built_in_of_another_kind(void **state)
+/* Right in itself, but it is not the piece_off we know. */
+static void test_built_in_of_another_type(void **state)
 {
     header h = make_header();
     ps_pack_info info;
 
-    field(&h, SEQ_OFF)[KIND] = PS_PER_BOUNDARY;
-    set_u32(field(&h, SEQ_OFF) + COUNT, 8);
+    field(&h, PIECE_OFF)[TYPE] = PS_I32;
     h.data[AT_MINOR] = 1;
     decode(&h, &info, PS_OK);
     assert_false(info.split);
 }
 
-/* What stands in unused places of the fields that the format brings. */
+/* The fields that the format brings have no unused places. */
 static void test_fills(void **state)
 {
-    for (unsigned i = CU; i <= SEQ_LEN; i++) {
+    for (unsigned i = ID; i <= FULL_LEN; i++) {
         header h = make_header();
         ps_pack_info info;
 
@@ -285,7 +297,7 @@ static void test_unused_bytes(void **state)
         unsigned at;
         unsigned end;
     } unused[] = {
-        {122, 128}, {180, 200}, {204, 256},
+        {122, 128}, {180, 184}, {204, 256},
         {AT_TABLE + 36, AT_TABLE + 40}, {AT_TABLE + 48, AT_TABLE + 64},
         {AT_TABLE + N_FIELDS * ENTRY, AT_DTYPE},
     };
@@ -304,22 +316,23 @@ static void test_unused_bytes(void **state)
 
 static void test_names(void **state)
 {
-    expect_name(CU, "cv", PS_ERR_CORRUPT);
-    expect_name(SEQ_ID, "seq", PS_ERR_CORRUPT);
     expect_name(TOKENS, "token", PS_ERR_CORRUPT);
+    expect_name(ID, "seq", PS_ERR_CORRUPT);
+    expect_name(START, "begin", PS_ERR_CORRUPT);
+    expect_name(N_TOK, "length", PS_ERR_CORRUPT);
     expect_name(LABELS, "other", PS_OK);
     expect_name(LABELS, "", PS_ERR_CORRUPT);
     expect_name(LABELS, "a'b", PS_ERR_CORRUPT);
     expect_name(LABELS, "abcdefghijklmnopqrstuvwxyz", PS_ERR_CORRUPT);
     expect_name(LABELS, "input_ids", PS_ERR_CORRUPT);
-    expect_name(LABELS, "cu", PS_ERR_CORRUPT);
+    expect_name(LABELS, "first_seq", PS_ERR_CORRUPT);
     /* Two fields of one name: which is meant?  Built in or not. */
     expect_name(LABELS, "weight", PS_ERR_CORRUPT);
-    expect_name(SEQ_OFF, "labels", PS_ERR_CORRUPT);
-    expect_name(SEQ_OFF, "seq_len", PS_ERR_CORRUPT);
-    expect_name(SEQ_LEN, "cu", PS_ERR_CORRUPT);
-    expect_name(SEQ_LEN, "seq_id", PS_ERR_CORRUPT);
-    expect_name(SEQ_LEN, "tokens", PS_ERR_CORRUPT);
+    expect_name(LABELS, "group", PS_ERR_CORRUPT);
+    expect_name(PIECE_OFF, "labels", PS_ERR_CORRUPT);
+    expect_name(PIECE_OFF, "full_len", PS_ERR_CORRUPT);
+    expect_name(FULL_LEN, "start", PS_ERR_CORRUPT);
+    expect_name(FULL_LEN, "tokens", PS_ERR_CORRUPT);
 }
 
 static void test_sources(void **state)
@@ -330,12 +343,13 @@ static void test_sources(void **state)
     expect_u8(LABELS, SOURCE, 24, PS_ERR_CORRUPT); /* beyond it */
     expect_u8(LABELS, SOURCE, 255, PS_ERR_CORRUPT);
     expect_u8(TOKENS, SOURCE, 6, PS_ERR_CORRUPT);  /* no user's channel */
-    expect_u8(CU, SOURCE, 6, PS_ERR_CORRUPT);
+    expect_u8(ID, SOURCE, 6, PS_ERR_CORRUPT);
 }
 
 static void test_numbers_of_fields(void **state)
 {
-    static const uint32_t bad[] = {0, 1, 2, 3, TOKENS, 29, 255, UINT32_MAX};
+    static const uint32_t bad[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 29, 255,
+                                   UINT32_MAX};
     header h;
 
     for (size_t b = 0; b < COUNT(bad); b++) {
@@ -358,8 +372,8 @@ static void add_field(header *h, unsigned i, const char *name)
     entry[TYPE] = PS_U8;
     entry[KIND] = PS_PER_TOKEN;
     entry[ELEMENT] = 1;
-    set_u32(entry + OFFSET, 576 + 32 * (i - N_FIELDS));
-    set_u32(entry + COUNT, 20);
+    set_u32(entry + OFFSET, 224 + 32 * (i - N_FIELDS));
+    set_u32(entry + COUNT, 1);
     set_u32(h->data + AT_N_FIELDS, i + 1);
     h->data[AT_MINOR] = 1;
 }
@@ -370,7 +384,7 @@ static void test_max_fields(void **state)
     header h = make_header();
     ps_pack_info info;
 
-    set_u32(h.data + AT_RECORD_BYTES, 4096);
+    set_u32(h.data + AT_ROW_BYTES, 4096);
     for (unsigned i = N_FIELDS; i <= PS_MAX_FIELDS; i++) {
         const char name[] = {'a', 'a', (char)('a' + i - N_FIELDS), '\0'};
 
@@ -387,7 +401,7 @@ static void test_later_version(void **state)
     ps_pack_info info;
     ps_payload_column columns[PS_MAX_FIELDS];
 
-    set_u32(h.data + AT_RECORD_BYTES, 640);
+    set_u32(h.data + AT_ROW_BYTES, 256);
     add_field(&h, N_FIELDS, "novelty");
     decode(&h, &info, PS_OK);
     assert_int_equal(info.version_minor, 1);
@@ -399,16 +413,15 @@ static void test_later_version(void **state)
     assert_int_equal(ps_payload_columns(&info, columns), 6);
     assert_true(ps_schema_equal(&info.schema, &now.schema));
     assert_true(info.split);
-    assert_int_equal(info.tokens_field, TOKENS);
 }
 
-/* Without seq_off or seq_len there are no pieces. */
+/* Without piece_off or full_len there are no pieces. */
 static void test_half_of_split(void **state)
 {
     header h = make_header();
     ps_pack_info info;
 
-    memcpy(field(&h, SEQ_LEN), "ignored", 7);
+    memcpy(field(&h, FULL_LEN), "ignored", 8);
     expect_later(&h);
     h.data[AT_MINOR] = 1;
     decode(&h, &info, PS_OK);
@@ -442,19 +455,20 @@ static void test_equality(void **state)
     } while (0)
 
     EXPECT_NUMBER(capacity, a.capacity + 1);
-    EXPECT_NUMBER(depth, a.depth - 1);
     EXPECT_NUMBER(align, a.align + 1);
     EXPECT_NUMBER(pad_id, a.pad_id + 1);
     EXPECT_NUMBER(split, !a.split);
-    EXPECT_NUMBER(record_bytes, a.record_bytes + 64);
+    EXPECT_NUMBER(share, !a.share);
+    EXPECT_NUMBER(row_bytes, a.row_bytes + 8);
+    EXPECT_NUMBER(seq_bytes, a.seq_bytes + 8);
     EXPECT_NUMBER(n_fields, a.n_fields - 1);
 
     b = a;
     b.schema.channels[0].name[0] = 'x';
     expect_text(&a, &b, "channel 'xabels' is missing");
     b = a;
-    b.fields[SEQ_OFF].channel.name[0] = 'x';
-    expect_text(&a, &b, "field 2 is 'seq_off', not 'xeq_off'");
+    b.fields[PIECE_OFF].channel.name[0] = 'x';
+    expect_text(&a, &b, "field 7 is 'piece_off', not 'xiece_off'");
     b = a;
     b.fields[LABELS].offset += 16;
     (void)snprintf(text, sizeof text, "field 'labels' is at byte %u, not %u",
@@ -463,21 +477,24 @@ static void test_equality(void **state)
     expect_text(&a, &b, text);
 
     b = a;
-    b.n_records = 3; /* counts and window belong to each stream */
+    b.n_packs = 3; /* each stream has its own */
     b.n_tokens = 9;
     b.window++;
+    b.depth = 0;
+    b.block_packs = 1;
+    b.block_bytes = 64;
     assert_ok(ps_pack_info_compare(&a, &b, &err), &err);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_record_sizes),
+        cmocka_unit_test(test_row_sizes),
         cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_kinds_and_types),
-        cmocka_unit_test(test_built_in_of_another_kind),
+        cmocka_unit_test(test_built_in_of_another_type),
         cmocka_unit_test(test_fills),
         cmocka_unit_test(test_unused_bytes),
         cmocka_unit_test(test_names),

@@ -82,14 +82,15 @@ static void test_names(void **state)
 {
     static const char *const good[] = {
         "a", "Z", "labels", "x_1", "A0_b", "abcdefghijklmnopqrstuvw",
-        "cu2", "Tokens", "token", "seq"};
+        "cu2", "Tokens", "token", "seq", "magic", "flags", "zero", "seq_off",
+        "seq_len"};
     static const char *const bad[] = {
         "", "_", "_a", "1a", "a-b", "a b", "a.b", "a'", "a\n", "\xc3\xa9",
         "abcdefghijklmnopqrstuvwx",
         /* what the formats use themselves */
-        "checksum", "magic", "flags", "index", "watermark", "sum_len_sq",
-        "n_seq", "n_tok", "max_seqlen", "zero", "cu", "seq_id", "seq_off",
-        "seq_len", "tokens", "input_ids"};
+        "checksum", "index", "watermark", "sum_len_sq", "first_seq", "n_seq",
+        "n_tok", "max_seqlen", "id", "start", "piece_off", "full_len", "cu",
+        "seq_id", "seq_tok", "tokens", "input_ids"};
 
     for (size_t i = 0; i < COUNT(good); i++) {
         ps_schema s = one_channel(good[i], PS_U8, PS_PER_TOKEN, 0);
@@ -141,10 +142,10 @@ static void test_kinds_and_types(void **state)
     ps_schema s = one_channel("c", PS_U8, PS_PER_SEQUENCE, 0);
 
     expect(&s, PS_OK);
-    s.channels[0].kind = PS_PER_BOUNDARY;
-    expect(&s, PS_ERR_ARGUMENT);
-    memset(&s.channels[0].kind, 0, sizeof s.channels[0].kind);
-    expect(&s, PS_ERR_ARGUMENT);
+    for (unsigned kind = 0; kind <= 3; kind += 3) {
+        memcpy(&s.channels[0].kind, &kind, sizeof kind);
+        expect(&s, PS_ERR_ARGUMENT);
+    }
     s = one_channel("c", odd_type(0), PS_PER_TOKEN, 0);
     expect(&s, PS_ERR_ARGUMENT);
     s = one_channel("c", odd_type(9), PS_PER_TOKEN, 0);

@@ -376,8 +376,7 @@ static void test_sink_without_memory(void **state)
         o = (ps_output_options){.largest = 1000,
                               .threads = threads,
                               .compressed = true,
-                              .level = 1,
-                              .frame = 5000};
+                              .level = 1};
         assert_true(open_stubbornly(&o, fd) >= 5 + 2 * threads);
     }
     (void)close(fd);

@@ -239,6 +239,7 @@ static void test_errors_reach_the_top(void **state)
     const ps_packer_options o = {9, 9, 1, 0, .overlong = PS_OVERLONG_ERROR};
     const ps_schema schema = ps_schema_raw(PS_U16);
     int fd = open_data("\1\0\0\0\1\0\1\0", 8);
+    int out = open_empty();
     ps_token_reader *tokens;
     ps_pack_reader *packs;
     ps_packer *packer;
@@ -251,10 +252,14 @@ static void test_errors_reach_the_top(void **state)
                   &err);
     assert_int_equal(err.sys_errno, EIO);
     assert_result(ps_pack_reader_open(&packs, fd, &err), PS_ERR_IO, &err);
-    assert_ok(ps_packer_open(&packer, fd, &schema, &o, &err), &err);
+    assert_result(ps_packer_open(&packer, fd, &schema, &o, &err), PS_ERR_IO,
+                  &err);
+    SCRIPT(0, WHOLE, BROKEN);
+    assert_ok(ps_packer_open(&packer, out, &schema, &o, &err), &err);
     assert_result(ps_packer_flush(packer, PS_FLUSH_FINISH, &err),
                   PS_ERR_IO, &err);
     ps_packer_free(packer);
+    (void)close(out);
     SCRIPT(8, SHORT, BROKEN);
     assert_ok(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err), &err);
     assert_ok(ps_token_reader_next(tokens, 9, &s, &err), &err);

@@ -21,25 +21,29 @@
 #include "io/output.h"
 
 #define LARGEST 3000
-#define FRAME 20000
+#define PUT_LARGEST PS_IO_BYTES /* what is put is cut off there */
 
-#define PACKED(n)                                                       \
+static void finalize(void *context, unsigned char *block);
+static void follow(void *context, const unsigned char *block);
+
+/* How many committed blocks have been shown, and whether one was wrong. */
+static uint32_t n_followed;
+static bool is_wrong;
+static const ps_output_finalizer finalizer = {finalize, follow, &n_followed};
+
+#define PLAIN(n) {.largest = LARGEST, .threads = n, .finalizer = &finalizer}
+#define PACKED(n, max)                                                  \
     {                                                                   \
         .largest = LARGEST, .threads = n, .compressed = true,           \
-        .level = 1, .frame = FRAME                                      \
+        .level = 1, .max_frames = max, .finalizer = &finalizer          \
     }
 
 /* All that a sink can be opened as. */
 static const ps_output_options kinds[] = {
-    {.largest = LARGEST},
-    {.largest = LARGEST, .threads = 1},
-    {.largest = LARGEST, .threads = 3}, /* one is enough for it */
-    PACKED(0), PACKED(1), PACKED(3),
+    PLAIN(0), PLAIN(1), PLAIN(3), /* one is enough for it */
+    PACKED(0, 0), PACKED(1, 0), PACKED(3, 0),
     /* frames enough, and more than a table can have */
-    {.largest = LARGEST, .compressed = true, .level = 1, .frame = FRAME,
-     .max_frames = 1000},
-    {.largest = LARGEST, .compressed = true, .level = 1, .frame = FRAME,
-     .max_frames = UINT32_MAX},
+    PACKED(0, 1000), PACKED(0, UINT32_MAX),
 };
 #define KINDS COUNT(kinds)
 
@@ -50,6 +54,40 @@ static ps_output *open_sink(int fd, const ps_output_options *o)
 
     assert_ok(ps_output_open(&s, fd, o, &err), &err);
     return s;
+}
+
+/* -------------------------------------------------------------- finalizing */
+
+/* A block begins with its size and its number among those committed. */
+#define NUMBERED 8
+
+static void finalize(void *context, unsigned char *block)
+{
+    const uint32_t n = get_u32(block);
+
+    for (uint32_t i = NUMBERED; i < n; i++)
+        block[i] ^= 0xa5;
+}
+
+static void follow(void *context, const unsigned char *block)
+{
+    uint32_t *number = context;
+
+    /* In order, and finalized once. */
+    if (get_u32(block + 4) != *number || block[NUMBERED] != ('x' ^ 0xa5))
+        is_wrong = true;
+    ++*number;
+}
+
+/* Fills a block of `n` bytes that begin with `x`. */
+static void fill_block(unsigned char *block, uint32_t n, uint32_t number,
+                       uint64_t *random)
+{
+    set_u32(block, n);
+    set_u32(block + 4, number);
+    block[NUMBERED] = 'x';
+    for (uint32_t i = NUMBERED + 1; i < n; i++)
+        block[i] = (unsigned char)random_below(random, 20);
 }
 
 /* ----------------------------------------------------------------- output */
@@ -102,14 +140,14 @@ static bytes close_drain(drain *d)
 static bytes unpack(const bytes *b)
 {
     bytes plain = {0};
-    unsigned char *content = must_alloc(FRAME);
+    unsigned char *content = must_alloc(PUT_LARGEST);
 
     for (size_t at = 0, n; at < b->size; at += n) {
         size_t size;
 
         n = ZSTD_findFrameCompressedSize(b->data + at, b->size - at);
         assert_false(ZSTD_isError(n));
-        size = ZSTD_decompress(content, FRAME, b->data + at, n);
+        size = ZSTD_decompress(content, PUT_LARGEST, b->data + at, n);
         assert_false(ZSTD_isError(size));
         put_bytes(&plain, content, size);
     }
@@ -142,55 +180,58 @@ typedef struct stand {
     const ps_output_options *options;
     ps_output *output;
     int file; /* to which it goes, or -1 */
+    uint32_t committed;
     bytes all;
     uint64_t random;
 } stand;
 
-static void add_random(stand *s, size_t n)
+/* One of three blocks is not kept. */
+static void commit(stand *s)
 {
-    for (size_t i = 0; i < n; i++)
-        put_u8(&s->all, random_below(&s->random, 20));
-}
-
-static void reserve(stand *s)
-{
-    size_t n = random_below(&s->random, LARGEST + 1);
-    size_t before = s->all.size;
-    unsigned char *room;
+    uint32_t n = NUMBERED + 1 + random_below(&s->random, LARGEST - NUMBERED);
+    bool keep = random_below(&s->random, 3) > 0;
+    unsigned char *block;
+    size_t at = s->all.size;
     ps_error err;
 
-    add_random(s, n);
-    assert_ok(ps_output_reserve(s->output, n, &room, &err), &err);
-    if (n > 0)
-        memcpy(room, s->all.data + before, n);
+    assert_ok(ps_output_cut(s->output, &err), &err);
+    block = ps_output_block(s->output);
+    fill_block(block, n, s->committed++, &s->random);
+    if (keep) {
+        put_bytes(&s->all, block, n);
+        for (uint32_t i = NUMBERED; i < n; i++)
+            s->all.data[at + i] ^= 0xa5;
+    }
+    assert_ok(ps_output_commit(s->output, n, keep, &err), &err);
 }
 
 /* Up to twice a plain block at a time. */
 static void put(stand *s)
 {
-    static const uint32_t max[] = {1, 100, 3000, FRAME, 2 * PS_IO_BYTES};
+    static const uint32_t max[] = {1, 100, 3000, 20000, 2 * PUT_LARGEST};
     uint32_t size = max[random_below(&s->random, 5)];
     size_t n = 1 + random_below(&s->random, size);
     size_t before = s->all.size;
     ps_error err;
 
-    add_random(s, n);
+    for (size_t i = 0; i < n; i++)
+        put_u8(&s->all, random_below(&s->random, 20));
     assert_ok(ps_output_put(s->output, s->all.data + before, n, &err), &err);
 }
 
-/* Whatever was put is in the file; of frames those that were ended. */
+/* Whatever was put is in the file. */
 static void flush(stand *s)
 {
     ps_error err;
     bytes output;
 
-    if (s->options->compressed)
-        assert_ok(ps_output_cut(s->output, &err), &err);
     assert_ok(ps_output_flush(s->output, &err), &err);
+    assert_int_equal(n_followed, s->committed);
+    assert_false(is_wrong);
     if (s->file < 0)
         return;
     output = read_back(s->file);
-    assert_int_equal(lseek(s->file, 0, SEEK_END), output.size);
+    assert_int_equal(ps_output_written(s->output), output.size);
     assert_output(&output, &s->all, s->options->compressed);
     free_bytes(&output);
 }
@@ -201,13 +242,11 @@ static void step(stand *s)
     ps_error err;
 
     if (what < 24)
-        reserve(s);
+        commit(s);
     else if (what < 42)
         put(s);
     else if (what < 45)
         assert_ok(ps_output_push(s->output, &err), &err);
-    else if (what < 47)
-        assert_ok(ps_output_flush(s->output, &err), &err);
     else if (what < 49)
         assert_ok(ps_output_cut(s->output, &err), &err);
     else
@@ -220,10 +259,13 @@ static bytes run_steps(const ps_output_options *o, int fd, int file,
     stand s = {.options = o, .file = file, .random = seed};
     ps_error err;
 
+    n_followed = 0;
     s.output = open_sink(fd, o);
     for (int i = 0; i < 160; i++)
         step(&s);
     assert_ok(ps_output_finish(s.output, &err), &err);
+    assert_int_equal(n_followed, s.committed);
+    assert_false(is_wrong);
     ps_output_free(s.output);
     return s.all;
 }
@@ -281,25 +323,29 @@ static void test_same_frames(void **state)
     }
 }
 
-/* What was reserved lies in one frame; what was put fills them. */
+/* What was committed is one frame; what was put fills them. */
 static void test_frames(void **state)
 {
-    static const size_t sizes[] = {18000, 18000, FRAME, 10000};
-    static unsigned char data[FRAME + 10000];
+    static const size_t sizes[] = {9, LARGEST, LARGEST, 3, PUT_LARGEST, 1};
+    static unsigned char data[PUT_LARGEST + 1];
 
     for (size_t i = 3; i < KINDS; i++) {
         int fd = open_empty();
         ps_output *s = open_sink(fd, &kinds[i]);
+        uint64_t random = 3;
         size_t at = 0;
         ps_error err;
         bytes b;
 
-        for (int k = 0; k < 12; k++) {
-            unsigned char *room;
+        n_followed = 0;
+        for (uint32_t k = 0; k < 5; k++) {
+            const uint32_t n = k == 0 ? 9 : LARGEST;
 
-            assert_ok(ps_output_reserve(s, LARGEST, &room, &err), &err);
-            memset(room, k, LARGEST);
+            fill_block(ps_output_block(s), n, k, &random);
+            assert_ok(ps_output_commit(s, n, k < 3, &err), &err);
         }
+        assert_ok(ps_output_put(s, "ab", 2, &err), &err);
+        assert_ok(ps_output_put(s, "c", 1, &err), &err);
         assert_ok(ps_output_cut(s, &err), &err);
         assert_ok(ps_output_cut(s, &err), &err);
         assert_ok(ps_output_put(s, data, sizeof data, &err), &err);
@@ -312,9 +358,55 @@ static void test_frames(void **state)
             at += ZSTD_findFrameCompressedSize(b.data + at, b.size - at);
         }
         /* A table of as many entries. */
-        assert_int_equal(b.size - at, 8 + 4 * 8 + 9);
+        assert_int_equal(b.size - at, 8 + 6 * 8 + 9);
         free_bytes(&b);
         (void)close(fd);
+    }
+}
+
+/* Another output goes on where one was: the same bytes. */
+static void test_where(void **state)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        bytes b[2];
+
+        for (int parts = 0; parts < 2; parts++) {
+            ps_output_options o = kinds[i];
+            int fd = open_empty();
+            ps_output *s = open_sink(fd, &o);
+            bytes table = {0};
+            ps_error err;
+
+            assert_ok(ps_output_put(s, "some bytes", 10, &err), &err);
+            assert_ok(ps_output_cut(s, &err), &err);
+            if (parts > 0) {
+                ps_output_place place;
+
+                assert_ok(ps_output_where(s, &place, &err), &err);
+                assert_int_equal(place.written, size_of(fd));
+                o.written = place.written;
+                put_bytes(&table, place.table, place.table_bytes);
+                o.table = place.table == NULL ? NULL : table.data;
+                o.table_bytes = table.size;
+                ps_output_free(s);
+                o.written++; /* which is not where the table ends */
+                if (o.compressed)
+                    assert_result(ps_output_open(&s, fd, &o, &err),
+                                  PS_ERR_CORRUPT, &err);
+                o.written--;
+                s = open_sink(fd, &o);
+            }
+            assert_ok(ps_output_put(s, "more", 4, &err), &err);
+            assert_ok(ps_output_finish(s, &err), &err);
+            assert_int_equal(ps_output_written(s), size_of(fd));
+            ps_output_free(s);
+            b[parts] = read_back(fd);
+            free_bytes(&table);
+            (void)close(fd);
+        }
+        assert_same(&b[0], &b[1]);
+        free_bytes(&b[0]);
+        free_bytes(&b[1]);
     }
 }
 
@@ -369,8 +461,10 @@ static void test_push(void **state)
 
             memset(data, (int)k, n);
             assert_ok(ps_output_put(s, data, n, &err), &err);
+            assert_ok(ps_output_push(s, &err), &err);
             if (k % 50 == 0)
                 assert_false(is_readable(ends[0]));
+            assert_ok(ps_output_cut(s, &err), &err);
             assert_ok(ps_output_push(s, &err), &err);
             expect(ends[0], data, n);
             assert_ok(ps_output_push(s, &err), &err);
@@ -379,21 +473,27 @@ static void test_push(void **state)
     }
 }
 
-/* Of frames a whole one arrives, and without a flush. */
+/* Of frames a whole one arrives, and without a push. */
 static void test_cut_arrives(void **state)
 {
     for (size_t i = 3; i < KINDS; i++) {
         int ends[2];
         ps_output *s = open_to_pipe(ends, &kinds[i]);
         unsigned char frame[100];
+        uint64_t random = 3;
         ps_error err;
 
         assert_ok(ps_output_put(s, "abc", 3, &err), &err);
         assert_ok(ps_output_push(s, &err), &err);
-        assert_ok(ps_output_flush(s, &err), &err);
         assert_false(is_readable(ends[0]));
         assert_ok(ps_output_cut(s, &err), &err);
         assert_true(ps_read(ends[0], frame, sizeof frame) > 3);
+        n_followed = 0;
+        for (uint32_t k = 0; k < 2; k++) {
+            fill_block(ps_output_block(s), 20, k, &random);
+            assert_ok(ps_output_commit(s, 20, k > 0, &err), &err);
+        }
+        assert_true(ps_read(ends[0], frame, sizeof frame) > 20);
         close_with_pipe(s, ends);
     }
 }
@@ -430,6 +530,7 @@ static void break_it(const ps_output_options *o, bool full)
     static unsigned char data[PS_IO_BYTES + 1];
     int fd = open_broken(full);
     ps_output *s = open_sink(fd, o);
+    uint64_t random = 1;
     ps_error err;
     ps_result r = PS_OK;
 
@@ -437,6 +538,9 @@ static void break_it(const ps_output_options *o, bool full)
     assert_ok(ps_output_put(s, data, 10, &err), &err);
     (void)ps_output_cut(s, NULL);
     expect_failure(s);
+    n_followed = 0;
+    fill_block(ps_output_block(s), LARGEST, 0, &random);
+    assert_result(ps_output_commit(s, LARGEST, true, &err), PS_ERR_IO, &err);
     ps_output_free(s);
     /* Much, as fast as it goes. */
     s = open_sink(fd, o);
@@ -465,11 +569,10 @@ static void test_push_tells_later(void **state)
     ps_error err;
     ps_result r;
 
-    /* One byte: more could fill a block, and then a put would tell it. */
     assert_ok(ps_output_put(s, "a", 1, &err), &err);
-    do
+    r = ps_output_cut(s, &err);
+    while (r == PS_OK)
         r = ps_output_push(s, &err);
-    while (r == PS_OK);
     assert_result(r, PS_ERR_IO, &err);
     expect_failure(s);
     ps_output_free(s);
@@ -484,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_to_pipe),
         cmocka_unit_test(test_same_frames),
         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_where),
         cmocka_unit_test(test_push),
         cmocka_unit_test(test_cut_arrives),
         cmocka_unit_test(test_write_errors),

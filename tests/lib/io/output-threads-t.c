@@ -31,16 +31,17 @@ static struct {
     uint32_t threads;
     uint32_t blocks;
     bool compressed;
-    bool pushes;  /* part of the blocks, before they are full */
+    bool pushes;  /* behind every block */
     bool flushes; /* in the middle */
-    uint32_t fails; /* the block that cannot be written; MAX_BLOCKS: none */
+    uint32_t drops; /* the block that is not written; MAX_BLOCKS: none */
+    uint32_t fails; /* the block that cannot be, likewise */
 } plan;
 
 typedef struct run {
     bool writes; /* a thread does */
     bool failed;
-    uint32_t n;
-    uint32_t written[MAX_BLOCKS];
+    uint32_t written;   /* the next block, */
+    uint32_t followed;  /* and of those that are finalized */
     uint32_t finalized[MAX_BLOCKS];
 } run;
 
@@ -99,8 +100,7 @@ static ps_result fake_compress(ps_compressor *c, const void *data, size_t n,
 
 /* ---- The scenario ---- */
 
-/* Blocks hold their numbers, from 1 on; some bytes of a plain one may come
-   before the others. */
+/* Blocks hold their numbers, from 1 on; the first one is put, not committed. */
 static ps_result take(void *context, const void *bytes, size_t n,
                       ps_error *err)
 {
@@ -111,33 +111,51 @@ static ps_result take(void *context, const void *bytes, size_t n,
     interleave_step("writes");
     now->writes = false;
     interleave_check(!now->failed, "something is written after a failure");
-    if (now->n / BLOCK == plan.fails) {
+    if (now->written == plan.fails) {
         now->failed = true;
         return ps_fail(err, PS_ERR_IO, "the disk is full");
     }
-    for (size_t i = 0; i < n; i++, now->n++) {
-        interleave_check(p[i] == now->n / BLOCK + 1 + 100,
+    if (now->written == plan.drops)
+        now->written++;
+    interleave_check(n == BLOCK, "a part of a block is written");
+    for (size_t i = 0; i < n; i++)
+        interleave_check(p[i] == (now->written == 0 ? 1
+                                                    : now->written + 1 + 100),
                          "what is written is not what comes next");
-        now->written[now->n / BLOCK]++;
-    }
+    now->written++;
     return PS_OK;
 }
 
-static void finalize_bytes(void *context, unsigned char *bytes, size_t n)
+static void finalize_block(void *context, unsigned char *bytes)
 {
     interleave_step("finalizes");
-    for (size_t i = 0; i < n; i++) {
-        interleave_check(bytes[i] > 0 && bytes[i] < 100,
+    for (size_t i = 0; i < BLOCK; i++) {
+        interleave_check(bytes[i] > 1 && bytes[i] < 100,
                          "what is finalized is no new block");
         now->finalized[bytes[i] - 1]++;
         bytes[i] = (unsigned char)(bytes[i] + 100);
     }
 }
 
-static void follow_bytes(void *context, const unsigned char *bytes, size_t n)
+static void follow_block(void *context, const unsigned char *bytes)
 {
-    for (size_t i = 0; i < n; i++)
-        interleave_check(bytes[i] > 100, "what follows is not finalized");
+    now->followed++;
+    for (size_t i = 0; i < BLOCK; i++)
+        interleave_check(bytes[i] == now->followed + 1 + 100,
+                         "what follows is not finalized, or not in order");
+}
+
+static ps_result put_block(ps_output *out, uint32_t i, ps_error *err)
+{
+    const unsigned char first[BLOCK] = {1, 1, 1, 1};
+    ps_result r;
+
+    if (i > 0) {
+        memset(ps_output_block(out), (int)i + 1, BLOCK);
+        return ps_output_commit(out, BLOCK, i != plan.drops, err);
+    }
+    r = ps_output_put(out, first, BLOCK, err);
+    return r == PS_OK ? ps_output_cut(out, err) : r;
 }
 
 static ps_result put_blocks(ps_output *out, ps_error *err)
@@ -145,15 +163,9 @@ static ps_result put_blocks(ps_output *out, ps_error *err)
     ps_result r = PS_OK;
 
     for (uint32_t i = 0; r == PS_OK && i < plan.blocks; i++) {
-        for (uint32_t k = 0; r == PS_OK && k < BLOCK; k += BLOCK / 2) {
-            unsigned char *to;
-
-            r = ps_output_reserve(out, BLOCK / 2, &to, err);
-            if (r == PS_OK)
-                memset(to, (int)i + 1, BLOCK / 2);
-            if (r == PS_OK && plan.pushes && k == 0)
-                r = ps_output_push(out, err);
-        }
+        r = put_block(out, i, err);
+        if (r == PS_OK && plan.pushes)
+            r = ps_output_push(out, err);
         if (r == PS_OK && plan.flushes && i == plan.blocks / 2)
             r = ps_output_flush(out, err);
     }
@@ -163,11 +175,10 @@ static ps_result put_blocks(ps_output *out, ps_error *err)
 static void run_output(void)
 {
     static const ps_output_finalizer finalizer = {
-        .finalize = finalize_bytes, .follow = follow_bytes};
+        .finalize = finalize_block, .follow = follow_block};
     const ps_output_options options = {.largest = BLOCK,
                                        .threads = plan.threads,
                                        .compressed = plan.compressed,
-                                       .frame = BLOCK,
                                        .finalizer = &finalizer,
                                        .write = take};
     ps_output *out;
@@ -181,10 +192,12 @@ static void run_output(void)
     if (r == PS_OK)
         r = ps_output_finish(out, &err);
     interleave_check(now->failed == (r != PS_OK), "a failure is not told");
-    for (uint32_t i = 0; r == PS_OK && i < plan.blocks; i++)
-        interleave_check(now->written[i] == BLOCK &&
-                             now->finalized[i] == BLOCK,
-                         "a block was not written once");
+    interleave_check(r != PS_OK || (now->written == plan.blocks &&
+                                    now->followed == plan.blocks - 1),
+                     "a block was not written once");
+    for (uint32_t i = 1; r == PS_OK && i < plan.blocks; i++)
+        interleave_check(now->finalized[i] == BLOCK,
+                         "a block was not finalized once");
     ps_output_free(out);
 }
 
@@ -197,9 +210,10 @@ static bool set_plan(size_t bits, bool spurious)
     plan.compressed = (bits & COMPRESSED) != 0;
     plan.threads = (bits & TWO) != 0 ? 2 : 1;
     /* The ring has a block less, so it gets full and is begun again. */
-    plan.blocks = plan.threads + SPARE_BLOCKS + 1;
+    plan.blocks = plan.threads + SPARE_BYTES / BLOCK + 1;
     plan.pushes = (bits & PUSHES) != 0;
     plan.flushes = (bits & FLUSHES) != 0;
+    plan.drops = (bits & FAILS) != 0 ? MAX_BLOCKS : 2;
     plan.fails = (bits & FAILS) != 0 ? 3 : MAX_BLOCKS;
 
     /* Two threads only compress, and nothing comes of a push then; a flush

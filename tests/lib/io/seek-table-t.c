@@ -255,8 +255,8 @@ static void test_hostile_sizes(void **state)
         {501, 10, PS_ERR_CORRUPT},
         {1, (1u << 15) - 1, PS_OK},
         {1, 1u << 16, PS_ERR_CORRUPT}, /* more than zstd can make of it */
-        {500, PS_MAX_RECORD_BYTES, PS_ERR_CORRUPT},
-        {500, PS_MAX_RECORD_BYTES + 1, PS_ERR_LIMIT},
+        {500, PS_FRAME_BYTES_MAX, PS_ERR_CORRUPT},
+        {500, PS_FRAME_BYTES_MAX + 1, PS_ERR_LIMIT},
         {500, UINT32_MAX, PS_ERR_LIMIT},
     };
 
@@ -315,21 +315,6 @@ static void test_table_without_memory(void **state)
     assert_true(failures >= 5);
 }
 
-/* ---------------------------------------------------------------- records */
-
-/* A frame has 256 KiB to 1 MiB, unless a single record has more. */
-static void test_records_in_a_frame(void **state)
-{
-    for (uint32_t size = 256; size <= (2u << 20); size += 64) {
-        uint64_t frame = (uint64_t)ps_frame_records(size) * size;
-
-        assert_true(frame >= 256u << 10);
-        assert_true(frame <= 1u << 20 || frame == size);
-    }
-    assert_int_equal(ps_frame_records(256), 2048);
-    assert_int_equal(ps_frame_records(PS_MAX_RECORD_BYTES), 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,7 +327,6 @@ int main(void)
         cmocka_unit_test(test_hostile_sizes),
         cmocka_unit_test(test_table_limits),
         cmocka_unit_test(test_table_without_memory),
-        cmocka_unit_test(test_records_in_a_frame),
     };
 
     return run_as_tap("seekable", tests, NULL);

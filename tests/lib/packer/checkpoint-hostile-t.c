@@ -31,12 +31,21 @@ enum {
     AT_SEQUENCES = 48,
     AT_RESUME_FROM = 56,
     AT_NOTE_BYTES = 64,
-    AT_DEPTH = 72 + sizeof note,
-    AT_COMPRESSED = AT_DEPTH + 4,
-    AT_LEVEL = AT_DEPTH + 8,
-    AT_OPTIONS = AT_DEPTH + 12,
+    AT_COMPRESSED = 72 + sizeof note,
+    AT_LEVEL = AT_COMPRESSED + 4,
+    AT_OPTIONS = AT_COMPRESSED + 8,
     AT_DIGEST_OF_OPTIONS = 168 /* of the header */
 };
+
+/* Numbers of the output, from the end of the totals on; not compressed. */
+enum {
+    AT_TABLE_BYTES = 0,
+    AT_PLACE = 8, /* of the open block */
+    AT_PARTS = 24,
+    AT_BLOCKS = 28,
+    AT_ENTRIES = 32 /* then, behind them: */
+};
+enum { AT_OPEN_PACKS = 8, AT_OPEN_SEQS = 12, AT_ROWS = 16 };
 
 typedef struct subject {
     corpus c;
@@ -172,8 +181,8 @@ static void refuse_u64(subject *s, size_t at, uint64_t value)
 /* What the head says, and what binds the state to its stream. */
 static void test_head(void **unused)
 {
-    static const ps_packer_options o = {40, PS_DEPTH_AUTO, 9, 1,
-                                        .compressed = true, .level = 1};
+    static const ps_packer_options o = {40, 4, 9, 1, .compressed = true,
+                                        .level = 1, .block_packs = 4};
     subject s = begin(&o, 110, 6);
     unsigned char *state = must_alloc(s.size + 8);
     uint64_t packs = load_u64(s.good + AT_PACKS);
@@ -183,7 +192,7 @@ static void test_head(void **unused)
     refuse_u32(&s, AT_VERSION, 7, PS_ERR_UNSUPPORTED, "is of version 7");
     refuse_u32(&s, AT_KIND, 3, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_KIND, 2, PS_ERR_CORRUPT, "damaged");
-    refuse_u32(&s, AT_KIND, 1, PS_ERR_ARGUMENT, "has ended");
+    refuse_u32(&s, AT_KIND, 1, PS_ERR_CORRUPT, "damaged");
     refuse_u64(&s, AT_PACKS, 0);
     refuse_u64(&s, AT_PACKS, packs + 1);
     refuse_u64(&s, AT_OUTPUT_PACKS, packs + 1);
@@ -194,7 +203,6 @@ static void test_head(void **unused)
                "packs that are not compressed, these are");
     refuse_u32(&s, AT_COMPRESSED, 2, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_LEVEL, 2, PS_ERR_ARGUMENT, "with level 2 of");
-    refuse_u32(&s, AT_DEPTH, 0, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, s.header, 0, PS_ERR_CORRUPT, "damaged");
 
     /* A header that is right and another one, though all else fits. */
@@ -218,13 +226,80 @@ static void test_head(void **unused)
     end(&s);
 }
 
-/* What is not compressed says so. */
+/* A number that is refused as a wrong one, where the next is still right. */
+static void refuse_damage(subject *s, size_t at, uint32_t value)
+{
+    assert_true(load_u32(s->good + at) != value);
+    refuse_u32(s, at, value, PS_ERR_CORRUPT, "damaged");
+}
+
+/* The index and the open block, which must fit the packs so far. */
+static void test_open_block(void **unused)
+{
+    static const ps_packer_options o = {40, 4, 9, 1,
+                                        .policy = PS_POLICY_AUTO,
+                                        .block_packs = 4};
+    subject s = begin(&o, 70, 6);
+    const size_t place = s.header + PS_PACK_HEADER_BYTES + PS_TOTALS_BYTES +
+                         16 * PS_REJECTS + 16;
+    const uint32_t n_blocks = load_u32(s.good + place + AT_BLOCKS);
+    const size_t open = place + AT_ENTRIES + 24 * n_blocks;
+    const uint32_t n_packs = load_u32(s.good + open + AT_OPEN_PACKS);
+    const uint32_t n_seqs = load_u32(s.good + open + AT_OPEN_SEQS);
+    const size_t head = open + AT_ROWS +
+                        n_packs * load_u32(s.good + s.header + 20);
+    const size_t last = head + (n_packs - 1) * PS_PACK_HEAD_BYTES;
+    const uint64_t at = load_u64(s.good + place + AT_PLACE);
+    const uint64_t out = load_u64(s.good + AT_OUTPUT_PACKS);
+
+    /* All of it is there, and some blocks and packs. */
+    assert_int_equal(load_u64(s.good + place + AT_TABLE_BYTES), 0);
+    assert_int_equal(load_u64(s.good + AT_PACKS), out + n_packs);
+    assert_int_equal(load_u64(s.good + AT_OUTPUT_BYTES), at);
+    assert_true(n_blocks > 2 && n_packs > 1);
+
+    refuse_u64(&s, place + AT_PLACE, 0);
+    refuse_u64(&s, place + AT_PLACE, at + 1);
+    refuse_u64(&s, place + AT_PLACE,
+               load_u64(s.good + open - 24)); /* of the last block */
+    refuse_damage(&s, place + AT_PARTS, 1);
+    refuse_damage(&s, place + AT_PARTS, UINT32_MAX);
+    refuse_damage(&s, place + AT_BLOCKS, n_blocks - 1);
+    refuse_damage(&s, place + AT_BLOCKS, n_blocks + 1);
+    refuse_damage(&s, place + AT_BLOCKS, 4096);
+    refuse_damage(&s, place + AT_BLOCKS, UINT32_MAX);
+    refuse_u64(&s, place + AT_ENTRIES + 24, PS_PACK_HEADER_BYTES);
+    refuse_u64(&s, open - 24, at);
+    refuse_u64(&s, open - 16, out);
+    refuse_damage(&s, open + AT_OPEN_PACKS, 0);
+    refuse_damage(&s, open + AT_OPEN_PACKS, n_packs - 1);
+    refuse_damage(&s, open + AT_OPEN_PACKS, n_packs + 1);
+    refuse_damage(&s, open + AT_OPEN_PACKS, 4);
+    refuse_damage(&s, open + AT_OPEN_PACKS, UINT32_MAX);
+    refuse_damage(&s, open + AT_OPEN_SEQS, 0);
+    refuse_damage(&s, open + AT_OPEN_SEQS, n_seqs - 1);
+    refuse_damage(&s, open + AT_OPEN_SEQS, n_seqs + 1);
+    refuse_damage(&s, open + AT_OPEN_SEQS, UINT32_MAX);
+    refuse_damage(&s, head + 8, 1);     /* first_seq */
+    refuse_damage(&s, last + 8, 0);
+    refuse_damage(&s, last + 12, 0);    /* n_seq */
+    refuse_damage(&s, last + 12, 5);
+    refuse_damage(&s, last + 12, UINT32_MAX);
+    refuse_damage(&s, last + 16, 41);   /* n_tok */
+    refuse_u64(&s, AT_OUTPUT_PACKS, out - 1);
+    refuse_u64(&s, AT_OUTPUT_PACKS, out + 1);
+    end(&s);
+}
+
+/* What is not compressed says so; with no open block it could have ended. */
 static void test_not_compressed(void **unused)
 {
     static const ps_packer_options o = {40, 4, 9, 1,
-                                        .policy = PS_POLICY_AUTO};
+                                        .policy = PS_POLICY_AUTO,
+                                        .block_packs = 1};
     subject s = begin(&o, 70, 6);
 
+    refuse_u32(&s, AT_KIND, 1, PS_ERR_ARGUMENT, "has ended");
     refuse_u32(&s, AT_COMPRESSED, 1, PS_ERR_ARGUMENT,
                "packs that are compressed, these are not");
     end(&s);
@@ -290,7 +365,8 @@ static void test_policies(void **unused)
                                          PS_POLICY_BESTFIT, PS_POLICY_CONCAT};
 
     for (size_t i = 0; i < COUNT(policies); i++) {
-        ps_packer_options o = {40, 4, 9, 1, .policy = policies[i]};
+        ps_packer_options o = {40, 4, 9, 1, .policy = policies[i],
+                               .block_packs = 4};
 
         try_all(&o, 70, 3);
     }
@@ -299,11 +375,12 @@ static void test_policies(void **unused)
 static void test_options(void **unused)
 {
     static const ps_packer_options options[] = {
-        {40, PS_DEPTH_AUTO, 9, 1, .threads = 1},
-        {40, 5, 9, 1, .order = PS_PACKS_SHUFFLED, .seed = 8},
-        {40, 5, 30, 1, .max_delay = 12},
-        {40, 5, 9, 1, .compressed = true, .level = 1},
-        {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT},
+        {40, 0, 9, 1, .threads = 1, .block_packs = 16},
+        {40, 5, 9, 1, .order = PS_PACKS_SHUFFLED, .seed = 8,
+         .block_packs = 4},
+        {40, 5, 30, 1, .max_delay = 12, .block_packs = 2},
+        {40, 5, 9, 1, .compressed = true, .level = 1, .block_packs = 4},
+        {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT, .block_packs = 8},
     };
 
     for (size_t i = 0; i < COUNT(options); i++)
@@ -314,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_head),
+        cmocka_unit_test(test_open_block),
         cmocka_unit_test(test_not_compressed),
         cmocka_unit_test(test_blank),
         cmocka_unit_test(test_policies),

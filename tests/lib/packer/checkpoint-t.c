@@ -11,39 +11,94 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 static const char note[] = "a note";
+
+/*
+ * Puts sequences `from` to `to`, of which those up to `again` come again; with
+ * `drains` all that is held leaves after every so many of the others.
+ */
+static void put_some(ps_packer *p, const corpus *c, uint32_t from, uint32_t to,
+                     uint32_t again, uint32_t drains)
+{
+    ps_error err;
+
+    for (uint32_t i = from; i < to; i++) {
+        put_corpus(p, c, i, i + 1);
+        if (drains > 0 && i >= again && i % drains == drains - 1)
+            assert_ok(ps_packer_flush(p, PS_FLUSH_DRAIN, &err), &err);
+    }
+}
 
 /* A packer that has got the first `n` sequences, on a file. */
 static ps_packer *packer_with(const corpus *c, const ps_packer_options *o,
-                              uint32_t n, int *fd)
+                              uint32_t n, uint32_t drains, int *fd)
 {
     ps_packer *p;
     ps_error err;
 
     *fd = open_empty();
     assert_ok(ps_packer_open(&p, *fd, &c->schema, o, &err), &err);
-    put_corpus(p, c, 0, n);
+    put_some(p, c, 0, n, 0, drains);
     return p;
 }
 
-static void put_rest(const corpus *c, ps_packer *p, uint64_t from)
+/* What a packer that nobody disturbed makes of a corpus. */
+typedef struct expected {
+    const corpus *c;
+    const ps_packer_options *o;
+    uint32_t drains;
+    bytes packs;
+    ps_totals totals;
+    uint64_t delay;
+    uint32_t open; /* resumed with an open block */
+} expected;
+
+static expected expect(const corpus *c, const ps_packer_options *o,
+                       uint32_t drains)
 {
+    expected e = {.c = c, .o = o, .drains = drains};
+    int fd;
+    ps_packer *p = packer_with(c, o, c->count, drains, &fd);
     ps_error err;
 
-    put_corpus(p, c, (uint32_t)from, c->count);
     assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
+    e.packs = read_back(fd);
+    e.totals = *ps_packer_totals(p);
+    e.delay = ps_packer_delay(p);
+    ps_packer_free(p);
+    (void)close(fd);
+    return e;
+}
+
+/* The state of `p`, to be freed; it is checked against what was put. */
+static unsigned char *save(ps_packer *p, uint32_t n, size_t *size,
+                           ps_state *says)
+{
+    unsigned char *state;
+    ps_error err;
+
+    assert_ok(ps_packer_save(p, note, sizeof note, &state, size, &err), &err);
+    assert_ok(ps_state_read(state, *size, says, &err), &err);
+    assert_int_equal(says->note_bytes, sizeof note);
+    assert_memory_equal(says->note, note, sizeof note);
+    assert_int_equal(says->input_sequences, n);
+    assert_int_equal(says->packs, ps_packer_totals(p)->packs);
+    assert_in_range(says->packs - says->output_packs, 0,
+                    ps_packer_info(p)->block_packs - 1);
+    assert_false(says->finished);
+    return state;
 }
 
 /* Saved behind `n` sequences, if there was a pack by then, and resumed. */
-static bool resume_at(const corpus *c, const ps_packer_options *o,
-                      uint32_t n, const ps_packer *whole,
-                      const bytes *wanted)
+static bool resume_at(expected *e, uint32_t n)
 {
     int fd;
-    ps_packer *p = packer_with(c, o, n, &fd);
+    ps_packer *p = packer_with(e->c, e->o, n, e->drains, &fd);
     bool any = ps_packer_totals(p)->packs > 0;
-    unsigned char *state;
-    size_t size;
+    unsigned char *state, *again;
+    size_t size, size_again;
     ps_state says;
     bytes got;
     ps_error err;
@@ -55,49 +110,46 @@ static bool resume_at(const corpus *c, const ps_packer_options *o,
         (void)close(fd);
         return false;
     }
-    assert_ok(ps_packer_save(p, note, sizeof note, &state, &size, &err),
-              &err);
+    state = save(p, n, &size, &says);
     ps_packer_free(p);
-    assert_ok(ps_state_read(state, size, &says, &err), &err);
-    assert_int_equal(says.note_bytes, sizeof note);
-    assert_memory_equal(says.note, note, sizeof note);
-    assert_int_equal(says.input_sequences, n);
-    assert_false(says.finished);
+    e->open += says.packs > says.output_packs;
     /* What a process that was killed has written since is cut off. */
-    assert_true(says.output_bytes <= wanted->size);
+    assert_true(says.output_bytes <= e->packs.size);
     assert_int_equal(ftruncate(fd, (off_t)says.output_bytes), 0);
     assert_int_equal(lseek(fd, 0, SEEK_END), says.output_bytes);
-    assert_ok(ps_packer_resume(&p, fd, &c->schema, o, state, size, &err),
+    assert_ok(ps_packer_resume(&p, fd, &e->c->schema, e->o, state, size, &err),
               &err);
-    put_rest(c, p, says.resume_from_id);
+    put_some(p, e->c, (uint32_t)says.resume_from_id, n, n, 0);
+    again = save(p, n, &size_again, &says);
+    assert_int_equal(size, size_again);
+    assert_memory_equal(state, again, size);
+    put_some(p, e->c, n, e->c->count, n, e->drains);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     got = read_back(fd);
-    assert_same_bytes(&got, wanted);
-    assert_totals(ps_packer_totals(p), ps_packer_totals(whole));
-    assert_true(ps_packer_delay(p) == ps_packer_delay(whole));
+    assert_same_bytes(&got, &e->packs);
+    assert_totals(ps_packer_totals(p), &e->totals);
+    assert_true(ps_packer_delay(p) == e->delay);
     free_bytes(&got);
     ps_packer_free(p);
     free(state);
+    free(again);
     (void)close(fd);
     return true;
 }
 
-/* Wherever it is saved. */
-static void resume_everywhere(const corpus *c, const ps_packer_options *o)
+/* Wherever it is saved; blocks may have no, some, or many packs by then. */
+static void resume_everywhere(const corpus *c, const ps_packer_options *o,
+                              uint32_t drains)
 {
-    int fd;
-    ps_packer *whole = packer_with(c, o, 0, &fd);
     const uint32_t step = is_quick() ? 7 : 1;
+    expected e = expect(c, o, drains);
     uint32_t saved = 0;
-    bytes wanted;
 
-    put_rest(c, whole, 0);
-    wanted = read_back(fd);
     for (uint32_t n = 0; n <= c->count; n += step)
-        saved += resume_at(c, o, n, whole, &wanted);
+        saved += resume_at(&e, n);
     assert_true(saved * step > c->count / 2);
-    ps_packer_free(whole);
-    free_bytes(&wanted);
-    (void)close(fd);
+    assert_true(o->block_packs == 1 ? e.open == 0 : e.open * 4 > saved);
+    free_bytes(&e.packs);
 }
 
 static void test_policies(void **state)
@@ -107,9 +159,10 @@ static void test_policies(void **state)
 
     for (int policy = 0; ps_policy_name((ps_policy)policy) != NULL;
          policy++) {
-        ps_packer_options o = {40, 4, 9, 1, .policy = (ps_policy)policy};
+        ps_packer_options o = {40, 4, 9, 1, .policy = (ps_policy)policy,
+                               .block_packs = 4};
 
-        resume_everywhere(&c, &o);
+        resume_everywhere(&c, &o, 0);
     }
     free_corpus(&c);
 }
@@ -117,19 +170,23 @@ static void test_policies(void **state)
 static void test_options(void **state)
 {
     static const ps_packer_options options[] = {
-        {40, PS_DEPTH_AUTO, 9, 1, .threads = 1},
+        {40, 0, 9, 1, .threads = 1},
+        {40, 0, 9, 1, .threads = 1, .block_packs = 2},
+        {40, 0, 9, 1, .block_packs = 1},
+        {40, 0, 1, 1, .policy = PS_POLICY_CONCAT, .block_packs = 8},
         {40, 5, 9, 1, .order = PS_PACKS_SHUFFLED, .seed = 8},
         {40, 5, 9, 1, .order = PS_PACKS_BY_INPUT},
         {40, 5, 30, 1, .max_delay = 12},
         {40, 5, 30, 1, .max_bytes = 4000},
         {40, 5, 9, 1, .even_cost = true},
         {40, 5, 9, 1, .compressed = true, .level = 1},
-        {40, 5, 9, 1, .compressed = true, .level = 1, .threads = 3},
+        {40, 5, 9, 1, .compressed = true, .level = 1, .threads = 3,
+         .block_packs = 4},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_TRUNCATE},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_DROP},
         {40, 5, 9, 1, .align = 8},
-        {48, PS_DEPTH_AUTO, 9, 1, .align = 3},
+        {48, 0, 9, 1, .align = 3},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT, .align = 5},
         {24, 5, 9, 1, .policy = PS_POLICY_CONCAT, .align = 4},
     };
@@ -138,46 +195,126 @@ static void test_options(void **state)
 
     for (size_t i = 0; i < COUNT(options); i++)
         if (!is_quick() || i % 4 == 0)
-            resume_everywhere(&c, &options[i]);
+            resume_everywhere(&c, &options[i], i % 3 == 0 ? 25 : 0);
     free_corpus(&c);
 }
 
-/* The header, and then the packs from one on, wherever that is. */
-static void test_first_record(void **state)
+/* The same at some places of a stream of sequences of one length. */
+static void resume_at_places(const ps_packer_options *o, uint32_t length,
+                             uint32_t count, const uint32_t *places, size_t n)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    uint32_t *lengths = must_alloc(count * sizeof *lengths);
+    corpus c;
+    expected e;
+
+    for (uint32_t i = 0; i < count; i++)
+        lengths[i] = length;
+    c = make_lengths(&schema, count, lengths, 4);
+    e = expect(&c, o, 0);
+    for (size_t i = 0; i < n; i++)
+        assert_true(resume_at(&e, places[i]));
+    free_bytes(&e.packs);
+    free_corpus(&c);
+    free(lengths);
+}
+
+/* Around the ends of the parts of the index, which a block a pack fills. */
+static void test_index(void **state)
+{
+    static const uint32_t places[] = {1,    4095, 4096, 4097, 4100,
+                                      8191, 8192, 8193};
+    static const ps_packer_options o = {
+        2, 0, 9, 1, .policy = PS_POLICY_NEXTFIT, .block_packs = 1};
+
+    resume_at_places(&o, 2, 8195, places, COUNT(places));
+}
+
+/* Around the ends of blocks of 1 MiB of sequence rows, which have two packs. */
+static void test_many_sequences(void **state)
+{
+    static const uint32_t places[] = {32768, 32769, 65535, 65536,
+                                      65537, 98304, 98310};
+    static const ps_packer_options o = {
+        32768, 0, 1, 1, .policy = PS_POLICY_NEXTFIT};
+
+    resume_at_places(&o, 1, 98320, places, COUNT(places));
+}
+
+/*
+ * `got` is the stream `all`, but for blocks that only have packs before one:
+ * END lists the others, from their own header on.
+ */
+static void assert_from(const bytes *got, const bytes *all, uint64_t first)
+{
+    const unsigned char *end = end_at(all, 0);
+    const unsigned char *block = all->data + PS_PACK_HEADER_BYTES;
+    uint32_t n = get_u32(end + 188); /* blocks, which END lists */
+    const unsigned char *entry = end + 192;
+    bytes wanted = {0};
+    size_t at;
+
+    for (; n > 0 && get_u64(block + 16) + get_u32(block + 8) <= first; n--) {
+        block += block_bytes(block);
+        entry += 24;
+    }
+    put_bytes(&wanted, all->data, PS_PACK_HEADER_BYTES);
+    put_bytes(&wanted, block, (size_t)(end - block));
+    at = wanted.size;
+    put_bytes(&wanted, end, 188);
+    put_u32(&wanted, n);
+    for (uint32_t i = 0; i < n; i++, entry += 24) {
+        put_u64(&wanted, get_u64(entry) + PS_PACK_HEADER_BYTES -
+                             (size_t)(block - all->data));
+        put_bytes(&wanted, entry + 8, 16);
+    }
+    put_zeros(&wanted, (64 - (wanted.size - at + 24) % 64) % 64);
+    put_u64(&wanted, wanted.size - at + 24);
+    put_u64(&wanted, wanted.size + 16);
+    put_bytes(&wanted, end + block_bytes(end) - 8, 8);
+    set_u64(wanted.data + at + 24, wanted.size - at);
+    set_u64(wanted.data + at + 48,
+            XXH3_64bits(wanted.data + at + 64, wanted.size - at - 64));
+    set_u64(wanted.data + at + 56, XXH3_64bits(wanted.data + at, 56));
+    assert_same_bytes(got, &wanted);
+    free_bytes(&wanted);
+}
+
+/* The header, and then the block of a pack and all after it. */
+static void test_first_pack(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
     ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
     corpus c = make_corpus(&schema, 60, 40, 5);
-    bytes all = corpus_packs(&c, &o, NULL);
-    size_t stride = get_u32(all.data + 20);
-    uint64_t packs = (all.size - PS_PACK_HEADER_BYTES) / stride - 1;
+    ps_totals totals;
     ps_packer *p;
     ps_error err;
     int fd;
 
-    for (o.first_record = 0; o.first_record <= packs; o.first_record++) {
-        size_t skipped = (size_t)o.first_record * stride;
-        bytes got = corpus_packs(&c, &o, NULL);
+    for (o.block_packs = 1; o.block_packs <= 64; o.block_packs *= 4) {
+        bytes all = corpus_packs(&c, &o, &totals);
 
-        assert_int_equal(got.size, all.size - skipped);
-        assert_memory_equal(got.data, all.data, PS_PACK_HEADER_BYTES);
-        assert_memory_equal(got.data + PS_PACK_HEADER_BYTES,
-                            all.data + PS_PACK_HEADER_BYTES + skipped,
-                            got.size - PS_PACK_HEADER_BYTES);
-        free_bytes(&got);
+        for (o.first_pack = 0; o.first_pack <= totals.packs; o.first_pack++) {
+            bytes got = corpus_packs(&c, &o, NULL);
+
+            assert_from(&got, &all, o.first_pack);
+            free_bytes(&got);
+        }
+        p = packer_with(&c, &o, c.count, 0, &fd);
+        assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
+                      PS_ERR_ARGUMENT, &err);
+        ps_packer_free(p);
+        (void)close(fd);
+        o.first_pack = 0;
+        free_bytes(&all);
     }
-    p = packer_with(&c, &o, c.count, &fd);
-    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
-                  PS_ERR_ARGUMENT, &err);
-    ps_packer_free(p);
-    (void)close(fd);
-    o.first_record = UINT64_MAX;
+    o.block_packs = 0;
+    o.first_pack = UINT64_MAX;
     assert_result(ps_packer_check(&schema, &o, &err), PS_ERR_ARGUMENT, &err);
-    o.first_record = 1;
+    o.first_pack = 1;
     o.compressed = true;
     assert_result(ps_packer_check(&schema, &o, &err), PS_ERR_ARGUMENT, &err);
     free_corpus(&c);
-    free_bytes(&all);
 }
 
 /* A state behind `n` sequences, or of the ended stream; to be freed. */
@@ -185,7 +322,7 @@ static unsigned char *state_at(const corpus *c, const ps_packer_options *o,
                                uint32_t n, size_t *size)
 {
     int fd;
-    ps_packer *p = packer_with(c, o, n, &fd);
+    ps_packer *p = packer_with(c, o, n, 0, &fd);
     unsigned char *state;
     ps_error err;
 
@@ -301,25 +438,52 @@ static void test_while_it_comes_again(void **state)
     (void)close(fd);
 }
 
-/* The first record that a reader wants may lie behind what was packed. */
-static void test_first_record_of_a_state(void **state)
+/*
+ * Resumed, it may begin with any pack that lies in no block before the state:
+ * in the block that was open then, or later.
+ */
+static void test_first_pack_of_a_state(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
     corpus c = make_corpus(&schema, 60, 40, 7);
-    size_t size;
-    unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
-    ps_packer *p;
-    ps_error err;
-    int fd = open_empty();
 
-    o.first_record = 1;
-    assert_result(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err),
-                  PS_ERR_ARGUMENT, &err);
-    assert_null(p);
-    free(saved);
+    for (uint32_t kind = 0; kind < 6; kind++) {
+        ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO,
+                               .block_packs = 16 >> kind / 2 * 2,
+                               .threads = kind % 2};
+        ps_totals totals;
+        bytes all = corpus_packs(&c, &o, &totals);
+        size_t size;
+        unsigned char *saved = state_at(&c, &o, c.count / 2, &size);
+        ps_state says;
+        ps_packer *p;
+        ps_error err;
+
+        assert_ok(ps_state_read(saved, size, &says, &err), &err);
+        assert_true(says.packs > 5 && says.packs < totals.packs);
+        for (o.first_pack = 1; o.first_pack <= totals.packs; o.first_pack++) {
+            int fd = open_empty();
+            bytes got;
+
+            assert_result(
+                ps_packer_resume(&p, fd, &schema, &o, saved, size, &err),
+                o.first_pack < says.output_packs ? PS_ERR_ARGUMENT : PS_OK,
+                &err);
+            assert_int_equal(p != NULL, o.first_pack >= says.output_packs);
+            if (p != NULL) {
+                put_corpus(p, &c, (uint32_t)says.resume_from_id, c.count);
+                assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
+                got = read_back(fd);
+                assert_from(&got, &all, o.first_pack);
+                free_bytes(&got);
+            }
+            ps_packer_free(p);
+            (void)close(fd);
+        }
+        free(saved);
+        free_bytes(&all);
+    }
     free_corpus(&c);
-    (void)close(fd);
 }
 
 /* Every state says whether it is of some options, that of END as well. */
@@ -359,7 +523,9 @@ static void test_what_differs(void **state)
         const char *text;
     } others[] = {
         {{41, 4, 9, 1, .level = 0}, "of packs of 40 tokens, not 41"},
-        {{40, 5, 9, 1, .level = 0}, "of packs of up to 4 sequences, not 5"},
+        {{40, 5, 9, 1, .level = 0}, "saved with depth 4, not 5"},
+        {{40, 0, 9, 1, .level = 0}, "saved with depth 4, not unlimited"},
+        {{40, 4, 9, 1, .block_packs = 8}, "of blocks of 16384 packs, not 8"},
         {{40, 4, 9, 1, .align = 4}, "aligned to 1, not 4"},
         {{40, 4, 10, 1, .level = 0}, "saved with window 9, not 10"},
         {{40, 4, 9, 2, .level = 0}, "saved with pad_id 1, not 2"},
@@ -429,8 +595,8 @@ static void test_prove(void **state)
 
     /* Steps of three, too, have each option both on and off. */
     for (unsigned kind = 0; kind < 8; kind += is_quick() ? 3 : 1) {
-        ps_packer_options o = {40, kind & 1 ? PS_DEPTH_AUTO : 4, 9, 1,
-                               .policy = PS_POLICY_AUTO,
+        ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO,
+                               .block_packs = kind & 1 ? 1 : 4,
                                .compressed = kind & 2,
                                .level = 1,
                                .threads = kind & 4 ? 2 : 0};
@@ -458,8 +624,7 @@ static void test_prove(void **state)
 static void test_ended(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    const ps_packer_options o = {40, PS_DEPTH_AUTO, 9, 1,
-                                 .policy = PS_POLICY_AUTO};
+    const ps_packer_options o = {40, 0, 9, 1, .policy = PS_POLICY_AUTO};
     ps_packer_options changed = o;
     corpus c = make_corpus(&schema, 60, 40, 7);
     size_t size, end_size;
@@ -479,7 +644,6 @@ static void test_ended(void **state)
     assert_ok(ps_packer_open_ended(&p, &schema, &o, end, end_size, &err), &err);
     assert_int_equal(ps_packer_totals(p)->sequences, c.count);
     assert_int_not_equal(ps_packer_delay(p), 0);
-    assert_int_not_equal(ps_packer_info(p)->depth, PS_DEPTH_AUTO);
     s.id = c.count;
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
     assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
@@ -494,8 +658,11 @@ static void test_ended(void **state)
 static void test_end_again(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
-    ps_packer_options o = {40, PS_DEPTH_AUTO, 9, 1, .policy = PS_POLICY_AUTO};
+    ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO,
+                           .block_packs = 4};
     corpus c = make_corpus(&schema, 60, 40, 7);
+    bytes all = corpus_packs(&c, &o, NULL);
+    bytes got;
     ps_sequence s = corpus_sequence(&c, 0);
     size_t size;
     unsigned char *end = state_at(&c, &o, c.count, &size);
@@ -505,19 +672,20 @@ static void test_end_again(void **state)
     ps_error err;
 
     assert_ok(ps_state_read(end, size, &says, &err), &err);
-    for (o.first_record = 0; o.first_record < says.packs + 2;
-         o.first_record++)
-        if (o.first_record != says.packs)
+    for (o.first_pack = 0; o.first_pack < says.packs + 2; o.first_pack++)
+        if (o.first_pack != says.packs)
             assert_result(ps_packer_resume(&p, fd, &schema, &o, end, size,
                                            &err),
                           PS_ERR_ARGUMENT, &err);
-    o.first_record = says.packs;
+    o.first_pack = says.packs;
     assert_ok(ps_packer_resume(&p, fd, &schema, &o, end, size, &err), &err);
     s.id = 0;
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
     assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
-    assert_int_equal(lseek(fd, 0, SEEK_END),
-                     PS_PACK_HEADER_BYTES + ps_packer_info(p)->record_bytes);
+    got = read_back(fd);
+    assert_from(&got, &all, says.packs);
+    free_bytes(&got);
+    free_bytes(&all);
     ps_packer_free(p);
     (void)close(fd);
     free(end);
@@ -549,11 +717,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_policies),
         cmocka_unit_test(test_options),
-        cmocka_unit_test(test_first_record),
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_many_sequences),
+        cmocka_unit_test(test_first_pack),
         cmocka_unit_test(test_damaged_state),
         cmocka_unit_test(test_other_input),
         cmocka_unit_test(test_while_it_comes_again),
-        cmocka_unit_test(test_first_record_of_a_state),
+        cmocka_unit_test(test_first_pack_of_a_state),
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_what_differs),
         cmocka_unit_test(test_prove),

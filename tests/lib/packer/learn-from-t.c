@@ -110,11 +110,10 @@ static void test_shards_pack_as_the_whole(void **state)
 
 /* ----------------------------------------------------------- the header */
 
-/* What the header says as soon as the packer is open; no depth is named. */
+/* What the header says as soon as the packer is open. */
 static ps_pack_info header_with(const ps_histogram *h)
 {
-    const ps_packer_options o = {CAPACITY, PS_DEPTH_AUTO, 64, 0,
-                                 .learn_from = h};
+    const ps_packer_options o = {CAPACITY, 0, 64, 0, .learn_from = h};
     int fd = open_empty();
     ps_packer *p = open_packer(fd, &o);
     ps_pack_info info = *ps_packer_info(p);
@@ -125,8 +124,8 @@ static ps_pack_info header_with(const ps_histogram *h)
 }
 
 /*
- * The depth is known at once, by the histogram alone; and the digest of the
- * options tells histograms apart, however they were put together.
+ * The digest of the options tells histograms apart, however they were put
+ * together.
  */
 static void test_header(void **state)
 {
@@ -138,9 +137,6 @@ static void test_header(void **state)
     ps_pack_info info = header_with(h);
     ps_pack_info other;
 
-    assert_int_equal(none.depth, PS_DEPTH_AUTO);
-    /* Packs of sequences of 37 tokens in the mean take 14. */
-    assert_in_range(info.depth, 15, 40);
     assert_true(info.options_digest != none.options_digest);
     for (size_t i = ps_histogram_size(h); i-- > 0;) {
         uint32_t length = ps_histogram_length(h, i);
@@ -158,18 +154,23 @@ static void test_header(void **state)
     free(drawn);
 }
 
-/* Of a corpus of any size. */
+/* Of a corpus of any size: only the parts of the whole matter. */
 static void test_counts_beyond_32_bits(void **state)
 {
-    skip_if_quick();
-    uint32_t *drawn = draw("lognormal:3.5,0.5", 2, CORPUS);
+    ps_packer_options o = {CAPACITY, 3, 256, 0, .level = 0};
+    uint32_t *drawn = draw(LIKE_WIKIPEDIA, 2, CORPUS);
     ps_histogram *h = count(drawn, CORPUS);
     ps_histogram *large = open_histogram();
+    uint64_t packs = packed(drawn, PER_SHARD, &o);
 
     for (size_t i = 0; i < ps_histogram_size(h); i++)
         add_lengths(large, ps_histogram_length(h, i),
                     ps_histogram_count(h, i) << 33);
-    assert_int_equal(header_with(large).depth, header_with(h).depth);
+    o.learn_from = h;
+    assert_int_not_equal(packed(drawn, PER_SHARD, &o), packs);
+    packs = packed(drawn, PER_SHARD, &o);
+    o.learn_from = large;
+    assert_int_equal(packed(drawn, PER_SHARD, &o), packs);
     ps_histogram_free(h);
     ps_histogram_free(large);
     free(drawn);
@@ -231,12 +232,12 @@ static bytes packs_with(const corpus *c, const ps_packer_options *o,
 static void test_goes_on(void **state)
 {
     const ps_packer_options sets[] = {
-        {40, PS_DEPTH_AUTO, 9, 1, .level = 0},
+        {40, 0, 9, 1, .level = 0},
         {40, 4, 9, 1, .level = 0},
-        {40, PS_DEPTH_AUTO, 9, 1, .align = 8},
-        {40, PS_DEPTH_AUTO, 9, 1, .order = PS_PACKS_SHUFFLED, .seed = 3},
-        {40, PS_DEPTH_AUTO, 9, 1, .policy = PS_POLICY_SPFHP},
-        {40, PS_DEPTH_AUTO, 9, 1, .policy = PS_POLICY_CONCAT},
+        {40, 0, 9, 1, .align = 8},
+        {40, 0, 9, 1, .order = PS_PACKS_SHUFFLED, .seed = 3},
+        {40, 0, 9, 1, .policy = PS_POLICY_SPFHP},
+        {40, 0, 9, 1, .policy = PS_POLICY_CONCAT},
     };
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 120, 40, 4);
@@ -334,7 +335,7 @@ static void test_bound(void **state)
     for (uint32_t length = CAPACITY; length > 0; length--)
         add_lengths(h, length, length);
     assert_true(open_and_free(&o, 0) - before <= ps_packer_memory(&raw, &o));
-    o.depth = PS_DEPTH_AUTO;
+    o.depth = 0;
     assert_true(open_and_free(&o, 0) - before <= ps_packer_memory(&raw, &o));
     ps_histogram_free(h);
 }

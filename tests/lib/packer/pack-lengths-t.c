@@ -21,17 +21,25 @@ static ps_result take(void *context, const void *data, size_t n, ps_error *err)
     return PS_OK;
 }
 
-static ps_result take_nothing(void *context, const void *data, size_t n,
-                              ps_error *err)
-{
-    return *(ps_result *)context;
-}
+/* Takes some writes, and then none. */
+typedef struct torn {
+    unsigned left;
+    ps_result result;
+    bool tells;
+} torn;
 
-static ps_result take_and_tell(void *context, const void *data, size_t n,
-                               ps_error *err)
+static ps_result take_some(void *context, const void *data, size_t n,
+                           ps_error *err)
 {
-    *err = (ps_error){PS_ERR_IO, 0, "the tape is torn"};
-    return PS_ERR_IO;
+    torn *t = context;
+
+    if (t->left > 0) {
+        t->left--;
+        return PS_OK;
+    }
+    if (t->tells)
+        *err = (ps_error){t->result, 0, "the tape is torn"};
+    return t->result;
 }
 
 /* A stream of MANY sequences, of which a hook takes the bytes. */
@@ -74,33 +82,33 @@ static void test_hook_takes_the_stream(void **state)
 
 static void test_hook_fails(void **state)
 {
-    const ps_result results[] = {PS_ERR_IO, PS_ERR_LIMIT, PS_END};
+    static const torn hooks[] = {{0, PS_ERR_IO, false},
+                                 {1, PS_ERR_IO, false},
+                                 {1, PS_ERR_LIMIT, false},
+                                 {1, PS_END, false},
+                                 {0, PS_ERR_IO, true},
+                                 {1, PS_ERR_IO, true}};
+    const ps_schema schema = ps_schema_raw(PS_U16);
 
-    for (size_t i = 0; i < COUNT(results); i++) {
-        ps_result result = results[i];
+    for (size_t i = 0; i < COUNT(hooks); i++) {
+        torn hook = hooks[i];
         ps_packer_options o = usual;
         ps_packer *p;
         ps_error err;
 
-        o.write = take_nothing;
-        o.write_context = &result;
-        p = open_packer(-1, &o);
-        assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err), result, &err);
+        o.write = take_some;
+        o.write_context = &hook;
+        /* The header is written at once. */
+        assert_result(ps_packer_open(&p, -1, &schema, &o, &err),
+                      hooks[i].left > 0 ? PS_OK : hook.result, &err);
+        assert_int_equal(p != NULL, hooks[i].left > 0);
+        if (p != NULL)
+            assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),
+                          hook.result, &err);
+        if (hook.tells)
+            assert_string_equal(err.text, "the tape is torn");
         ps_packer_free(p);
     }
-}
-
-static void test_hook_says_why(void **state)
-{
-    ps_packer_options o = usual;
-    ps_packer *p;
-    ps_error err;
-
-    o.write = take_and_tell;
-    p = open_packer(-1, &o);
-    assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err), PS_ERR_IO, &err);
-    assert_string_equal(err.text, "the tape is torn");
-    ps_packer_free(p);
 }
 
 /* Compares the packs by lengths with those of a stream. */
@@ -168,8 +176,8 @@ static void test_same_packs_of_odd_options(void **state)
     check_same_packs(&o, 33);
 }
 
-/* Without a depth, no pack is closed for want of places. */
-static void test_depth_is_free(void **state)
+/* Without a cap a pack takes as many as fit. */
+static void test_no_cap(void **state)
 {
     static uint32_t lengths[1000];
     static uint64_t order[1000], ends[1000];
@@ -179,7 +187,7 @@ static void test_depth_is_free(void **state)
 
     for (size_t i = 0; i < COUNT(lengths); i++)
         lengths[i] = 1;
-    o.depth = PS_DEPTH_AUTO;
+    o.depth = 0;
     o.window = 1000;
     assert_ok(ps_pack_lengths(lengths, 1000, &o, order, ends, &n_packs, &err),
               &err);
@@ -222,10 +230,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hook_takes_the_stream),
         cmocka_unit_test(test_hook_fails),
-        cmocka_unit_test(test_hook_says_why),
         cmocka_unit_test(test_same_packs),
         cmocka_unit_test(test_same_packs_of_odd_options),
-        cmocka_unit_test(test_depth_is_free),
+        cmocka_unit_test(test_no_cap),
         cmocka_unit_test(test_refused),
     };
 

@@ -1,12 +1,13 @@
 /*
  * packer-flow-t.c - when packs leave a packer: drained, for want of memory,
- * after a delay; and how a stream starts whose depth is to be chosen.
+ * after a delay, or full; and when their block is written.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "lib-fixture.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 /* A packer and its output. */
@@ -68,7 +69,8 @@ static void test_drain(void **state)
 {
     const ps_packer_options o = {10, 4, 100, 0, .policy = PS_POLICY_AUTO};
     flow f = open_flow(&o);
-    size_t stride = ps_packer_info(f.p)->record_bytes;
+    /* Of a row of 24 bytes, a head, and two sequence rows of 16. */
+    const size_t block = 64 + 24 + 40 + 32 + 32;
 
     drain(&f);
     assert_int_equal(size_of(f.fd), PS_PACK_HEADER_BYTES);
@@ -76,7 +78,7 @@ static void test_drain(void **state)
     put(&f, 4);
     drain(&f);
     assert_int_equal(packs(&f), 1);
-    assert_int_equal(size_of(f.fd), PS_PACK_HEADER_BYTES + stride);
+    assert_int_equal(size_of(f.fd), PS_PACK_HEADER_BYTES + block);
     drain(&f);
     assert_int_equal(packs(&f), 1);
     put(&f, 3);
@@ -142,89 +144,115 @@ static void test_memory(void **state)
     close_flow(&f, 20);
 }
 
-/* Nothing is written until the depth is known. */
-static void test_depth_is_chosen(void **state)
+/* As many blocks with so many packs as `n_packs` says, which 0 ends. */
+static void assert_blocks(const flow *f, const uint32_t *n_packs)
 {
-    const ps_packer_options o = {100, PS_DEPTH_AUTO, 20, 0,
-                                 .policy = PS_POLICY_AUTO};
-    flow f = open_flow(&o);
-    ps_error err;
+    bytes b = read_back(f->fd);
+    size_t at = PS_PACK_HEADER_BYTES;
 
-    assert_int_equal(ps_packer_info(f.p)->depth, PS_DEPTH_AUTO);
-    for (int n = 0; n < 19; n++)
-        put(&f, 25);
-    assert_ok(ps_packer_flush(f.p, PS_FLUSH_DECIDED, &err), &err);
-    assert_int_equal(size_of(f.fd), 0);
-    put(&f, 25);
-    assert_in_range(ps_packer_info(f.p)->depth, 16, 20);
-    assert_true(packs(&f) > 0);
-    close_flow(&f, 5);
+    for (; *n_packs > 0; n_packs++) {
+        assert_true(at < b.size);
+        assert_int_equal(get_u32(b.data + at + 8), *n_packs);
+        at += block_bytes(b.data + at);
+    }
+    assert_int_equal(at, b.size);
+    free_bytes(&b);
+}
+#define BLOCKS(...) ((const uint32_t[]){__VA_ARGS__})
+
+/* Only whole blocks are written, which only a drain and the end close. */
+static void test_blocks(void **state)
+{
+    const ps_packer_options sets[] = {
+        {10, 4, 9, 0, .policy = PS_POLICY_NONE, .block_packs = 4},
+        {10, 4, 9, 0, .policy = PS_POLICY_NONE, .block_packs = 4,
+         .threads = 1},
+    };
+
+    for (size_t i = 0; i < COUNT(sets); i++) {
+        flow f = open_flow(&sets[i]);
+        unsigned char *saved;
+        size_t size;
+        ps_error err;
+
+        for (int n = 0; n < 7; n++) {
+            put(&f, 9);
+            assert_ok(ps_packer_flush(f.p, PS_FLUSH_NOWAIT, &err), &err);
+            assert_ok(ps_packer_flush(f.p, PS_FLUSH_DECIDED, &err), &err);
+            assert_ok(ps_packer_save(f.p, "", 0, &saved, &size, &err), &err);
+            free(saved);
+            if (n == 2)
+                assert_blocks(&f, BLOCKS(0));
+        }
+        assert_int_equal(packs(&f), 7);
+        assert_blocks(&f, BLOCKS(4, 0));
+        drain(&f);
+        drain(&f);
+        assert_blocks(&f, BLOCKS(4, 3, 0));
+        for (int n = 0; n < 5; n++)
+            put(&f, 9);
+        assert_ok(ps_packer_flush(f.p, PS_FLUSH_DECIDED, &err), &err);
+        assert_blocks(&f, BLOCKS(4, 3, 4, 0));
+        close_flow(&f, 12);
+    }
 }
 
-/* A drain, the delay, the memory and the end do not wait for a window. */
-static void test_depth_is_chosen_early(void **state)
+/*
+ * A block closes before its sequence rows, of 16 bytes each, pass 1 MiB; one
+ * pack alone may have more, with 24 bytes each where sequences are cut.
+ */
+static void test_blocks_of_many_sequences(void **state)
 {
-    ps_packer_options o = {100, PS_DEPTH_AUTO, 200, 0,
-                           .overlong = PS_OVERLONG_DROP};
-    flow f = open_flow(&o);
+    const ps_packer_options sets[] = {
+        {32768, 0, 1, 0, .policy = PS_POLICY_NEXTFIT},
+        {32769, 0, 1, 0, .policy = PS_POLICY_NEXTFIT},
+        {65536, 0, 1, 0, .policy = PS_POLICY_CONCAT, .block_packs = 8},
+    };
+    const uint32_t *const blocks[] = {BLOCKS(2, 2, 1, 0),
+                                      BLOCKS(1, 1, 1, 1, 1, 0),
+                                      BLOCKS(1, 1, 1, 1, 1, 0)};
 
-    drain(&f);
-    assert_int_equal(size_of(f.fd), 0);
-    put(&f, 50);
-    drain(&f);
-    assert_int_equal(packs(&f), 1);
-    assert_in_range(ps_packer_info(f.p)->depth, 16, 20);
-    close_flow(&f, 1);
+    for (size_t i = 0; i < COUNT(sets); i++) {
+        flow f = open_flow(&sets[i]);
 
-    o.max_delay = 5;
-    f = open_flow(&o);
-    for (int n = 0; n < 3; n++)
-        put(&f, 60);
-    put(&f, 101);
-    put(&f, 101);
-    assert_int_equal(size_of(f.fd), 0);
-    put(&f, 101);
-    assert_in_range(ps_packer_info(f.p)->depth, 16, 20);
-    assert_int_equal(ps_packer_delay(f.p), 5);
-    close_flow(&f, 3);
-
-    o.max_delay = 0;
-    o.max_bytes = 512;
-    f = open_flow(&o);
-    for (int n = 0; n < 3; n++)
-        put(&f, 60);
-    assert_int_equal(packs(&f), 1);
-    close_flow(&f, 3);
-
-    f = open_flow(&o);
-    close_flow(&f, 0);
+        for (uint32_t n = 0; n < 5 * sets[i].capacity; n++)
+            put(&f, 1);
+        drain(&f);
+        assert_blocks(&f, blocks[i]);
+        close_flow(&f, 5);
+    }
 }
 
-/* The same bytes whatever was known when the stream started. */
-static void test_chosen_or_given(void **state)
+/* Without a cap the packs are those of a cap that nothing comes up to. */
+static void test_no_cap(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
-    ps_packer_options o = {64, PS_DEPTH_AUTO, 33, 0,
-                           .overlong = PS_OVERLONG_SPLIT};
+    corpus c = make_corpus(&schema, 300, 30, 6);
 
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-        corpus c = make_corpus(&schema, 300, 100, seed);
-        bytes a = corpus_packs(&c, &o, NULL);
-        bytes b;
+    for (int policy = 0; policy < PS_POLICY_NONE; policy++)
+        for (int order = 0; order <= PS_PACKS_SHUFFLED; order++) {
+            ps_packer_options o = {64, 0, 33, 0,
+                                   .policy = (ps_policy)policy,
+                                   .order = (ps_pack_order)order,
+                                   .seed = 3, .block_packs = 4};
+            ps_totals totals[2];
+            bytes a = corpus_packs(&c, &o, &totals[0]);
+            bytes b;
 
-        o.depth = get_u32(a.data + 52);
-        b = corpus_packs(&c, &o, NULL);
-        o.depth = PS_DEPTH_AUTO;
-        assert_int_equal(a.size, b.size);
-        /* The digest of END covers that of the options. */
-        assert_memory_equal(a.data + PS_PACK_HEADER_BYTES,
-                            b.data + PS_PACK_HEADER_BYTES,
-                            a.size - PS_PACK_HEADER_BYTES -
-                                get_u32(a.data + 20));
-        free_bytes(&a);
-        free_bytes(&b);
-        free_corpus(&c);
-    }
+            assert_int_equal(get_u32(a.data + 52), 0);
+            o.depth = 64;
+            b = corpus_packs(&c, &o, &totals[1]);
+            assert_int_equal(get_u32(b.data + 52), 64);
+            assert_totals(&totals[0], &totals[1]);
+            assert_int_equal(a.size, b.size);
+            /* The digest of END covers that of the options. */
+            assert_memory_equal(
+                a.data + PS_PACK_HEADER_BYTES, b.data + PS_PACK_HEADER_BYTES,
+                (size_t)(end_at(&a, 0) - a.data) - PS_PACK_HEADER_BYTES);
+            free_bytes(&a);
+            free_bytes(&b);
+        }
+    free_corpus(&c);
 }
 
 /* Concatenated and cut: every pack but the last is full. */
@@ -243,6 +271,73 @@ static void test_concat(void **state)
     assert_int_equal(ps_packer_totals(f.p)->extra_pieces, 2);
     assert_int_equal(ps_packer_totals(f.p)->min_fill, 10);
     close_flow(&f, 4);
+}
+
+/*
+ * What is packed as it comes leaves no gap for want of a window: the open pack
+ * is held, and closes as soon as it is full, or the next does not fit.
+ */
+static void test_open_pack(void **state)
+{
+    static const uint32_t caps[] = {0, 8192, 1000};
+
+    for (size_t i = 0; i < 2 * COUNT(caps); i++) {
+        const bool cuts = i % 2 == 0;
+        const uint32_t depth = caps[i / 2];
+        const ps_packer_options o = {
+            8192, depth, 1, 0,
+            .policy = cuts ? PS_POLICY_CONCAT : PS_POLICY_NEXTFIT};
+        flow f = open_flow(&o);
+        uint64_t n;
+
+        for (n = 1; n <= 10000; n++) {
+            put(&f, 3);
+            assert_int_equal(packs(&f), depth == 1000 ? n / 1000
+                                        : cuts        ? 3 * n / 8192
+                                                      : (n - 1) / 2730);
+        }
+        assert_int_equal(ps_packer_totals(f.p)->min_fill,
+                         depth == 1000 ? 3000
+                         : cuts        ? 8192
+                                       : 8190);
+        close_flow(&f, depth == 1000 ? 10 : 4);
+    }
+}
+
+/* The same in any order, with lengths of all kinds, aligned or not. */
+static void test_no_gaps(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+
+    for (uint32_t i = 0; i < 12; i++) {
+        const ps_packer_options o = {
+            60, 0, 1 + i % 2, 0,
+            .policy = i < 6 ? PS_POLICY_CONCAT : PS_POLICY_NEXTFIT,
+            .order = (ps_pack_order)(i % 3), .seed = 4,
+            .align = i % 4 < 2 ? 1 : 4};
+        corpus c = make_corpus(&schema, 500, i % 5 < 2 ? 3 : 60, 1 + i);
+        ps_totals totals;
+        bytes b = corpus_packs(&c, &o, &totals);
+        uint32_t used = 0; /* of the open pack */
+        uint64_t wanted = 1;
+
+        for (uint32_t k = 0; k < c.count; k++) {
+            uint32_t n = c.samples[k].n_tok;
+
+            if (n > 60 - used && i >= 6) {
+                wanted++;
+                used = 0;
+            }
+            for (; n > 60 - used; used = 0) {
+                n -= 60 - used;
+                wanted++;
+            }
+            used += (n + o.align - 1) / o.align * o.align;
+        }
+        assert_int_equal(totals.packs, wanted);
+        free_bytes(&b);
+        free_corpus(&c);
+    }
 }
 
 /* Any option makes another digest. */
@@ -264,7 +359,7 @@ static void test_options_digest(void **state)
     o[5].max_delay = 5;
     o[6].max_bytes = 100000;
     o[7].even_cost = true;
-    o[8].depth = PS_DEPTH_AUTO;
+    o[8].depth = 0;
     for (size_t i = 0; i < 9; i++) {
         flow f = open_flow(&o[i]);
 
@@ -282,10 +377,12 @@ int main(void)
         cmocka_unit_test(test_delay),
         cmocka_unit_test(test_delay_by_others),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_depth_is_chosen),
-        cmocka_unit_test(test_depth_is_chosen_early),
-        cmocka_unit_test(test_chosen_or_given),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_blocks_of_many_sequences),
+        cmocka_unit_test(test_no_cap),
         cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_open_pack),
+        cmocka_unit_test(test_no_gaps),
         cmocka_unit_test(test_options_digest),
     };
 

@@ -19,6 +19,7 @@
 #include "lib-alloc.h"
 
 #define SEQUENCES 20000
+#define TOKENS (UINT64_C(1) << 26) /* beyond them there are no more sequences */
 
 /* Lengths that are hard on something. */
 enum kind { FULL, ONE, HALF, RISING, MIXED, KINDS };
@@ -45,11 +46,10 @@ static const ps_packer_options sets[] = {
     {.capacity = 512, .depth = 16, .window = 4096, .max_bytes = 1 << 20},
     {.capacity = 2048, .depth = 64, .window = 2048, .even_cost = true},
     {.capacity = 64, .depth = 64, .window = 8192},
-    {.capacity = 200, .depth = PS_DEPTH_AUTO, .window = 1000},
-    {.capacity = 512,
-     .depth = PS_DEPTH_AUTO,
-     .window = 2000,
-     .max_bytes = 1 << 18},
+    {.capacity = 200, .window = 1000},
+    {.capacity = 512, .window = 2000, .max_bytes = 1 << 18},
+    {.capacity = 100000, .window = 1000},
+    {.capacity = 1 << 20, .window = 100},
     {.capacity = 384, .depth = 4, .window = 512, .policy = PS_POLICY_NNLSHP},
     {.capacity = 3000, .depth = 9, .window = 300,
      .policy = PS_POLICY_NNLSHP},
@@ -61,17 +61,70 @@ static const ps_packer_options sets[] = {
      .seed = 5},
     {.capacity = 512, .depth = 8, .window = 1000, .compressed = true,
      .level = 3, .max_frames = 1000},
+    {.capacity = 512, .window = 100, .compressed = true, .level = 1,
+     .max_frames = 21000, .block_packs = 1},
+    {.capacity = 2048, .window = 30, .block_packs = 2048},
+    {.capacity = 2048, .window = 30, .block_packs = 2048, .threads = 1},
+    {.capacity = 16, .window = 1, .max_bytes = 256, .policy = PS_POLICY_NONE,
+     .block_packs = 1},
     {.capacity = 100, .depth = 8, .window = 1,
      .policy = PS_POLICY_NEXTFIT},
+    {.capacity = 8192, .window = 1, .policy = PS_POLICY_NEXTFIT},
+    {.capacity = 8192, .window = 1, .policy = PS_POLICY_CONCAT},
+    {.capacity = 100000, .window = 1, .policy = PS_POLICY_CONCAT},
+    {.capacity = 8192, .window = 1, .policy = PS_POLICY_CONCAT,
+     .order = PS_PACKS_SHUFFLED, .seed = 5},
     {.capacity = 300, .depth = 300, .window = 64,
      .policy = PS_POLICY_CONCAT},
 };
 
-/* The most that a packer takes for lengths of a kind. */
-static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
-                      int kind)
+/* Puts sequences `from` to `to`, not included. */
+static void put_kind(ps_packer *p, int kind, uint32_t from, uint32_t to)
 {
-    static const unsigned char zeros[65536];
+    static const unsigned char zeros[4 << 20];
+    const ps_pack_info *info = ps_packer_info(p);
+    ps_error err;
+
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t n = length_of(kind, i, info->capacity);
+        const ps_sequence s = {
+            .id = i,
+            .n_tok = n,
+            .payload = zeros,
+            .payload_bytes = (size_t)ps_payload_bytes(&info->schema, n)};
+
+        assert_true(s.payload_bytes <= sizeof zeros);
+        assert_ok(ps_packer_put(p, &s, &err), &err);
+    }
+}
+
+/* Saved and resumed, with both states there; `n` sequences were put. */
+static void stop_and_go(ps_packer **p, int fd, const ps_packer_options *o,
+                        int kind, uint32_t n)
+{
+    const ps_schema schema = ps_packer_info(*p)->schema;
+    unsigned char *states[2];
+    size_t size;
+    ps_state says;
+    ps_error err;
+
+    assert_ok(ps_packer_save(*p, "", 0, &states[0], &size, &err), &err);
+    ps_packer_free(*p);
+    assert_ok(ps_state_read(states[0], size, &says, &err), &err);
+    assert_ok(ps_packer_resume(p, fd, &schema, o, states[0], size, &err),
+              &err);
+    put_kind(*p, kind, (uint32_t)says.resume_from_id, n);
+    assert_ok(ps_packer_save(*p, "", 0, &states[1], &size, &err), &err);
+    free(states[0]);
+    free(states[1]);
+}
+
+/* The most that a packer takes for lengths of a kind; `saves` on its way. */
+static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
+                      int kind, bool saves)
+{
+    const uint64_t most = 1 + TOKENS / o->capacity;
+    const uint32_t n = most < SEQUENCES ? (uint32_t)most : SEQUENCES;
     int fd = open("/dev/null", O_WRONLY);
     size_t before = alloc_so_far().bytes;
     ps_packer *p;
@@ -79,16 +132,10 @@ static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
 
     alloc_watch();
     assert_ok(ps_packer_open(&p, fd, schema, o, &err), &err);
-    for (uint32_t i = 0; i < SEQUENCES; i++) {
-        uint32_t n = length_of(kind, i, o->capacity);
-        const ps_sequence s = {
-            .id = i,
-            .n_tok = n,
-            .payload = zeros,
-            .payload_bytes = (size_t)ps_payload_bytes(schema, n)};
-
-        assert_ok(ps_packer_put(p, &s, &err), &err);
-    }
+    put_kind(p, kind, 0, n - n / 16);
+    if (saves && ps_packer_totals(p)->packs > 0)
+        stop_and_go(&p, fd, o, kind, n - n / 16);
+    put_kind(p, kind, n - n / 16, n);
     assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
     assert_int_equal(alloc_so_far().bytes, before);
@@ -96,23 +143,30 @@ static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
     return alloc_so_far().peak - before;
 }
 
+/* A bound far above what is ever needed would be of no use. */
 static void check_set(const ps_schema *schema, const ps_packer_options *o)
 {
-    uint64_t bound = ps_packer_memory(schema, o);
+    const uint64_t bounds[] = {ps_packer_memory(schema, o),
+                               ps_packer_save_memory(schema, o, 0)};
+    uint64_t bound = 0;
     size_t max = 0;
 
-    for (int kind = FULL; kind < KINDS; kind++) {
-        size_t peak = peak_of(schema, o, kind);
+    for (size_t saves = 0; saves < 2; saves++) {
+        bound += bounds[saves];
+        for (int kind = FULL; kind < KINDS; kind++) {
+            size_t peak = peak_of(schema, o, kind, saves == 1);
 
-        if (peak > bound)
-            fail_msg("-L %u -d %u -w %u: %zu bytes, bound %llu", o->capacity,
-                     o->depth, o->window, peak, (unsigned long long)bound);
-        max = peak > max ? peak : max;
+            if (peak > bound)
+                fail_msg("-L %u -d %u -w %u: %zu bytes, bound %llu",
+                         o->capacity, o->depth, o->window, peak,
+                         (unsigned long long)bound);
+            max = peak > max ? peak : max;
+        }
+        if (max < bound / 64)
+            fail_msg("-L %u -d %u -w %u: bound %llu, but %zu bytes",
+                     o->capacity, o->depth, o->window,
+                     (unsigned long long)bound, max);
     }
-    /* A bound far above what is ever needed would be of no use. */
-    if (max < bound / 64)
-        fail_msg("-L %u -d %u -w %u: bound %llu, but %zu bytes", o->capacity,
-                 o->depth, o->window, (unsigned long long)bound, max);
 }
 
 static void test_packers(void **state)

@@ -136,35 +136,30 @@ static void test_names(void **state)
     assert_null(ps_reject_name(PS_REJECTS));
 }
 
-/* They let the time pass, and make a depth be chosen. */
+/* They let the time pass. */
 static void test_time_passes(void **state)
 {
+    const uint64_t packed = 4;
     ps_packer_options o = usual;
+    int fd = open_empty();
+    ps_packer *p;
+    ps_error err;
 
     o.max_delay = 3;
-    for (unsigned deep = 0; deep < 2; deep++) {
-        const uint64_t packed = 4;
-        int fd;
-        ps_packer *p;
-        ps_error err;
+    p = open_packer(fd, &o);
+    for (uint64_t id = 0; id <= packed; id++)
+        assert_ok(put(p, id, true, &err), &err);
+    for (uint64_t id = packed + 1; id <= packed + 3; id++) {
+        const ps_sequence s = {.id = id};
 
-        o.depth = deep == 0 ? 4 : PS_DEPTH_AUTO;
-        fd = open_empty();
-        p = open_packer(fd, &o);
-        for (uint64_t id = 0; id <= packed; id++)
-            assert_ok(put(p, id, true, &err), &err);
-        for (uint64_t id = packed + 1; id <= packed + 3; id++) {
-            const ps_sequence s = {.id = id};
-
-            assert_true(ps_packer_totals(p)->sequences < 3);
-            assert_ok(ps_packer_reject(p, &s, PS_REJECT_EMPTY, &err), &err);
-        }
-        /* 0, 2 and 4 were to be packed, and the last has waited enough. */
-        assert_int_equal(ps_packer_totals(p)->sequences, 3);
-        assert_int_equal(ps_packer_delay(p), 3);
-        ps_packer_free(p);
-        (void)close(fd);
+        assert_true(ps_packer_totals(p)->sequences < 3);
+        assert_ok(ps_packer_reject(p, &s, PS_REJECT_EMPTY, &err), &err);
     }
+    /* 0, 2 and 4 were to be packed, and the last has waited enough. */
+    assert_int_equal(ps_packer_totals(p)->sequences, 3);
+    assert_int_equal(ps_packer_delay(p), 3);
+    ps_packer_free(p);
+    (void)close(fd);
 }
 
 static void test_refused(void **state)

@@ -11,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the records of a stream show, counted here. */
+/* In the head of a pack. */
+#define AT_WATERMARK 32
+
+/* What the packs of a stream show, counted here. */
 typedef struct audit {
     const corpus *c;
     const ps_packer_options *options;
@@ -161,9 +164,18 @@ static void count_input(audit *a)
 /* The delay that options promise. */
 static uint64_t promised_delay(const ps_packer_options *o)
 {
+    uint32_t window = o->window;
+
     if (o->max_delay != 0)
         return o->max_delay;
-    return (uint64_t)o->window * (o->order == PS_PACKS_SHUFFLED ? 4 : 2);
+    /* What packs as it comes holds the open pack in any case. */
+    if (o->policy == PS_POLICY_NEXTFIT || o->policy == PS_POLICY_CONCAT) {
+        uint32_t fit = o->capacity / (o->align > 1 ? o->align : 1);
+
+        fit = o->depth > 0 && o->depth < fit ? o->depth : fit;
+        window = window < fit ? fit : window;
+    }
+    return (uint64_t)window * (o->order == PS_PACKS_SHUFFLED ? 4 : 2);
 }
 
 /* Packs a corpus; after one in `drains` sequences, by chance, all is to
@@ -216,8 +228,11 @@ static void audit_packing(const corpus *c, const ps_packer_options *options,
     a.info = ps_pack_reader_info(reader);
     assert_int_equal(a.info->window, promised_delay(options));
     assert_int_equal(a.info->align, options->align > 1 ? options->align : 1);
-    assert_true(options->depth == PS_DEPTH_AUTO ||
-                a.info->depth <= options->depth);
+    /* Without a cap it is the greatest in any pack. */
+    if (options->depth == 0 && options->policy != PS_POLICY_NONE)
+        assert_int_equal(a.info->depth, totals.max_depth);
+    else
+        assert_true(a.info->depth == 1 || a.info->depth <= options->depth);
     while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK)
         check_pack(&a, &pack);
     assert_result(r, PS_END, &err);
@@ -264,20 +279,19 @@ static ps_packer_options random_options(uint64_t *random, ps_policy policy,
 {
     ps_packer_options o = {
         .capacity = 1 + random_below(random, 90),
-        .depth = 1 + random_below(random, 12),
+        .depth = random_below(random, 4) * random_below(random, 5),
         .window = 1 + random_below(random, 60),
         .policy = policy,
         .order = order,
         .seed = 1 + random_below(random, 9),
         .even_cost = random_below(random, 2) == 0,
+        .block_packs = (UINT32_C(1) << random_below(random, 6)) / 2,
     };
 
     if (policy != PS_POLICY_CONCAT) {
         unsigned overlong = 1 + random_below(random, 3);
 
         memcpy(&o.overlong, &overlong, sizeof o.overlong);
-        if (policy != PS_POLICY_NONE && random_below(random, 4) == 0)
-            o.depth = PS_DEPTH_AUTO;
     }
     if (random_below(random, 2) == 0)
         o.max_delay = 1 + random_below(random, 200);
@@ -356,7 +370,7 @@ static void test_window_of_one(void **state)
     assert_int_equal(totals.max_depth, 1);
     assert_int_equal(totals.max_displacement, 0);
     for (uint32_t i = 0; i < c.count; i++)
-        assert_int_equal(get_u64(record_at(&b, i, 24)), i + 1);
+        assert_int_equal(get_u64(head_at(&b, i, AT_WATERMARK)), i + 1);
     free_bytes(&b);
     free_corpus(&c);
 }
@@ -377,9 +391,8 @@ static void test_displacement(void **state)
     assert_int_equal(totals.packs, 2);
     assert_int_equal(totals.max_displacement, 2);
     assert_int_equal(totals.min_fill, 10);
-    assert_int_equal(get_u64(record_at(&b, 0, 24)), 1);
-    assert_int_equal(get_u64(record_at(&b, 1, 24)), 4);
-    assert_int_equal(get_u64(record_at(&b, 2, 24)), 4); /* END */
+    assert_int_equal(get_u64(head_at(&b, 0, AT_WATERMARK)), 1);
+    assert_int_equal(get_u64(head_at(&b, 1, AT_WATERMARK)), 4);
     audit_packing(&c, &o, 0);
     free_bytes(&b);
     free_corpus(&c);

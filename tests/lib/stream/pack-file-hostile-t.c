@@ -11,17 +11,38 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/block.h"
+#include "format/pack_header.h"
+#include "format/pack_layout.h"
 #include "lib-alloc.h"
 
 /* ------------------------------------------------------------------ damage */
 
+static bool is_within(const unsigned char *byte, const unsigned char *part,
+                      size_t n)
+{
+    return byte >= part && byte < part + n;
+}
+
+/* Whether a byte is of pack `i`. */
+static bool is_of_pack(const bytes *b, const unsigned char *byte, size_t i)
+{
+    const size_t n_seq = get_u32(head_at(b, i, 12));
+
+    return is_within(byte, row_at(b, i, 0), get_u32(b->data + 20)) ||
+           is_within(byte, head_at(b, i, 0), PS_PACK_HEAD_BYTES) ||
+           is_within(byte, seq_at(b, i, 0, 0),
+                     n_seq * get_u32(b->data + 184));
+}
+
 /* A bit of the header or of END, and nothing opens; of a pack, and only that
-   pack is lost. */
+   pack is lost.  No pack is lost with the head of its block, which only says
+   what the index does. */
 static void test_plain_every_bit(void **state)
 {
     bytes b = make_pack_stream(6, 3, 2);
     expected e = read_whole(&b);
-    size_t stride = stride_of(&b);
+    const size_t end = (size_t)(end_at(&b, 0) - b.data);
     int fd = open_bytes(&b);
 
     for (size_t bit = 0; bit < 8 * b.size; bit++) {
@@ -34,17 +55,17 @@ static void test_plain_every_bit(void **state)
 
         assert_true(pwrite(fd, &changed, 1, (off_t)at) == 1);
         r = ps_pack_file_open(&file, fd, &err);
-        if ((r != PS_OK) != (at < 4096 || at >= b.size - stride))
+        if ((r != PS_OK) != (at < 4096 || at >= end))
             fail_msg("bit %zu: %s", bit, ps_result_text(r));
         for (uint64_t i = 0; r == PS_OK && i < e.n; i++) {
-            bool hit = i == (at - 4096) / stride;
+            bool hit = is_of_pack(&b, b.data + at, i);
             ps_result head = ps_pack_file_head(file, i, &pack, &err);
 
             if (head != PS_OK && !(hit && head == PS_ERR_CORRUPT))
                 fail_msg("bit %zu: head %u", bit, (unsigned)i);
             if (ps_pack_file_read(file, i, &pack, &err) !=
                 (hit ? PS_ERR_CORRUPT : PS_OK))
-                fail_msg("bit %zu: record %u", bit, (unsigned)i);
+                fail_msg("bit %zu: pack %u", bit, (unsigned)i);
         }
         ps_pack_file_free(file);
         assert_true(pwrite(fd, b.data + at, 1, (off_t)at) == 1);
@@ -63,9 +84,9 @@ static void test_compressed_every_bit(void **state)
 {
     bytes plain = make_pack_stream(12, 3, 2);
     expected e = read_whole(&plain);
-    bytes b = compress_packs(&plain, 2 * stride_of(&plain));
+    bytes b = compress_packs(&plain, 0);
     int fd = open_bytes(&b);
-    size_t table = b.size - 17 - 8 * (1 + (e.n + 2) / 2);
+    size_t table = b.size - 17 - 8 * (size_t)get_u32(b.data + b.size - 9);
     unsigned unseen = 0;
     ps_error err;
 
@@ -106,7 +127,7 @@ static void test_plain_every_cut(void **state)
 static void test_compressed_every_cut(void **state)
 {
     bytes plain = make_pack_stream(6, 3, 2);
-    bytes b = compress_packs(&plain, stride_of(&plain));
+    bytes b = compress_packs(&plain, 0);
     int fd = open_bytes(&b);
     ps_error err;
 
@@ -125,39 +146,38 @@ static void test_compressed_every_cut(void **state)
 
 /*
  * A head alone has no checksum: what is beyond its limits is refused, the rest
- * is for whoever reads the record.
+ * is for whoever reads the pack.
  */
 static void test_heads(void **state)
 {
-    enum { MAGIC = 8, FLAGS = 12, INDEX = 16, SUM_LEN_SQ = 32, N_SEQ = 40,
-           N_TOK = 44 };
+    enum { FIRST_SEQ = 8, N_SEQ = 12, N_TOK = 16, MAX_SEQLEN = 20,
+           SUM_LEN_SQ = 24, WATERMARK = 32 };
     static const struct {
         size_t at;
         uint32_t value;
         ps_result head;
     } cases[] = {
-        {MAGIC, 1, PS_ERR_CORRUPT}, {FLAGS, 1, PS_ERR_CORRUPT},
-        {FLAGS, 2, PS_ERR_CORRUPT}, {INDEX, 0, PS_ERR_CORRUPT},
-        {N_SEQ, 0, PS_ERR_CORRUPT}, {N_SEQ, 4, PS_ERR_CORRUPT},
-        {N_TOK, 7, PS_ERR_CORRUPT}, {N_TOK, 1, PS_OK},
-        {SUM_LEN_SQ, 9999, PS_OK},
+        {FIRST_SEQ, 0, PS_OK},          {N_SEQ, 0, PS_ERR_CORRUPT},
+        {N_SEQ, 4, PS_ERR_CORRUPT},     {N_TOK, 7, PS_ERR_CORRUPT},
+        {N_TOK, 1, PS_OK},              {MAX_SEQLEN, 1, PS_OK},
+        {SUM_LEN_SQ, 9999, PS_OK},      {WATERMARK, 9999, PS_OK},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        bytes b = make_pack_stream(6, 3, 2); /* a depth of 3, packs of 6 */
+        bytes b = make_pack_stream(9, 3, 2); /* a depth of 3, packs of 6 */
         ps_pack_file *file;
         ps_pack pack;
         ps_error err;
         int fd;
 
-        set_u32(record_at(&b, 1, cases[i].at), cases[i].value);
+        set_u32(head_at(&b, 1, cases[i].at), cases[i].value);
         fd = open_bytes(&b);
         assert_ok(ps_pack_file_open(&file, fd, &err), &err);
         assert_result(ps_pack_file_head(file, 1, &pack, &err), cases[i].head,
                       &err);
         assert_result(ps_pack_file_read(file, 1, &pack, &err),
                       PS_ERR_CORRUPT, &err);
-        assert_ok(ps_pack_file_head(file, 0, &pack, &err), &err);
+        assert_ok(ps_pack_file_head(file, 4, &pack, &err), &err);
         ps_pack_file_free(file);
         (void)close(fd);
         free_bytes(&b);
@@ -196,24 +216,36 @@ static void test_bytes_behind_end(void **state)
 
 /* ---------------------------------------------------------------- forgery */
 
-/* A record in the place of another, a pack for END, END for a pack. */
-static void test_moved_records(void **state)
+/* A stream with block `k` in the place of block `i`. */
+static bytes replace_block(const bytes *good, size_t i, size_t k)
 {
-    const bytes good = make_pack_stream(20, 3, 2);
-    size_t stride = stride_of(&good);
-    size_t n = (good.size - PS_PACK_HEADER_BYTES) / stride;
+    const unsigned char *here = block_at(good, i, 0);
+    const unsigned char *there = block_at(good, k, 0);
+    const unsigned char *rest = here + block_bytes(here);
+    bytes b = {0};
+
+    put_bytes(&b, good->data, (size_t)(here - good->data));
+    put_bytes(&b, there, block_bytes(there));
+    put_bytes(&b, rest, good->size - (size_t)(rest - good->data));
+    return b;
+}
+
+/* A block in the place of another, packs for END, END for packs. */
+static void test_moved_blocks(void **state)
+{
+    const bytes good = make_blocks(20, 3, 2, 1);
+    const size_t n = get_u64(end_at(&good, 64)) + 1;
 
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) {
-            bytes b = {0};
+        for (size_t k = 0; k < n; k++) {
+            bytes b = replace_block(&good, i, k);
             ps_error err;
-            ps_result r;
+            ps_result r = try_file_bytes(&b, NULL, &err);
 
-            put_bytes(&b, good.data, good.size);
-            memcpy(record_at(&b, i, 0), record_at(&good, j, 0), stride);
-            r = try_file_bytes(&b, NULL, &err);
-            if (i == j)
+            if (i == k)
                 assert_int_equal(r, PS_OK);
+            else if (b.size != good.size)
+                assert_true(r > PS_END);
             else
                 assert_result(r, i + 1 == n ? PS_ERR_TRUNCATED
                                             : PS_ERR_CORRUPT, &err);
@@ -226,18 +258,22 @@ static void test_moved_records(void **state)
 static void test_lying_end(void **state)
 {
     bytes b = make_pack_stream(20, 3, 2);
-    size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride_of(&b) - 1;
+    unsigned char *end = end_at(&b, 0);
+    size_t n = get_u64(end + 64);
     const uint64_t lies[] = {0, 1, n - 1, n + 1, n + 17, UINT64_MAX,
-                             UINT64_MAX / stride_of(&b), UINT64_C(1) << 56};
+                             UINT64_MAX / 72, UINT64_C(1) << 56};
+    ps_error err;
 
     for (size_t i = 0; i < COUNT(lies); i++) {
-        set_u64(record_at(&b, n, 16), lies[i]);
-        set_u64(record_at(&b, n, 64), lies[i]);
+        set_u64(end + 16, lies[i]);
+        set_u64(end + 64, lies[i]);
         seal_packs(&b);
-        refuse_file(&b, PS_ERR_CORRUPT, "END has");
+        assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT, &err);
+        if (lies[i] > n + 1)
+            refuse_file(&b, PS_ERR_CORRUPT, "END has");
     }
     /* Its head and its totals differ. */
-    set_u64(record_at(&b, n, 16), n);
+    set_u64(end + 16, n);
     seal_packs(&b);
     refuse_file(&b, PS_ERR_CORRUPT, "END's head");
     free_bytes(&b);
@@ -247,22 +283,22 @@ static void test_lying_end(void **state)
 static void test_lying_totals(void **state)
 {
     bytes b = make_pack_stream(20, 3, 2);
-    size_t n = (b.size - PS_PACK_HEADER_BYTES) / stride_of(&b) - 1;
+    size_t n = get_u64(end_at(&b, 64));
 
     set_u64(b.data + 24, n);
     seal_packs(&b);
     assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
     set_u64(b.data + 24, n + 1);
     seal_packs(&b);
-    refuse_file(&b, PS_ERR_CORRUPT, "the header says that n_records is");
+    refuse_file(&b, PS_ERR_CORRUPT, "the header says that n_packs is");
     set_u64(b.data + 24, n);
-    set_u64(record_at(&b, n, 104), 5); /* input_tokens */
+    set_u64(end_at(&b, 104), 5); /* input_tokens */
     seal_packs(&b);
     refuse_file(&b, PS_ERR_CORRUPT, "does not account for every");
     free_bytes(&b);
 }
 
-/* Streams of which one has other records. */
+/* Streams of which one has other packs. */
 static void test_streams_of_other_kinds(void **state)
 {
     bytes b = make_pack_stream(9, 3, 2);
@@ -309,7 +345,7 @@ static void shift_size(bytes *b, size_t from, size_t to, uint32_t by)
 static void test_lying_table(void **state)
 {
     bytes plain = make_pack_stream(60, 3, 2);
-    bytes b = compress_packs(&plain, 4 * stride_of(&plain));
+    bytes b = compress_packs(&plain, 0);
     uint32_t frames = get_u32(b.data + b.size - 9);
     size_t entries = b.size - 9 - 8 * (size_t)frames;
 
@@ -336,22 +372,23 @@ static void test_lying_table(void **state)
 /* A frame's number of packs is right, but they are those of another. */
 static void test_frames_exchanged(void **state)
 {
-    bytes plain = make_pack_stream(60, 3, 2);
-    size_t stride = stride_of(&plain);
+    bytes plain = make_blocks(60, 3, 2, 1);
+    unsigned char *one = block_at(&plain, 1, 0), *two;
+    size_t k = 2;
     bytes b;
     ps_error err;
 
-    for (size_t i = 0; i < stride; i++) {
-        unsigned char *one = record_at(&plain, 1, i);
-        unsigned char *two = record_at(&plain, 2, i);
-        unsigned char other = *one;
+    while (block_bytes(block_at(&plain, k, 0)) != block_bytes(one))
+        k++;
+    two = block_at(&plain, k, 0);
+    for (size_t n = block_bytes(one); n-- > 0;) {
+        unsigned char other = one[n];
 
-        *one = *two;
-        *two = other;
+        one[n] = two[n];
+        two[n] = other;
     }
-    b = compress_packs(&plain, stride);
+    b = compress_packs(&plain, 0);
     assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT, &err);
-    assert_non_null(strstr(err.text, "its index is"));
     free_bytes(&b);
     free_bytes(&plain);
 }
@@ -390,6 +427,40 @@ static void test_no_memory_for_promises(void **state)
     free_bytes(&b);
 }
 
+/* The same of a reader, for a block of the largest rows. */
+static void test_no_memory_for_a_block(void **state)
+{
+    ps_pack_info info = {.capacity = PS_MAX_CAPACITY,
+                         .window = 1,
+                         .align = 1,
+                         .schema = ps_schema_raw(PS_U32)};
+    unsigned char block[PS_BLOCK_HEAD_BYTES];
+    ps_block_head head = {.n_packs = 1, .n_seqs = PS_MAX_DEPTH};
+    bytes b = {0};
+    ps_pack_reader *r;
+    ps_pack pack;
+    ps_error err;
+    int fd;
+
+    assert_ok(ps_layout(&info, &err), &err);
+    put_zeros(&b, PS_PACK_HEADER_BYTES);
+    ps_pack_header_encode(&info, b.data);
+    head.bytes = ps_block_layout_of(&info, 1, head.n_seqs).bytes;
+    assert_true(head.bytes > (64u << 20));
+    ps_block_head_encode(&head, block);
+    put_bytes(&b, block, sizeof block);
+    put_zeros(&b, 1000);
+    fd = open_bytes(&b);
+    alloc_watch();
+    assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
+    assert_result(ps_pack_reader_next(r, &pack, &err), PS_ERR_TRUNCATED,
+                  &err);
+    assert_in_range(alloc_so_far().peak, 0, 4u << 20);
+    ps_pack_reader_free(r);
+    (void)close(fd);
+    free_bytes(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,7 +471,7 @@ int main(void)
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_second_stream_cut),
         cmocka_unit_test(test_bytes_behind_end),
-        cmocka_unit_test(test_moved_records),
+        cmocka_unit_test(test_moved_blocks),
         cmocka_unit_test(test_lying_end),
         cmocka_unit_test(test_lying_totals),
         cmocka_unit_test(test_streams_of_other_kinds),
@@ -408,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_lying_table),
         cmocka_unit_test(test_frames_exchanged),
         cmocka_unit_test(test_no_memory_for_promises),
+        cmocka_unit_test(test_no_memory_for_a_block),
     };
 
     return run_as_tap("pack file, hostile", tests, NULL);

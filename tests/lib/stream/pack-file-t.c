@@ -16,10 +16,13 @@
 
 static void test_plain(void **state)
 {
-    static const uint32_t counts[] = {1, 2, 100, 4000};
+    static const struct {
+        uint32_t count;
+        uint32_t block_packs;
+    } cases[] = {{1, 1}, {2, 4}, {100, 1}, {100, 4}, {4000, 64}};
 
-    for (size_t i = 0; i < COUNT(counts); i++) {
-        bytes b = make_pack_stream(counts[i], 5, i + 1);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bytes b = make_blocks(cases[i].count, 5, i + 1, cases[i].block_packs);
         expected e = read_whole(&b);
 
         assert_true(e.n > 0);
@@ -29,14 +32,28 @@ static void test_plain(void **state)
     }
 }
 
-/* Whole records in each frame, and cut without regard to them. */
+/* More blocks than an INDEX block lists. */
+static void test_index(void **state)
+{
+    bytes plain = make_blocks(9000, 5, 4, 1);
+    bytes b = compress_packs(&plain, 0);
+    expected e = read_whole(&plain);
+
+    assert_int_equal(get_u32(block_at(&plain, 4096, 4)), 2);
+    assert_int_equal(get_u32(end_at(&plain, 184)), 1);
+    check_packs(&plain, &e);
+    check_packs(&b, &e);
+    free_expected(&e);
+    free_bytes(&b);
+    free_bytes(&plain);
+}
+
+/* A block in each frame, and cut without regard to them. */
 static void test_compressed(void **state)
 {
+    static const size_t sizes[] = {0, 70000, 100, 333, 1000, 3000};
     bytes plain = make_pack_stream(200, 5, 3);
     expected e = read_whole(&plain);
-    size_t stride = stride_of(&plain);
-    const size_t sizes[] = {stride,      2 * stride,  7 * stride,
-                            1000 * stride, stride / 2, stride + 1, 1000};
 
     for (size_t i = 0; i < COUNT(sizes); i++) {
         bytes b = compress_packs(&plain, sizes[i]);
@@ -96,7 +113,7 @@ static bytes make_streams(uint32_t n, bool compressed)
                                      i + 1);
 
         if (compressed)
-            join_bytes(&b, compress_packs(&one, 3 * stride_of(&one)));
+            join_bytes(&b, compress_packs(&one, i % 2 == 0 ? 0 : 700));
         else
             put_bytes(&b, one.data, one.size);
         free_bytes(&one);
@@ -191,7 +208,7 @@ static void test_no_regular_file(void **state)
     ps_pack_file_free(NULL);
 }
 
-/* What is still there can be read, before and after a failure. */
+/* Once END was read, what is still there can be read, also after a failure. */
 static void test_file_shrinks(void **state)
 {
     bytes b = make_pack_stream(3000, 3, 2);
@@ -202,6 +219,7 @@ static void test_file_shrinks(void **state)
     ps_error err;
 
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    check_pack(file, &e, 0);
     assert_int_equal(ftruncate(fd, (off_t)(b.size / 2)), 0);
     check_pack(file, &e, 0);
     assert_result(ps_pack_file_read(file, e.n - 1, &pack, &err),
@@ -216,30 +234,30 @@ static void test_file_shrinks(void **state)
     free_bytes(&b);
 }
 
-/* Heads in a row: each that is still there comes, and no other. */
-static void test_file_shrinks_among_heads(void **state)
+/* Heads in a row: those that lie before the cut come, no other. */
+static void try_shrunk(size_t into)
 {
     bytes b = make_pack_stream(3000, 3, 2);
     expected e = read_whole(&b);
-    const uint64_t left = e.n / 3;
-    const off_t cut = (off_t)e.packs[left].offset + 63;
+    const uint64_t left = e.n / 12 * 4;
+    const off_t cut = (off_t)(e.packs[left].offset + into);
     int fd = open_bytes(&b);
     ps_pack_file *file;
     ps_pack pack;
     ps_error err;
 
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
+    assert_ok(ps_pack_file_head(file, e.n - 1, &pack, &err), &err);
     assert_int_equal(ftruncate(fd, cut), 0);
     for (int again = 0; again < 2; again++) {
         for (uint64_t i = 0; i < left; i++) {
             assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
-            pack.record = e.records[i];
-            assert_true(is_pack(&e, i, &pack));
+            assert_int_equal(pack.checksum, e.packs[i].checksum);
         }
-        assert_result(ps_pack_file_head(file, left, &pack, &err),
-                      PS_ERR_TRUNCATED, &err);
-        assert_result(ps_pack_file_head(file, left + 1, &pack, &err),
-                      PS_ERR_TRUNCATED, &err);
+        for (uint64_t i = 0; i < 4; i++)
+            assert_int_equal(
+                ps_pack_file_head(file, left + i, &pack, &err),
+                into < 64 + 4 * 72 + 40 * (i + 1) ? PS_ERR_TRUNCATED : PS_OK);
     }
     /* What was cut off has come back. */
     assert_int_equal(pwrite(fd, b.data + cut, b.size - (size_t)cut, cut),
@@ -250,6 +268,13 @@ static void test_file_shrinks_among_heads(void **state)
     (void)close(fd);
     free_expected(&e);
     free_bytes(&b);
+}
+
+static void test_file_shrinks_among_heads(void **state)
+{
+    try_shrunk(63);
+    try_shrunk(64 + 4 * 72);
+    try_shrunk(64 + 4 * (72 + 40) - 1);
 }
 
 static void try_without_memory(int fd, const expected *e)
@@ -292,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_index),
         cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_odd_frames),
         cmocka_unit_test(test_streams),

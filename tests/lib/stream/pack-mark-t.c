@@ -22,7 +22,8 @@
 #define AT_DIGEST 72
 #define AT_BEFORE 164
 #define AT_NO_DIGEST 188
-#define AT_ZERO 280
+#define AT_INDEX 280
+#define AT_ZERO 320
 #define AT_CHECKSUM (PS_PACK_MARK_BYTES - 8)
 
 /* A mark as if it had been made so. */
@@ -97,7 +98,8 @@ static void test_forged_marks(void **state)
 {
     static const uint64_t large = UINT64_C(1) << 55;
     static const lie lies[] = {
-        {4, 4, 2, PS_ERR_UNSUPPORTED, PS_ERR_UNSUPPORTED},
+        {4, 4, 1, PS_ERR_UNSUPPORTED, PS_ERR_UNSUPPORTED},
+        {4, 4, 3, PS_ERR_UNSUPPORTED, PS_ERR_UNSUPPORTED},
         {AT_FIRST_HEADER, 8, 1, PS_ERR_ARGUMENT, PS_ERR_ARGUMENT},
         {AT_HEADER, 8, 0, PS_ERR_ARGUMENT, PS_ERR_ARGUMENT},
         {AT_LAST, 8, 0, PS_ERR_ARGUMENT, PS_ERR_ARGUMENT},
@@ -111,9 +113,12 @@ static void test_forged_marks(void **state)
         {AT_BEFORE, 8, UINT64_MAX, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_NO_DIGEST, 8, 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_STREAM, 4, 0, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
-        {AT_STREAM, 4, UINT32_MAX, PS_ERR_ARGUMENT, PS_ERR_TRUNCATED},
+        {AT_STREAM, 4, UINT32_MAX, PS_ERR_ARGUMENT, PS_ERR_ARGUMENT},
         {AT_WINDOW, 4, 0, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_WINDOW, 4, PS_MAX_WINDOW + 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
+        {AT_INDEX, 4, 4097, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
+        {AT_INDEX, 4, UINT32_MAX - 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
+        {AT_INDEX, 4, UINT32_MAX, PS_OK, PS_OK}, /* blocks that were not seen */
         {AT_ZERO, 4, 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
         {AT_CHECKSUM - 4, 4, 1, PS_ERR_CORRUPT, PS_ERR_CORRUPT},
     };
@@ -131,7 +136,7 @@ static void test_forged_marks(void **state)
     free_given(&g);
 }
 
-/* One that leads to a header of larger records, behind those of its own. */
+/* One that leads to a header of larger rows, behind those of its own. */
 static void test_forged_kind(void **state)
 {
     const ps_packer_options o = {60, 3, 5, 1,
@@ -149,7 +154,8 @@ static void test_forged_kind(void **state)
     set_u32(m.bytes + AT_STREAM, 1);
     seal_mark(&m);
     join_bytes(&g.b, other);
-    assert_result(try_mark(&g, PLAIN_FILE, &m, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(try_mark(&g, PLAIN_FILE, &m, &err), PS_ERR_CORRUPT, &err);
+    assert_non_null(strstr(err.text, "capacity is 60, not 6"));
     free_given(&g);
     free_corpus(&c);
 }

@@ -62,28 +62,31 @@ static void test_grown(void **state)
 }
 
 /*
- * A file larger than what is read at once, of which nothing before the place
- * but headers, first and last pack is left.  It starts within another file.
+ * A file larger than what is read at once, in which nothing before the place
+ * is left but headers, ENDs, the head of the first block, and the block with
+ * the last pack.
  */
 static void test_moving_on(void **state)
 {
-    given g = make_streams((const uint32_t[]){3000, 2000, 0}, 5);
-    size_t size = stride_of(&g.b);
+    given g = make_streams((const uint32_t[]){9000, 6000, 0}, 5);
 
     assert_true(g.b.size > (size_t)1 << 20);
-    for (uint64_t i = 1; i <= g.e.n; i += i < 3 ? 1 : g.e.n / 7) {
+    for (uint64_t i = 1; i <= g.e.n; i += i < 6 ? 1 : g.e.n / 7) {
         bytes b = {0};
         ps_pack_reader *r;
         int fd;
         ps_error err;
 
-        put_zeros(&b, 1000);
         put_bytes(&b, g.b.data, g.b.size);
-        for (uint64_t k = 1; k + 1 < i; k++)
-            memset(b.data + 1000 + g.e.packs[k].offset, 'x', size);
-        fd = open_bytes(&b);
-        assert_int_equal(lseek(fd, 1000, SEEK_SET), 1000);
-        assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
+        for (uint64_t k = 0; k + 1 < i; k++) {
+            const size_t at = g.e.packs[k].offset;
+            const size_t kept = at == PS_PACK_HEADER_BYTES ? 64 : 0;
+
+            if (at != g.e.packs[i - 1].offset)
+                memset(b.data + at + kept, 'x',
+                       block_bytes(g.b.data + at) - kept);
+        }
+        r = open_packs(&b, PLAIN_FILE, &fd);
         assert_ok(ps_pack_reader_resume(r, g.marks[i].bytes, &err), &err);
         check_rest(r, &g.e, g.marks, i, 0);
         close_packs(r, fd);
@@ -92,24 +95,57 @@ static void test_moving_on(void **state)
     free_given(&g);
 }
 
+/* A stream that starts within another file. */
+static void test_within_file(void **state)
+{
+    given g = make_streams((const uint32_t[]){9, 7, 0}, 3);
+    bytes b = {0};
+
+    put_zeros(&b, 1000);
+    put_bytes(&b, g.b.data, g.b.size);
+    for (uint64_t i = 0; i <= g.e.n; i++) {
+        int fd = open_bytes(&b);
+        ps_pack_reader *r;
+        ps_error err;
+
+        assert_int_equal(lseek(fd, 1000, SEEK_SET), 1000);
+        assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
+        assert_ok(ps_pack_reader_resume(r, g.marks[i].bytes, &err), &err);
+        check_rest(r, &g.e, g.marks, i, 0);
+        close_packs(r, fd);
+    }
+    free_bytes(&b);
+    free_given(&g);
+}
+
 /* ---------------------------------------------- what starts in the middle */
 
-/* The streams from `stream` on, with packs of it only from `first` on. */
-static bytes make_late(const given *g, uint32_t stream, uint64_t first,
-                       uint64_t *gap)
+/*
+ * The streams from `stream` on, with blocks of it only from the one that
+ * begins with pack `first`, or from END; false if there is none.
+ */
+static bool make_late(const given *g, uint32_t stream, uint64_t first,
+                      bytes *b, uint64_t *gap)
 {
-    size_t size = stride_of(&g->b);
-    size_t at = 0;
-    bytes b = {0};
+    bytes from = g->b;
+    size_t k = 0;
 
     for (uint64_t i = 0; i < g->e.n; i++)
         if (g->e.packs[i].stream == stream && g->e.packs[i].index == 0)
-            at = g->e.packs[i].offset - PS_PACK_HEADER_BYTES;
-    put_bytes(&b, g->b.data + at, PS_PACK_HEADER_BYTES);
-    *gap = at + first * size;
-    at += PS_PACK_HEADER_BYTES + first * size;
-    put_bytes(&b, g->b.data + at, g->b.size - at);
-    return b;
+            from.data = g->b.data + g->e.packs[i].offset -
+                        PS_PACK_HEADER_BYTES;
+    from.size -= (size_t)(from.data - g->b.data);
+    while (get_u64(block_at(&from, k, 16)) < first)
+        k++;
+    *gap = (uint64_t)(block_at(&from, k, 0) - g->b.data) -
+           PS_PACK_HEADER_BYTES;
+    if (get_u64(block_at(&from, k, 16)) != first)
+        return false;
+    *b = (bytes){0};
+    put_bytes(b, from.data, PS_PACK_HEADER_BYTES);
+    put_bytes(b, block_at(&from, k, 0),
+              g->b.size - PS_PACK_HEADER_BYTES - *gap);
+    return true;
 }
 
 /* All that a packstream which was resumed may write for mark `i`. */
@@ -122,11 +158,14 @@ static void check_late(const given *g, uint32_t stream, uint64_t packs,
 
     for (uint64_t first = 1; first <= packs; first++)
         for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
+            const ps_result wanted = first > index ? PS_ERR_CORRUPT : PS_OK;
             uint64_t gap;
-            bytes b = make_late(g, stream, first, &gap);
-            ps_pack_reader *r = open_packs(&b, kind, &fd);
-            ps_result wanted = first > index ? PS_ERR_CORRUPT : PS_OK;
+            bytes b;
+            ps_pack_reader *r;
 
+            if (!make_late(g, stream, first, &b, &gap))
+                continue;
+            r = open_packs(&b, kind, &fd);
             assert_result(ps_pack_reader_resume(r, g->marks[i].bytes, &err),
                           wanted, &err);
             if (wanted == PS_OK)
@@ -142,7 +181,7 @@ static void check_late(const given *g, uint32_t stream, uint64_t packs,
 
 static void test_late(void **state)
 {
-    given g = make_streams((const uint32_t[]){10, 12, 8, 0}, 7);
+    given g = make_streams((const uint32_t[]){20, 24, 12, 0}, 7);
     uint64_t packs[3] = {0};
     uint64_t i = 0;
 
@@ -150,7 +189,7 @@ static void test_late(void **state)
         packs[g.e.packs[i++].stream]++;
     i = 0;
     for (uint32_t s = 0; s < 3; s++) {
-        assert_true(packs[s] > 2);
+        assert_true(packs[s] > 4);
         for (uint64_t index = 1; index <= packs[s]; index++)
             check_late(&g, s, packs[s], i + index, index);
         i += packs[s];
@@ -160,7 +199,7 @@ static void test_late(void **state)
 
 /*
  * Where packs were skipped the header must do: a seed makes it another one.
- * END may come before the place, with the index that is due there.
+ * END may come before the place.
  */
 static void test_late_others(void **state)
 {
@@ -172,20 +211,22 @@ static void test_late_others(void **state)
     assert_true(other.e.n + 1 < g.e.n);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
         uint64_t gap;
-        bytes b = make_late(&other, 0, other.e.n, &gap);
-        ps_pack_reader *r = open_packs(&b, kind, &fd);
+        bytes b;
+        ps_pack_reader *r;
 
+        assert_true(make_late(&other, 0, other.e.n, &b, &gap));
+        r = open_packs(&b, kind, &fd);
         assert_result(ps_pack_reader_resume(r, g.marks[other.e.n + 1].bytes,
                                             &err),
                       PS_ERR_ARGUMENT, &err);
         assert_non_null(strstr(err.text, "are not there"));
         close_packs(r, fd);
         free_bytes(&b);
-        b = make_late(&g, 0, 2, &gap);
+        assert_true(make_late(&g, 0, 4, &b, &gap));
         b.data[128] ^= 1;
         seal_packs(&b);
         r = open_packs(&b, kind, &fd);
-        assert_result(ps_pack_reader_resume(r, g.marks[2].bytes, &err),
+        assert_result(ps_pack_reader_resume(r, g.marks[4].bytes, &err),
                       PS_ERR_ARGUMENT, &err);
         close_packs(r, fd);
         free_bytes(&b);
@@ -194,53 +235,123 @@ static void test_late_others(void **state)
     free_given(&g);
 }
 
-/* Those before the place are not there, or not all: END, a gap. */
+/* A mark of a reader that began late is good for the whole stream. */
+static void test_late_marks(void **state)
+{
+    given g = make_streams((const uint32_t[]){20, 8, 0}, 7);
+    ps_pack pack;
+    ps_error err;
+
+    for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++) {
+        uint64_t gap;
+        bytes b;
+        ps_pack_reader *r;
+        mark m;
+        int fd;
+
+        assert_true(make_late(&g, 0, 4, &b, &gap));
+        r = open_packs(&b, kind, &fd);
+        assert_ok(ps_pack_reader_resume(r, g.marks[5].bytes, &err), &err);
+        assert_ok(ps_pack_reader_next(r, &pack, &err), &err);
+        m = save_mark(r);
+        close_packs(r, fd);
+        r = open_packs(&g.b, kind, &fd);
+        assert_ok(ps_pack_reader_resume(r, m.bytes, &err), &err);
+        assert_true(is_mark(r, &m));
+        for (uint64_t i = 6; i < g.e.n; i++) {
+            assert_ok(ps_pack_reader_next(r, &pack, &err), &err);
+            assert_true(is_pack(&g.e, i, &pack));
+        }
+        assert_result(ps_pack_reader_next(r, &pack, &err), PS_END, &err);
+        close_packs(r, fd);
+        free_bytes(&b);
+    }
+    free_given(&g);
+}
+
+/* The blocks behind the first, up to the place, are not there, or not all. */
 static void test_late_gaps(void **state)
 {
-    given g = make_streams((const uint32_t[]){20, 0}, 7);
-    size_t size = stride_of(&g.b);
+    given g = make_streams((const uint32_t[]){30, 0}, 7);
     ps_error err;
     int fd;
 
-    assert_true(g.e.n > 6);
+    assert_true(g.e.n > 16);
     for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
         for (int end = 0; end < 2; end++) {
             uint64_t gap;
-            bytes b = make_late(&g, 0, 2, &gap);
-            size_t from = PS_PACK_HEADER_BYTES + size * (end ? g.e.n - 2 : 2);
-            size_t to = PS_PACK_HEADER_BYTES + size;
+            bytes b;
             ps_pack_reader *r;
+            unsigned char *to;
+            size_t n;
 
-            memmove(b.data + to, b.data + from, b.size - from);
-            b.size -= from - to;
+            assert_true(make_late(&g, 0, 4, &b, &gap));
+            to = block_at(&b, 1, 0);
+            n = (size_t)((end ? end_at(&b, 0) : block_at(&b, 2, 0)) - to);
+            memmove(to, to + n, b.size - n - (size_t)(to - b.data));
+            b.size -= n;
             r = open_packs(&b, kind, &fd);
-            assert_result(ps_pack_reader_resume(r, g.marks[5].bytes, &err),
-                          end && kind == PLAIN_FILE ? PS_ERR_TRUNCATED
-                                                    : PS_ERR_ARGUMENT,
-                          &err);
-            if (kind != PLAIN_FILE)
-                assert_non_null(strstr(err.text, "are not there"));
+            assert_result(ps_pack_reader_resume(r, g.marks[10].bytes, &err),
+                          end ? PS_ERR_ARGUMENT : PS_ERR_CORRUPT, &err);
+            assert_non_null(strstr(err.text, end ? "are not there"
+                                                 : "packs are missing"));
             close_packs(r, fd);
             free_bytes(&b);
         }
     free_given(&g);
 }
 
+/* Around an INDEX block, and in a stream that has it without its blocks. */
+static void test_index(void **state)
+{
+    static const uint64_t places[] = {1, 4095, 4096, 4097};
+    given g = make_given(make_blocks(6000, 4, 3, 1));
+    uint64_t gap;
+    bytes late;
+    ps_error err;
+
+    assert_true(g.e.n > 4100);
+    assert_int_equal(get_u32(block_at(&g.b, 4096, 4)), 2);
+    assert_true(make_late(&g, 0, 100, &late, &gap));
+    for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 2) {
+        for (size_t k = 0; k < COUNT(places); k++) {
+            int fd;
+            ps_pack_reader *r = open_packs(&late, kind, &fd);
+
+            check_resumed(&g, kind, places[k]);
+            assert_result(ps_pack_reader_resume(r, g.marks[places[k]].bytes,
+                                                &err),
+                          places[k] < 100 ? PS_ERR_CORRUPT : PS_OK, &err);
+            if (places[k] >= 100)
+                check_rest(r, &g.e, g.marks, places[k], gap);
+            close_packs(r, fd);
+        }
+        check_resumed(&g, kind, g.e.n);
+    }
+    free_bytes(&late);
+    free_given(&g);
+}
+
 /* ------------------------------------------------------- damaged streams */
 
-/* What to expect of mark `i` where pack `k` is damaged. */
+/*
+ * What to expect of mark `i` where pack `k` is damaged, or the head of the
+ * block that begins with it.
+ */
 static void check_damaged(const given *g, const bytes *b, input_kind kind,
-                          uint64_t k, uint64_t i)
+                          uint64_t k, bool is_block, uint64_t i)
 {
-    bool is_read = kind != PLAIN_FILE || k + 1 == i;
+    const ps_pack *packs = g->e.packs;
+    bool is_read = kind != PLAIN_FILE ||
+                   (i > 0 && packs[k].offset == packs[i - 1].offset);
     int fd;
     ps_pack_reader *r = open_packs(b, kind, &fd);
     ps_pack pack;
     ps_error err;
     ps_result result = ps_pack_reader_resume(r, g->marks[i].bytes, &err);
 
-    /* To look at what comes first a reader has to open it. */
-    if (k == 0 || (k < i && is_read)) {
+    /* The head of the first block tells what the input begins with. */
+    if ((k == 0 && is_block) || (k < i && is_read)) {
         assert_result(result, PS_ERR_CORRUPT, &err);
     } else {
         assert_ok(result, &err);
@@ -258,17 +369,23 @@ static void check_damaged(const given *g, const bytes *b, input_kind kind,
 static void test_damaged_packs(void **state)
 {
     given g = make_streams((const uint32_t[]){9, 7, 0}, 3);
+    const uint32_t row_bytes = g.e.info.row_bytes;
 
-    for (uint64_t k = 0; k < g.e.n; k++) {
-        bytes b = {0};
+    for (uint64_t k = 0; k < g.e.n; k++)
+        for (int is_block = 0; is_block < 2; is_block++) {
+            const uint64_t place = g.e.packs[k].index % 4;
+            bytes b = {0};
 
-        put_bytes(&b, g.b.data, g.b.size);
-        b.data[g.e.packs[k].offset + 100] ^= 1;
-        for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
-            for (uint64_t i = 0; i <= g.e.n; i++)
-                check_damaged(&g, &b, kind, k, i);
-        free_bytes(&b);
-    }
+            if (is_block && place > 0)
+                continue;
+            put_bytes(&b, g.b.data, g.b.size);
+            b.data[g.e.packs[k].offset +
+                   (is_block ? 12 : 64 + place * row_bytes)] ^= 1;
+            for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
+                for (uint64_t i = 0; i <= g.e.n; i++)
+                    check_damaged(&g, &b, kind, k, is_block, i);
+            free_bytes(&b);
+        }
     free_given(&g);
 }
 
@@ -318,9 +435,12 @@ int main(void)
         cmocka_unit_test(test_every_place),
         cmocka_unit_test(test_grown),
         cmocka_unit_test(test_moving_on),
+        cmocka_unit_test(test_within_file),
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_late_others),
+        cmocka_unit_test(test_late_marks),
         cmocka_unit_test(test_late_gaps),
+        cmocka_unit_test(test_index),
         cmocka_unit_test(test_damaged_packs),
         cmocka_unit_test(test_cut_streams),
         cmocka_unit_test(test_not_fresh),

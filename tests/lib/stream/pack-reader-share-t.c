@@ -148,7 +148,7 @@ static void test_damage(void **state)
     ps_pack pack;
     ps_error err;
 
-    b.data[e.packs[5].offset + 80] ^= 4;
+    b.data[e.packs[5].offset + 64 + 5 % 4 * e.info.row_bytes] ^= 4;
     for (uint32_t rank = 0; rank < 4; rank++) {
         worker w = start_worker(&b, rank, 4, NULL);
 

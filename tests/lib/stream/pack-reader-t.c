@@ -1,6 +1,6 @@
 /*
  * pack-reader-t.c - packs in: what the reader tells of a good stream, of
- * several, and when it has to wait.  What it refuses is in pack-record-t.c,
+ * several, and when it has to wait.  What it refuses is in pack-t.c,
  * pack-header-t.c, pack-table-t.c and damage-t.c.
  *
  * SPDX-License-Identifier: MIT
@@ -14,7 +14,7 @@
 #include "format/totals.h"
 
 static const ps_packer_options usual = {
-    40, 6, 7, 5, .overlong = PS_OVERLONG_SPLIT};
+    40, 6, 7, 5, .overlong = PS_OVERLONG_SPLIT, .block_packs = 4};
 
 static ps_pack_reader *open_reader(int fd)
 {
@@ -41,7 +41,7 @@ static void test_info(void **state)
     ps_pack_reader *r = open_reader(fd);
     const ps_pack_info *info = ps_pack_reader_info(r);
 
-    assert_int_equal(info->version_major, 1);
+    assert_int_equal(info->version_major, 2);
     assert_int_equal(info->version_minor, 0);
     assert_int_equal(info->capacity, 40);
     assert_int_equal(info->depth, 6);
@@ -49,17 +49,82 @@ static void test_info(void **state)
     assert_true(info->split);
     assert_int_equal(info->pad_id, 5);
     assert_true(ps_schema_equal(&info->schema, &schema));
-    assert_true(info->n_records == PS_UNKNOWN);
-    assert_int_equal(info->record_bytes, get_u32(b.data + 20));
-    assert_string_equal(info->fields[PS_FIELD_CU].channel.name, "cu");
-    assert_string_equal(info->fields[PS_FIELD_SEQ_LEN].channel.name,
-                        "seq_len");
+    assert_true(info->n_packs == PS_UNKNOWN);
+    assert_int_equal(info->row_bytes, 40 * (4 + 4 + 1 + 4));
+    assert_int_equal(info->row_bytes, get_u32(b.data + 20));
+    assert_int_equal(info->seq_bytes, 40);
+    assert_int_equal(info->seq_bytes, get_u32(b.data + 184));
+    assert_int_equal(info->block_packs, 4);
+    assert_true(info->block_bytes == get_u64(b.data + 192));
+    assert_int_equal(ps_max_sequences(info), 6);
     assert_ptr_equal(ps_pack_field(info, "tokens"),
-                     &info->fields[info->tokens_field]);
+                     &info->fields[PS_FIELD_TOKENS]);
+    assert_int_equal(ps_pack_field(info, "full_len")->offset, 20);
     assert_int_equal(ps_pack_reader_offset(r), PS_PACK_HEADER_BYTES);
     ps_pack_reader_free(r);
     (void)close(fd);
     free_bytes(&b);
+}
+
+/* Without a cap, only the END of a file says how deep packs are. */
+static void test_depth(void **state)
+{
+    const ps_packer_options o = {40, 0, 30, 5, .align = 4};
+    const ps_schema schema = rich_schema(PS_U32);
+    ps_totals totals;
+    bytes b = packs_from(make_corpus(&schema, 50, 30, 4), &o, &totals);
+    const size_t whole = b.size;
+
+    assert_in_range(totals.max_depth, 3, 9);
+    join_bytes(&b, packs_from(make_corpus(&schema, 1, 30, 4), &o, NULL));
+    for (int i = 0; i < 3; i++) {
+        int fd = open_bytes(&b);
+        ps_pack_reader *r = NULL;
+        int ends[2];
+
+        if (i == 2) {
+            assert_int_equal(pipe(ends), 0);
+            assert_int_equal(write(ends[1], b.data, b.size), b.size);
+            (void)close(ends[1]);
+        }
+        r = open_reader(i == 2 ? ends[0] : fd);
+        assert_int_equal(ps_pack_reader_info(r)->depth,
+                         i == 2 ? 0 : totals.max_depth);
+        assert_int_equal(ps_max_sequences(ps_pack_reader_info(r)),
+                         i == 2 ? 10 : totals.max_depth);
+        assert_int_equal(ps_pack_reader_stream(r)->depth, 0);
+        ps_pack_reader_free(r);
+        if (i == 2)
+            (void)close(ends[0]);
+        (void)close(fd);
+        b.size = i == 0 ? whole : b.size;
+    }
+    free_bytes(&b);
+}
+
+/* The blocks of a stream: indices and offsets of their packs. */
+static uint64_t check_blocks(ps_pack_reader *r, const bytes *b, size_t start,
+                             uint32_t stream)
+{
+    const bytes one = {.data = b->data + start, .size = b->size - start};
+    uint64_t index = 0;
+    ps_pack pack;
+    ps_error err;
+
+    for (size_t k = 0; block_at(&one, k, 0) != end_at(&one, 0); k++) {
+        const unsigned char *block = block_at(&one, k, 0);
+        const size_t at = (size_t)(block - b->data);
+
+        for (uint32_t i = get_u32(block + 8); i > 0; i--) {
+            assert_ok(ps_pack_reader_next(r, &pack, &err), &err);
+            assert_int_equal(pack.stream, stream);
+            assert_int_equal(pack.index, index++);
+            assert_int_equal(pack.offset, at);
+            /* A block is taken when its last pack is done with. */
+            assert_int_equal(ps_pack_reader_offset(r), at);
+        }
+    }
+    return index;
 }
 
 /* Indices, offsets and totals over two streams; then the end for good. */
@@ -67,27 +132,17 @@ static void test_two_streams(void **state)
 {
     ps_totals totals[2];
     bytes all = rich_packs(50, 4, &totals[0]);
-    const size_t stride = get_u32(all.data + 20);
+    const size_t size = all.size;
     int fd;
     ps_pack_reader *r;
     ps_pack pack;
     ps_error err;
-    uint64_t at = PS_PACK_HEADER_BYTES;
 
     join_bytes(&all, rich_packs(80, 5, &totals[1]));
     fd = open_bytes(&all);
     r = open_reader(fd);
-    for (uint32_t stream = 0; stream < 2; stream++) {
-        for (uint64_t i = 0; i < totals[stream].packs; i++) {
-            assert_ok(ps_pack_reader_next(r, &pack, &err), &err);
-            assert_int_equal(pack.stream, stream);
-            assert_int_equal(pack.index, i);
-            assert_int_equal(pack.offset, at);
-            at += stride;
-            assert_int_equal(ps_pack_reader_offset(r), at);
-        }
-        at += stride + PS_PACK_HEADER_BYTES;
-    }
+    assert_int_equal(check_blocks(r, &all, 0, 0), totals[0].packs);
+    assert_int_equal(check_blocks(r, &all, size, 1), totals[1].packs);
     assert_int_equal(ps_pack_reader_totals(r)->packs, totals[0].packs);
     for (int i = 0; i < 3; i++)
         assert_result(ps_pack_reader_next(r, &pack, &err), PS_END, &err);
@@ -132,8 +187,8 @@ static void test_totals_beyond_64_bits(void **state)
     uint64_t n;
     ps_error err;
 
-    set_u64(record_at(&b, t.packs, 64 + 5 * 8), t.tokens + rejected);
-    set_u64(record_at(&b, t.packs, 64 + 7 * 8), rejected);
+    set_u64(end_at(&b, 64 + 5 * 8), t.tokens + rejected);
+    set_u64(end_at(&b, 64 + 7 * 8), rejected);
     seal_packs(&b);
     put_bytes(&all, b.data, b.size);
     assert_result(read_packs(&all, &n, &err), PS_END, &err);
@@ -166,37 +221,78 @@ static void test_behind_end(void **state)
     free_bytes(&b);
 }
 
-/*
- * The stream as a later minor version might write it: a larger record, with
- * a field of its own, and a meaning for what is zero in ours.
- */
-static bytes make_later(const bytes *b)
-{
-    size_t stride = get_u32(b->data + 20);
-    uint32_t n_fields = get_u32(b->data + 200);
-    bytes later = {0};
-    unsigned char *entry;
+/* Bytes that a later version adds to each row: 40 tokens. */
+#define NOVELTY 40
 
-    entry = b->data + 256 + 64 * (size_t)(n_fields - 1);
-    assert_true(get_u32(entry + 28) + 4 * 40 < stride);
-    put_bytes(&later, b->data, PS_PACK_HEADER_BYTES);
-    for (size_t at = PS_PACK_HEADER_BYTES; at < b->size; at += stride) {
-        put_bytes(&later, b->data + at, stride);
-        put_zeros(&later, 64);
-        memset(later.data + later.size - 64, 'n', 64);
-        later.data[later.size - 64 - stride + 60] = 1; /* in the head */
-        later.data[later.size - 64 - 1] = 1; /* behind the last field */
+/* A block of packs with larger rows, and with a meaning for what is zero. */
+static void put_later_block(bytes *later, const bytes *b,
+                            const unsigned char *block)
+{
+    const size_t row_bytes = get_u32(b->data + 20);
+    const size_t seq_bytes = get_u32(b->data + 184);
+    const uint32_t packs = get_u32(block + 8), n_seqs = get_u32(block + 12);
+    const unsigned char *from = block + 64;
+    const size_t at = later->size;
+
+    put_bytes(later, block, 64);
+    for (uint32_t i = 0; i < packs; i++, from += row_bytes) {
+        put_bytes(later, from, row_bytes);
+        put_zeros(later, NOVELTY);
+        memset(later->data + later->size - NOVELTY, 'n', NOVELTY);
     }
-    later.data[14] = 1;
-    set_u32(later.data + 20, (uint32_t)stride + 64);
-    set_u32(later.data + 200, n_fields + 1);
-    entry = later.data + 256 + 64 * (size_t)n_fields;
+    put_bytes(later, from, packs * PS_PACK_HEAD_BYTES);
+    from += packs * PS_PACK_HEAD_BYTES;
+    for (uint32_t i = 0; i < n_seqs; i++, from += seq_bytes) {
+        put_bytes(later, from, seq_bytes);
+        later->data[later->size - 1] = 1; /* behind the last field */
+    }
+    put_zeros(later, -(later->size - at) % 64);
+    set_u64(later->data + at + 24, later->size - at);
+    later->data[at + 32] = 1; /* in the head */
+}
+
+/* A header that says so. */
+static void put_later_header(bytes *later, const bytes *b)
+{
+    const uint32_t row_bytes = get_u32(b->data + 20);
+    const uint32_t n_fields = get_u32(b->data + 200);
+    unsigned char *header, *entry;
+
+    put_bytes(later, b->data, PS_PACK_HEADER_BYTES);
+    header = later->data;
+    header[14] = 1;
+    set_u32(header + 20, row_bytes + NOVELTY);
+    set_u64(header + 192, get_u64(header + 192) + 4 * NOVELTY);
+    set_u32(header + 200, n_fields + 1);
+    entry = header + 256 + 64 * (size_t)n_fields;
     memcpy(entry, "novelty", 7);
     entry[24] = PS_U8;
     entry[25] = PS_PER_TOKEN;
     entry[26] = 1;
-    set_u32(entry + 28, (uint32_t)stride);
-    set_u32(entry + 32, 40);
+    set_u32(entry + 28, row_bytes);
+    set_u32(entry + 32, 1);
+}
+
+/* The stream as a later minor version might write it. */
+static bytes make_later(const bytes *b)
+{
+    bytes later = {0};
+    size_t n = 0;
+    unsigned char *end;
+
+    put_later_header(&later, b);
+    while (block_at(b, n, 0) != end_at(b, 0))
+        put_later_block(&later, b, block_at(b, n++, 0));
+    put_bytes(&later, end_at(b, 0), block_bytes(end_at(b, 0)));
+    end = end_at(&later, 0);
+    for (size_t i = 0; i < n; i++)
+        set_u64(end + 192 + 24 * i,
+                (uint64_t)(block_at(&later, i, 0) - later.data));
+    set_u64(later.data + later.size - 16, later.size);
+    /* What is zero in ours: in a head, behind a block, in END. */
+    set_u64(block_at(&later, 0, 0) + 48, 1);
+    block_at(&later, 1, 0)[-1] = 2;
+    set_u32(end + 180, 3);
     seal_packs(&later);
     return later;
 }
@@ -227,7 +323,7 @@ static void test_later_version(void **state)
     free_bytes(&b);
 }
 
-/* A writer that passes on one more record whenever it is waited for. */
+/* A writer that passes on one more block whenever it is waited for. */
 typedef struct lazy {
     int fd;
     uint32_t calls;
@@ -238,7 +334,7 @@ typedef struct lazy {
 static ps_result on_wait(void *context, ps_error *err)
 {
     lazy *l = context;
-    size_t stride = get_u32(l->stream->data + 20);
+    size_t n;
 
     (void)err;
     l->calls++;
@@ -246,8 +342,9 @@ static ps_result on_wait(void *context, ps_error *err)
         (void)close(l->fd);
         return PS_OK;
     }
-    assert_int_equal(write(l->fd, l->stream->data + l->at, stride), stride);
-    l->at += stride;
+    n = block_bytes(l->stream->data + l->at);
+    assert_int_equal(write(l->fd, l->stream->data + l->at, n), n);
+    l->at += n;
     return PS_OK;
 }
 
@@ -259,17 +356,22 @@ static void test_wait_hook(void **state)
     ps_pack_reader *r;
     ps_pack pack;
     ps_error err;
-    uint32_t packs = 0;
+    uint64_t at = 0;
+    uint32_t blocks = 0;
 
     assert_int_equal(pipe(ends), 0);
     l.fd = ends[1];
     assert_int_equal(write(l.fd, b.data, l.at), l.at);
     r = open_reader(ends[0]);
     ps_pack_reader_on_wait(r, on_wait, &l);
-    while (ps_pack_reader_next(r, &pack, &err) == PS_OK)
-        assert_int_equal(l.calls, ++packs);
+    while (ps_pack_reader_next(r, &pack, &err) == PS_OK) {
+        blocks += pack.offset > at;
+        at = pack.offset;
+        assert_int_equal(l.calls, blocks);
+    }
+    assert_in_range(blocks, 2, 9);
     assert_result(ps_pack_reader_next(r, &pack, &err), PS_END, &err);
-    assert_int_equal(l.calls, packs + 2);
+    assert_int_equal(l.calls, blocks + 2);
     ps_pack_reader_free(r);
     (void)close(ends[0]);
     free_bytes(&b);
@@ -279,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_info),
+        cmocka_unit_test(test_depth),
         cmocka_unit_test(test_two_streams),
         cmocka_unit_test(test_counts_in_header),
         cmocka_unit_test(test_totals_beyond_64_bits),

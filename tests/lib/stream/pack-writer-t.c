@@ -21,6 +21,18 @@ static bool goes(uint32_t which, uint64_t i)
     return which != 0 && (n == 0 || i % n == 0);
 }
 
+static void put_packs(ps_pack_writer *w, const expected *e, uint32_t which)
+{
+    ps_error err;
+
+    for (uint64_t i = 0; i < e->n; i++) {
+        if (goes(which, i))
+            assert_ok(ps_pack_writer_put(w, &e->packs[i], &err), &err);
+        if (i % 7 == 3)
+            assert_ok(ps_pack_writer_push(w, &err), &err);
+    }
+}
+
 /* Writes packs of an expected stream to `fd`. */
 static void write_share(int fd, const expected *e, uint32_t which,
                         const ps_pack_writer_options *options)
@@ -29,26 +41,24 @@ static void write_share(int fd, const expected *e, uint32_t which,
     ps_error err;
 
     assert_ok(ps_pack_writer_open(&w, fd, &e->info, options, &err), &err);
-    for (uint64_t i = 0; i < e->n; i++) {
-        ps_pack pack = e->packs[i];
-
-        pack.record = e->records[i];
-        if (goes(which, i))
-            assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
-        if (i % 7 == 3)
-            assert_ok(ps_pack_writer_push(w, &err), &err);
-    }
+    put_packs(w, e, which);
     assert_ok(ps_pack_writer_end(w, &e->totals, NULL, &err), &err);
     assert_ok(ps_pack_writer_finish(w, &err), &err);
     ps_pack_writer_free(w);
 }
 
-/* The record is what it was, but for checksum and index. */
-static void check_record(const ps_pack_info *info, const unsigned char *a,
-                         const unsigned char *b)
+/* The pack is what it was, but for index and checksum. */
+static void check_copy(const ps_pack_info *info, const ps_pack *a,
+                       const ps_pack *b)
 {
-    assert_memory_equal(a + 8, b + 8, 8);
-    assert_memory_equal(a + 24, b + 24, info->record_bytes - 24);
+    assert_true(a->watermark == b->watermark);
+    assert_true(a->sum_len_sq == b->sum_len_sq);
+    assert_int_equal(a->n_seq, b->n_seq);
+    assert_int_equal(a->n_tok, b->n_tok);
+    assert_int_equal(a->max_seqlen, b->max_seqlen);
+    assert_memory_equal(a->row, b->row, info->row_bytes);
+    assert_memory_equal(a->sequences, b->sequences,
+                        (size_t)a->n_seq * info->seq_bytes);
 }
 
 /* END says of packs what they show, and of the input what the whole did. */
@@ -76,7 +86,7 @@ static void check_share(const bytes *b, const expected *e, uint32_t which)
     assert_string_equal(err.text, "share is 1, not 0");
     got.info.share = false;
     assert_ok(ps_pack_info_compare(&got.info, &e->info, &err), &err);
-    assert_true(got.info.n_records == PS_UNKNOWN);
+    assert_true(got.info.n_packs == PS_UNKNOWN);
     assert_true(got.info.min_fill == PS_UNKNOWN);
     assert_int_equal(got.info.window, e->info.window);
     assert_int_equal(got.info.seed, e->info.seed);
@@ -84,7 +94,7 @@ static void check_share(const bytes *b, const expected *e, uint32_t which)
         if (goes(which, i)) {
             assert_in_range(n, 0, got.n - 1);
             assert_int_equal(got.packs[n].index, n);
-            check_record(&e->info, got.records[n++], e->records[i]);
+            check_copy(&e->info, &got.packs[n++], &e->packs[i]);
         }
     assert_int_equal(got.n, n);
     check_end(&got.totals, &e->totals);
@@ -174,12 +184,7 @@ static bytes write_joined(ps_pack_file *file, const expected *e, uint32_t n,
         const bool last = k + 1 == n;
         ps_totals next = {0};
 
-        for (uint64_t i = 0; i < e[k].n; i += 2) {
-            ps_pack pack = e[k].packs[i];
-
-            pack.record = e[k].records[i];
-            assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
-        }
+        put_packs(w, &e[k], EVERY(2));
         if (!last)
             assert_ok(ps_pack_file_stream(file, k + 1, &info, &next, &err),
                       &err);
@@ -282,9 +287,8 @@ static void test_reader_stream(void **state)
 /* A file that is another one by now is not believed. */
 static void test_stream_changes(void **state)
 {
-    bytes b = make_pack_stream(20, 9, 3);
-    bytes other = make_pack_stream(10, 9, 3);
-    const size_t size = b.size;
+    bytes b = make_blocks(20, 9, 3, 64);
+    unsigned char *end = end_at(&b, 0);
     int fd = open_bytes(&b);
     ps_pack_info info;
     ps_totals totals;
@@ -292,9 +296,10 @@ static void test_stream_changes(void **state)
     ps_error err;
 
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
-    memcpy(b.data + size - stride_of(&b),
-           other.data + other.size - stride_of(&b), stride_of(&b));
-    assert_int_equal(pwrite(fd, b.data, size, 0), size);
+    set_u64(end + 16, get_u64(end + 16) - 1); /* one pack less */
+    set_u64(end + 64, get_u64(end + 64) - 1);
+    seal_packs(&b);
+    assert_int_equal(pwrite(fd, b.data, b.size, 0), b.size);
     assert_result(ps_pack_file_stream(file, 0, &info, &totals, &err),
                   PS_ERR_CORRUPT, &err);
     assert_string_equal(err.text, "the stream at byte 0 has changed");
@@ -303,7 +308,6 @@ static void test_stream_changes(void **state)
         ps_pack_file_stream(file, 0, &info, &totals, &err), PS_OK);
     ps_pack_file_free(file);
     (void)close(fd);
-    free_bytes(&other);
     free_bytes(&b);
 }
 
@@ -352,14 +356,14 @@ static void test_refused(void **state)
     assert_null(w);
     e.info.version_minor--;
     assert_ok(ps_pack_writer_open(&w, fd, &e.info, &plain, &err), &err);
-    pack.record = NULL;
+    pack.row = NULL;
     assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
-    assert_string_equal(err.text, "a pack without its record");
-    e.info.depth++;
+    assert_string_equal(err.text, "a pack without its row");
+    e.info.pad_id++;
     assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
                   PS_ERR_ARGUMENT, &err);
-    assert_string_equal(err.text, "depth is 4, not 3");
-    e.info.depth--;
+    assert_string_equal(err.text, "pad_id is 2, not 1");
+    e.info.pad_id--;
     e.info.version_minor++;
     assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
                   PS_ERR_UNSUPPORTED, &err);
@@ -370,8 +374,8 @@ static void test_refused(void **state)
                   PS_ERR_ARGUMENT, &err);
     assert_ok(ps_pack_writer_push(w, &err), &err);
     assert_ok(ps_pack_writer_finish(w, &err), &err);
-    pack.record = e.records[0];
-    assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(ps_pack_writer_put(w, &e.packs[0], &err), PS_ERR_ARGUMENT,
+                  &err);
     assert_string_equal(err.text, "the stream has ended");
     ps_pack_writer_free(w);
 
@@ -407,12 +411,8 @@ static void test_wrong_totals(void **state)
         ps_error err;
 
         assert_ok(ps_pack_writer_open(&w, fd, &e.info, &plain, &err), &err);
-        for (uint64_t k = 0; k < e.n; k++) {
-            ps_pack pack = e.packs[k];
-
-            pack.record = e.records[k];
-            assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
-        }
+        for (uint64_t k = 0; k < e.n; k++)
+            assert_ok(ps_pack_writer_put(w, &e.packs[k], &err), &err);
         assert_result(ps_pack_writer_end(w, &wrong[i], NULL, &err),
                       PS_ERR_CORRUPT, &err);
         assert_result(ps_pack_writer_finish(w, &err), PS_ERR_ARGUMENT, &err);
@@ -437,12 +437,8 @@ static void test_no_output(void **state)
         ps_error err;
 
         r = ps_pack_writer_open(&w, -1, &e.info, &options[i], &err);
-        for (uint64_t k = 0; r == PS_OK && k < e.n; k++) {
-            ps_pack pack = e.packs[k];
-
-            pack.record = e.records[k];
-            r = ps_pack_writer_put(w, &pack, &err);
-        }
+        for (uint64_t k = 0; r == PS_OK && k < e.n; k++)
+            r = ps_pack_writer_put(w, &e.packs[k], &err);
         if (r == PS_OK)
             r = ps_pack_writer_push(w, &err);
         if (r == PS_OK)
@@ -522,11 +518,8 @@ static void test_shuffled(void **state)
     assert_true(e.n > 20);
     assert_ok(ps_pack_writer_open(&w, fd, &e.info, &options, &err), &err);
     for (uint64_t i = e.n; i-- > 0;) {
-        ps_pack pack = e.packs[i];
-
-        pack.record = e.records[i];
         ps_pack_writer_raise_ids(w, i % 2 ? 5000 : 0);
-        assert_ok(ps_pack_writer_put(w, &pack, &err), &err);
+        assert_ok(ps_pack_writer_put(w, &e.packs[i], &err), &err);
     }
     e.totals.input_sequences += 5000;
     assert_ok(ps_pack_writer_end(w, &e.totals, NULL, &err), &err);
@@ -540,20 +533,15 @@ static void test_shuffled(void **state)
     assert_int_equal(got.n, e.n);
     for (uint64_t i = 0; i < e.n; i++) {
         const ps_pack *pack = &got.packs[i];
-        ps_pack old = e.packs[e.n - 1 - i];
+        const ps_pack *old = &e.packs[e.n - 1 - i];
 
-        old.record = e.records[e.n - 1 - i];
         assert_int_equal(pack->index, i);
         assert_int_equal(pack->watermark, 0);
-        assert_int_equal(pack->n_tok, old.n_tok);
-        for (uint32_t k = 0; k < old.n_seq; k++) {
-            ps_pack now = *pack;
-
-            now.record = got.records[i];
-            assert_int_equal(ps_pack_piece(&got.info, &now, k).id,
-                             ps_pack_piece(&e.info, &old, k).id +
+        assert_int_equal(pack->n_tok, old->n_tok);
+        for (uint32_t k = 0; k < old->n_seq; k++)
+            assert_int_equal(ps_pack_piece(&got.info, pack, k).id,
+                             ps_pack_piece(&e.info, old, k).id +
                                  ((e.n - 1 - i) % 2 ? 5000 : 0));
-        }
     }
     assert_true(got.totals.max_displacement >= 5000);
     check_end(&got.totals, &e.totals);

@@ -175,11 +175,11 @@ static void test_giant_windows(void **state)
     }
 }
 
-/* The header of a pack stream may ask for records of 256 MiB. */
-static void test_false_record_size(void **state)
+/* A pack stream may claim a block of more than 256 MiB. */
+static void test_false_block_size(void **state)
 {
     const ps_packer_options options = {
-        100, 10, 4, 0, .overlong = PS_OVERLONG_ERROR};
+        100, 10, 4, 0, .overlong = PS_OVERLONG_ERROR, .block_packs = 1};
     const ps_schema schema = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&schema, 20, 100, 3);
     bytes b = corpus_packs(&c, &options, NULL);
@@ -187,9 +187,12 @@ static void test_false_record_size(void **state)
     uint64_t n;
     ps_error err;
 
-    set_u32(b.data + 20, PS_MAX_RECORD_BYTES);
+    set_u32(b.data + 20, PS_MAX_ROW_BYTES);
+    set_u64(b.data + 192, (uint64_t)2 * PS_MAX_ROW_BYTES);
     b.data[14] = 1; /* so that the dtype may differ */
-    seal_header(b.data, PS_PACK_HEADER_BYTES);
+    n = 64 + PS_MAX_ROW_BYTES + 40 + 16 * get_u32(block_at(&b, 0, 12));
+    set_u64(block_at(&b, 0, 24), (n + 63) / 64 * 64);
+    seal_packs(&b);
     alloc_watch();
     before = alloc_so_far().bytes;
     assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
@@ -207,7 +210,7 @@ int main(void)
         cmocka_unit_test(test_hold_takes_what_came),
         cmocka_unit_test(test_compressed_zeros),
         cmocka_unit_test(test_giant_windows),
-        cmocka_unit_test(test_false_record_size),
+        cmocka_unit_test(test_false_block_size),
     };
 
     return run_as_tap("reader-memory", tests, NULL);

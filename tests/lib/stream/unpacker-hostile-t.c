@@ -9,10 +9,9 @@
 
 #include <unistd.h>
 
+#include "format/block.h"
+#include "format/pack.h"
 #include "format/pack_header.h"
-#include "format/pack_record.h"
-#include "format/record_layout.h"
-#include "format/totals.h"
 #include "lib-alloc.h"
 
 #define CAPACITY 20
@@ -20,8 +19,8 @@
 #define MIB ((size_t)1 << 20)
 #define BAD PS_ERR_CORRUPT
 
-/* A record as a test wants it: watermark, and up to four pieces. */
-typedef struct record {
+/* A pack as a test wants it: watermark, and up to four pieces. */
+typedef struct pack {
     uint64_t watermark;
     struct {
         uint64_t id;
@@ -29,27 +28,29 @@ typedef struct record {
         uint32_t seq_off;
         uint32_t seq_len;
     } pieces[4];
-} record;
+} pack;
 
-/* What a stream of records says of itself, kept as a packer would. */
+/* What a stream of packs says of itself, kept as a packer would. */
 typedef struct maker {
     ps_pack_info info;
     ps_totals totals;
     uint64_t newest;
     bytes out;
+    bytes index; /* an entry for each block, of one pack */
 } maker;
 
-static void begin(maker *m, uint32_t window, bool split)
+static void begin(maker *m, uint32_t window, uint32_t depth, bool split)
 {
     ps_error err;
 
-    *m = (maker){.info = {.version_major = 1,
-                          .capacity = CAPACITY,
-                          .depth = DEPTH,
+    *m = (maker){.info = {.capacity = CAPACITY,
+                          .depth = depth,
                           .window = window,
                           .split = split,
+                          .align = 1,
+                          .block_packs = 1,
                           .schema = ps_schema_raw(PS_U16),
-                          .n_records = PS_UNKNOWN,
+                          .n_packs = PS_UNKNOWN,
                           .n_sequences = PS_UNKNOWN,
                           .n_tokens = PS_UNKNOWN,
                           .max_seqlen = PS_UNKNOWN,
@@ -59,32 +60,45 @@ static void begin(maker *m, uint32_t window, bool split)
     ps_pack_header_encode(&m->info, m->out.data);
 }
 
-/* Room for a record at the end of the stream. */
-static unsigned char *room(maker *m)
+/* Room for `n` bytes at the end. */
+static unsigned char *room(bytes *b, uint64_t n)
 {
-    put_zeros(&m->out, m->info.record_bytes);
-    return m->out.data + m->out.size - m->info.record_bytes;
+    put_zeros(b, (size_t)n);
+    return b->data + b->size - n;
 }
 
-static void add(maker *m, const record *r)
+static void add(maker *m, const pack *p)
 {
     const ps_form form = ps_form_of(&m->info);
-    ps_record built = {.form = &form, .bytes = room(m)};
+    const ps_entry entry = {m->out.size, m->totals.packs, p->watermark};
+    ps_block_head head = {.n_packs = 1, .first = m->totals.packs};
+    ps_pack_builder built = {.form = &form};
     uint64_t min_id = UINT64_MAX;
+    ps_block_layout layout;
+    unsigned char *block;
 
-    for (size_t i = 0; i < 4 && r->pieces[i].n_tok > 0; i++) {
-        ps_piece piece = {.id = r->pieces[i].id,
-                          .n_tok = r->pieces[i].n_tok,
-                          .seq_off = r->pieces[i].seq_off,
-                          .seq_len = r->pieces[i].seq_len};
+    while (head.n_seqs < 4 && p->pieces[head.n_seqs].n_tok > 0)
+        head.n_seqs++;
+    layout = ps_block_layout_of(&m->info, 1, head.n_seqs);
+    head.bytes = layout.bytes;
+    block = room(&m->out, layout.bytes);
+    built.row = block + PS_BLOCK_HEAD_BYTES;
+    built.sequences = block + layout.sequences;
+    for (uint32_t i = 0; i < head.n_seqs; i++) {
+        const ps_piece piece = {.id = p->pieces[i].id,
+                                .n_tok = p->pieces[i].n_tok,
+                                .seq_off = p->pieces[i].seq_off,
+                                .seq_len = p->pieces[i].seq_len};
 
-        ps_record_add(&built, &piece);
+        ps_pack_add(&built, &piece);
         m->newest = piece.id > m->newest ? piece.id : m->newest;
         min_id = piece.id < min_id ? piece.id : min_id;
     }
     assert_true(built.n_tok <= CAPACITY);
-    ps_record_end(&built, m->totals.packs, r->watermark);
-    ps_record_finalize(built.bytes, form.record_bytes);
+    ps_pack_end(&built);
+    ps_head_encode(block + layout.heads, &built, 0, p->watermark);
+    ps_block_head_encode(&head, block);
+    ps_entry_encode(&entry, room(&m->index, PS_ENTRY_BYTES));
     if (m->newest - min_id > m->totals.max_displacement)
         m->totals.max_displacement = m->newest - min_id;
     ps_totals_add_pack(&m->totals, built.n_seq, built.n_tok,
@@ -94,9 +108,14 @@ static void add(maker *m, const record *r)
 /* END that agrees with everything, and the whole under seal. */
 static void end(maker *m)
 {
+    const uint32_t n = (uint32_t)(m->index.size / PS_ENTRY_BYTES);
+    const uint64_t at = m->out.size;
+
     m->totals.input_sequences = m->totals.sequences;
     m->totals.input_tokens = m->totals.tokens;
-    ps_end_encode(&m->info, &m->totals, 0, room(m));
+    ps_end_encode(&m->totals, 0, NULL, 0, m->index.data, n, at,
+                  room(&m->out, ps_end_bytes(0, n)));
+    free_bytes(&m->index);
     seal_packs(&m->out);
 }
 
@@ -121,10 +140,10 @@ static ps_result unpack(const bytes *b, ps_order order, uint64_t *n,
     return r;
 }
 
-/* Some records, and what reading them in input order comes to. */
+/* Some packs, and what reading them in input order comes to. */
 typedef struct story {
-    record records[3];
-    size_t n_records;
+    pack packs[3];
+    size_t n_packs;
     uint64_t n;      /* sequences that come before the end */
     ps_result whole; /* where there are no pieces; PS_OK: not tried */
     ps_result split; /* where there may be */
@@ -138,12 +157,12 @@ static void expect(const story *s, bool split, ps_result wanted)
     ps_error err;
     size_t held;
 
-    begin(&m, 4, split);
-    for (size_t i = 0; i < s->n_records; i++)
-        add(&m, &s->records[i]);
+    begin(&m, 4, DEPTH, split);
+    for (size_t i = 0; i < s->n_packs; i++)
+        add(&m, &s->packs[i]);
     end(&m);
     assert_result(read_packs(&m.out, &came, &err), PS_END, &err);
-    assert_int_equal(came, s->n_records);
+    assert_int_equal(came, s->n_packs);
     assert_result(unpack(&m.out, PS_ORDER_PACK, &came, &err), PS_END, &err);
     assert_int_equal(came, m.totals.sequences);
     alloc_watch();
@@ -178,7 +197,7 @@ static const story stories[] = {
     {{{UINT64_MAX, {{0, 5, 0, 5}}},
       {UINT64_MAX, {{1, 5, 0, 5}}}}, 2, 1, BAD, PS_OK},
     {{{UINT64_MAX, {{0, 5, 0, 5}}}}, 1, 1, PS_END, PS_OK},
-    /* The id of empty slots is no id, the one below it is. */
+    /* No watermark is above the highest id; the one below it is fine. */
     {{{0, {{0, 5, 0, 5}, {UINT64_MAX, 5, 0, 5}}}}, 1, 0, BAD, PS_OK},
     {{{0, {{0, 5, 0, 5}, {UINT64_MAX - 1, 5, 0, 5}}}}, 1, 2, PS_END, PS_OK},
 };
@@ -193,7 +212,7 @@ static void test_stories(void **state)
     }
 }
 
-/* One record of up to four pieces of sequence 0; `n` come, then damage. */
+/* One pack of up to four pieces of sequence 0; `n` come, then damage. */
 #define REFUSE(n, ...)                                                  \
     do {                                                                \
         static const story s = {                                        \
@@ -238,16 +257,16 @@ static void out_of_order(uint32_t window, uint32_t late, bool zeros,
     uint64_t n;
     ps_error err;
 
-    begin(&m, window, false);
+    begin(&m, window, DEPTH, false);
     for (uint32_t i = 1; i <= late; i++) {
-        record r = {0, {{i, CAPACITY, 0, 0}}};
+        pack p = {0, {{i, CAPACITY, 0, 0}}};
 
-        add(&m, &r);
+        add(&m, &p);
     }
     if (zeros) {
-        record r = {late + 1, {{0, CAPACITY, 0, 0}}};
+        pack p = {late + 1, {{0, CAPACITY, 0, 0}}};
 
-        add(&m, &r);
+        add(&m, &p);
     }
     end(&m);
     assert_result(unpack(&m.out, PS_ORDER_INPUT, &n, &err), wanted, &err);
@@ -273,14 +292,14 @@ static void test_window(void **state)
 static void test_window_to_the_token(void **state)
 {
     for (uint32_t n = CAPACITY - 1; n <= CAPACITY; n++) {
-        const record r[] = {{0, {{1, 1, 0, 0}}}, {0, {{2, n, 0, 0}}}};
+        const pack p[] = {{0, {{1, 1, 0, 0}}}, {0, {{2, n, 0, 0}}}};
         maker m;
         uint64_t came;
         ps_error err;
 
-        begin(&m, 1, false);
-        add(&m, &r[0]);
-        add(&m, &r[1]);
+        begin(&m, 1, DEPTH, false);
+        add(&m, &p[0]);
+        add(&m, &p[1]);
         end(&m);
         assert_result(unpack(&m.out, PS_ORDER_INPUT, &came, &err),
                       n < CAPACITY ? PS_END : PS_ERR_LIMIT, &err);
@@ -291,26 +310,48 @@ static void test_window_to_the_token(void **state)
 /* Nor more sequences, however short: `window` times the depth. */
 static void test_window_of_short_sequences(void **state)
 {
-    for (uint32_t records = 1; records < 5; records++) {
-        bool fits = 4 * records <= 2 * DEPTH;
+    for (uint32_t packs = 1; packs < 5; packs++) {
+        bool fits = 4 * packs <= 2 * DEPTH;
         maker m;
         uint64_t n;
         ps_error err;
 
-        begin(&m, 2, false);
-        for (uint32_t i = 0; i < records; i++) {
+        begin(&m, 2, DEPTH, false);
+        for (uint32_t i = 0; i < packs; i++) {
             uint64_t id = 4 * i + 1;
-            record r = {0, {{id, 1, 0, 0}, {id + 1, 1, 0, 0},
-                            {id + 2, 1, 0, 0}, {id + 3, 1, 0, 0}}};
+            pack p = {0, {{id, 1, 0, 0}, {id + 1, 1, 0, 0},
+                          {id + 2, 1, 0, 0}, {id + 3, 1, 0, 0}}};
 
-            add(&m, &r);
+            add(&m, &p);
         }
         end(&m);
         assert_result(unpack(&m.out, PS_ORDER_INPUT, &n, &err),
                       fits ? PS_END : PS_ERR_LIMIT, &err);
-        assert_int_equal(n, fits ? 4 * records : 0);
+        assert_int_equal(n, fits ? 4 * packs : 0);
         free_bytes(&m.out);
     }
+}
+
+/* The depth that counts is that of the stream, not of the first one. */
+static void test_deeper_stream(void **state)
+{
+    const pack shallow = {1, {{0, 1, 0, 0}}};
+    const pack deep = {2, {{0, 1, 0, 0}, {1, 1, 0, 0}}};
+    maker first;
+    maker second;
+    uint64_t n;
+    ps_error err;
+
+    begin(&first, 1, 1, false);
+    add(&first, &shallow);
+    end(&first);
+    begin(&second, 1, 2, false);
+    add(&second, &deep);
+    end(&second);
+    join_bytes(&first.out, second.out);
+    assert_result(unpack(&first.out, PS_ORDER_INPUT, &n, &err), PS_END, &err);
+    assert_int_equal(n, 3);
+    free_bytes(&first.out);
 }
 
 int main(void)
@@ -321,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_window_to_the_token),
         cmocka_unit_test(test_window_of_short_sequences),
+        cmocka_unit_test(test_deeper_stream),
     };
 
     return run_as_tap("unpacker-hostile", tests, NULL);

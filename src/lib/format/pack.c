@@ -1,0 +1,310 @@
+/*
+ * pack.c - building and reading packs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "format/pack.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+/* Places in the head. */
+enum {
+    AT_CHECKSUM = 0,
+    AT_FIRST_SEQ = 8,
+    AT_N_SEQ = 12, /* the checksum covers all from here on */
+    AT_N_TOK = 16,
+    AT_MAX_SEQLEN = 20,
+    AT_SUM_LEN_SQ = 24,
+    AT_WATERMARK = 32
+};
+
+/* What the checksum is of: three numbers, and the head from AT_N_SEQ on. */
+#define SUMMED_HEAD (PS_PACK_HEAD_BYTES - AT_N_SEQ)
+#define SUMMED_BYTES (24 + SUMMED_HEAD)
+
+/* ---- Building ---- */
+
+uint32_t ps_payload_columns(const ps_pack_info *info,
+                            ps_payload_column columns[PS_MAX_FIELDS])
+{
+    static const ps_kind kinds[] = {PS_PER_TOKEN, PS_PER_SEQUENCE};
+    const ps_field *tokens = &info->fields[PS_FIELD_TOKENS];
+    uint32_t before = (uint32_t)ps_type_bytes(tokens->channel.type);
+    uint32_t n = 0;
+
+    columns[n++] = (ps_payload_column){tokens->offset, before, true, 0};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (uint32_t c = 0; c < info->schema.n_channels; c++) {
+            const ps_channel *channel = &info->schema.channels[c];
+            const ps_field *f = ps_pack_field(info, channel->name);
+            uint32_t bytes = (uint32_t)ps_type_bytes(channel->type);
+
+            if (channel->kind != kinds[k])
+                continue;
+            columns[n++] = (ps_payload_column){
+                f->offset, bytes, kinds[k] == PS_PER_TOKEN, before};
+            before += bytes;
+        }
+        before = 0;
+    }
+    return n;
+}
+
+ps_form ps_form_of(const ps_pack_info *info)
+{
+    ps_form form = {.capacity = info->capacity,
+                    .row_bytes = info->row_bytes,
+                    .seq_bytes = info->seq_bytes,
+                    .split = info->split,
+                    .align = info->align};
+    uint64_t used = 0; /* of a sequence row */
+
+    for (uint32_t i = 0; i < info->n_fields; i++) {
+        const ps_field *f = &info->fields[i];
+        uint32_t bytes = (uint32_t)ps_type_bytes(f->channel.type);
+
+        if (f->channel.kind == PS_PER_TOKEN)
+            form.fields[form.n_fields++] = (ps_form_field){
+                .offset = f->offset, .bytes = bytes, .fill = f->channel.fill};
+        else
+            used += bytes;
+    }
+    form.gaps = used < info->seq_bytes;
+    for (uint32_t i = 0; i < form.n_fields; i++) {
+        ps_form_field *f = &form.fields[i];
+        uint32_t next =
+            i + 1 < form.n_fields ? f[1].offset : info->row_bytes;
+
+        f->gap = next - f->offset - info->capacity * f->bytes;
+    }
+    return form;
+}
+
+/* Writes `n` elements of a bit pattern. */
+static void fill_elements(unsigned char *to, size_t bytes, size_t n,
+                          uint64_t pattern)
+{
+    if (bytes == 1 || pattern == 0) {
+        memset(to, (int)(pattern & 0xff), bytes * n);
+    } else if (bytes == 2) {
+        for (size_t i = 0; i < n; i++)
+            store_u16(to + 2 * i, (uint16_t)pattern);
+    } else if (bytes == 4) {
+        for (size_t i = 0; i < n; i++)
+            store_u32(to + 4 * i, (uint32_t)pattern);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            store_u64(to + 8 * i, pattern);
+    }
+}
+
+/* Fills places of all per-token fields. */
+static void fill_places(const ps_pack_builder *b, uint32_t first, uint32_t n)
+{
+    for (uint32_t i = 0; n > 0 && i < b->form->n_fields; i++) {
+        const ps_form_field *f = &b->form->fields[i];
+
+        fill_elements(b->row + f->offset + (size_t)first * f->bytes, f->bytes,
+                      n, f->fill);
+    }
+}
+
+unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
+{
+    const size_t bytes = b->form->seq_bytes;
+    unsigned char *seq = b->sequences + b->n_seq * bytes;
+
+    if (b->form->gaps)
+        memset(seq, 0, bytes);
+    return seq;
+}
+
+void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
+{
+    const ps_form *form = b->form;
+    const uint32_t places = ps_aligned(piece->n_tok, form->align);
+    unsigned char *seq = b->sequences + b->n_seq * (size_t)form->seq_bytes;
+
+    store_u64(seq + PS_SEQ_ID, piece->id);
+    store_u32(seq + PS_SEQ_START, b->n_rows);
+    store_u32(seq + PS_SEQ_N_TOK, piece->n_tok);
+    if (form->split) {
+        store_u32(seq + PS_SEQ_PIECE_OFF, piece->seq_off);
+        store_u32(seq + PS_SEQ_FULL_LEN, piece->seq_len);
+    }
+    fill_places(b, b->n_rows + piece->n_tok, places - piece->n_tok);
+    b->n_rows += places;
+    b->n_seq++;
+    b->n_tok += piece->n_tok;
+    b->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
+    if (piece->n_tok > b->max_seqlen)
+        b->max_seqlen = piece->n_tok;
+}
+
+void ps_pack_end(const ps_pack_builder *b)
+{
+    const ps_form *form = b->form;
+
+    fill_places(b, b->n_rows, form->capacity - b->n_rows);
+    for (uint32_t i = 0; i < form->n_fields; i++) {
+        const ps_form_field *f = &form->fields[i];
+
+        if (f->gap > 0)
+            memset(b->row + f->offset + (size_t)form->capacity * f->bytes, 0,
+                   f->gap);
+    }
+}
+
+/* ---- Heads ---- */
+
+void ps_head_encode(unsigned char head[PS_PACK_HEAD_BYTES],
+                    const ps_pack_builder *b, uint32_t first_seq,
+                    uint64_t watermark)
+{
+    store_u64(head + AT_CHECKSUM, 0);
+    store_u32(head + AT_FIRST_SEQ, first_seq);
+    store_u32(head + AT_N_SEQ, b->n_seq);
+    store_u32(head + AT_N_TOK, b->n_tok);
+    store_u32(head + AT_MAX_SEQLEN, b->max_seqlen);
+    store_u64(head + AT_SUM_LEN_SQ, b->sum_len_sq);
+    store_u64(head + AT_WATERMARK, watermark);
+}
+
+uint64_t ps_head_checksum(const unsigned char *head)
+{
+    return load_u64(head + AT_CHECKSUM);
+}
+
+uint32_t ps_head_first_seq(const unsigned char *head)
+{
+    return load_u32(head + AT_FIRST_SEQ);
+}
+
+uint32_t ps_head_n_seq(const unsigned char *head)
+{
+    return load_u32(head + AT_N_SEQ);
+}
+
+uint64_t ps_head_watermark(const unsigned char *head)
+{
+    return load_u64(head + AT_WATERMARK);
+}
+
+ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *head,
+                         ps_pack *pack, ps_error *err)
+{
+    const uint32_t most = ps_max_sequences(info);
+
+    pack->checksum = load_u64(head + AT_CHECKSUM);
+    pack->n_seq = load_u32(head + AT_N_SEQ);
+    pack->n_tok = load_u32(head + AT_N_TOK);
+    pack->max_seqlen = load_u32(head + AT_MAX_SEQLEN);
+    pack->sum_len_sq = load_u64(head + AT_SUM_LEN_SQ);
+    pack->watermark = load_u64(head + AT_WATERMARK);
+    if (pack->n_seq == 0 || pack->n_seq > most)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "%" PRIu32 " sequences, the most are %" PRIu32,
+                       pack->n_seq, most);
+    if (pack->n_tok > info->capacity)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "%" PRIu32 " tokens, the capacity is %" PRIu32,
+                       pack->n_tok, info->capacity);
+    return PS_OK;
+}
+
+/* ---- Whole packs ---- */
+
+uint64_t ps_pack_checksum(const ps_pack_info *info, uint64_t index,
+                          const unsigned char *head, const unsigned char *row,
+                          const unsigned char *sequences)
+{
+    const size_t bytes = (size_t)ps_head_n_seq(head) * info->seq_bytes;
+    unsigned char summed[SUMMED_BYTES];
+
+    store_u64(summed, index);
+    store_u64(summed + 8, ps_hash(row, info->row_bytes));
+    store_u64(summed + 16, ps_hash(sequences, bytes));
+    memcpy(summed + 24, head + AT_N_SEQ, SUMMED_HEAD);
+    return ps_hash(summed, sizeof summed);
+}
+
+/*
+ * The sequences must follow one another, each from the first place that is
+ * free, and make up the head's numbers.
+ */
+static ps_result check_sequences(const ps_pack_info *info, const ps_pack *pack,
+                                 ps_error *err)
+{
+    const unsigned char *seq = pack->sequences;
+    uint64_t sum = 0;
+    uint32_t max = 0;
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < pack->n_seq; i++, seq += info->seq_bytes) {
+        const uint32_t n = ps_seq_n_tok(seq);
+
+        if (ps_seq_start(seq) != next)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "sequence %" PRIu32 " starts at %" PRIu32
+                           ", not at %" PRIu32,
+                           i, ps_seq_start(seq), next);
+        if (n == 0 || n > info->capacity - next)
+            return ps_fail(err, PS_ERR_CORRUPT,
+                           "sequence %" PRIu32 " has %" PRIu32
+                           " tokens, and room for %" PRIu32,
+                           i, n, info->capacity - next);
+        /* The alignment divides the capacity, so that a gap fits, too. */
+        next += ps_aligned(n, info->align);
+        sum += n;
+        max = n > max ? n : max;
+    }
+    if (sum != pack->n_tok)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "n_tok is %" PRIu32 ", it should be %" PRIu64,
+                       pack->n_tok, sum);
+    /* Kernels are given max_seqlen: it is that of the longest sequence. */
+    if (max != pack->max_seqlen)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
+                       pack->max_seqlen, max);
+    return PS_OK;
+}
+
+ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
+                         ps_pack *pack, ps_error *err)
+{
+    ps_result r = ps_head_decode(info, head, pack, err);
+
+    if (r != PS_OK)
+        return r;
+    if (pack->checksum != ps_pack_checksum(info, pack->index, head, pack->row,
+                                           pack->sequences))
+        return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
+    return check_sequences(info, pack, err);
+}
+
+ps_result ps_pack_blame(uint64_t index, uint64_t block, ps_result code,
+                        ps_error *err)
+{
+    char why[200];
+
+    if (err == NULL)
+        return code;
+    memcpy(why, err->text, sizeof why);
+    why[sizeof why - 1] = '\0';
+    return ps_fail(err, code, "pack %" PRIu64 " in the block at byte %" PRIu64
+                   ": %s", index, block, why);
+}
+
+const ps_field *ps_pack_field(const ps_pack_info *info, const char *name)
+{
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (strcmp(info->fields[i].channel.name, name) == 0)
+            return &info->fields[i];
+    return NULL;
+}

@@ -1,0 +1,234 @@
+/*
+ * pack_layout.c - where everything lies in a pack stream.
+ *
+ * The layout follows from capacity, split, align and the channels; how large a
+ * block may be, from the depth as well.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "format/pack_layout.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bytes.h"
+#include "format/block.h"
+
+/* Rows and heads of a full block take so many bytes, if it is not set. */
+#define BLOCK_BYTES (UINT32_C(1) << 20)
+
+/* ---- Fields ---- */
+
+/* Appends a field to a row of which *end bytes are taken. */
+static void add_field(ps_pack_info *info, uint64_t *end,
+                      const ps_channel *channel, uint32_t source)
+{
+    const bool per_token = channel->kind == PS_PER_TOKEN;
+    const size_t bytes = ps_type_bytes(channel->type);
+    ps_field *f = &info->fields[info->n_fields++];
+
+    *end = round_up(*end, bytes);
+    *f = (ps_field){*channel, source, (uint32_t)*end};
+    *end += bytes * (per_token ? info->capacity : 1);
+}
+
+static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
+{
+    for (uint32_t i = 0; i < info->schema.n_channels; i++)
+        if (info->schema.channels[i].kind == kind)
+            add_field(info, end, &info->schema.channels[i], i);
+}
+
+/* Adds them all; says how long a row and a sequence row are. */
+static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
+{
+    static const ps_channel built_in[] = {
+        {"id", PS_U64, PS_PER_SEQUENCE, 0},
+        {"start", PS_I32, PS_PER_SEQUENCE, 0},
+        {"n_tok", PS_I32, PS_PER_SEQUENCE, 0},
+        {"piece_off", PS_U32, PS_PER_SEQUENCE, 0},
+        {"full_len", PS_U32, PS_PER_SEQUENCE, 0},
+    };
+    const ps_channel tokens = {"tokens", info->schema.token_type,
+                               PS_PER_TOKEN, info->pad_id};
+    const size_t n = info->split ? 5 : 3;
+
+    info->n_fields = 0;
+    *row = *seq = 0;
+    add_field(info, row, &tokens, PS_BUILT_IN);
+    add_channels(info, row, PS_PER_TOKEN);
+    for (size_t i = 0; i < n; i++)
+        add_field(info, seq, &built_in[i], PS_BUILT_IN);
+    add_channels(info, seq, PS_PER_SEQUENCE);
+    *row = round_up(*row, 8);
+    *seq = round_up(*seq, 8);
+}
+
+/* ---- The same for numpy ---- */
+
+/* Appends to info->dtype; false, with what fits, when it is full. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static bool append(ps_pack_info *info, size_t *used, const char *format, ...)
+{
+    size_t left = sizeof info->dtype - *used;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(info->dtype + *used, left, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= left)
+        return false;
+    *used += (size_t)n;
+    return true;
+}
+
+/* Appends the dtype of one kind of row. */
+static bool append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
+                         uint32_t bytes)
+{
+    static const char *const parts[] = {"{'names':[", "],'formats':[",
+                                        "],'offsets':["};
+    bool ok = true;
+
+    for (int part = 0; part < 3; part++) {
+        ok = ok && append(info, used, "%s", parts[part]);
+        for (uint32_t i = 0; ok && i < info->n_fields; i++) {
+            const ps_field *f = &info->fields[i];
+            const char *type = ps_type_numpy(f->channel.type);
+
+            if (f->channel.kind != kind)
+                continue;
+            if (part == 0)
+                ok = append(info, used, "'%s',", f->channel.name);
+            else if (part == 2)
+                ok = append(info, used, "%" PRIu32 ",", f->offset);
+            else if (kind == PS_PER_SEQUENCE)
+                ok = append(info, used, "'%s',", type);
+            else
+                ok = append(info, used, "('%s',(%" PRIu32 ",)),", type,
+                            info->capacity);
+        }
+    }
+    return ok && append(info, used, "],'itemsize':%" PRIu32 "}\n", bytes);
+}
+
+static bool write_dtype(ps_pack_info *info)
+{
+    size_t used = 0;
+
+    memset(info->dtype, 0, sizeof info->dtype);
+    return append_dtype(info, &used, PS_PER_TOKEN, info->row_bytes) &&
+           append_dtype(info, &used, PS_PER_SEQUENCE, info->seq_bytes);
+}
+
+/* ---- Sizes ---- */
+
+static uint32_t fitting(const ps_pack_info *info)
+{
+    const uint32_t fit = info->capacity / info->align;
+
+    return fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
+}
+
+uint32_t ps_max_sequences(const ps_pack_info *info)
+{
+    const uint32_t fit = fitting(info);
+    const uint32_t most = PS_MAX_ROW_BYTES / info->seq_bytes;
+    const uint32_t depth =
+        info->depth == 0 || info->depth > fit ? fit : info->depth;
+
+    return depth < most ? depth : most;
+}
+
+ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
+{
+    if (info->capacity == 0 || info->capacity > PS_MAX_CAPACITY)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the capacity must be between 1 and %" PRIu32,
+                       PS_MAX_CAPACITY);
+    if (info->window == 0 || info->window > PS_MAX_WINDOW)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the window must be between 1 and %" PRIu32,
+                       PS_MAX_WINDOW);
+    if (info->align == 0 || info->capacity % info->align != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "sequences are aligned to %" PRIu32
+                       ", which does not divide the capacity, %" PRIu32,
+                       info->align, info->capacity);
+    if (info->depth > fitting(info))
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the depth is %" PRIu32 ", but at most %" PRIu32
+                       " sequences fit a pack",
+                       info->depth, fitting(info));
+    return PS_OK;
+}
+
+/* How many packs a block has, and how many bytes at most. */
+static ps_result size_block(ps_pack_info *info, ps_error *err)
+{
+    const uint64_t of_pack =
+        (uint64_t)ps_max_sequences(info) * info->seq_bytes;
+    const uint64_t of_one =
+        of_pack > PS_BLOCK_SEQ_BYTES ? of_pack : PS_BLOCK_SEQ_BYTES;
+    uint32_t n = info->block_packs;
+    uint64_t of_block;
+
+    if (n == 0) {
+        n = 1;
+        while (n < PS_MAX_BLOCK_PACKS &&
+               (uint64_t)n * (info->row_bytes + PS_PACK_HEAD_BYTES) < BLOCK_BYTES)
+            n *= 2;
+    }
+    if (n > PS_MAX_BLOCK_PACKS || (n & (n - 1)) != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "a block has a power of two packs, up to %d",
+                       PS_MAX_BLOCK_PACKS);
+    if (n > 1 && (uint64_t)n * info->row_bytes > PS_MAX_ROW_BYTES)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "a block of %" PRIu32 " packs would take %" PRIu64
+                       " bytes, the limit is %" PRIu32,
+                       n, (uint64_t)n * info->row_bytes, PS_MAX_ROW_BYTES);
+    of_block = n * of_pack < of_one ? n * of_pack : of_one;
+    info->block_packs = n;
+    info->block_bytes = round_up(
+        PS_BLOCK_HEAD_BYTES +
+            (uint64_t)n * (info->row_bytes + PS_PACK_HEAD_BYTES) + of_block,
+        PS_BLOCK_ALIGN);
+    return PS_OK;
+}
+
+ps_result ps_layout(ps_pack_info *info, ps_error *err)
+{
+    const uint32_t built_in = info->split ? 6 : 4;
+    uint64_t row;
+    uint64_t seq;
+    ps_result r = ps_geometry_check(info, err);
+
+    if (r != PS_OK)
+        return r;
+    if (info->schema.n_channels > PS_MAX_FIELDS - built_in)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "%" PRIu32 " channels do not fit the header beside "
+                       "what split sequences need",
+                       info->schema.n_channels);
+    add_fields(info, &row, &seq);
+    if (row > PS_MAX_ROW_BYTES)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "the row of a pack would take %" PRIu64
+                       " bytes, the limit is %" PRIu32,
+                       row, PS_MAX_ROW_BYTES);
+    info->row_bytes = (uint32_t)row;
+    info->seq_bytes = (uint32_t)seq;
+    r = size_block(info, err);
+    if (r == PS_OK && !write_dtype(info))
+        r = ps_fail(err, PS_ERR_LIMIT,
+                    "the names of the channels are too long for the header");
+    return r;
+}

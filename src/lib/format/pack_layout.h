@@ -1,0 +1,38 @@
+/*
+ * pack_layout.h - where everything lies in a pack stream; packstream(5) "Rows"
+ * and "Sequence rows".
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_FORMAT_PACK_LAYOUT_H
+#define LIB_FORMAT_PACK_LAYOUT_H
+
+#include "packstream.h"
+
+/* The format's own members of a sequence row; the last two if split. */
+enum {
+    PS_SEQ_ID = 0,
+    PS_SEQ_START = 8,
+    PS_SEQ_N_TOK = 12,
+    PS_SEQ_PIECE_OFF = 16,
+    PS_SEQ_FULL_LEN = 20
+};
+
+/* Sequence rows of a block take no more bytes, unless its only pack does. */
+#define PS_BLOCK_SEQ_BYTES (UINT32_C(1) << 20)
+
+#define PS_MAX_BLOCK_PACKS 65536
+
+/* Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT. */
+ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
+
+/*
+ * Works out fields, row_bytes, seq_bytes, block_bytes, dtype, and block_packs if
+ * that is 0, from capacity, depth, split, align and schema.
+ * PS_OK, PS_ERR_ARGUMENT (capacity, depth, window, align or block_packs out of
+ * range), _LIMIT.
+ */
+ps_result ps_layout(ps_pack_info *info, ps_error *err);
+
+#endif
