@@ -61,7 +61,7 @@ CHUNK_BYTES = 1 << 20           # packs that are read and checked at a time
 MINOR = 0                       # version in which the dtype text is known
 MAX_FIELDS = 28
 MAX_SEQUENCES = 1 << 20         # in a pack
-MAX_ROW_BYTES = 1 << 28         # in its row, and in its sequence rows
+MAX_ROW_BYTES = 1 << 28         # of a pack
 UNKNOWN = 2**64 - 1
 BLOCK = struct.Struct("<4I6Q")  # the head of a block
 BLOCK_MAGIC = 0x42534b50
@@ -168,8 +168,7 @@ class Header(NamedTuple):
     @property
     def most(self) -> int:
         """No pack can have more sequences."""
-        return min(self.depth or self.capacity // self.align, MAX_SEQUENCES,
-                   MAX_ROW_BYTES // self.sequence.itemsize)
+        return min(self.depth or self.capacity // self.align, MAX_SEQUENCES)
 
 
 class Field(NamedTuple):

@@ -356,7 +356,7 @@ def check_pack(stream, pack):
 
 def most_sequences(head):
     return min(head["depth"] or head["capacity"] // (head["align"] or 1),
-               1 << 20, (1 << 28) // head["seq_bytes"])
+               1 << 20)
 
 
 def check_gaps(stream):

@@ -279,8 +279,7 @@ class Packs:
         self.check_dtype()
         most = self.capacity // self.align
         assert self.depth <= min(most, 1 << 20)
-        self.most = min(self.depth or most, 1 << 20, (1 << 28) //
-                        self.seq_bytes)
+        self.most = min(self.depth or most, 1 << 20)
         n = self.block_packs
         assert n in [1 << i for i in range(17)]
         assert self.row_bytes * n <= 1 << 28

@@ -135,8 +135,8 @@ class PackStream:
         while not block_packs and n * (self.row_bytes + 40) < 1 << 20 and \
                 n < 65536:
             n *= 2
-        most = min(self.depth or self.capacity // self.align, 1 << 20,
-                   (1 << 28) // self.seq_bytes) * self.seq_bytes
+        most = self.seq_bytes * min(
+            self.depth or self.capacity // self.align, 1 << 20)
         self.block_packs = n
         self.block_bytes = up(64 + n * (self.row_bytes + 40) +
                               min(n * most, max(1 << 20, most)), 64)

@@ -30,8 +30,7 @@ extern "C" {
 #define PS_MAX_CAPACITY (UINT32_C(1) << 24)       /* L, tokens in a pack */
 #define PS_MAX_DEPTH (UINT32_C(1) << 20)          /* sequences in one */
 #define PS_MAX_WINDOW (UINT32_C(1) << 24)         /* W, sequences held */
-#define PS_MAX_ROW_BYTES (UINT32_C(1) << 28)      /* a row of one pack, and
-                                                     its sequence rows */
+#define PS_MAX_ROW_BYTES (UINT32_C(1) << 28)      /* the row of a pack */
 #define PS_MAX_SEQUENCE_BYTES (UINT32_C(1) << 28) /* one token record */
 #define PS_MAX_CHANNELS 23                        /* the user's channels */
 #define PS_MAX_FIELDS 28                          /* with the built-in ones */

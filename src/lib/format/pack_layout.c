@@ -140,11 +140,8 @@ static uint32_t fitting(const ps_pack_info *info)
 uint32_t ps_max_sequences(const ps_pack_info *info)
 {
     const uint32_t fit = fitting(info);
-    const uint32_t most = PS_MAX_ROW_BYTES / info->seq_bytes;
-    const uint32_t depth =
-        info->depth == 0 || info->depth > fit ? fit : info->depth;
 
-    return depth < most ? depth : most;
+    return info->depth == 0 || info->depth > fit ? fit : info->depth;
 }
 
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
