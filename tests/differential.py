@@ -289,7 +289,7 @@ def check_sequences(case, stream, wanted):
     found, places = collections.defaultdict(dict), []
     packs = [i for i, pack in enumerate(stream.packs()) for _ in pack[2]]
     for i, row in zip(packs, stream.sequences()):
-        number, n = int(row["id"]), len(row["tokens"])
+        number, n = int(row["seq_id"]), len(row["tokens"])
         offset = int(row.get("piece_off", 0))
         assert number in wanted.kept, number
         length = case.schema.length(wanted.kept[number])

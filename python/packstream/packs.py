@@ -90,16 +90,15 @@ SUMMED = np.dtype([("index", "<u8"), ("row", "<u8"), ("sequences", "<u8"),
 TYPES = ("", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8")
 PER_TOKEN, PER_SEQUENCE = 1, 2
 # The format's own fields of sequences: type and offset.
-OWN = {"id": (4, 0), "start": (5, 8), "n_tok": (5, 12), "piece_off": (3, 16),
-       "full_len": (3, 20)}
+OWN = {"seq_id": (4, 0), "seq_start": (5, 8), "seq_tok": (5, 12),
+       "piece_off": (3, 16), "full_len": (3, 20)}
 FIELD_NAME = re.compile(rb"([A-Za-z][A-Za-z0-9_]*)\0+")
 SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
 SCHEMA = ("vocab_size", "tokenizer", "framed", "share")
-# Arrays of a batch: one element for each pack; computed from sequence rows.  Of
-# these names a field can only have n_tok, which is the format's own.
+# Arrays of a batch: one element for each pack; computed from sequence rows.
 OF_PACKS = ("index", "n_seq", "n_tok", "max_seqlen", "sum_len_sq")
 COMPUTED = ("cu", "seq_id", "seq_tok")
-RESERVED = {*OF_PACKS, *COMPUTED} - {"n_tok"}
+RESERVED = (*OF_PACKS, "cu")    # cannot be names of fields
 DISORDER = "the index of the stream that begins here is out of order"
 CUT = "cut, for no END is before this byte"
 EMPTY = "the input is empty; even a pack stream without packs has a header"
@@ -495,7 +494,8 @@ class Stream:
               first_seq: int) -> bool:
         """Whether the table has the sequences that the heads say, the first
         with number first_seq, and no gap is between them."""
-        n_seq, lengths, starts = heads["n_seq"], table["n_tok"], table["start"]
+        n_seq, lengths = heads["n_seq"], table["seq_tok"]
+        starts = table["seq_start"]
         counts = np.add.accumulate(n_seq, dtype=np.int64)
         if counts[-1] != len(table) or n_true(n_seq) < len(heads):
             return False
@@ -679,17 +679,16 @@ class Batch(Dict[str, np.ndarray]):
         used = np.arange(depth) < n_seq[:, None]
         if name == "cu":
             cu = np.full((len(n_seq), depth + 2), header.capacity, np.int32)
-            cu[:, :-2][used] = sequences["start"]
+            cu[:, :-2][used] = sequences["seq_start"]
             last = sequences[np.cumsum(n_seq) - 1]
-            cu[np.arange(len(cu)), n_seq] = last["start"] + taken(
-                last["n_tok"], header.align)
+            cu[np.arange(len(cu)), n_seq] = last["seq_start"] + taken(
+                last["seq_tok"], header.align)
             return cu
-        field = {"seq_id": "id", "seq_tok": "n_tok"}.get(name, name)
         fill = UNKNOWN if name == "seq_id" else header.fills[
-            header.sequence.names.index(field)]
-        found = np.empty(used.shape, sequences[field].dtype)
+            header.sequence.names.index(name)]
+        found = np.empty(used.shape, sequences[name].dtype)
         found[:] = np.frombuffer(fill.to_bytes(8, "little"), found.dtype, 1)
-        found[used] = sequences[field]
+        found[used] = sequences[name]
         return found
 
     def __iter__(self) -> Iterator[str]:

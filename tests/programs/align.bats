@@ -170,16 +170,16 @@ damaged() {
     { record16 1 2 3; record16 1 2 3 4 5; } >x.raw
     packstream -L 12 -d 9 -a nextfit --align=4 x.raw >good.pks
     packstat --verify good.pks
-    damaged "sequence 0 has 0 tokens, and room for 12" "0 n_tok 0" 0
-    damaged "n_tok is 8, it should be 9" "0 n_tok 0" 4
-    damaged "sequence 0 has 4294967295 tokens" "0 n_tok 0" -1
-    damaged "max_seqlen is 5, it should be 4" "0 n_tok 1" 4 "0 n_tok" 7
-    damaged "sequence 1 starts at 4, not at 8" "0 n_tok 0" 5 "0 n_tok" 10
-    damaged "sequence 1 starts at 5, not at 4" "0 start 1" 5
-    damaged "sequence 1 starts at 8, not at 4" "0 start 1" 8
-    damaged "sequence 0 starts at 4, not at 0" "0 start 0" 4
-    damaged "sequence 1 starts at 0, not at 4" "0 start 1" 0
-    damaged "sequence 1 has 9 tokens, and room for 8" "0 n_tok 1" 9
+    damaged "sequence 0 has 0 tokens, and room for 12" "0 seq_tok 0" 0
+    damaged "n_tok is 8, it should be 9" "0 seq_tok 0" 4
+    damaged "sequence 0 has 4294967295 tokens" "0 seq_tok 0" -1
+    damaged "max_seqlen is 5, it should be 4" "0 seq_tok 1" 4 "0 n_tok" 7
+    damaged "sequence 1 starts at 4, not at 8" "0 seq_tok 0" 5 "0 n_tok" 10
+    damaged "sequence 1 starts at 5, not at 4" "0 seq_start 1" 5
+    damaged "sequence 1 starts at 8, not at 4" "0 seq_start 1" 8
+    damaged "sequence 0 starts at 4, not at 0" "0 seq_start 0" 4
+    damaged "sequence 1 starts at 0, not at 4" "0 seq_start 1" 0
+    damaged "sequence 1 has 9 tokens, and room for 8" "0 seq_tok 1" 9
     damaged "its packs have 1 sequences, not 2" "0 n_seq" 1
     damaged "element 3 of 'tokens' does not hold" "0 tokens 3" 9
     damaged "element 10 of 'tokens' does not hold" "0 tokens 10" 9
@@ -226,7 +226,7 @@ damaged() {
     packstream -L 8 --align=4 x.tok | packcat | cmp - x.tok
     refused 64 "23 channels do not fit" \
         packstream -L 8 --overlong=split --align=4 x.tok
-    for name in id start n_tok piece_off full_len; do
+    for name in seq_id seq_start seq_tok n_tok piece_off full_len; do
         echo "{\"input_ids\":[1],\"$name\":1}" >x.jsonl
         refused 64 "$name" tokcat --from=jsonl "--channel=$name:u8" x.jsonl
     done

@@ -270,6 +270,17 @@ comes_back() {
         packcat --to=jsonl | diff -u text -
 }
 
+# Most data sets number their rows so.
+@test "id and start are names of channels like any others" {
+    printf '%s\n' '{"input_ids":[1,2],"id":7,"start":[5,6]}' \
+        '{"input_ids":[3,4],"id":-8,"start":[9,0]}' >text
+    tokcat -q --from=jsonl text | packstream -q -L 4 >x.pks
+    packcat --to=jsonl x.pks | diff -u text -
+    printf '%s\n' "{\"input_ids\":[1,2,3,4],\"seq_lengths\":[2,2],\
+\"id\":[7,-8],\"start\":[5,6,9,0]}" | diff -u - <(packcat --to=trl x.pks)
+    packstat -q --verify --against=<(tokcat -q --from=jsonl text) x.pks
+}
+
 @test "tokcat restores the records from jsonl, byte for byte" {
     rich_records 200 30 >a.tok
     packstream -q -L 32 a.tok | packcat --to=jsonl >b.jsonl

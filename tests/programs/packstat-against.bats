@@ -428,7 +428,7 @@ record 1 at byte 10 of y.tok*" --against=y.tok
     tampered "pack 0 $at: sequence 0 has 2 tokens, not 4 as \
 record 0 at byte 0 of x.tok
 packstat: x.pks: pack 0 $at: sequence 1 is in no pack up to \
-this: record 1 at byte 12 of x.tok*" "0 id 0" 0
+this: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
 }
 
 @test "ten differences are told and the others counted" {
@@ -466,22 +466,22 @@ sequence * is 9, not * as in record * at byte * of x.tok" \
 
 @test "ids that were swapped, within a pack and between packs" {
     fives
-    a=$(model get x.pks "0 id 0") b=$(model get x.pks "0 id 1")
+    a=$(model get x.pks "0 seq_id 0") b=$(model get x.pks "0 seq_id 1")
     tampered "pack 0 $at: token 0 of sequence $b is \
 *packstat: x.pks: pack 0 $at: token 0 of sequence $a is *" \
-        "0 id 0" "$b" "0 id 1" "$a"
+        "0 seq_id 0" "$b" "0 seq_id 1" "$a"
     cp good.pks x.pks
-    c=$(model get x.pks "1 id 0")
+    c=$(model get x.pks "1 seq_id 0")
     # Watermarks of 0 exclude nothing.
-    poke x.pks "0 id 1" "$c" "1 id 0" "$b" "all watermark" 0
+    poke x.pks "0 seq_id 1" "$c" "1 seq_id 0" "$b" "all watermark" 0
     differs x.pks "*pack 0 $at: token 0 of sequence $c is *" \
         --against=x.tok
 }
 
 @test "a sequence that comes twice, in the place of another" {
     fives
-    a=$(model get x.pks "2 id 0") b=$(model get x.pks "2 id 1")
-    poke x.pks "2 id 1" "$a"
+    a=$(model get x.pks "2 seq_id 0") b=$(model get x.pks "2 seq_id 1")
+    poke x.pks "2 seq_id 1" "$a"
     differs x.pks "*sequence $b is in no pack up to this: record $b at \
 byte * of x.tok*token 0 of sequence $a comes again*" \
         --against=x.tok
@@ -511,7 +511,7 @@ record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
     fives
     for id in 16777300 9223372036854775807 18446744073709551614; do
         cp good.pks x.pks
-        poke x.pks "0 id 0" $id
+        poke x.pks "0 seq_id 0" $id
         differs x.pks "*pack 0 $at: sequence $id is more than \
 16777216 ahead of sequence *, which is still to come*" --against=x.tok
     done

@@ -663,7 +663,7 @@ eights() {
     # Its own id 3 is missing then, which must not be told as well.
     damaged eights.pks "pack 3 $at: \
 token 0 of sequence 2 comes again; it was in pack 2" \
-        "3 id 0" 2 "all watermark" 0
+        "3 seq_id 0" 2 "all watermark" 0
 }
 
 @test "--verify: a sequence below the watermark of an earlier pack" {
@@ -688,7 +688,7 @@ the watermark of pack 2 is 4, but input_sequences is 3" "2 watermark" 4
     eights 3
     damaged eights.pks "END of stream 0: \
 there is a sequence 3, but input_sequences is 3*" \
-        "2 id 0" 3 "all watermark" 0
+        "2 seq_id 0" 3 "all watermark" 0
     damaged eights.pks "*" "end input_sequences" 4
 }
 
@@ -794,7 +794,7 @@ stuck() {
 @test "--verify: a window that allows it lets a watermark lag" {
     stuck 5000
     packstat --verify -q x.pks
-    poke x.pks "end max_displacement" 4997 "4999 id 0" 1
+    poke x.pks "end max_displacement" 4997 "4999 seq_id 0" 1
     refused x.pks "pack 4999 in the block *: \
 token 0 of sequence 1 comes again; it was in pack 1"
 }

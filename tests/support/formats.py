@@ -309,10 +309,10 @@ def compare(page, recipe, tokens, path):
     for stream in streams(page, recipe, path):
         seen = set()
         for row in stream.sequences():
-            number = int(row.pop("id"))
+            number = int(row.pop("seq_id"))
             wanted = tokens.rows[base + number]
-            assert row.pop("n_tok") == len(wanted["tokens"])
-            row.pop("start")
+            assert row.pop("seq_tok") == len(wanted["tokens"])
+            row.pop("seq_start")
             assert number not in seen
             seen.add(number)
             assert set(row) == set(wanted), (set(row), set(wanted))
@@ -335,7 +335,7 @@ def check_pack(stream, pack):
     """The rules for one pack, and the unused places of its row."""
     row, head, seqs = pack
     capacity = stream.head["capacity"]
-    starts, lengths = seqs["start"].tolist(), seqs["n_tok"].tolist()
+    starts, lengths = seqs["seq_start"].tolist(), seqs["seq_tok"].tolist()
     assert 1 <= len(seqs) == head["n_seq"] <= most_sequences(stream.head)
     assert min(lengths) > 0 and sum(lengths) == head["n_tok"]
     assert head["max_seqlen"] == max(lengths)
@@ -450,7 +450,7 @@ def check_books(page, stream):
     assert found["max_depth"] == max((len(seqs) for _, _, seqs in packs),
                                      default=0)
     assert found["min_fill"] == min(tokens, default=0)
-    assert found["max_seqlen"] == max((int(seqs["n_tok"].max())
+    assert found["max_seqlen"] == max((int(seqs["seq_tok"].max())
                                        for _, _, seqs in packs), default=0)
     assert (found["input_sequences"] + found["extra_pieces"] ==
             found["sequences"] + found["rejected_sequences"])
@@ -466,7 +466,7 @@ def check_books(page, stream):
 def check_delay(packs, end):
     """Watermarks tell the truth; the displacement is as defined."""
     greatest, worst, mark = -1, 0, 0
-    ids = [seqs["id"].tolist() for _, _, seqs in packs]
+    ids = [seqs["seq_id"].tolist() for _, _, seqs in packs]
     later = [min(each) for each in ids] + [UNKNOWN]
     later = list(itertools.accumulate(later[::-1], min))[::-1]
     for i, (_, head, _) in enumerate(packs):
@@ -482,7 +482,7 @@ def check_delay(packs, end):
 def check_views(recipe, stream, seqs):
     """Positions and segments, worked out the slow way."""
     capacity = stream.head["capacity"]
-    starts, lengths = seqs["start"].tolist(), seqs["n_tok"].tolist()
+    starts, lengths = seqs["seq_start"].tolist(), seqs["seq_tok"].tolist()
     edges = starts + [up(starts[-1] + lengths[-1], stream.align), capacity]
     ends = [start + n for start, n in zip(starts, lengths)] + [0]
     positions, segments = [], []
@@ -592,7 +592,7 @@ def check_split(page, token_path, pack_path):
     stream, = streams(page, recipe, pack_path)
     pieces = {}
     for row in stream.sequences():
-        number = int(row["id"])
+        number = int(row["seq_id"])
         assert row["full_len"] == len(tokens.rows[number]["tokens"])
         pieces.setdefault(number, {})[int(row["piece_off"])] = row["tokens"]
     assert len(pieces) == len(tokens.rows)
@@ -664,7 +664,7 @@ def check_short(page):
     made = module(page, "numpy-short")
     assert made.rows["tokens"].shape == (made.n, made.row["tokens"].shape[0])
     assert made.heads["n_seq"].sum() == made.n_seqs == len(made.seqs)
-    assert made.heads["n_tok"].sum() == made.seqs["n_tok"].sum()
+    assert made.heads["n_tok"].sum() == made.seqs["seq_tok"].sum()
     print(made.n)
 
 

@@ -295,7 +295,7 @@ class Packs:
             if its == kind] for kind in (PER_TOKEN, PER_SEQUENCE)}
         wanted = [("tokens", PER_TOKEN) + tokens[:2]] + own[PER_TOKEN] + [
             (name, PER_SEQUENCE, type_name, 0) for name, type_name in
-            [("id", "u64"), ("start", "i32"), ("n_tok", "i32")] +
+            [("seq_id", "u64"), ("seq_start", "i32"), ("seq_tok", "i32")] +
             [("piece_off", "u32"), ("full_len", "u32")] * self.split]
         wanted += own[PER_SEQUENCE]
         assert [(f.name, f.kind, f.type, f.source) for f in
@@ -392,7 +392,7 @@ class Packs:
         for i in range(head.n_seq):
             get = functools.partial(self.value, sequences[i * self.seq_bytes:
                                                           ][:self.seq_bytes])
-            begin, n = get("start"), get("n_tok")
+            begin, n = get("seq_start"), get("seq_tok")
             assert begin == at and n >= 1, (index, i)
             starts.append((begin, n))
             at = up(begin + n, self.align)
@@ -400,7 +400,7 @@ class Packs:
             offset, length = (get("piece_off"), get("full_len")) \
                 if self.split else (0, n)
             assert offset + n <= length, (index, i)
-            pieces.append(Piece(get("id"), index, offset, length,
+            pieces.append(Piece(get("seq_id"), index, offset, length,
                                 self.lanes(row, sequences, i, begin, n)))
         lengths = [n for _, n in starts]
         assert (head.n_tok, head.max_seqlen, head.sum_len_sq) == (

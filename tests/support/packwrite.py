@@ -110,7 +110,7 @@ class PackStream:
     # -- The header
 
     def lay_out(self):
-        own = [("id", "u64"), ("start", "i32"), ("n_tok", "i32")]
+        own = [("seq_id", "u64"), ("seq_start", "i32"), ("seq_tok", "i32")]
         own += [("piece_off", "u32"), ("full_len", "u32")] * self.split
         tokens = Field("tokens", {2: "u16", 4: "u32"}[self.schema.width],
                        PER_TOKEN, self.pad_id)
@@ -214,8 +214,8 @@ class PackStream:
             put(self.heads[-1], HEAD, name, value)
 
     def add_piece(self, number, i, start, piece_id, sequence, offset, length):
-        own = dict(id=piece_id, start=start,
-                   n_tok=self.schema.length(sequence))
+        own = dict(seq_id=piece_id, seq_start=start,
+                   seq_tok=self.schema.length(sequence))
         if self.split:
             own.update(piece_off=offset, full_len=length)
         for name, value in own.items():

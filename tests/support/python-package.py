@@ -628,7 +628,8 @@ def depths(plain, deeper):
     assert (both["cu"] == packs[[0, -1]]["cu"]).all()
     for pack in (packs[0], packs[-1]):
         assert len(pack.sequences) == pack["n_seq"]
-        assert (pack.sequences["id"] == pack["seq_id"][:pack["n_seq"]]).all()
+        assert (pack.sequences["seq_id"] ==
+                pack["seq_id"][:pack["n_seq"]]).all()
 
 
 def verified(plain, other):

@@ -235,10 +235,22 @@ def sequences(path):
         assert len(rows) == n.sum()
         ends = np.cumsum(n)
         for i, (begin, end) in enumerate(zip(ends - n, ends)):
-            equal(batch["seq_id"][i, :n[i]], rows["id"][begin:end])
+            equal(batch["seq_id"][i, :n[i]], rows["seq_id"][begin:end])
             assert (batch["seq_id"][i, n[i]:] == 2**64 - 1).all()
-            equal(batch["cu"][i, :n[i]], rows["start"][begin:end])
-            assert rows["n_tok"][begin:end].sum() == batch["n_tok"][i]
+            equal(batch["cu"][i, :n[i]], rows["seq_start"][begin:end])
+            assert rows["seq_tok"][begin:end].sum() == batch["n_tok"][i]
+
+
+def names(path):
+    """Channels with names that resemble those of the format's own fields: id
+    is 7 less than the number of the sequence, start its tokens."""
+    source = packs.open_packs(path)
+    batch = source.take(range(len(source)))
+    used = np.arange(batch["id"].shape[1]) < batch["n_seq"][:, None]
+    equal(batch["id"][used].astype(int),
+          batch["seq_id"][used].astype(int) - 7)
+    equal(batch["id"][used], batch.sequences["id"])
+    equal(batch["start"], batch["tokens"])
 
 
 def depths(path, deeper):
@@ -681,7 +693,7 @@ def headers(path):
 
     row, sequence = dtype.splitlines()
     objects = ast.literal_eval(sequence.decode())
-    objects["formats"][objects["names"].index("id")] = "O"
+    objects["formats"][objects["names"].index("seq_id")] = "O"
 
     def with_dtype(text):
         return data[:2048] + text.ljust(2040, b"\0") + data[4088:]
@@ -713,9 +725,9 @@ def headers(path):
                  b"'M8[1s/0]'", b"{'names':['a'],'formats':['M8[1s/0]']}",
                  b"{'names':['a'],'formats':['u4'],'itemsize':%d}" % 2**99,
                  dtype + b"\n ", dtype.replace(b"tokens", b"tikens"),
-                 dtype.replace(b"'id'", b"'ie'"), dtype[:-1],
+                 dtype.replace(b"'seq_id'", b"'id'"), dtype[:-1],
                  dtype.replace(b"<i4", b"<u4"), sequence + b"\n" + row,
-                 dtype.replace(b"'start'", b"'n_tok'")):
+                 dtype.replace(b"'seq_start'", b"'seq_tok'")):
         refused_both(with_dtype(text), "dtype", 0, verify=False)
 
 
@@ -723,7 +735,7 @@ def tables(path):
     """Field tables that are refused; the text of the dtype is as before."""
     data = contents(path)
     names = [data[at:at + 24].rstrip(b"\0") for at in range(256, 512, 64)]
-    assert names == [b"tokens", b"id", b"start", b"n_tok"]
+    assert names == [b"tokens", b"seq_id", b"seq_start", b"seq_tok"]
 
     def entry(number, place, code, value):
         return poked(data, 256 + 64 * number + place, code, value)
@@ -731,10 +743,10 @@ def tables(path):
     for bad in (
             poked(data, 200, "I", 3), poked(data, 200, "I", 5),
             poked(data, 200, "I", 29), poked(data, 200, "I", 2**32 - 1),
-            entry(1, 0, "24s", b"start"), entry(1, 0, "24s", b"index"),
-            entry(1, 0, "24s", b"cu"), entry(1, 0, "24s", b"seq_id"),
-            entry(1, 0, "24s", b"ie"), entry(1, 0, "24s", b"1"),
-            entry(1, 0, "24s", b""), entry(1, 0, "24s", b"id\0x"),
+            entry(1, 0, "24s", b"seq_start"), entry(1, 0, "24s", b"index"),
+            entry(1, 0, "24s", b"cu"), entry(1, 0, "24s", b"n_tok"),
+            entry(1, 0, "24s", b"seq_ie"), entry(1, 0, "24s", b"1"),
+            entry(1, 0, "24s", b""), entry(1, 0, "24s", b"seq_id\0x"),
             entry(1, 0, "24s", b"x" * 24), entry(1, 0, "24s", b"i'd"),
             entry(1, 0, "24s", b"\xc3\xa4"),
             entry(1, 24, "B", 0), entry(1, 24, "B", 9), entry(1, 24, "B", 7),

@@ -138,6 +138,11 @@ all_labels() {
     packed y 19 60 32 60000 -L 32 -d 4 --align=8 --block-packs=4
     check lazy y.pks
     check sequences y.pks
+    for id in 0 1 2; do
+        echo "{\"input_ids\":[$id,5],\"id\":$((id - 7)),\"start\":[$id,5]}"
+    done | tokcat --from=jsonl -t u16 --channel=id:i64 --channel=start:u16 |
+        packstream -q -L 4 >z.pks
+    check names z.pks
 }
 
 @test "how deep packs are: by the header, by END, or by the batch" {

@@ -132,7 +132,7 @@ void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
 
     store_u64(seq + PS_SEQ_ID, piece->id);
     store_u32(seq + PS_SEQ_START, b->n_rows);
-    store_u32(seq + PS_SEQ_N_TOK, piece->n_tok);
+    store_u32(seq + PS_SEQ_TOK, piece->n_tok);
     if (form->split) {
         store_u32(seq + PS_SEQ_PIECE_OFF, piece->seq_off);
         store_u32(seq + PS_SEQ_FULL_LEN, piece->seq_len);

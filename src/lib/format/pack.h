@@ -45,7 +45,7 @@ static inline uint32_t ps_seq_start(const unsigned char *seq)
 
 static inline uint32_t ps_seq_n_tok(const unsigned char *seq)
 {
-    return load_u32(seq + PS_SEQ_N_TOK);
+    return load_u32(seq + PS_SEQ_TOK);
 }
 
 /* Places that so many tokens take up. */

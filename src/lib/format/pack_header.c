@@ -279,11 +279,12 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 
     if (!has_own(info, "tokens", info->schema.token_type, PS_PER_TOKEN, 0) ||
         ps_pack_field(info, "tokens") != tokens ||
-        !has_own(info, "id", PS_U64, PS_PER_SEQUENCE, PS_SEQ_ID) ||
-        !has_own(info, "start", PS_I32, PS_PER_SEQUENCE, PS_SEQ_START) ||
-        !has_own(info, "n_tok", PS_I32, PS_PER_SEQUENCE, PS_SEQ_N_TOK))
+        !has_own(info, "seq_id", PS_U64, PS_PER_SEQUENCE, PS_SEQ_ID) ||
+        !has_own(info, "seq_start", PS_I32, PS_PER_SEQUENCE, PS_SEQ_START) ||
+        !has_own(info, "seq_tok", PS_I32, PS_PER_SEQUENCE, PS_SEQ_TOK))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "tokens, id, start or n_tok is missing in the header");
+                       "tokens, seq_id, seq_start or seq_tok is missing in the "
+                       "header");
     info->split =
         has_own(info, "piece_off", PS_U32, PS_PER_SEQUENCE,
                 PS_SEQ_PIECE_OFF) &&

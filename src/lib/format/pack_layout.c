@@ -47,9 +47,9 @@ static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
 static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
 {
     static const ps_channel built_in[] = {
-        {"id", PS_U64, PS_PER_SEQUENCE, 0},
-        {"start", PS_I32, PS_PER_SEQUENCE, 0},
-        {"n_tok", PS_I32, PS_PER_SEQUENCE, 0},
+        {"seq_id", PS_U64, PS_PER_SEQUENCE, 0},
+        {"seq_start", PS_I32, PS_PER_SEQUENCE, 0},
+        {"seq_tok", PS_I32, PS_PER_SEQUENCE, 0},
         {"piece_off", PS_U32, PS_PER_SEQUENCE, 0},
         {"full_len", PS_U32, PS_PER_SEQUENCE, 0},
     };

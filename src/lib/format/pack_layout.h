@@ -14,7 +14,7 @@
 enum {
     PS_SEQ_ID = 0,
     PS_SEQ_START = 8,
-    PS_SEQ_N_TOK = 12,
+    PS_SEQ_TOK = 12,
     PS_SEQ_PIECE_OFF = 16,
     PS_SEQ_FULL_LEN = 20
 };

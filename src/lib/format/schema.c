@@ -40,10 +40,10 @@ enum {
 
 /* Names that the formats and their exports use themselves. */
 static const char *const reserved[] = {
-    "checksum",   "index",  "watermark", "sum_len_sq", "first_seq",
-    "n_seq",      "n_tok",  "max_seqlen", "id",        "start",
-    "piece_off",  "full_len", "cu",      "seq_id",     "seq_tok",
-    "tokens",     "input_ids",
+    "checksum",  "index",      "watermark", "sum_len_sq", "first_seq",
+    "n_seq",     "n_tok",      "max_seqlen", "seq_id",    "seq_start",
+    "seq_tok",   "piece_off",  "full_len",  "cu",         "tokens",
+    "input_ids",
 };
 
 static bool is_type(ps_type type)

@@ -403,7 +403,7 @@ static void check_gathers(const scene *s)
     static const ps_type not_made[] = {PS_U8, PS_U32, PS_U64, PS_F32,
                                        (ps_type)9};
     const ps_pack_info *info = ps_loader_info(s->loader);
-    ps_field signed_id = *ps_pack_field(info, "id");
+    ps_field signed_id = *ps_pack_field(info, "seq_id");
     unsigned char none;
 
     /* None of the channels is i64, and eight bytes are eight bytes. */

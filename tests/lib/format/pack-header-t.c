@@ -216,7 +216,8 @@ static void test_dtype(void **state)
         info.dtype,
         "{'names':['tokens',],'formats':[('<u2',(10,)),],'offsets':[0,],"
         "'itemsize':24}\n"
-        "{'names':['id','start','n_tok',],'formats':['<u8','<i4','<i4',],"
+        "{'names':['seq_id','seq_start','seq_tok',],"
+        "'formats':['<u8','<i4','<i4',],"
         "'offsets':[0,8,12,],'itemsize':16}\n");
 }
 
@@ -281,9 +282,9 @@ static void test_layout(void **state)
     check_entry(entry += 64, "labels", 5, 1, 4, 1, 40, 0xffffff9c);
     check_entry(entry += 64, "type_id", 1, 1, 1, 3, 120, 7);
     check_entry(entry += 64, "weight", 7, 1, 4, 5, 140, 0x3f800000);
-    check_entry(entry += 64, "id", 4, 2, 8, 0, 0, 0);
-    check_entry(entry += 64, "start", 5, 2, 4, 0, 8, 0);
-    check_entry(entry += 64, "n_tok", 5, 2, 4, 0, 12, 0);
+    check_entry(entry += 64, "seq_id", 4, 2, 8, 0, 0, 0);
+    check_entry(entry += 64, "seq_start", 5, 2, 4, 0, 8, 0);
+    check_entry(entry += 64, "seq_tok", 5, 2, 4, 0, 12, 0);
     check_entry(entry += 64, "piece_off", 3, 2, 4, 0, 16, 0);
     check_entry(entry += 64, "full_len", 3, 2, 4, 0, 20, 0);
     check_entry(entry += 64, "score", 8, 2, 8, 2, 24, 0);

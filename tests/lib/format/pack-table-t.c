@@ -331,7 +331,7 @@ static void test_names(void **state)
     expect_name(LABELS, "group", PS_ERR_CORRUPT);
     expect_name(PIECE_OFF, "labels", PS_ERR_CORRUPT);
     expect_name(PIECE_OFF, "full_len", PS_ERR_CORRUPT);
-    expect_name(FULL_LEN, "start", PS_ERR_CORRUPT);
+    expect_name(FULL_LEN, "seq_tok", PS_ERR_CORRUPT);
     expect_name(FULL_LEN, "tokens", PS_ERR_CORRUPT);
 }
 

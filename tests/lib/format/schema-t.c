@@ -83,14 +83,14 @@ static void test_names(void **state)
     static const char *const good[] = {
         "a", "Z", "labels", "x_1", "A0_b", "abcdefghijklmnopqrstuvw",
         "cu2", "Tokens", "token", "seq", "magic", "flags", "zero", "seq_off",
-        "seq_len"};
+        "seq_len", "id", "start"};
     static const char *const bad[] = {
         "", "_", "_a", "1a", "a-b", "a b", "a.b", "a'", "a\n", "\xc3\xa9",
         "abcdefghijklmnopqrstuvwx",
         /* what the formats use themselves */
         "checksum", "index", "watermark", "sum_len_sq", "first_seq", "n_seq",
-        "n_tok", "max_seqlen", "id", "start", "piece_off", "full_len", "cu",
-        "seq_id", "seq_tok", "tokens", "input_ids"};
+        "n_tok", "max_seqlen", "seq_id", "seq_start", "seq_tok", "piece_off",
+        "full_len", "cu", "tokens", "input_ids"};
 
     for (size_t i = 0; i < COUNT(good); i++) {
         ps_schema s = one_channel(good[i], PS_U8, PS_PER_TOKEN, 0);
