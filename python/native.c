@@ -256,25 +256,55 @@ uint64_t psn_hash(const void *bytes, size_t n, uint64_t seed)
                      : XXH3_64bits_withSeed(bytes, n, seed);
 }
 
-uint64_t psn_verify(uint32_t row_bytes, uint32_t seq_bytes, uint64_t n,
-                    const int64_t *indices, const unsigned char *rows,
-                    const unsigned char *heads,
-                    const unsigned char *sequences)
+uint64_t psn_check(const psn_shape *shape, uint64_t n, const int64_t *indices,
+                   const unsigned char *rows, const unsigned char *heads,
+                   const unsigned char *sequences, uint32_t n_seqs,
+                   uint32_t *next)
 {
-    const ps_pack_info info = {.row_bytes = row_bytes,
-                               .seq_bytes = seq_bytes};
+    const ps_pack_info info = {.capacity = shape->capacity,
+                               .align = shape->align,
+                               .depth = shape->depth,
+                               .row_bytes = shape->row_bytes,
+                               .seq_bytes = shape->seq_bytes};
 
-    for (uint64_t i = 0; i < n; i++) {
-        const unsigned char *head = heads + i * PS_PACK_HEAD_BYTES;
+    for (uint64_t i = 0; i < n; i++, heads += PS_PACK_HEAD_BYTES) {
+        const uint32_t n_seq = ps_head_n_seq(heads);
+        ps_pack pack = {.index = (uint64_t)indices[i],
+                        .row = rows + i * info.row_bytes,
+                        .sequences =
+                            sequences + (size_t)*next * info.seq_bytes};
 
-        if (ps_head_checksum(head) !=
-            ps_pack_checksum(&info, (uint64_t)indices[i], head,
-                             rows + i * row_bytes,
-                             sequences + (size_t)ps_head_first_seq(head) *
-                                             seq_bytes))
+        if (ps_head_first_seq(heads) != *next || n_seq > n_seqs - *next ||
+            (shape->verify
+                 ? ps_pack_decode(&info, heads, &pack, NULL)
+                 : ps_head_decode(&info, heads, &pack, NULL)) != PS_OK ||
+            (!shape->verify &&
+             ps_pack_check_sequences(&info, &pack, NULL) != PS_OK))
             return i;
+        *next += n_seq;
     }
     return n;
+}
+
+void psn_cu(const psn_shape *shape, uint64_t n, const unsigned char *heads,
+            const unsigned char *sequences, size_t width, int32_t *cu)
+{
+    for (uint64_t i = 0; i < n; i++, heads += PS_PACK_HEAD_BYTES) {
+        const size_t n_seq = ps_head_n_seq(heads);
+        const unsigned char *seq =
+            sequences + (size_t)ps_head_first_seq(heads) * shape->seq_bytes;
+        uint32_t end = 0;
+        size_t k = 0;
+
+        for (; k < n_seq && k + 1 < width; k++, seq += shape->seq_bytes) {
+            *cu++ = (int32_t)ps_seq_start(seq);
+            end = ps_seq_start(seq) +
+                  ps_aligned(ps_seq_n_tok(seq), shape->align);
+        }
+        *cu++ = (int32_t)end;
+        while (++k < width)
+            *cu++ = (int32_t)shape->capacity;
+    }
 }
 
 uint64_t psn_digest(uint64_t digest, const unsigned char *heads, uint64_t n)

@@ -79,14 +79,34 @@ void psn_split(const ps_pack_info *info, const unsigned char *blocks,
 /* XXH3, 64 bits. */
 uint64_t psn_hash(const void *bytes, size_t n, uint64_t seed);
 
+/* What packs have in common, and whether their checksums count. */
+typedef struct psn_shape {
+    uint32_t capacity;
+    uint32_t align;
+    uint32_t depth; /* no pack has more sequences; 0: not known */
+    uint32_t row_bytes;
+    uint32_t seq_bytes;
+    bool verify;
+} psn_shape;
+
 /*
- * Compares the checksums of packs, which ought to have these indices; `heads`
- * are as in a block.  Gives the number of the first that is wrong, or n.
+ * Checks packs as a reader does, which ought to have these indices; `heads` are
+ * as in a block.  There are n_seqs sequence rows; those of the first pack begin
+ * at row *next, which is moved past those of the packs that are right.
+ * Returns the number of the first pack that is wrong, or n.
  */
-uint64_t psn_verify(uint32_t row_bytes, uint32_t seq_bytes, uint64_t n,
-                    const int64_t *indices, const unsigned char *rows,
-                    const unsigned char *heads,
-                    const unsigned char *sequences);
+uint64_t psn_check(const psn_shape *shape, uint64_t n, const int64_t *indices,
+                   const unsigned char *rows, const unsigned char *heads,
+                   const unsigned char *sequences, uint32_t n_seqs,
+                   uint32_t *next);
+
+/*
+ * Where the sequences of packs begin, and the last one ends, then the capacity:
+ * a row of `width` numbers for each pack, 2 more than it has sequences or more.
+ * The packs were checked.
+ */
+void psn_cu(const psn_shape *shape, uint64_t n, const unsigned char *heads,
+            const unsigned char *sequences, size_t width, int32_t *cu);
 
 /* The digest of packs after n more. */
 uint64_t psn_digest(uint64_t digest, const unsigned char *heads, uint64_t n);

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import io
 import itertools
 import os
 import re
@@ -321,20 +322,34 @@ def difference(head: Header, first: Header) -> str:
     return ""
 
 
+@functools.lru_cache(16)
+def shape_of(header: Header, verify: bool = False) -> Any:
+    """What the extension has to know of packs."""
+    return ffi.new("psn_shape *", {
+        "capacity": header.capacity, "align": header.align,
+        "depth": header.depth or 0, "row_bytes": header.row.itemsize,
+        "seq_bytes": header.sequence.itemsize, "verify": verify})
+
+
 class Run:
     """Packs one after another: their rows, their heads, and a table of sequence
-    rows, in which first_seq of the heads counts."""
+    rows, in which first_seq of the heads counts.  They may be a part of those
+    that were read at once: `whole`, from pack `begin` on."""
 
     def __init__(self, rows: np.ndarray, heads: np.ndarray,
-                 table: np.ndarray):
+                 table: np.ndarray, whole: Optional[Run] = None,
+                 begin: int = 0):
         self.rows, self.heads, self.table = rows, heads, table
+        self.whole, self.begin = whole, begin
+        self.made: Dict[str, np.ndarray] = {}
 
     def __len__(self) -> int:
         return len(self.heads)
 
     def __getitem__(self, which: slice) -> Run:
-        """Some of them, as views."""
-        return Run(self.rows[which], self.heads[which], self.table)
+        """Some of them, as views; `which` has neither step nor negatives."""
+        return Run(self.rows[which], self.heads[which], self.table,
+                   self.whole or self, self.begin + (which.start or 0))
 
     @property
     def sequences(self) -> np.ndarray:
@@ -342,6 +357,47 @@ class Run:
         first_seq, n_seq = self.heads["first_seq"], self.heads["n_seq"]
         return self.table[first_seq[0]:first_seq[-1] + n_seq[-1]] \
             if len(self) else self.table[:0]
+
+    def padded(self, name: str, header: Header) -> np.ndarray:
+        """cu, or a column of the sequence rows: a row for each pack.  Unless
+        it is large, the array is made once for all batches of `whole`."""
+        whole, depth = self.whole, header.depth
+        if whole is None or not depth or depth * len(whole) > CHUNK_BYTES >> 3:
+            return self.pad(name, header)
+        if name not in whole.made:
+            whole.made[name] = whole.pad(name, header)
+        return whole.made[name][self.begin:self.begin + len(self)]
+
+    def pad(self, name: str, header: Header) -> np.ndarray:
+        n_seq, sequences = self.heads["n_seq"], self.sequences
+        depth = max(header.depth or 0, int(n_seq.max(initial=0)))
+        if name == "cu":
+            return self.boundaries(header, depth + 2)
+        used = np.arange(depth) < n_seq[:, None]
+        fill = UNKNOWN if name == "seq_id" else header.fills[
+            header.sequence.names.index(name)]
+        found = np.empty(used.shape, sequences[name].dtype)
+        found[:] = np.frombuffer(fill.to_bytes(8, "little"), found.dtype, 1)
+        found[used] = sequences[name]
+        return found
+
+    def boundaries(self, header: Header, width: int) -> np.ndarray:
+        n_seq, n = self.heads["n_seq"], len(self)
+        if lib is not None:
+            cu = np.empty((n, width), np.int32)
+            lib.psn_cu(shape_of(header), n,
+                       ffi.from_buffer("unsigned char[]", self.heads),
+                       ffi.from_buffer("unsigned char[]", self.table),
+                       width, ffi.from_buffer("int32_t[]", cu))
+            return cu
+        starts, lengths = (self.sequences[name] for name in
+                           ("seq_start", "seq_tok"))
+        last = np.add.accumulate(n_seq, dtype=np.int64) - 1
+        cu = np.full((n, width), header.capacity, np.int32)
+        cu[np.arange(width) < n_seq[:, None]] = starts
+        cu[np.arange(n), n_seq] = starts[last] + taken(lengths[last],
+                                                       header.align)
+        return cu
 
     def take(self, which: np.ndarray) -> Run:
         """The packs with these numbers, in this order, copied."""
@@ -456,9 +512,11 @@ class Stream:
         self.check(rows, head, table, np.arange(
             blocks[0].first, blocks[0].first + len(head)), lambda i: at +
             np.repeat(begins[:-1], list(map(len, rows)))[i], counted)
-        runs, n = [], 0
+        runs: List[Run] = []
+        n, whole = 0, Run(rows[0], head.view(HEAD), table)  # has few rows
         for some in rows:
-            runs.append(Run(some, head[n:n + len(some)].view(HEAD), table))
+            runs.append(Run(some, whole.heads[n:n + len(some)], table, whole,
+                            n))
             n += len(some)
         return runs
 
@@ -469,11 +527,12 @@ class Stream:
         index; block_of(i) is the byte at which the block of the i-th begins.
         Puts the indices into the heads."""
         wrong = len(heads)
-        if not self.right(heads, table, 0):
+        if lib is not None:
+            wrong = self.first_wrong_native(rows, heads, table, indices)
+        elif not self.right(heads, table, 0):
             wrong = self.first_wrong(heads, table)
         elif self.verify:
-            find = self.changed if lib is None else self.changed_native
-            wrong = find(rows, heads, table, indices)
+            wrong = self.changed(rows, heads, table, indices)
         if wrong < len(heads):
             need(False, block_of(wrong), "damaged or out of place",
                  "pack %d in the block at " % indices[wrong])
@@ -522,31 +581,32 @@ class Stream:
         summed["index"] = indices
         summed["row"] = [digest(row) for some in rows
                          for row in rows_of_bytes(some)]
-        memory = memoryview(table.view(np.uint8))
-        ends = [*(heads["first_seq"].astype(np.int64) *
-                  table.itemsize).tolist(), len(memory)]
-        summed["sequences"] = [digest(memory[begin:end])
-                               for begin, end in zip(ends, ends[1:])]
+        # What is small is copied: that takes less time than slices.
+        memory = io.BytesIO(table.view(np.uint8))
+        sizes = heads["n_seq"].astype(np.int64) * table.itemsize
+        summed["sequences"] = list(map(digest, map(
+            memory.read, sizes.tolist())))
         summed["head"] = heads.view(HASHED_HEAD)["head"]
-        sums = list(map(digest, rows_of_bytes(summed)))
+        sums = list(map(digest, summed.view("V52").tolist()))
         differ = heads["checksum"] != np.array(sums, np.uint64)
         return int(np.append(differ, True).argmax())
 
-    def changed_native(self, rows: Sequence[np.ndarray], heads: np.ndarray,
-                       table: np.ndarray, indices: np.ndarray) -> int:
-        begin = 0
+    def first_wrong_native(self, rows: Sequence[np.ndarray],
+                           heads: np.ndarray, table: np.ndarray,
+                           indices: np.ndarray) -> int:
+        begin, after = 0, ffi.new("uint32_t *")
         for some in rows:
             n = len(some)
-            found = lib.psn_verify(
-                some.itemsize, table.itemsize, n,
+            found = lib.psn_check(
+                shape_of(self.head, self.verify), n,
                 ffi.from_buffer("int64_t[]", indices[begin:]),
                 ffi.from_buffer("unsigned char[]", some),
                 ffi.from_buffer("unsigned char[]", heads[begin:]),
-                ffi.from_buffer("unsigned char[]", table))
+                ffi.from_buffer("unsigned char[]", table), len(table), after)
             begin += found
             if found < n:
-                break
-        return begin
+                return begin
+        return begin - (after[0] != len(table))
 
     def count(self, heads: np.ndarray, n: int) -> None:
         self.sequences += n
@@ -555,9 +615,10 @@ class Stream:
             self.digest = lib.psn_digest(self.digest, ffi.from_buffer(
                 "unsigned char[]", heads), len(heads))
         elif self.verify:
-            for checksum, in struct.iter_unpack("8s", heads[
-                    "checksum"].tobytes()):
-                self.digest = xxh3_64_intdigest(checksum, self.digest)
+            digest = self.digest
+            for checksum in heads["checksum"].copy().view("V8").tolist():
+                digest = xxh3_64_intdigest(checksum, digest)
+            self.digest = digest
 
     def read_end(self, data: bytes, at: int) -> np.ndarray:
         """Reads END, which begins at byte `at`; returns its entries."""
@@ -674,22 +735,7 @@ class Batch(Dict[str, np.ndarray]):
             return run.rows[name]
         if name in OF_PACKS:
             return run.heads[name]
-        n_seq, sequences = run.heads["n_seq"], run.sequences
-        depth = max(header.depth or 0, int(n_seq.max(initial=0)))
-        used = np.arange(depth) < n_seq[:, None]
-        if name == "cu":
-            cu = np.full((len(n_seq), depth + 2), header.capacity, np.int32)
-            cu[:, :-2][used] = sequences["seq_start"]
-            last = sequences[np.cumsum(n_seq) - 1]
-            cu[np.arange(len(cu)), n_seq] = last["seq_start"] + taken(
-                last["seq_tok"], header.align)
-            return cu
-        fill = UNKNOWN if name == "seq_id" else header.fills[
-            header.sequence.names.index(name)]
-        found = np.empty(used.shape, sequences[name].dtype)
-        found[:] = np.frombuffer(fill.to_bytes(8, "little"), found.dtype, 1)
-        found[used] = sequences[name]
-        return found
+        return run.padded(name, header)
 
     def __iter__(self) -> Iterator[str]:
         """As that of dict.  Without it, dict(batch) and **batch would copy

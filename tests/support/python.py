@@ -24,8 +24,9 @@ import time
 if os.environ.get("WITHOUT_XXHASH"):
     sys.modules["xxhash"] = None
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../python"))
+if not os.environ.get("INSTALLED"):     # with the extension
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(
+        __file__)), "../../python"))
 
 import numpy as np
 
@@ -602,6 +603,15 @@ def rules(path):
                      verify=False)
     refused_both(bad((first.end - 1, "B", 1)), "not zero", 4096, verify=False)
     ends(data, end, bad)
+
+
+def unowned(path):
+    """A sequence row that no pack has, after that of the only pack."""
+    data = contents(path)
+    block = blocks_of(data)[0]
+    n_tok, = struct.unpack_from("<I", data, block.seqs + 12)
+    refused_both(poked(data, block.heads + 12, "3I", 1, n_tok, n_tok),
+                 "pack 0 in the block at byte 4096: damaged", verify=False)
 
 
 def ends(data, end, bad):

@@ -286,6 +286,8 @@ END
 @test "packs that break a rule and headers that make no sense" {
     small
     check rules small.pks
+    { record16 1 2 3; record16 4; } | packstream -L 8 -o one.pks
+    check unowned one.pks
     check headers small.pks
     check tables small.pks
 }

@@ -165,6 +165,22 @@ print(packstream.__version__)'
     WITHOUT_XXHASH=1 check verified one.pks other.pks
 }
 
+# As tests/tree/python.bats has it of numpy alone.
+@test "rules that the extension checks, and boundaries that it makes" {
+    printf '%s\n' '3 1 4' '1 5' '9 2 6 5' '3 5 8' '9 7 9 3 2 3 8 4' 6 \
+        '2 6 4' | tokcat --from=ids |
+        packstream -L 8 -d 3 -a bestfit --block-packs=2 -o small.pks
+    some a 1 80
+    some b 2 80 --align=4 --block-packs=4
+    export INSTALLED=1 python=$package
+    support python.py rules small.pks
+    printf '1 2 3\n4\n' | tokcat --from=ids | packstream -L 8 -o one.pks
+    support python.py unowned one.pks
+    support python.py views a.pks 32 4
+    support python.py views b.pks 32 4 0 4
+    support python.py sequences b.pks
+}
+
 @test "files that do not fit, are not there or are damaged" {
     some a 1 80
     some b 2 50 --align=4

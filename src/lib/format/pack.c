@@ -233,12 +233,8 @@ uint64_t ps_pack_checksum(const ps_pack_info *info, uint64_t index,
     return ps_hash(summed, sizeof summed);
 }
 
-/*
- * The sequences must follow one another, each from the first place that is
- * free, and make up the head's numbers.
- */
-static ps_result check_sequences(const ps_pack_info *info, const ps_pack *pack,
-                                 ps_error *err)
+ps_result ps_pack_check_sequences(const ps_pack_info *info,
+                                  const ps_pack *pack, ps_error *err)
 {
     const unsigned char *seq = pack->sequences;
     uint64_t sum = 0;
@@ -285,7 +281,7 @@ ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
     if (pack->checksum != ps_pack_checksum(info, pack->index, head, pack->row,
                                            pack->sequences))
         return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
-    return check_sequences(info, pack, err);
+    return ps_pack_check_sequences(info, pack, err);
 }
 
 ps_result ps_pack_blame(uint64_t index, uint64_t block, ps_result code,

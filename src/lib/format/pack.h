@@ -159,6 +159,14 @@ uint64_t ps_pack_checksum(const ps_pack_info *info, uint64_t index,
 ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
                          ps_pack *pack, ps_error *err);
 
+/*
+ * Whether the sequences of a pack, whose head was decoded, follow one another,
+ * each from the first position that is free, and make up the head's numbers.
+ * PS_OK, PS_ERR_CORRUPT.
+ */
+ps_result ps_pack_check_sequences(const ps_pack_info *info,
+                                  const ps_pack *pack, ps_error *err);
+
 /* The sequence row of sequence `i`. */
 static inline const unsigned char *
 ps_pack_sequence(const ps_pack_info *info, const ps_pack *pack, uint32_t i)
