@@ -29,6 +29,12 @@
 #define ZSTD_LARGEST_WINDOW_LOG 27
 #define ZSTD_MIN_WINDOW_LOG 10
 
+/*
+ * Read with a large piece, so that the next peek, perhaps of a few bytes, finds
+ * some.  What is left of them is moved, so they are not many.
+ */
+#define FOLLOWING_BYTES ((size_t)4 << 10)
+
 /* What zstd takes for input, besides the window. */
 #define ZSTD_INPUT_BYTES ((uint64_t)640 << 10)
 
@@ -64,16 +70,19 @@ uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
     return ps_mem_sum(bytes, sizeof(ps_input));
 }
 
+static ps_result wait_for_input(ps_input *in, ps_error *err)
+{
+    if (in->hook == NULL || !ps_read_ahead_would_wait(in->read_ahead))
+        return PS_OK;
+    return in->hook(in->hook_context, err);
+}
+
 /* The next piece; 0 bytes at the end of the input. */
 static ps_result next_span(ps_input *in, ps_span *span, ps_error *err)
 {
-    if (in->hook != NULL && ps_read_ahead_would_wait(in->read_ahead)) {
-        ps_result r = in->hook(in->hook_context, err);
+    const ps_result r = wait_for_input(in, err);
 
-        if (r != PS_OK)
-            return r;
-    }
-    return ps_read_ahead_next(in->read_ahead, span, err);
+    return r == PS_OK ? ps_read_ahead_next(in->read_ahead, span, err) : r;
 }
 
 /* Holds the block that came last; nothing that is left lies in the other. */
@@ -134,6 +143,30 @@ static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
         memcpy(in->buffer, in->at, in->left);
     in->at = in->buffer;
     in->in_buffer = true;
+    return PS_OK;
+}
+
+/*
+ * Reads to the buffer what is missing of `want` bytes, more than a block has,
+ * and some of what follows.  The buffer grows with what has come.
+ */
+static ps_result fill_buffer(ps_input *in, size_t want, ps_error *err)
+{
+    const size_t room =
+        in->buffer_size > in->left ? in->buffer_size - in->left : 0;
+    const size_t most = room > PS_IO_BYTES ? room : PS_IO_BYTES;
+    size_t n = want - in->left;
+    ps_result r = wait_for_input(in, err);
+
+    n = n < most - FOLLOWING_BYTES ? n + FOLLOWING_BYTES : most;
+    if (r == PS_OK)
+        r = move_to_buffer(in, n, err);
+    if (r == PS_OK)
+        r = ps_read_ahead_into(in->read_ahead, in->at + in->left, n, &n, err);
+    if (r != PS_OK)
+        return r;
+    in->at_eof = n == 0;
+    in->left += n;
     return PS_OK;
 }
 
@@ -263,7 +296,9 @@ static ps_result peek(ps_input *in, size_t want, const unsigned char **data,
                       size_t *got, ps_error *err)
 {
     while (in->left < want && !in->at_eof) {
+        const bool direct = want > PS_BLOCK_BYTES && !in->threaded;
         ps_result r = in->zstd != NULL ? fill_decompressed(in, want, err)
+                      : direct         ? fill_buffer(in, want, err)
                                        : fill_plain(in, err);
 
         if (r != PS_OK)

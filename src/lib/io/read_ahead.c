@@ -107,6 +107,20 @@ static ps_result read_piece(ps_read_ahead *a, ps_span *span, ps_error *err)
     return PS_OK;
 }
 
+ps_result ps_read_ahead_into(ps_read_ahead *a, unsigned char *to, size_t size,
+                             size_t *n, ps_error *err)
+{
+    const ssize_t got = ps_read(a->fd, to, size);
+
+    *n = 0;
+    if (got < 0)
+        return ps_fail_errno(err, "cannot read");
+    *n = (size_t)got;
+    a->offset += *n;
+    a->block = NULL; /* as after a skip */
+    return PS_OK;
+}
+
 /* Of a regular file the size is known, so its end is not passed. */
 uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
 {

@@ -45,6 +45,13 @@ ps_result ps_read_ahead_next(ps_read_ahead *read_ahead, ps_span *span,
                              ps_error *err);
 
 /*
+ * Reads at most `size` bytes, *n of them, to `to`; 0 at the end of the input.
+ * For an input that no thread reads.  PS_ERR_IO.
+ */
+ps_result ps_read_ahead_into(ps_read_ahead *read_ahead, unsigned char *to,
+                             size_t size, size_t *n, ps_error *err);
+
+/*
  * Passes over at most `n` bytes without reading them, which can be done in a
  * regular file that no thread reads.  Returns how many it were.
  */
