@@ -7,6 +7,7 @@
 #include "format/block.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -332,14 +333,20 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
     return r;
 }
 
-ps_result ps_block_blame(uint64_t block, ps_result code, ps_error *err)
+ps_result ps_blame(const ps_pack *pack, uint64_t block, ps_result code,
+                   ps_error *err)
 {
+    char of_pack[40] = "";
     ps_error why;
 
     if (err == NULL)
         return code;
+    if (pack != NULL)
+        (void)snprintf(of_pack, sizeof of_pack, "pack %" PRIu64 " in the ",
+                       pack->index);
     why = *err;
-    (void)ps_fail(err, code, "block at byte %" PRIu64 ": %s", block, why.text);
+    (void)ps_fail(err, code, "%sblock at byte %" PRIu64 ": %s", of_pack, block,
+                  why.text);
     err->sys_errno = why.sys_errno;
     return code;
 }

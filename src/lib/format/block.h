@@ -141,7 +141,11 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
 bool ps_trailer_decode(const unsigned char *from, uint64_t *end_bytes,
                        uint64_t *stream_bytes);
 
-/* Puts the place of a block before a message that names none. */
-ps_result ps_block_blame(uint64_t block, ps_result code, ps_error *err);
+/*
+ * Puts a place before a message that names none: the block at byte `block`, or
+ * a pack in it.
+ */
+ps_result ps_blame(const ps_pack *pack, uint64_t block, ps_result code,
+                   ps_error *err);
 
 #endif

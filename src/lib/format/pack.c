@@ -284,19 +284,6 @@ ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
     return ps_pack_check_sequences(info, pack, err);
 }
 
-ps_result ps_pack_blame(uint64_t index, uint64_t block, ps_result code,
-                        ps_error *err)
-{
-    char why[200];
-
-    if (err == NULL)
-        return code;
-    memcpy(why, err->text, sizeof why);
-    why[sizeof why - 1] = '\0';
-    return ps_fail(err, code, "pack %" PRIu64 " in the block at byte %" PRIu64
-                   ": %s", index, block, why);
-}
-
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name)
 {
     for (uint32_t i = 0; i < info->n_fields; i++)

@@ -174,8 +174,4 @@ ps_pack_sequence(const ps_pack_info *info, const ps_pack *pack, uint32_t i)
     return pack->sequences + (size_t)i * info->seq_bytes;
 }
 
-/* Puts the place of a pack before a message that names none. */
-ps_result ps_pack_blame(uint64_t index, uint64_t block, ps_result code,
-                        ps_error *err);
-
 #endif

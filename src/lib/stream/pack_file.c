@@ -139,7 +139,7 @@ static ps_result read_end(ps_pack_file *f, const stream *s, uint64_t behind,
         r = ps_end_decode(info, bytes, &head, end, err);
     if (r == PS_OK)
         r = ps_totals_check(info, &end->totals, err);
-    return r == PS_OK ? r : ps_block_blame(s->end, r, err);
+    return r == PS_OK ? r : ps_blame(NULL, s->end, r, err);
 }
 
 static ps_result add_stream(ps_pack_file *f, const stream *found,
@@ -427,7 +427,7 @@ static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
     if (r == PS_OK && ps_entry_decode(bytes).first != part.first)
         r = ps_fail(err, PS_ERR_CORRUPT, "it is another part of the index");
     if (r != PS_OK)
-        return ps_block_blame(at, r, err);
+        return ps_blame(NULL, at, r, err);
     r = keep(&f->listed, bytes, PS_INDEX_BLOCKS, err);
     f->part = r == PS_OK ? i : f->n_parts;
     return r;
@@ -661,8 +661,7 @@ ps_result ps_pack_file_read(ps_pack_file *f, uint64_t i, ps_pack *pack,
                                  f->info.row_bytes, &pack->row, err);
     if (r == PS_OK)
         r = ps_pack_decode(&f->info, head, pack, err);
-    return r == PS_ERR_CORRUPT
-               ? ps_pack_blame(pack->index, pack->offset, r, err) : r;
+    return r == PS_ERR_CORRUPT ? ps_blame(pack, pack->offset, r, err) : r;
 }
 
 ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
@@ -677,8 +676,7 @@ ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
                       &head, err);
     if (r == PS_OK)
         r = ps_head_decode(&f->info, head, pack, err);
-    return r == PS_ERR_CORRUPT
-               ? ps_pack_blame(pack->index, pack->offset, r, err) : r;
+    return r == PS_ERR_CORRUPT ? ps_blame(pack, pack->offset, r, err) : r;
 }
 
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)

@@ -254,7 +254,7 @@ static ps_result check_end(ps_pack_reader *r, ps_error *err)
     if (result == PS_OK)
         result = check_end_index(r, &end, err);
     if (result != PS_OK)
-        return ps_block_blame(r->input->taken, result, err);
+        return ps_blame(NULL, r->input->taken, result, err);
     if (!ps_totals_add(&r->ended, &end.totals))
         return ps_fail(err, PS_ERR_CORRUPT,
                        "the totals of the streams exceed 64 bits");
@@ -333,7 +333,7 @@ ps_result ps_pack_reader_peek_head(ps_pack_reader *r, ps_block_head *head,
                        r->input->taken + got);
     result = ps_block_head_decode(&r->current, bytes, head, err);
     return result == PS_OK ? result
-                           : ps_block_blame(r->input->taken, result, err);
+                           : ps_blame(NULL, r->input->taken, result, err);
 }
 
 /* Reads the block that starts with pack `index`, or END.  Takes INDEX blocks. */
@@ -366,7 +366,7 @@ static ps_result read_block(ps_pack_reader *r, uint64_t index, ps_error *err)
         result = note_block(r, ps_block_watermark(&r->current, head, bytes),
                             err);
     if (result != PS_OK)
-        return ps_block_blame(r->input->taken, result, err);
+        return ps_blame(NULL, r->input->taken, result, err);
     if (head->kind == PS_BLOCK_INDEX) {
         ps_input_take(r->input, (size_t)head->bytes);
         return PS_OK;
@@ -408,7 +408,7 @@ ps_result ps_pack_reader_fetch(ps_pack_reader *r, uint64_t index,
     };
     result = ps_pack_decode(&r->current, head, pack, err);
     if (result != PS_OK)
-        return ps_pack_blame(index, r->input->taken, result, err);
+        return ps_blame(pack, r->input->taken, result, err);
     r->next++;
     r->next_seq += pack->n_seq;
     return PS_OK;

@@ -196,7 +196,7 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
                       ": packs are missing behind the mark, from %" PRIu64
                       " on",
                       head.first, place.seen.packs);
-        return ps_block_blame(r->input->taken, PS_ERR_CORRUPT, err);
+        return ps_blame(NULL, r->input->taken, PS_ERR_CORRUPT, err);
     }
     r->place.index.n_blocks = place.index.n_blocks = PS_INDEX_UNSEEN;
     if (head.first < place.seen.packs)
