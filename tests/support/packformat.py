@@ -177,13 +177,33 @@ class Piece:
         self.offset, self.length = offset, length
 
 
-Field = collections.namedtuple("Field", "name kind type size source offset "
-                                        "fill")
-Block = collections.namedtuple("Block", "magic kind n_packs n_seqs first "
-                                        "bytes zero_32 zero_40 body checksum "
-                                        "at")
-Head = collections.namedtuple("Head", "checksum first_seq n_seq n_tok "
-                                      "max_seqlen sum_len_sq watermark")
+# Where the parts of a stream have what, and with which type: see struct.
+HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
+          "header_bytes": (16, "I"), "row_bytes": (20, "I"),
+          "n_packs": (24, "Q"), "n_sequences": (32, "Q"),
+          "n_tokens": (40, "Q"), "capacity": (48, "I"), "depth": (52, "I"),
+          "window": (56, "I"), "vocab_size": (60, "I"),
+          "max_seqlen": (64, "Q"), "min_fill": (72, "Q"),
+          "incompat": (80, "Q"), "compat": (88, "Q"),
+          "token_bytes": (120, "B"), "labels": (121, "B"), "seed": (128, "Q"),
+          "options_digest": (168, "Q"), "pad_id": (176, "I"),
+          "align": (180, "I"), "seq_bytes": (184, "I"),
+          "block_packs": (188, "I"), "block_bytes": (192, "Q"),
+          "n_fields": (200, "I")}
+BLOCK = {"magic": (0, "I"), "kind": (4, "I"), "n_packs": (8, "I"),
+         "n_seqs": (12, "I"), "first": (16, "Q"), "bytes": (24, "Q"),
+         "zero_32": (32, "Q"), "zero_40": (40, "Q"), "body": (48, "Q"),
+         "checksum": (56, "Q")}
+HEAD = {"checksum": (0, "Q"), "first_seq": (8, "I"), "n_seq": (12, "I"),
+        "n_tok": (16, "I"), "max_seqlen": (20, "I"), "sum_len_sq": (24, "Q"),
+        "watermark": (32, "Q")}
+TOTALS = {name: (64 + 8 * i, "Q") for i, name in enumerate(
+    """packs sequences tokens digest input_sequences input_tokens
+    rejected_sequences rejected_tokens truncated_sequences truncated_tokens
+    split_sequences extra_pieces max_displacement""".split())}
+TOTALS.update(max_seqlen=(168, "I"), max_depth=(172, "I"), min_fill=(176, "I"))
+Block = collections.namedtuple("Block", [*BLOCK, "at"])
+Head = collections.namedtuple("Head", HEAD)
 OF_PACKS, END, INDEX = range(3)
 MAGIC, INDEXED = 0x42534b50, 4096
 
@@ -193,34 +213,77 @@ def up(n, unit):
     return -(-n // unit) * unit
 
 
+class Field:
+    """A column of the rows, or of the sequence rows."""
+
+    def __init__(self, name, kind_of, kind, fill=0, source=0, offset=0):
+        self.name, self.type, self.kind = name, kind_of, kind
+        self.fill, self.source, self.offset = fill, source, offset
+        self.size = TYPES[kind_of][1]
+
+    def entry(self):
+        number, size = TYPES[self.type]
+        return struct.pack("<24s4B2IIQ16x", self.name.encode(), number,
+                           self.kind, size, self.source, self.offset, 1, 0,
+                           self.fill)
+
+
+class Layout:
+    """The fields of the rows of a stream, the text that says so to numpy, and
+    the sizes that follow."""
+
+    def __init__(self, schema, fills, capacity, pad_id, split):
+        self.capacity = capacity
+        own = [("seq_id", "u64"), ("seq_start", "i32"), ("seq_tok", "i32")]
+        own += [("piece_off", "u32"), ("full_len", "u32")] * split
+        channels = [Field(*channel, fill, i + 1) for i, (channel, fill) in
+                    enumerate(zip(schema.channels, fills))]
+        fields = [Field("tokens", {2: "u16", 4: "u32"}[schema.width],
+                        PER_TOKEN, pad_id)]
+        fields += [f for f in channels if f.kind == PER_TOKEN]
+        fields += [Field(name, kind_of, PER_SEQUENCE) for name, kind_of in own]
+        fields += [f for f in channels if f.kind == PER_SEQUENCE]
+        ends = {PER_TOKEN: 0, PER_SEQUENCE: 0}
+        for field in fields:
+            field.offset = up(ends[field.kind], field.size)
+            ends[field.kind] = field.offset + field.size * (
+                capacity if field.kind == PER_TOKEN else 1)
+        self.row_bytes = up(ends[PER_TOKEN], 8)
+        self.seq_bytes = up(ends[PER_SEQUENCE], 8)
+        self.fields = {field.name: field for field in fields}
+
+    def dtype(self):
+        text = ""
+        for kind, form, size in (
+                (PER_TOKEN, "('%%s',(%d,))," % self.capacity, self.row_bytes),
+                (PER_SEQUENCE, "'%s',", self.seq_bytes)):
+            fields = [f for f in self.fields.values() if f.kind == kind]
+            text += "{'names':[%s],'formats':[%s],'offsets':[%s]," \
+                "'itemsize':%d}\n" % (
+                    "".join("'%s'," % f.name for f in fields),
+                    "".join(form % NUMPY[f.type] for f in fields),
+                    "".join("%d," % f.offset for f in fields), size)
+        return text.encode()
+
+    def block_bytes(self, packs, most):
+        """Of a block of so many packs of at most so many sequences."""
+        sequences = min(packs * most * self.seq_bytes,
+                        max(1 << 20, most * self.seq_bytes))
+        return up(64 + packs * (self.row_bytes + 40) + sequences, 64)
+
+
 class Packs:
     """The pack stream at byte `at`, with every rule checked: the header's
     values, packs as lists of pieces, END, and where the stream stops.  Without
     a schema it is that of the header."""
 
-    HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
-              "header_bytes": (16, "I"), "row_bytes": (20, "I"),
-              "n_packs": (24, "Q"), "n_sequences": (32, "Q"),
-              "n_tokens": (40, "Q"), "capacity": (48, "I"),
-              "depth": (52, "I"), "window": (56, "I"), "vocab": (60, "I"),
-              "max_seqlen": (64, "Q"), "min_fill": (72, "Q"),
-              "incompat": (80, "Q"), "compat": (88, "Q"), "width": (120, "B"),
-              "labels": (121, "B"), "seed": (128, "Q"), "pad_id": (176, "I"),
-              "align": (180, "I"), "seq_bytes": (184, "I"),
-              "block_packs": (188, "I"), "block_bytes": (192, "Q"),
-              "n_fields": (200, "I")}
     ZEROS = (122, 128), (204, 256)
-    END = ["packs", "sequences", "tokens", "digest", "input_sequences",
-           "input_tokens", "rejected_sequences", "rejected_tokens",
-           "truncated_sequences", "truncated_tokens", "split_sequences",
-           "extra_pieces", "max_displacement", "max_seqlen", "max_depth",
-           "min_fill"]
 
     def __init__(self, data, schema=None, at=0):
         self.data, self.begin = data, at
         self.header = data[at:at + 4096]
         assert self.header[:8] == PACKS and len(self.header) == 4096
-        for name, (place, code) in self.HEADER.items():
+        for name, (place, code) in HEADER.items():
             setattr(self, name, struct.unpack_from("<" + code, self.header,
                                                    place)[0])
         self.digest, = struct.unpack_from("<Q", self.header, 4088)
@@ -239,28 +302,32 @@ class Packs:
     # -- The header
 
     def read_fields(self):
-        self.fields, channels = {}, {}
-        types = {number: (name, size) for name, (number, size) in
-                 TYPES.items()}
-        assert self.width in (2, 4) and 4 <= self.n_fields <= 28
-        table = self.header[256:256 + 64 * self.n_fields]
-        assert not any(self.header[256 + len(table):2048])
-        for at in range(0, len(table), 64):
-            entry = struct.unpack_from("<24s4B2IIQ16s", table, at)
-            name, (type_name, size) = entry[0].rstrip(b"\0").decode(), types[
-                entry[1]]
-            kind, its_size, source, offset, count, zero, fill, zeros = \
-                entry[2:]
-            assert (its_size, count, zero, any(zeros)) == (size, 1, 0, False)
-            self.fields[name] = Field(name, kind, type_name, size, source,
-                                      offset, fill)
+        """Reads the channels; all fields follow from them."""
+        assert self.token_bytes in (2, 4) and 4 <= self.n_fields <= 28
+        types = {number: name for name, (number, _) in TYPES.items()}
+        found, names = {}, []
+        for at in range(256, 256 + 64 * self.n_fields, 64):
+            name, number, kind, _, source, fill = struct.unpack_from(
+                "<24s4B12xQ", self.header, at)
+            names.append(name.rstrip(b"\0").decode())
             if source:
-                channels[source] = name, type_name, kind
-        assert sorted(channels) == list(range(1, len(channels) + 1))
-        special = struct.unpack_from("<6I", self.header, 96)
-        return Schema(self.width, bool(self.compat & 1),
-                      [channels[i] for i in sorted(channels)], self.vocab,
-                      special, self.labels)
+                found[source] = (names[-1], types[number], kind), fill
+        assert sorted(found) == list(range(1, len(found) + 1))
+        found = [found[i] for i in sorted(found)]
+        self.split = "piece_off" in names
+        schema = Schema(self.token_bytes, bool(self.compat & 1),
+                        [channel for channel, _ in found], self.vocab_size,
+                        struct.unpack_from("<6I", self.header, 96),
+                        self.labels)
+        self.layout = Layout(schema, [fill for _, fill in found],
+                             self.capacity, self.pad_id, self.split)
+        self.fields = self.layout.fields
+        table = b"".join(map(Field.entry, self.fields.values()))
+        assert self.header[256:2048] == table.ljust(1792, b"\0")
+        assert self.header[2048:4088] == self.layout.dtype().ljust(2040, b"\0")
+        assert (self.row_bytes, self.seq_bytes) == (
+            self.layout.row_bytes, self.layout.seq_bytes)
+        return schema
 
     def check_header(self):
         assert (self.endian, self.major, self.header_bytes) == (
@@ -270,59 +337,17 @@ class Packs:
         assert 1 <= self.capacity <= 1 << 24 and 1 <= self.window <= 1 << 24
         assert self.capacity % self.align == 0 and self.labels <= 2
         for i, special in enumerate(self.schema.special):
-            assert special == NO_ID or special < 256 ** self.width and (
-                i == 0 or not self.vocab or special < self.vocab)
+            assert special == NO_ID or special < 256 ** self.token_bytes and (
+                i == 0 or not self.vocab_size or special < self.vocab_size)
         for first, stop in self.ZEROS:
             assert not any(self.header[first:stop])
-        self.split = "piece_off" in self.fields
-        self.check_layout()
-        self.check_dtype()
         most = self.capacity // self.align
         assert self.depth <= min(most, 1 << 20)
         self.most = min(self.depth or most, 1 << 20)
         n = self.block_packs
         assert n in [1 << i for i in range(17)]
         assert self.row_bytes * n <= 1 << 28
-        rows = min(n * self.most * self.seq_bytes,
-                   max(1 << 20, self.most * self.seq_bytes))
-        assert self.block_bytes == up(64 + n * (self.row_bytes + 40) + rows,
-                                      64)
-
-    def check_layout(self):
-        tokens = {2: "u16", 4: "u32"}[self.width], 0, self.pad_id
-        own = {kind: [(name, kind, type_name, source) for source, (
-            name, type_name, its) in enumerate(self.schema.channels, 1)
-            if its == kind] for kind in (PER_TOKEN, PER_SEQUENCE)}
-        wanted = [("tokens", PER_TOKEN) + tokens[:2]] + own[PER_TOKEN] + [
-            (name, PER_SEQUENCE, type_name, 0) for name, type_name in
-            [("seq_id", "u64"), ("seq_start", "i32"), ("seq_tok", "i32")] +
-            [("piece_off", "u32"), ("full_len", "u32")] * self.split]
-        wanted += own[PER_SEQUENCE]
-        assert [(f.name, f.kind, f.type, f.source) for f in
-                self.fields.values()] == wanted
-        ends = {PER_TOKEN: 0, PER_SEQUENCE: 0}
-        for field in self.fields.values():
-            assert field.offset == up(ends[field.kind], field.size)
-            ends[field.kind] = field.offset + field.size * (
-                self.capacity if field.kind == PER_TOKEN else 1)
-            assert field.source or field.fill == (
-                self.pad_id if field.name == "tokens" else 0)
-        assert self.row_bytes == up(ends[PER_TOKEN], 8)
-        assert self.seq_bytes == up(ends[PER_SEQUENCE], 8)
-
-    def check_dtype(self):
-        text = ""
-        for kind, size in (PER_TOKEN, self.row_bytes), (PER_SEQUENCE,
-                                                        self.seq_bytes):
-            fields = [f for f in self.fields.values() if f.kind == kind]
-            form = "('%s',(" + str(self.capacity) + ",))," \
-                if kind == PER_TOKEN else "'%s',"
-            text += "{'names':[%s],'formats':[%s],'offsets':[%s]," \
-                "'itemsize':%d}\n" % (
-                    "".join("'%s'," % f.name for f in fields),
-                    "".join(form % NUMPY[f.type] for f in fields),
-                    "".join("%d," % f.offset for f in fields), size)
-        assert self.header[2048:4088] == text.encode().ljust(2040, b"\0")
+        assert self.block_bytes == self.layout.block_bytes(n, self.most)
 
     # -- Blocks
 
@@ -464,10 +489,11 @@ class Packs:
     def read_end(self, at):
         block = self.blocks[-1]
         raw = self.data[at:at + block.bytes]
-        numbers = struct.unpack_from("<13Q6I", raw, 64)
-        end = dict(zip(self.END, numbers))
+        end = {name: struct.unpack_from("<" + code, raw, place)[0]
+               for name, (place, code) in TOTALS.items()}
         index = self.entries(self.parts + self.index)
-        assert numbers[16:] == (0, len(self.parts), len(self.index))
+        assert struct.unpack_from("<3I", raw, 180) == (
+            0, len(self.parts), len(self.index))
         assert len(self.index) < INDEXED
         size = up(192 + len(index) + 24, 64)
         assert raw[192:] == index.ljust(size - 216, b"\0") + struct.pack(
@@ -480,10 +506,12 @@ class Packs:
         heads, pieces = self.heads, self.pieces()
         newest = worst = mark = 0
         for head, pack in zip(heads, self.packs):
-            newest = max([newest] + [piece.id for piece in pack])
-            worst = max([worst] + [newest - piece.id for piece in pack])
-            assert head.watermark >= mark
+            ids = [piece.id for piece in pack]
+            assert head.watermark >= mark <= min(ids)
             mark = head.watermark
+            newest = max(newest, *ids)
+            worst = max(worst, newest - min(ids))
+        assert not heads or mark <= end["input_sequences"] > newest
         wanted = dict(
             packs=len(heads), sequences=len(pieces),
             tokens=sum(head.n_tok for head in heads),
@@ -523,7 +551,7 @@ class Packs:
         for piece in pieces:
             assert piece.offset == at
             at += len(piece.lanes[0]) // self.schema.width
-        assert at == pieces[0].length
+        assert {piece.length for piece in pieces} == {at}
         joined = []
         for i, (kind, _) in enumerate(self.schema.lanes()):
             parts = [piece.lanes[i] for piece in pieces]

@@ -230,7 +230,7 @@ def moved(name, by):
 def larger(name, part):
     """Rows are larger than their fields ask for."""
     def change(p):
-        setattr(p, name, getattr(p, name) + 8)
+        setattr(p.layout, name, getattr(p, name) + 8)
         p.size_blocks(p.block_packs)
         for place in name, "block_bytes":
             put(p.header, HEADER, place, getattr(p, place))

@@ -10,24 +10,15 @@ SPDX-License-Identifier: MIT
 
 import struct
 
-from packformat import (CODES, INDEXED, MAGIC, NUMPY, PER_SEQUENCE, PER_TOKEN,
-                        TRAILER, TYPES, UNKNOWN, Schema, end, hash_of,
+import packformat
+from packformat import (BLOCK, CODES, HEAD, INDEXED, MAGIC, PER_TOKEN, TOTALS,
+                        TRAILER, UNKNOWN, Field, Layout, Schema, end, hash_of,
                         lengths, seal, up)
 
-# Where a header has what, and with which type.
-HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
-          "header_bytes": (16, "I"), "row_bytes": (20, "I"),
-          "n_packs": (24, "Q"), "n_sequences": (32, "Q"),
-          "n_tokens": (40, "Q"), "capacity": (48, "I"), "depth": (52, "I"),
-          "window": (56, "I"), "vocab_size": (60, "I"),
-          "max_seqlen": (64, "Q"), "min_fill": (72, "Q"),
-          "incompat": (80, "Q"), "compat": (88, "Q"), "special": (96, "I"),
-          "token_bytes": (120, "B"), "labels": (121, "B"),
-          "zero_122": (122, "B"), "seed": (128, "Q"),
-          "options_digest": (168, "Q"), "pad_id": (176, "I"),
-          "align": (180, "I"), "seq_bytes": (184, "I"),
-          "block_packs": (188, "I"), "block_bytes": (192, "Q"),
-          "n_fields": (200, "I"), "zero_204": (204, "B"), "dtype": (2048, "B")}
+HEADER = {**packformat.HEADER, "special": (96, "I"), "zero_122": (122, "B"),
+          "zero_204": (204, "B"), "dtype": (2048, "B")}
+END = {**TOTALS, "zero_180": (180, "I"), "n_parts": (184, "I"),
+       "n_blocks": (188, "I")}
 TOKEN_HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
                 "header_bytes": (16, "I"), "n_channels": (20, "I"),
                 "incompat": (24, "Q"), "token_bytes": (40, "B"),
@@ -38,19 +29,6 @@ ENTRY = {"name": (0, "B"), "type": (24, "B"), "kind": (25, "B"),
          "elem_bytes": (26, "B"), "source": (27, "B"), "offset": (28, "I"),
          "count": (32, "I"), "zero_36": (36, "B"), "fill": (40, "Q"),
          "zero_48": (48, "B")}
-BLOCK = {"magic": (0, "I"), "kind": (4, "I"), "n_packs": (8, "I"),
-         "n_seqs": (12, "I"), "first": (16, "Q"), "bytes": (24, "Q"),
-         "zero_32": (32, "Q"), "zero_40": (40, "Q"), "body": (48, "Q"),
-         "checksum": (56, "Q")}
-HEAD = {"checksum": (0, "Q"), "first_seq": (8, "I"), "n_seq": (12, "I"),
-        "n_tok": (16, "I"), "max_seqlen": (20, "I"), "sum_len_sq": (24, "Q"),
-        "watermark": (32, "Q")}
-END = {name: (64 + 8 * i, "Q") for i, name in enumerate(
-    """packs sequences tokens digest input_sequences input_tokens
-    rejected_sequences rejected_tokens truncated_sequences truncated_tokens
-    split_sequences extra_pieces max_displacement""".split())}
-END.update(max_seqlen=(168, "I"), max_depth=(172, "I"), min_fill=(176, "I"),
-           zero_180=(180, "I"), n_parts=(184, "I"), n_blocks=(188, "I"))
 
 
 def put(data, places, name, value, element=0):
@@ -64,22 +42,6 @@ def get(data, places, name):
     """The number at a named place."""
     at, code = places[name]
     return struct.unpack_from("<" + code, data, at)[0]
-
-
-class Field:
-    """A column of the rows, or of the sequence rows."""
-
-    def __init__(self, name, kind_of, kind, fill=0, source=0):
-        self.name, self.type, self.kind = name, kind_of, kind
-        self.fill, self.source = fill, source
-        self.size = TYPES[kind_of][1]
-        self.offset = 0
-
-    def entry(self):
-        number, size = TYPES[self.type]
-        return struct.pack("<24s4B2IIQ16x", self.name.encode(), number,
-                           self.kind, size, self.source, self.offset, 1, 0,
-                           self.fill)
 
 
 class PackStream:
@@ -99,7 +61,8 @@ class PackStream:
         self.window, self.fills, self.packs = window, fills, packs
         self.sizes, self.alterations, self.indexed = sizes, [], INDEXED
         self.numbers = {}       # of packs, in checksums, if they are others
-        self.fields = self.lay_out()
+        self.layout = Layout(schema, fills, capacity, pad_id, split)
+        self.fields = self.layout.fields
         self.size_blocks(block_packs)
         self.header = self.make_header()
         self.rows, self.sequences, self.heads = [], [], []
@@ -107,52 +70,19 @@ class PackStream:
             self.add_pack(i)
         self.end = self.make_end(packs)
 
-    # -- The header
+    row_bytes = property(lambda self: self.layout.row_bytes)
+    seq_bytes = property(lambda self: self.layout.seq_bytes)
 
-    def lay_out(self):
-        own = [("seq_id", "u64"), ("seq_start", "i32"), ("seq_tok", "i32")]
-        own += [("piece_off", "u32"), ("full_len", "u32")] * self.split
-        tokens = Field("tokens", {2: "u16", 4: "u32"}[self.schema.width],
-                       PER_TOKEN, self.pad_id)
-        channels = [Field(*channel, fill, i + 1) for i, (channel, fill) in
-                    enumerate(zip([(name, kind_of, kind) for name, kind_of,
-                                   kind in self.schema.channels],
-                                  self.fills))]
-        fields = [tokens] + [f for f in channels if f.kind == PER_TOKEN]
-        fields += [Field(name, kind_of, PER_SEQUENCE) for name, kind_of in own]
-        fields += [f for f in channels if f.kind == PER_SEQUENCE]
-        ends = {PER_TOKEN: 0, PER_SEQUENCE: 0}
-        for field in fields:
-            field.offset = up(ends[field.kind], field.size)
-            ends[field.kind] = field.offset + field.size * (
-                self.capacity if field.kind == PER_TOKEN else 1)
-        self.row_bytes = up(ends[PER_TOKEN], 8)
-        self.seq_bytes = up(ends[PER_SEQUENCE], 8)
-        return {field.name: field for field in fields}
+    # -- The header
 
     def size_blocks(self, block_packs):
         n = block_packs or 1
         while not block_packs and n * (self.row_bytes + 40) < 1 << 20 and \
                 n < 65536:
             n *= 2
-        most = self.seq_bytes * min(
-            self.depth or self.capacity // self.align, 1 << 20)
         self.block_packs = n
-        self.block_bytes = up(64 + n * (self.row_bytes + 40) +
-                              min(n * most, max(1 << 20, most)), 64)
-
-    def dtype(self):
-        return "".join(
-            "{'names':[%s],'formats':[%s],'offsets':[%s],'itemsize':%d}\n" % (
-                "".join("'%s'," % f.name for f in self.fields.values()
-                        if f.kind == kind),
-                "".join(form % NUMPY[f.type] for f in self.fields.values()
-                        if f.kind == kind),
-                "".join("%d," % f.offset for f in self.fields.values()
-                        if f.kind == kind), size)
-            for kind, form, size in (
-                (PER_TOKEN, "('%%s',(%d,))," % self.capacity, self.row_bytes),
-                (PER_SEQUENCE, "'%s',", self.seq_bytes)))
+        self.block_bytes = self.layout.block_bytes(n, min(
+            self.depth or self.capacity // self.align, 1 << 20))
 
     def make_header(self):
         data = bytearray(4096)
@@ -174,7 +104,7 @@ class PackStream:
         struct.pack_into("<6I", data, 96, *self.schema.special)
         table = b"".join(map(Field.entry, self.fields.values()))
         data[256:256 + len(table)] = table
-        text = self.dtype().encode()
+        text = self.layout.dtype()
         data[2048:2048 + len(text)] = text
         return data
 
@@ -295,7 +225,7 @@ class PackStream:
         self.header[at:at + 64] = entry
 
     def rewrite_dtype(self):
-        text = self.dtype().encode()
+        text = self.layout.dtype()
         self.header[2048:4088] = text.ljust(2040, b"\0")
 
     def alter(self, block, change, sealed=True):
