@@ -3,7 +3,8 @@
 This is the stranger for whom the page was written: it shares no code with
 the library.  Offsets and types of headers come from the byte tables of the
 page itself; the recipes of the page are extracted and imported as they
-stand.  tests/programs/formats.bats calls the functions at the end by name:
+stand.  What they find in packs is compared with what packformat.py does,
+which checks the rules.  tests/programs/formats.bats calls the functions at the end by name:
 
     python3 formats.py PAGE CHECK [ARGUMENT]...
 
@@ -23,9 +24,9 @@ import sys
 
 import numpy as np
 
-from packformat import offer_xxhash
+import packformat
 
-offer_xxhash()
+packformat.offer_xxhash()
 
 TYPES = {1: "<u1", 2: "<u2", 3: "<u4", 4: "<u8", 5: "<i4", 6: "<i8",
          7: "<f4", 8: "<f8"}
@@ -33,7 +34,6 @@ SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 LETTERS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}
 FRAMED, PACKS = b"\x89TOK\r\n\x1a\n", b"\x89PKS\r\n\x1a\n"
 NONE = 0xffffffff
-UNKNOWN = 0xffffffffffffffff
 
 
 # ---------------------------------------------------------------------
@@ -254,22 +254,16 @@ def write_row(channels, row):
 
 class Stream:
     """A pack stream, decoded by the recipe and the byte tables of the page;
-    `packs` are rows, heads and sequence rows, which can be changed."""
+    `packs` are rows, heads and sequence rows."""
 
     def __init__(self, page, recipe, data, at):
-        self.data, self.begin = data, at
+        self.data = data
         self.recipe, self.made = recipe, recipe.open_stream(data, at)
         self.head = decode(page, "Header", data[at:])
         self.fields = [decode(page, "Channel table", data[at + 256 + 64 * i:])
                        for i in range(self.head["n_fields"])]
-        blocks = list(recipe.blocks(data, self.made))
-        self.blocks = [block._replace(rows=block.rows.copy(),
-                                      heads=block.heads.copy(),
-                                      seqs=block.seqs.copy())
-                       for block in blocks]
-        last = self.blocks[-1]
-        self.end = decode(page, "END", data[last.at:])
-        self.behind = last.end
+        self.blocks = list(recipe.blocks(data, self.made))
+        self.end = decode(page, "END", data[self.blocks[-1].at:])
         self.align = self.made.align
 
     def packs(self):
@@ -280,9 +274,6 @@ class Stream:
         for block in self.blocks:
             yield from self.recipe.sequences(block)
 
-    def total(self, name):
-        return sum(sum(block.heads[name].tolist()) for block in self.blocks)
-
 
 def read(path):
     return np.fromfile(path, "u1")
@@ -292,9 +283,16 @@ def streams(page, recipe, path):
     """Every stream of a file."""
     data, at = read(path), 0
     while at < len(data):
-        yield Stream(page, recipe, data, at)
-        at = list(recipe.blocks(data, recipe.open_stream(data, at)))[-1].end
+        stream = Stream(page, recipe, data, at)
+        yield stream
+        at = stream.blocks[-1].end
     assert at == len(data)
+
+
+def both(page, recipe, path):
+    """Every stream of a file, and as packformat.py reads it."""
+    return itertools.zip_longest(streams(page, recipe, path),
+                                 packformat.streams(read(path).tobytes()))
 
 
 def same(a, b):
@@ -322,168 +320,46 @@ def compare(page, recipe, tokens, path):
     assert base == len(tokens.rows), (base, len(tokens.rows))
 
 
-def size_of(field):
-    return np.dtype(TYPES[field["type"]]).itemsize
-
-
-def up(n, unit):
-    """The next multiple."""
-    return -(-n // unit) * unit
-
-
-def check_pack(stream, pack):
-    """The rules for one pack, and the unused places of its row."""
-    row, head, seqs = pack
-    capacity = stream.head["capacity"]
-    starts, lengths = seqs["seq_start"].tolist(), seqs["seq_tok"].tolist()
-    assert 1 <= len(seqs) == head["n_seq"] <= most_sequences(stream.head)
-    assert min(lengths) > 0 and sum(lengths) == head["n_tok"]
-    assert head["max_seqlen"] == max(lengths)
-    assert int(head["sum_len_sq"]) == sum(x ** 2 for x in lengths)
-    used, at = np.zeros(capacity, bool), 0
-    for start, length in zip(starts, lengths):
-        assert start == at and start + length <= capacity
-        used[start:start + length] = True
-        at = up(start + length, stream.align)
-    for field in stream.fields:
-        if field["kind"] == 1:
-            values = row[name_of(field)]
-            fill = struct.pack("<Q", field["fill"])[:size_of(field)]
-            assert len(values) == capacity
-            rest = values[~used]
-            assert rest.tobytes() == fill * len(rest), field
-
-
-def most_sequences(head):
-    return min(head["depth"] or head["capacity"] // (head["align"] or 1),
-               1 << 20)
-
-
-def check_gaps(stream):
-    """Bytes of the rows that no field has are zero."""
-    for kind, name, size in ((1, "rows", stream.head["row_bytes"]),
-                             (2, "seqs", stream.head["seq_bytes"])):
-        used = np.zeros(size, bool)
-        for field in stream.fields:
-            if field["kind"] == kind:
-                n = size_of(field) * (stream.head["capacity"]
-                                      if kind == 1 else 1)
-                assert not used[field["offset"]:field["offset"] + n].any()
-                used[field["offset"]:field["offset"] + n] = True
-        for block in stream.blocks:
-            n = getattr(block, name).nbytes
-            at = block.at + 64 if kind == 1 else block.rest - n
-            raw = stream.data[at:at + n].reshape(-1, size)
-            assert not raw[:, ~used].any()
-
-
-def check_layout(head, fields):
-    """Offsets and sizes follow from each other, as the page has it."""
-    ends = {1: 0, 2: 0}
-    for field in fields:
-        size = size_of(field)
-        assert field["offset"] == up(ends[field["kind"]], size), field
-        assert field["count"] == 1 and field["elem_bytes"] == size
-        ends[field["kind"]] = field["offset"] + size * (
-            head["capacity"] if field["kind"] == 1 else 1)
-    assert head["row_bytes"] == up(ends[1], 8)
-    assert head["seq_bytes"] == up(ends[2], 8)
-    n, most = head["block_packs"], most_sequences(head) * head["seq_bytes"]
-    assert n in [1 << i for i in range(17)]
-    assert head["block_bytes"] == up(
-        64 + n * (head["row_bytes"] + 40) +
-        min(n * most, max(1 << 20, most)), 64)
-
-
-def check_blocks(page, stream):
-    """Block heads, the index and the trailer agree with the blocks."""
-    data, packs, parts, entries = stream.data, 0, [], []
-    at = stream.begin + 4096
-    for block in stream.blocks:
-        head = decode(page, "Blocks", data[at:])
-        assert head["magic"] == 0x42534b50 and head["first"] == packs
-        assert at == block.at and block.end - at == head["bytes"]
-        if block.kind == 0:
-            assert 1 <= len(block.heads) <= stream.head["block_packs"]
-            assert head["bytes"] <= stream.head["block_bytes"]
-            assert head["bytes"] == up(block.rest - at, 64)
-            assert len(block.heads) == 1 or block.seqs.nbytes <= 1 << 20
-            counts = block.heads["n_seq"].tolist()
-            assert block.heads["first_seq"].tolist() == list(
-                itertools.accumulate([0] + counts))[:-1]
-            assert sum(counts) == len(block.seqs)
-            entries.append((at - stream.begin, packs,
-                            int(block.heads["watermark"][-1])))
-            packs += len(block.heads)
-        if block.kind == 2:
-            assert len(entries) == 4096 and head["bytes"] == 98368
-            check_entries(page, data, at + 64, entries)
-            parts.append((at - stream.begin, entries[0][1], entries[-1][2]))
-            entries = []
-        at = block.end
-    assert len(entries) < 4096 and packs == stream.end["packs"]
-    assert (stream.end["n_parts"], stream.end["n_blocks"]) == (
-        len(parts), len(entries))
-    check_entries(page, data, block.at + 192, parts + entries)
-    used = 192 + 24 * len(parts + entries)
-    assert at - block.at == up(used + 24, 64)
-    assert not data[block.at + used:at - 24].any()
-    assert struct.unpack("<QQ8s", data[at - 24:at].tobytes()) == (
-        at - block.at, at - stream.begin, b"\x89PKE\r\n\x1a\n")
-
-
-def check_entries(page, data, at, entries):
-    for entry in entries:
-        found = decode(page, "Index", data[at:])
-        assert tuple(found.values()) == entry, (found, entry)
-        at += 24
-
-
-def check_books(page, stream):
-    """END agrees with the packs."""
-    check_blocks(page, stream)
-    found, packs = stream.end, stream.packs()
-    tokens = [int(head["n_tok"]) for _, head, _ in packs]
-    assert found["packs"] == len(packs)
-    assert found["sequences"] == stream.total("n_seq")
-    assert found["tokens"] == sum(tokens)
-    assert found["max_depth"] == max((len(seqs) for _, _, seqs in packs),
-                                     default=0)
-    assert found["min_fill"] == min(tokens, default=0)
-    assert found["max_seqlen"] == max((int(seqs["seq_tok"].max())
-                                       for _, _, seqs in packs), default=0)
-    assert (found["input_sequences"] + found["extra_pieces"] ==
-            found["sequences"] + found["rejected_sequences"])
-    assert (found["input_tokens"] == found["tokens"] +
-            found["rejected_tokens"] + found["truncated_tokens"])
-    for name, total in (("n_packs", "packs"), ("n_sequences", "sequences"),
-                        ("n_tokens", "tokens"), ("max_seqlen",) * 2,
-                        ("min_fill",) * 2):
-        assert stream.head[name] in (UNKNOWN, found[total]), name
-    check_delay(packs, found)
-
-
-def check_delay(packs, end):
-    """Watermarks tell the truth; the displacement is as defined."""
-    greatest, worst, mark = -1, 0, 0
-    ids = [seqs["seq_id"].tolist() for _, _, seqs in packs]
-    later = [min(each) for each in ids] + [UNKNOWN]
-    later = list(itertools.accumulate(later[::-1], min))[::-1]
-    for i, (_, head, _) in enumerate(packs):
-        greatest = max([greatest] + ids[i])
-        worst = max(worst, greatest - min(ids[i]))
-        assert int(head["watermark"]) >= mark
-        mark = int(head["watermark"])
-        assert later[i + 1] >= mark
-    assert mark <= end["input_sequences"] > greatest or not packs
-    assert worst == end["max_displacement"], (worst, end)
+def check_stream(page, stream, packs):
+    """The page's tables and its recipe give what packformat.py finds, which
+    checks every rule."""
+    data, head, last = stream.data, stream.head, stream.blocks[-1]
+    assert bytes(head["magic"]) == PACKS
+    for name in packformat.HEADER:
+        wanted = getattr(packs, name)
+        assert head[name] == (wanted if name != "align" or head["incompat"]
+                              else 0), (name, head[name], wanted)
+    assert head["special"] == packs.schema.special
+    assert [(name_of(field), field["type"], field["kind"], field["source"],
+             field["offset"], field["fill"]) for field in stream.fields] == [
+        (field.name, packformat.TYPES[field.type][0], field.kind, field.source,
+         field.offset, field.fill) for field in packs.fields.values()]
+    for block, wanted in zip(stream.blocks, packs.blocks):
+        found = decode(page, "Blocks", data[block.at:])
+        assert found.pop("") == (0, 0)
+        assert found == {name: getattr(wanted, name) for name in found}
+        assert (block.at, block.end) == (wanted.at, wanted.at + wanted.bytes)
+    for name, value in packs.end.items():
+        assert stream.end[name] == value, (name, stream.end[name], value)
+    index = packs.parts + packs.index
+    assert stream.end["n_parts"] + stream.end["n_blocks"] == len(index)
+    for i, wanted in enumerate(index):
+        found = decode(page, "Index", data[last.at + 192 + 24 * i:])
+        assert tuple(found.values()) == wanted
+    heads = [head for _, head, _ in stream.packs()]
+    assert len(heads) == len(packs.heads)
+    for head, wanted in zip(heads, packs.heads):
+        assert dict(zip(head.dtype.names, head.tolist())) == \
+            decode(page, "Pack heads", head.tobytes()) == wanted._asdict()
+    assert len(stream.blocks) == len(packs.blocks)
 
 
 def check_views(recipe, stream, seqs):
     """Positions and segments, worked out the slow way."""
     capacity = stream.head["capacity"]
     starts, lengths = seqs["seq_start"].tolist(), seqs["seq_tok"].tolist()
-    edges = starts + [up(starts[-1] + lengths[-1], stream.align), capacity]
+    edges = starts + [packformat.up(starts[-1] + lengths[-1], stream.align),
+                      capacity]
     ends = [start + n for start, n in zip(starts, lengths)] + [0]
     positions, segments = [], []
     for i in range(len(starts) + 1):
@@ -562,19 +438,12 @@ def check_packs(page, token_path, pack_path, width=2):
     recipe = module(page, "numpy-recipe")
     tokens = Tokens(page, open(token_path, "rb").read(), int(width))
     compare(page, recipe, tokens, pack_path)
-    for stream in streams(page, recipe, pack_path):
-        head = stream.head
-        assert bytes(head["magic"]) == PACKS
-        assert head["endian"] == 0x01020304 and head["major"] == 2
-        assert head["token_bytes"] == tokens.head["token_bytes"]
-        assert head["compat"] & 1 == ("magic" in tokens.head)
-        assert head["incompat"] == (head["align"] > 1)
-        check_layout(head, stream.fields)
-        check_gaps(stream)
-        check_books(page, stream)
-        for pack in stream.packs():
-            check_pack(stream, pack)
-            check_views(recipe, stream, pack[2])
+    for stream, packs in both(page, recipe, pack_path):
+        assert packs.token_bytes == tokens.head["token_bytes"]
+        assert packs.compat & 1 == ("magic" in tokens.head)
+        check_stream(page, stream, packs)
+        for _, _, seqs in stream.packs():
+            check_views(recipe, stream, seqs)
 
 
 def check_header(page, pack_path, *wanted):
@@ -589,7 +458,7 @@ def check_split(page, token_path, pack_path):
     """Pieces join to the sequences that they were cut from."""
     recipe = module(page, "numpy-recipe")
     tokens = Tokens(page, open(token_path, "rb").read())
-    stream, = streams(page, recipe, pack_path)
+    (stream, packs), = both(page, recipe, pack_path)
     pieces = {}
     for row in stream.sequences():
         number = int(row["seq_id"])
@@ -604,9 +473,7 @@ def check_split(page, token_path, pack_path):
         for begin in sorted(parts):
             assert begin == at
             at += len(parts[begin])
-    check_books(page, stream)
-    for pack in stream.packs():
-        check_pack(stream, pack)
+    check_stream(page, stream, packs)
 
 
 def check_sums(page, token_path, pack_path):
