@@ -16,7 +16,7 @@ SPDX-License-Identifier: MIT
 
 import struct
 
-from packformat import (INDEXED, NO_ID, PER_SEQUENCE, PER_TOKEN, TRAILER,
+from packformat import (INDEXED, NO_ID, PER_SEQUENCE, PER_TOKEN,
                         Schema, end, hash_of)
 from packwrite import (BLOCK, END, HEAD, HEADER, TOKEN_HEADER, PackStream,
                        TokenStream, put)

@@ -8,20 +8,16 @@ with 0, or fails with a traceback.
 SPDX-License-Identifier: MIT
 """
 
-import array
-import fcntl
 import os
 import random
 import signal
 import struct
 import subprocess
 import sys
-import termios
-import time
 
 from packformat import Schema, hash_of
-
-SECONDS = 600  # nothing may take longer
+from statejob import (SECONDS, Waiting, draw, inputs, limit, read,
+                      read_sequences, run, write)
 
 # Of many alike, one in so many is enough in a build that is only another one.
 EVERY = 7 if os.environ.get("QUICK") else 1
@@ -44,45 +40,8 @@ STATE_BYTES = 8 * (1 + 13 + 3 * 11 + 1)
 LENGTHS_BYTES = 36 + 12 * 4
 
 
-def write(name, data):
-    with open(name, "wb") as file:
-        file.write(data)
-
-
-def read(name):
-    with open(name, "rb") as file:
-        return file.read()
-
-
-def draw(seed, framed, count, width=4, channels=()):
-    """A source whose every token is its own."""
-    rng = random.Random(seed)
-    tokens = [[struct.pack("<I", seed << 24 | k << 8 | i)[:width]
-               for i in range(rng.choice([1, 2, 3, 40]))]
-              for k in range(count)]
-    return Schema(width, framed, channels).stream(
-        [[b"".join(one)] + [bytes(len(one)) for _ in channels]
-         for one in tokens])
-
-
-def sources(framed):
-    """Files a, b and c."""
-    for name, seed, count in (("a", 1, 24), ("b", 2, 19), ("c", 3, 15)):
-        write(name, draw(seed, framed, count))
-
-
-def tokmix(*options, status=0, told=None, **how):
-    """Runs it; gives what it says."""
-    done = subprocess.run(["tokmix", "-q", *options], stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=SECONDS, check=False,
-                          **how)
-    text = done.stderr.decode()
-    assert done.returncode == status, (options, done.returncode, text)
-    if status == 0:
-        assert text == "", (options, text)
-    elif status > 0:
-        assert text.startswith("tokmix: ") and (told or "") in text, text
-    return done
+def tokmix(*options, **how):
+    return run("tokmix", *options, **how)
 
 
 def clean(*names):
@@ -94,6 +53,10 @@ def clean(*names):
 def kept(options, *more):
     """The same with a state."""
     return [*more, "--state=s", "--resume", "-o", "out", *options]
+
+
+def job(options):
+    return ["tokmix", "-q", *kept(options)]
 
 
 def ends_whole(options, wanted):
@@ -112,7 +75,7 @@ def killed(module):
     again, until the mix has ended."""
     rng = random.Random(5)
     for framed, options in MIXES:
-        sources(framed)
+        inputs(framed)
         wanted = tokmix(*options).stdout
         clean()
         kills = 0
@@ -135,7 +98,7 @@ def killed(module):
 def full():
     """There is room for a little more each time."""
     for framed, options in MIXES:
-        sources(framed)
+        inputs(framed)
         wanted = tokmix(*options).stdout
         clean()
         for room in range(STATE_BYTES + LENGTHS_BYTES, len(wanted),
@@ -151,49 +114,11 @@ def full():
     assert read("out") == b""
 
 
-def limit(size):
-    import resource
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-class Waiting:
-    """A job with a source that is a pipe, which stays open; it has taken all
-    that was written there."""
-
-    def __init__(self, options, data):
-        if not os.path.exists("in"):
-            os.mkfifo("in")
-        # What a shell starts in the background has SIGINT ignored.
-        self.process = subprocess.Popen(
-            ["tokmix", "-q", *kept(options)], stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-        self.pipe = os.open("in", os.O_WRONLY)
-        os.write(self.pipe, data)
-        left = array.array("i", [1])
-        end = time.monotonic() + SECONDS
-        while left[0] != 0 or self.state() != "S":
-            assert time.monotonic() < end and self.process.poll() is None
-            fcntl.ioctl(self.pipe, termios.FIONREAD, left)
-
-    def state(self):
-        """Whether it sleeps, though perhaps not for want of input."""
-        with open("/proc/%d/stat" % self.process.pid, "rb") as stat:
-            return stat.read().rsplit(b")", 1)[1].split()[0].decode()
-
-    def end(self, number):
-        self.process.send_signal(number)
-        status = self.process.wait(SECONDS)
-        text = self.process.stderr.read()
-        self.process.stderr.close()
-        os.close(self.pipe)
-        assert (status, text) == (-number, b""), (status, text)
-
-
 def signals():
     """While it waits for a pipe, it is told to end, or killed; then it goes
     on with a pipe, and with a file.  A signal that it can catch leaves a state
     of all that was written, and of the record before the wait."""
-    sources(True)
+    inputs(True)
     whole = read("a")
     at = 136 + sum(len(Schema(4, True).record(one))
                    for one in read_sequences("a")[:9])
@@ -203,14 +128,14 @@ def signals():
                         "1=c").stdout
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
             clean()
-            Waiting(options, whole[:at]).end(number)
+            Waiting(job(options), whole[:at]).end(number)
             some = read("out")
             assert wanted.startswith(some) and len(some) > at
             if number != signal.SIGKILL:
                 assert not os.path.exists("s.new")
                 assert offset() == len(some)
             # Once more, from a pipe.
-            Waiting(options, whole[:at + 1]).end(number)
+            Waiting(job(options), whole[:at + 1]).end(number)
             assert len(read("out")) >= len(some)
             os.remove("in")
             if number != signal.SIGKILL:
@@ -221,11 +146,6 @@ def signals():
             os.remove("in")
 
 
-def read_sequences(name):
-    from packformat import read_framed
-    return read_framed(read(name))[1]
-
-
 def offset():
     """Of the output, in the state."""
     return struct.unpack_from("<Q", read("s"), 8 + 8 * 8)[0]
@@ -233,7 +153,7 @@ def offset():
 
 def stopped(options, framed=True):
     """A job that was stopped half way: s, out, and what it should become."""
-    sources(framed)
+    inputs(framed)
     wanted = tokmix(*options).stdout
     clean()
     tokmix(*kept(options, "--state-every=1"), status=1, told="cannot write",

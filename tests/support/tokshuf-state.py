@@ -8,20 +8,16 @@ with 0, or fails with a traceback.
 SPDX-License-Identifier: MIT
 """
 
-import array
-import fcntl
 import os
 import random
 import signal
 import struct
 import subprocess
 import sys
-import termios
-import time
 
 from packformat import Schema, hash_of
-
-SECONDS = 600  # nothing may take longer
+from statejob import (SECONDS, Waiting, draw, inputs, limit, read,
+                      read_sequences, run, write)
 
 # Framed or raw inputs, and a shuffle of them.
 SHUFFLES = [
@@ -42,16 +38,6 @@ NUMBERS, ITS_NUMBERS = 37, 8
 STATE_BYTES = 8 * (1 + NUMBERS + ITS_NUMBERS + 1)
 PHASE, FILE, RECORD, READ, GIVEN, MERGED, SIZE = 1, 13, 14, 22, 27, 30, 31
 READING, SORTED, ENDED = range(3)
-
-
-def write(name, data):
-    with open(name, "wb") as file:
-        file.write(data)
-
-
-def read(name):
-    with open(name, "rb") as file:
-        return file.read()
 
 
 def there(*names):
@@ -80,33 +66,8 @@ def number(at, state=None):
     return struct.unpack_from("<Q", state or read("s"), 8 + 8 * at)[0]
 
 
-def draw(seed, framed, count):
-    """An input whose every token is its own."""
-    rng = random.Random(seed)
-    tokens = [[struct.pack("<I", seed << 24 | k << 8 | i)
-               for i in range(rng.choice([1, 2, 3, 40]))]
-              for k in range(count)]
-    return Schema(4, framed, ()).stream([[b"".join(one)] for one in tokens])
-
-
-def inputs(framed):
-    for name, seed, count in (("a", 1, 24), ("b", 2, 19), ("c", 3, 15)):
-        write(name, draw(seed, framed, count))
-
-
-def tokshuf(*options, status=0, told=None, **how):
-    """Runs it; gives what it says."""
-    done = subprocess.run(["tokshuf", "-q", *options], stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=SECONDS, check=False,
-                          **how)
-    text = done.stderr.decode()
-    assert done.returncode == status, (options, done.returncode, text)
-    if status == 0:
-        assert text == "", (options, text)
-    elif status > 0:
-        assert text.startswith("tokshuf: ") and (told or "") in text, text
-        assert text.count("\n") == 1 or status == 64, text
-    return done
+def tokshuf(*options, **how):
+    return run("tokshuf", *options, **how)
 
 
 def undisturbed(options):
@@ -123,6 +84,10 @@ def kept(options, *more, names=INPUTS):
     return ["-M", "64Ki", "--state=s", "--resume", *more, *options, *names]
 
 
+def job(options, names):
+    return ["tokshuf", "-q", *kept(options, names=names)]
+
+
 def ends_whole(options, wanted, names=INPUTS):
     """A job that was stopped goes on to what an undisturbed one makes, and
     then has nothing left to do."""
@@ -132,11 +97,6 @@ def ends_whole(options, wanted, names=INPUTS):
     assert not there("s.new", *RUNS)
     tokshuf(*kept(options, names=names))
     assert everything() == before
-
-
-def limit(size):
-    import resource
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def killed(module):
@@ -197,40 +157,6 @@ def full():
     assert everything() == {"out": b""}
 
 
-class Waiting:
-    """A job with an input that is a pipe, which stays open; it has taken all
-    that was written there."""
-
-    def __init__(self, options, names, data):
-        if not os.path.exists("in"):
-            os.mkfifo("in")
-        # What a shell starts in the background has SIGINT ignored.
-        self.process = subprocess.Popen(
-            ["tokshuf", "-q", *kept(options, names=names)],
-            stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-        self.pipe = os.open("in", os.O_WRONLY)
-        os.write(self.pipe, data)
-        left = array.array("i", [1])
-        end = time.monotonic() + SECONDS
-        while left[0] != 0 or self.state() != "S":
-            assert time.monotonic() < end and self.process.poll() is None
-            fcntl.ioctl(self.pipe, termios.FIONREAD, left)
-
-    def state(self):
-        """Whether it sleeps, though perhaps not for want of input."""
-        with open("/proc/%d/stat" % self.process.pid, "rb") as stat:
-            return stat.read().rsplit(b")", 1)[1].split()[0].decode()
-
-    def end(self, number):
-        self.process.send_signal(number)
-        status = self.process.wait(SECONDS)
-        text = self.process.stderr.read()
-        self.process.stderr.close()
-        os.close(self.pipe)
-        assert (status, text) == (-number, b""), (status, text)
-
-
 def signals():
     """While it waits for a pipe, it is told to end, or killed; then it goes
     on with a pipe, and with a file.  A signal that it can catch leaves a state
@@ -245,13 +171,13 @@ def signals():
         wanted = undisturbed(options)
         for one in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
             clean()
-            Waiting(options, names, whole[:at + 1]).end(one)
+            Waiting(job(options, names), whole[:at + 1]).end(one)
             caught = one != signal.SIGKILL
             if caught:
                 assert not os.path.exists("s.new")
                 assert number(READ) == 24 + 9
             # Once more, from a pipe.
-            Waiting(options, names, whole[:at + len(records[9])]).end(one)
+            Waiting(job(options, names), whole[:at + len(records[9])]).end(one)
             os.remove("in")
             if caught:
                 assert number(READ) == 24 + 10
@@ -264,11 +190,6 @@ def signals():
             write("in", whole)
             ends_whole(options, wanted, names)
             os.remove("in")
-
-
-def read_sequences(name):
-    from packformat import read_framed
-    return read_framed(read(name))[1]
 
 
 MODULE = None
