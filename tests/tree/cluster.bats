@@ -47,7 +47,7 @@ joined() {
     cat "${@:2}" >all.pks
     packcat --to=ids all.pks | cmp - x.txt
     packstat -q --verify all.pks
-    [ "$(LC_ALL=C grep -aFo $'\x89PKS' all.pks | wc -l)" -eq "$1" ]
+    [ "$(LC_ALL=C grep -aFo $'\x89PKS\r' all.pks | wc -l)" -eq "$1" ]
 }
 
 @test "GNU parallel" {
