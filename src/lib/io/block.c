@@ -9,26 +9,15 @@
 
 #include "io/block.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-#define ALLOCATED_BYTES (PS_BLOCK_HEADROOM + PS_BLOCK_BYTES)
-
-struct ps_pool {
-    ps_block *all;
-    uint32_t held;
-    bool closed;
-    pthread_mutex_t lock; /* guards these: */
-    ps_block *free;
-};
-
 uint64_t ps_pool_bytes(uint64_t blocks)
 {
     uint64_t each = ps_mem_sum(
-        ps_mem_array(1, ALLOCATED_BYTES),
+        ps_mem_array(1, PS_BLOCK_ALLOCATED),
         ps_mem_array(1, sizeof(ps_block)));
 
     return ps_mem_sum(sizeof(ps_pool), ps_mem_times(each, blocks));
@@ -87,7 +76,7 @@ ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err)
         return PS_OK;
 
     b = calloc(1, sizeof *b);
-    memory = malloc(ALLOCATED_BYTES);
+    memory = malloc(PS_BLOCK_ALLOCATED);
     if (b == NULL || memory == NULL) {
         free(b);
         free(memory);
@@ -111,23 +100,10 @@ void ps_pool_reclaim(ps_pool *pool)
         }
 }
 
-uint32_t ps_pool_held(const ps_pool *pool)
-{
-    return pool->held;
-}
-
-void ps_block_hold(ps_block *b)
-{
-    if (b->holders++ == 0)
-        b->pool->held++;
-}
-
-void ps_block_release(ps_block *b)
+void ps_block_give_back(ps_block *b)
 {
     ps_pool *pool = b->pool;
 
-    if (--b->holders > 0)
-        return;
     pool->held--;
     if (pool->closed) {
         sweep(pool);
@@ -137,12 +113,4 @@ void ps_block_release(ps_block *b)
     b->next = pool->free;
     pool->free = b;
     (void)pthread_mutex_unlock(&pool->lock);
-}
-
-bool ps_block_has(const ps_block *b, const unsigned char *p, size_t n)
-{
-    const unsigned char *begin = b->bytes - PS_BLOCK_HEADROOM;
-
-    return p >= begin && n <= ALLOCATED_BYTES &&
-           (size_t)(p - begin) <= ALLOCATED_BYTES - n;
 }

@@ -10,13 +10,23 @@
 #ifndef LIB_IO_BLOCK_H
 #define LIB_IO_BLOCK_H
 
+#include <pthread.h>
+
 #include "packstream.h"
 
 /* The bytes of a block, and the room in front of them. */
 #define PS_BLOCK_BYTES ((size_t)256 << 10)
 #define PS_BLOCK_HEADROOM ((size_t)64 << 10)
+#define PS_BLOCK_ALLOCATED (PS_BLOCK_HEADROOM + PS_BLOCK_BYTES)
 
-typedef struct ps_pool ps_pool;
+/* Here, as blocks are, so that holding and releasing a block can be inline. */
+typedef struct ps_pool {
+    struct ps_block *all;
+    uint32_t held;
+    bool closed;
+    pthread_mutex_t lock; /* guards these: */
+    struct ps_block *free;
+} ps_pool;
 
 typedef struct ps_block {
     unsigned char *bytes;
@@ -45,14 +55,35 @@ ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err);
 uint64_t ps_pool_bytes(uint64_t blocks);
 
 /* How many blocks are held. */
-uint32_t ps_pool_held(const ps_pool *pool);
+static inline uint32_t ps_pool_held(const ps_pool *pool)
+{
+    return pool->held;
+}
 
-void ps_block_hold(ps_block *block);
+static inline void ps_block_hold(ps_block *block)
+{
+    if (block->holders++ == 0)
+        block->pool->held++;
+}
 
-/* Released by its last holder, a block can be taken again. */
-void ps_block_release(ps_block *block);
+/* Makes a block that nobody holds any more one that can be taken again. */
+void ps_block_give_back(ps_block *block);
+
+static inline void ps_block_release(ps_block *block)
+{
+    if (--block->holders == 0)
+        ps_block_give_back(block);
+}
 
 /* Whether the `n` bytes at `p` lie in a block, or in front of it. */
-bool ps_block_has(const ps_block *block, const unsigned char *p, size_t n);
+static inline bool ps_block_has(const ps_block *block, const unsigned char *p,
+                                size_t n)
+{
+    /* In front of the headroom it wraps around, and is too far. */
+    const size_t at = (uintptr_t)p -
+                      (uintptr_t)(block->bytes - PS_BLOCK_HEADROOM);
+
+    return n <= PS_BLOCK_ALLOCATED && at <= PS_BLOCK_ALLOCATED - n;
+}
 
 #endif
