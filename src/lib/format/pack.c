@@ -89,9 +89,7 @@ ps_form ps_form_of(const ps_pack_info *info)
 static void fill_elements(unsigned char *to, size_t bytes, size_t n,
                           uint64_t pattern)
 {
-    if (bytes == 1 || pattern == 0) {
-        memset(to, (int)(pattern & 0xff), bytes * n);
-    } else if (bytes == 2) {
+    if (bytes == 2) {
         for (size_t i = 0; i < n; i++)
             store_u16(to + 2 * i, (uint16_t)pattern);
     } else if (bytes == 4) {
@@ -103,60 +101,37 @@ static void fill_elements(unsigned char *to, size_t bytes, size_t n,
     }
 }
 
-/* Fills places of all per-token fields. */
-static void fill_places(const ps_pack_builder *b, uint32_t first, uint32_t n)
+/* Fills `n` places of a field from `first` on; returns the place behind. */
+static unsigned char *fill_field(const ps_pack_builder *b,
+                                 const ps_form_field *f, uint32_t first,
+                                 uint32_t n)
 {
-    for (uint32_t i = 0; n > 0 && i < b->form->n_fields; i++) {
-        const ps_form_field *f = &b->form->fields[i];
+    const size_t bytes = f->bytes;
+    unsigned char *to = b->row + f->offset + first * bytes;
 
-        fill_elements(b->row + f->offset + (size_t)first * f->bytes, f->bytes,
-                      n, f->fill);
-    }
+    if (bytes == 1 || f->fill == 0)
+        memset(to, (int)(f->fill & 0xff), n * bytes);
+    else
+        fill_elements(to, bytes, n, f->fill);
+    return to + n * bytes;
 }
 
-unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
+void ps_pack_pad(const ps_pack_builder *b, uint32_t first, uint32_t n)
 {
-    const size_t bytes = b->form->seq_bytes;
-    unsigned char *seq = b->sequences + b->n_seq * bytes;
-
-    if (b->form->gaps)
-        memset(seq, 0, bytes);
-    return seq;
-}
-
-void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
-{
-    const ps_form *form = b->form;
-    const uint32_t places = ps_aligned(piece->n_tok, form->align);
-    unsigned char *seq = b->sequences + b->n_seq * (size_t)form->seq_bytes;
-
-    store_u64(seq + PS_SEQ_ID, piece->id);
-    store_u32(seq + PS_SEQ_START, b->n_rows);
-    store_u32(seq + PS_SEQ_TOK, piece->n_tok);
-    if (form->split) {
-        store_u32(seq + PS_SEQ_PIECE_OFF, piece->seq_off);
-        store_u32(seq + PS_SEQ_FULL_LEN, piece->seq_len);
-    }
-    fill_places(b, b->n_rows + piece->n_tok, places - piece->n_tok);
-    b->n_rows += places;
-    b->n_seq++;
-    b->n_tok += piece->n_tok;
-    b->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
-    if (piece->n_tok > b->max_seqlen)
-        b->max_seqlen = piece->n_tok;
+    for (uint32_t i = 0; i < b->form->n_fields; i++)
+        (void)fill_field(b, &b->form->fields[i], first, n);
 }
 
 void ps_pack_end(const ps_pack_builder *b)
 {
-    const ps_form *form = b->form;
+    const uint32_t n = b->form->capacity - b->n_rows;
 
-    fill_places(b, b->n_rows, form->capacity - b->n_rows);
-    for (uint32_t i = 0; i < form->n_fields; i++) {
-        const ps_form_field *f = &form->fields[i];
+    for (uint32_t i = 0; i < b->form->n_fields; i++) {
+        const ps_form_field *f = &b->form->fields[i];
+        unsigned char *end = fill_field(b, f, b->n_rows, n);
 
         if (f->gap > 0)
-            memset(b->row + f->offset + (size_t)form->capacity * f->bytes, 0,
-                   f->gap);
+            memset(end, 0, f->gap);
     }
 }
 

@@ -27,6 +27,8 @@
 #ifndef LIB_FORMAT_PACK_H
 #define LIB_FORMAT_PACK_H
 
+#include <string.h>
+
 #include "bytes.h"
 #include "format/pack_layout.h"
 #include "packstream.h"
@@ -112,14 +114,46 @@ typedef struct ps_pack_builder {
 } ps_pack_builder;
 
 /* The sequence row of the next sequence; zeroed where it may have gaps. */
-unsigned char *ps_pack_next_sequence(const ps_pack_builder *builder);
+static inline unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
+{
+    const size_t seq_bytes = b->form->seq_bytes;
+    unsigned char *seq = b->sequences + b->n_seq * seq_bytes;
+
+    if (b->form->gaps)
+        memset(seq, 0, seq_bytes);
+    return seq;
+}
+
+/* Fills `n` places from `first` on, of all per-token fields. */
+void ps_pack_pad(const ps_pack_builder *builder, uint32_t first, uint32_t n);
 
 /*
  * Adds a sequence, which must fit: writes the format's members of its row.
  * Before that, the caller copies its columns: per token, from place n_rows of
  * the row on; per sequence, to the row that ps_pack_next_sequence gave.
  */
-void ps_pack_add(ps_pack_builder *builder, const ps_piece *piece);
+static inline void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
+{
+    const ps_form *form = b->form;
+    const uint32_t places = ps_aligned(piece->n_tok, form->align);
+    unsigned char *seq = b->sequences + b->n_seq * (size_t)form->seq_bytes;
+
+    store_u64(seq + PS_SEQ_ID, piece->id);
+    store_u32(seq + PS_SEQ_START, b->n_rows);
+    store_u32(seq + PS_SEQ_TOK, piece->n_tok);
+    if (form->split) {
+        store_u32(seq + PS_SEQ_PIECE_OFF, piece->seq_off);
+        store_u32(seq + PS_SEQ_FULL_LEN, piece->seq_len);
+    }
+    if (places > piece->n_tok)
+        ps_pack_pad(b, b->n_rows + piece->n_tok, places - piece->n_tok);
+    b->n_rows += places;
+    b->n_seq++;
+    b->n_tok += piece->n_tok;
+    b->sum_len_sq += (uint64_t)piece->n_tok * piece->n_tok;
+    if (piece->n_tok > b->max_seqlen)
+        b->max_seqlen = piece->n_tok;
+}
 
 /* Fills the unused places behind the last sequence. */
 void ps_pack_end(const ps_pack_builder *builder);

@@ -53,37 +53,42 @@ static ps_block_layout open_layout(const ps_block_output *b)
     return ps_block_layout_of(b->info, b->info->block_packs, b->n_seqs);
 }
 
+/* Finds where the next pack goes. */
+static void find_next(ps_block_output *b)
+{
+    unsigned char *block = ps_output_block(b->output);
+    const ps_block_layout l = open_layout(b);
+
+    b->row = block + PS_BLOCK_HEAD_BYTES +
+             (size_t)b->n_packs * b->info->row_bytes;
+    b->head = block + l.heads + (size_t)b->n_packs * PS_PACK_HEAD_BYTES;
+    b->sequences = block + l.end;
+}
+
 ps_result ps_block_output_pack(ps_block_output *b, uint32_t n_seq,
                                ps_pack_builder *pack, ps_error *err)
 {
     const uint64_t n = (uint64_t)b->n_seqs + n_seq;
-    unsigned char *block;
-    ps_block_layout l;
     ps_result r = PS_OK;
 
     if (n * b->info->seq_bytes > PS_BLOCK_SEQ_BYTES)
         r = ps_block_output_close(b, err);
     if (r != PS_OK)
         return r;
-    block = ps_output_block(b->output);
-    l = open_layout(b);
+    if (b->n_packs == 0)
+        find_next(b);
     *pack = (ps_pack_builder){
-        .form = &b->form,
-        .row = block + PS_BLOCK_HEAD_BYTES +
-               (size_t)b->n_packs * b->info->row_bytes,
-        .sequences = block + l.end,
-    };
+        .form = &b->form, .row = b->row, .sequences = b->sequences};
     return PS_OK;
 }
 
 ps_result ps_block_output_add(ps_block_output *b, const ps_pack_builder *pack,
                               uint64_t watermark, ps_error *err)
 {
-    unsigned char *heads =
-        ps_output_block(b->output) + open_layout(b).heads;
-
-    ps_head_encode(heads + (size_t)b->n_packs * PS_PACK_HEAD_BYTES, pack,
-                   b->n_seqs, watermark);
+    ps_head_encode(b->head, pack, b->n_seqs, watermark);
+    b->row += b->info->row_bytes;
+    b->head += PS_PACK_HEAD_BYTES;
+    b->sequences += (size_t)pack->n_seq * b->info->seq_bytes;
     b->n_packs++;
     b->n_seqs += pack->n_seq;
     b->watermark = watermark;
@@ -317,6 +322,7 @@ static bool load_packs(ps_block_output *b, ps_restorer *restorer)
             return false;
         n_seqs += pack.n_seq;
     }
+    find_next(b);
     return n_seqs == b->n_seqs;
 }
 

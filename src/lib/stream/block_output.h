@@ -31,6 +31,9 @@ typedef struct ps_block_output {
     uint64_t first_pack; /* blocks that lie before it are not written */
     uint32_t n_packs; /* of the open block, */
     uint32_t n_seqs;
+    unsigned char *row; /* and where the next one goes, */
+    unsigned char *head;
+    unsigned char *sequences; /* if it has any */
     uint64_t first;     /* index of its first pack */
     uint64_t watermark; /* and that of its last */
     uint64_t at;        /* where it will be, from the stream's header */
