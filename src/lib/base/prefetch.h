@@ -24,10 +24,13 @@ static inline void ps_prefetch(const void *p)
 #endif
 }
 
+/* Lines come in pairs. */
 static inline void ps_prefetch_bytes(const unsigned char *p, size_t n)
 {
-    for (size_t i = 0; i < n; i += PS_LINE_BYTES)
+    for (size_t i = 0; i < n; i += 2 * PS_LINE_BYTES) {
         ps_prefetch(p + i);
+        ps_prefetch(p + i + PS_LINE_BYTES);
+    }
 }
 
 #endif

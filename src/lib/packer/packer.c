@@ -207,8 +207,8 @@ void ps_packer_free(ps_packer *p)
         return;
     slots = p->held == NULL ? 0 : p->engine->n_slots;
     for (uint32_t i = 0; i < slots; i++)
-        if (p->held[i].part.block != NULL)
-            ps_block_release(p->held[i].part.block);
+        if (p->held[i].block != NULL)
+            ps_block_release(p->held[i].block);
     ps_refill_free(p);
     ps_engine_free(p->engine);
     ps_store_free(p->store);

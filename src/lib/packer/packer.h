@@ -5,9 +5,9 @@
  * which decides by lengths alone what makes a pack, with the payloads and
  * the output.  A sequence goes this way:
  *
- *   put.c            checks it, and cuts it, splits it or leaves it out;
- *   admit.c          gives its length to the engine and keeps its payload;
- *                    when the engine decides on a pack, builds it;
+ *   put.c            checks it, and cuts it, splits it or leaves it out; gives
+ *                    its length to the engine and keeps its payload;
+ *   emit.c           when the engine decides on a pack, builds it;
  *   payload_store.c  has the payloads that cannot stay where they were read.
  *
  * Packs are built in the block that stream/block_output.h gathers them in.
@@ -39,32 +39,16 @@
 #include "packstream.h"
 #include "stream/block_output.h"
 
-/* The tokens of a piece, and where they are: in the payload of a sequence. */
-typedef struct ps_part {
-    const unsigned char *payload;
-    uint32_t payload_tok; /* tokens of the payload */
-    uint32_t first;       /* token of the piece */
-    ps_block *block;      /* of a reader that has the payload, or NULL */
-} ps_part;
-
 /* The sequence, or piece of one, in a slot of the engine. */
 typedef struct ps_held {
     uint64_t id;
     uint32_t seq_off;
     uint32_t seq_len;
-    ps_part part; /* its block is held; if that is NULL, the store has it */
+    const unsigned char *payload; /* of the whole sequence, in `block` */
+    ps_block *block; /* is held; if it is NULL, the store has the piece */
 } ps_held;
 
 typedef struct ps_refill ps_refill;
-
-/* A sequence, or a piece of one, on its way into the window. */
-typedef struct ps_arrival {
-    uint64_t id;
-    uint32_t n_tok;
-    uint32_t seq_off;
-    uint32_t seq_len;
-    ps_part part;
-} ps_arrival;
 
 struct ps_packer {
     ps_packer_options options; /* with max_delay worked out; `learn_from` is
@@ -80,7 +64,8 @@ struct ps_packer {
     ps_store *store;
     ps_held *held; /* by slot */
     uint32_t max_blocks;
-    uint64_t bytes; /* of payload that are held, in whole chunks */
+    uint64_t bytes; /* of payload that are held, in whole chunks; counted if
+                       they are bounded */
     ps_block_output output;
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* of the totals, by reason */
@@ -193,37 +178,65 @@ ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err);
  */
 ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
 
-/* ---- admit.c ---- */
+/* ---- emit.c ---- */
 
 /*
  * Tokens of the sequence in a slot.  The engine knows its length rounded up
  * to units; only the end of a sequence can end within a unit.
  */
-uint32_t ps_packer_length(const ps_packer *p, uint32_t slot);
+static inline uint32_t ps_packer_length(const ps_packer *p, uint32_t slot)
+{
+    const ps_held *h = &p->held[slot];
+    const uint32_t n = ps_engine_length(p->engine, slot) * p->info.align;
+    const uint32_t left = h->seq_len - h->seq_off;
 
-/* Counts a record of the input: the packs that are due because of it leave. */
-ps_result ps_packer_tick(ps_packer *p, ps_error *err);
-
-/*
- * Admits a piece to the window, which is not full, since all that was due has
- * left.  `next_id` is the lowest id that is still to come after it.
- */
-ps_result ps_packer_admit(ps_packer *p, const ps_arrival *a,
-                          uint64_t next_id, ps_error *err);
+    return n < left ? n : left;
+}
 
 /* Emits the packs that `mode` asks for. */
 ps_result ps_packer_emit(ps_packer *p, ps_emit_mode mode, ps_error *err);
 
-/* Copies a part of a payload, `n_tok` tokens, to a slot of a store. */
-ps_result ps_packer_store(const ps_packer *p, ps_store *store, uint32_t slot,
-                          uint32_t n_tok, const ps_part *part, ps_error *err);
+/* Where bytes are bounded: packs leave until so many more fit; counts them. */
+ps_result ps_packer_make_room(ps_packer *p, uint64_t bytes, ps_error *err);
+
+/* Emits the packs that are due; after most sequences there are none. */
+static inline ps_result ps_packer_emit_due(ps_packer *p, ps_error *err)
+{
+    return ps_engine_is_idle(p->engine) ? PS_OK
+                                        : ps_packer_emit(p, PS_EMIT_DUE, err);
+}
+
+/* Counts a record of the input: the packs that are due because of it leave. */
+static inline ps_result ps_packer_tick(ps_packer *p, ps_error *err)
+{
+    ps_engine_tick(p->engine);
+    return ps_packer_emit_due(p, err);
+}
+
+/* Copies the piece of a slot, whose payload is there, to the store. */
+ps_result ps_packer_store(ps_packer *p, uint32_t slot, ps_error *err);
 
 /*
- * Keeps such a part for a slot of the engine, in its block or in the store.
- * PS_ERR_MEMORY.
+ * Keeps what a slot has of a sequence, which stays in its block, if it came in
+ * one that may be held, or is copied to the store.  PS_ERR_MEMORY.
  */
-ps_result ps_packer_keep(ps_packer *p, uint32_t slot, uint32_t n_tok,
-                         const ps_part *part, ps_error *err);
+static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,
+                                       const ps_sequence *s, ps_error *err)
+{
+    ps_held *h = &p->held[slot];
+    const bool stays =
+        s->block != NULL && s->payload == s->lent &&
+        ps_pool_held(s->block->pool) <= p->max_blocks &&
+        ps_block_has(s->block, s->payload,
+                     ps_packer_payload_bytes(p, s->n_tok));
+
+    h->payload = s->payload;
+    h->block = stays ? s->block : NULL;
+    if (!stays)
+        return ps_packer_store(p, slot, err);
+    ps_block_hold(s->block);
+    return PS_OK;
+}
 
 /*
  * Copies the payload that is kept for a slot, column after column:

@@ -1,6 +1,10 @@
 /*
- * put.c - what becomes of a sequence that is put: it is admitted, whole, cut
- * or in pieces, or it is left out.
+ * put.c - what becomes of a sequence that is put: it is admitted to the
+ * window, whole, cut or in pieces, or it is left out.
+ *
+ * A payload that lies in a block of a reader stays there, and the block is
+ * held.  If it lies elsewhere, or too many blocks are held already, it waits in
+ * the store.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +13,33 @@
 
 #include "base/error.h"
 #include "packer/packer.h"
+
+/* ---- Into the window ---- */
+
+/*
+ * Admits `n_tok` tokens of a sequence, from `off` on, to the window, which is
+ * not full, since all that was due has left.  `next_id` is the lowest id that
+ * is still to come after it.
+ */
+static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
+                              uint32_t off, uint32_t n_tok, uint64_t next_id,
+                              ps_error *err)
+{
+    uint32_t slot;
+    ps_result r = PS_OK;
+
+    if (p->options.max_bytes != 0)
+        r = ps_packer_make_room(p, ps_packer_store_bytes(p, n_tok), err);
+    if (r != PS_OK)
+        return r;
+    slot = ps_engine_admit(p->engine, ps_packer_units(p, n_tok));
+    p->held[slot].id = sequence->id;
+    p->held[slot].seq_off = off;
+    p->held[slot].seq_len = sequence->n_tok;
+    p->next_id = next_id;
+    r = ps_packer_keep(p, slot, sequence, err);
+    return r == PS_OK ? ps_packer_emit_due(p, err) : r;
+}
 
 /*
  * Admits the first `n_tok` tokens of a sequence, in pieces no longer than a
@@ -21,37 +52,45 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
                             uint32_t n_tok, ps_error *err)
 {
     const uint64_t id = sequence->id;
-    ps_block *block =
-        sequence->payload == sequence->lent ? sequence->block : NULL;
     uint32_t pieces = 0;
     uint32_t off = 0;
 
     while (off < n_tok) {
-        ps_arrival piece = {id, n_tok - off, off, sequence->n_tok,
-                            {sequence->payload, sequence->n_tok, off, block}};
-        uint32_t max = p->info.capacity;
-        uint64_t next_id;
+        const uint32_t left = n_tok - off;
+        uint32_t n = p->info.capacity;
         ps_result r = ps_packer_tick(p, err);
 
         if (r != PS_OK)
             return r;
         if (p->options.policy == PS_POLICY_CONCAT)
-            max -= (uint32_t)p->engine->window.tokens * p->info.align;
-        if (piece.n_tok > max)
-            piece.n_tok = max;
-        off += piece.n_tok;
-        pieces++;
+            n -= (uint32_t)p->engine->window.tokens * p->info.align;
+        if (left < n)
+            n = left;
         /* Until the last piece is in, the id itself is still to come. */
-        next_id = off == n_tok ? id + 1 : id;
-        r = ps_packer_admit(p, &piece, next_id, err);
+        r = admit(p, sequence, off, n, n == left ? id + 1 : id, err);
         if (r != PS_OK)
             return r;
+        off += n;
+        pieces++;
     }
     if (pieces > 1)
         p->totals.split_sequences++;
     p->totals.extra_pieces += pieces - 1;
     return PS_OK;
 }
+
+/* Admits a sequence that fits a pack. */
+static inline ps_result put_whole(ps_packer *p, const ps_sequence *sequence,
+                                  ps_error *err)
+{
+    ps_result r = ps_packer_tick(p, err);
+
+    return r == PS_OK ? admit(p, sequence, 0, sequence->n_tok,
+                              sequence->id + 1, err)
+                      : r;
+}
+
+/* ---- Or not ---- */
 
 static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
                            ps_reject reason, ps_error *err)
@@ -125,8 +164,10 @@ ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
     if (r != PS_OK)
         return r;
     count_input(p, sequence);
-    if (n_tok <= p->info.capacity || p->options.policy == PS_POLICY_CONCAT)
+    if (p->options.policy == PS_POLICY_CONCAT)
         return put_pieces(p, sequence, n_tok, err);
+    if (n_tok <= p->info.capacity)
+        return put_whole(p, sequence, err);
 
     switch (p->options.overlong) {
     case PS_OVERLONG_DROP:

@@ -109,8 +109,6 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
                            ps_error *err)
 {
     ps_refill *f = p->refill;
-    ps_block *block =
-        sequence->payload == sequence->lent ? sequence->block : NULL;
     unsigned char *payload;
     ps_result r = PS_OK;
 
@@ -122,15 +120,12 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
     while (r == PS_OK && f->at < f->n &&
            f->items[f->at].id == sequence->id) {
         const item *i = &f->items[f->at++];
-        const ps_part part = {sequence->payload, sequence->n_tok, i->seq_off,
-                              block};
 
         if (sequence->payload == NULL ||
             p->held[i->slot].seq_len != sequence->n_tok)
             r = is_other(p, sequence->id, err);
         else
-            r = ps_packer_keep(p, i->slot, ps_packer_length(p, i->slot),
-                               &part, err);
+            r = ps_packer_keep(p, i->slot, sequence, err);
         if (r == PS_OK)
             f->hash = chain(p, i->slot, payload, f->hash);
     }
