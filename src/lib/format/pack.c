@@ -12,19 +12,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-/* Places in the head. */
-enum {
-    AT_CHECKSUM = 0,
-    AT_FIRST_SEQ = 8,
-    AT_N_SEQ = 12, /* the checksum covers all from here on */
-    AT_N_TOK = 16,
-    AT_MAX_SEQLEN = 20,
-    AT_SUM_LEN_SQ = 24,
-    AT_WATERMARK = 32
-};
-
-/* What the checksum is of: three numbers, and the head from AT_N_SEQ on. */
-#define SUMMED_HEAD (PS_PACK_HEAD_BYTES - AT_N_SEQ)
+/* What the checksum is of: three numbers, and most of the head. */
+#define SUMMED_HEAD (PS_PACK_HEAD_BYTES - PS_HEAD_N_SEQ)
 #define SUMMED_BYTES (24 + SUMMED_HEAD)
 
 /* ---- Building ---- */
@@ -85,35 +74,34 @@ ps_form ps_form_of(const ps_pack_info *info)
     return form;
 }
 
-/* Writes `n` elements of a bit pattern. */
-static void fill_elements(unsigned char *to, size_t bytes, size_t n,
-                          uint64_t pattern)
+/* Repeats an element of so many bytes until all are written. */
+static void repeat(unsigned char *to, uint64_t element, size_t bytes,
+                   size_t all)
 {
-    if (bytes == 2) {
-        for (size_t i = 0; i < n; i++)
-            store_u16(to + 2 * i, (uint16_t)pattern);
-    } else if (bytes == 4) {
-        for (size_t i = 0; i < n; i++)
-            store_u32(to + 4 * i, (uint32_t)pattern);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            store_u64(to + 8 * i, pattern);
+    size_t done = bytes < all ? bytes : all;
+
+    store_low(to, element, done);
+    while (done < all) {
+        const size_t n = done < all - done ? done : all - done;
+
+        memcpy(to + done, to, n);
+        done += n;
     }
 }
 
-/* Fills `n` places of a field from `first` on; returns the place behind. */
+/* Fills `n` places of a field from `first` on; returns what is behind. */
 static unsigned char *fill_field(const ps_pack_builder *b,
                                  const ps_form_field *f, uint32_t first,
                                  uint32_t n)
 {
-    const size_t bytes = f->bytes;
-    unsigned char *to = b->row + f->offset + first * bytes;
+    const size_t all = (size_t)n * f->bytes;
+    unsigned char *to = b->row + f->offset + (size_t)first * f->bytes;
 
-    if (bytes == 1 || f->fill == 0)
-        memset(to, (int)(f->fill & 0xff), n * bytes);
+    if (f->fill == 0)
+        memset(to, 0, all);
     else
-        fill_elements(to, bytes, n, f->fill);
-    return to + n * bytes;
+        repeat(to, f->fill, f->bytes, all);
+    return to + all;
 }
 
 void ps_pack_pad(const ps_pack_builder *b, uint32_t first, uint32_t n)
@@ -124,63 +112,32 @@ void ps_pack_pad(const ps_pack_builder *b, uint32_t first, uint32_t n)
 
 void ps_pack_end(const ps_pack_builder *b)
 {
-    const uint32_t n = b->form->capacity - b->n_rows;
+    const ps_form_field *f = b->form->fields;
+    const ps_form_field *end = f + b->form->n_fields;
+    const uint32_t first = b->n_rows;
+    const uint32_t n = b->form->capacity - first;
 
-    for (uint32_t i = 0; i < b->form->n_fields; i++) {
-        const ps_form_field *f = &b->form->fields[i];
-        unsigned char *end = fill_field(b, f, b->n_rows, n);
+    for (; f < end; f++) {
+        unsigned char *gap = fill_field(b, f, first, n);
 
         if (f->gap > 0)
-            memset(end, 0, f->gap);
+            memset(gap, 0, f->gap);
     }
 }
 
 /* ---- Heads ---- */
-
-void ps_head_encode(unsigned char head[PS_PACK_HEAD_BYTES],
-                    const ps_pack_builder *b, uint32_t first_seq,
-                    uint64_t watermark)
-{
-    store_u64(head + AT_CHECKSUM, 0);
-    store_u32(head + AT_FIRST_SEQ, first_seq);
-    store_u32(head + AT_N_SEQ, b->n_seq);
-    store_u32(head + AT_N_TOK, b->n_tok);
-    store_u32(head + AT_MAX_SEQLEN, b->max_seqlen);
-    store_u64(head + AT_SUM_LEN_SQ, b->sum_len_sq);
-    store_u64(head + AT_WATERMARK, watermark);
-}
-
-uint64_t ps_head_checksum(const unsigned char *head)
-{
-    return load_u64(head + AT_CHECKSUM);
-}
-
-uint32_t ps_head_first_seq(const unsigned char *head)
-{
-    return load_u32(head + AT_FIRST_SEQ);
-}
-
-uint32_t ps_head_n_seq(const unsigned char *head)
-{
-    return load_u32(head + AT_N_SEQ);
-}
-
-uint64_t ps_head_watermark(const unsigned char *head)
-{
-    return load_u64(head + AT_WATERMARK);
-}
 
 ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *head,
                          ps_pack *pack, ps_error *err)
 {
     const uint32_t most = ps_max_sequences(info);
 
-    pack->checksum = load_u64(head + AT_CHECKSUM);
-    pack->n_seq = load_u32(head + AT_N_SEQ);
-    pack->n_tok = load_u32(head + AT_N_TOK);
-    pack->max_seqlen = load_u32(head + AT_MAX_SEQLEN);
-    pack->sum_len_sq = load_u64(head + AT_SUM_LEN_SQ);
-    pack->watermark = load_u64(head + AT_WATERMARK);
+    pack->checksum = load_u64(head + PS_HEAD_CHECKSUM);
+    pack->n_seq = load_u32(head + PS_HEAD_N_SEQ);
+    pack->n_tok = load_u32(head + PS_HEAD_N_TOK);
+    pack->max_seqlen = load_u32(head + PS_HEAD_MAX_SEQLEN);
+    pack->sum_len_sq = load_u64(head + PS_HEAD_SUM_LEN_SQ);
+    pack->watermark = load_u64(head + PS_HEAD_WATERMARK);
     if (pack->n_seq == 0 || pack->n_seq > most)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "%" PRIu32 " sequences, the most are %" PRIu32,
@@ -204,7 +161,7 @@ uint64_t ps_pack_checksum(const ps_pack_info *info, uint64_t index,
     store_u64(summed, index);
     store_u64(summed + 8, ps_hash(row, info->row_bytes));
     store_u64(summed + 16, ps_hash(sequences, bytes));
-    memcpy(summed + 24, head + AT_N_SEQ, SUMMED_HEAD);
+    memcpy(summed + 24, head + PS_HEAD_N_SEQ, SUMMED_HEAD);
     return ps_hash(summed, sizeof summed);
 }
 

@@ -105,7 +105,7 @@ ps_form ps_form_of(const ps_pack_info *info);
 typedef struct ps_pack_builder {
     const ps_form *form;
     unsigned char *row;       /* form->row_bytes of them */
-    unsigned char *sequences; /* room for its sequence rows */
+    unsigned char *seq;       /* the next sequence row */
     uint32_t n_seq;
     uint32_t n_tok;
     uint32_t n_rows; /* places that are taken: the next sequence's start */
@@ -116,12 +116,9 @@ typedef struct ps_pack_builder {
 /* The sequence row of the next sequence; zeroed where it may have gaps. */
 static inline unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
 {
-    const size_t seq_bytes = b->form->seq_bytes;
-    unsigned char *seq = b->sequences + b->n_seq * seq_bytes;
-
     if (b->form->gaps)
-        memset(seq, 0, seq_bytes);
-    return seq;
+        memset(b->seq, 0, b->form->seq_bytes);
+    return b->seq;
 }
 
 /* Fills `n` places from `first` on, of all per-token fields. */
@@ -136,7 +133,7 @@ static inline void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
 {
     const ps_form *form = b->form;
     const uint32_t places = ps_aligned(piece->n_tok, form->align);
-    unsigned char *seq = b->sequences + b->n_seq * (size_t)form->seq_bytes;
+    unsigned char *seq = b->seq;
 
     store_u64(seq + PS_SEQ_ID, piece->id);
     store_u32(seq + PS_SEQ_START, b->n_rows);
@@ -147,6 +144,7 @@ static inline void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
     }
     if (places > piece->n_tok)
         ps_pack_pad(b, b->n_rows + piece->n_tok, places - piece->n_tok);
+    b->seq += form->seq_bytes;
     b->n_rows += places;
     b->n_seq++;
     b->n_tok += piece->n_tok;
@@ -161,16 +159,39 @@ void ps_pack_end(const ps_pack_builder *builder);
 /* ---- Heads ---- */
 
 /* Writes a head, but for the checksum. */
-void ps_head_encode(unsigned char head[PS_PACK_HEAD_BYTES],
-                    const ps_pack_builder *builder, uint32_t first_seq,
-                    uint64_t watermark);
+static inline void ps_head_encode(unsigned char head[PS_PACK_HEAD_BYTES],
+                                  const ps_pack_builder *b, uint32_t first_seq,
+                                  uint64_t watermark)
+{
+    store_u64(head + PS_HEAD_CHECKSUM, 0);
+    store_u32(head + PS_HEAD_FIRST_SEQ, first_seq);
+    store_u32(head + PS_HEAD_N_SEQ, b->n_seq);
+    store_u32(head + PS_HEAD_N_TOK, b->n_tok);
+    store_u32(head + PS_HEAD_MAX_SEQLEN, b->max_seqlen);
+    store_u64(head + PS_HEAD_SUM_LEN_SQ, b->sum_len_sq);
+    store_u64(head + PS_HEAD_WATERMARK, watermark);
+}
 
-uint64_t ps_head_checksum(const unsigned char *head);
+static inline uint64_t ps_head_checksum(const unsigned char *head)
+{
+    return load_u64(head + PS_HEAD_CHECKSUM);
+}
 
 /* Where the sequence rows of a pack begin in those of its block. */
-uint32_t ps_head_first_seq(const unsigned char *head);
-uint32_t ps_head_n_seq(const unsigned char *head);
-uint64_t ps_head_watermark(const unsigned char *head);
+static inline uint32_t ps_head_first_seq(const unsigned char *head)
+{
+    return load_u32(head + PS_HEAD_FIRST_SEQ);
+}
+
+static inline uint32_t ps_head_n_seq(const unsigned char *head)
+{
+    return load_u32(head + PS_HEAD_N_SEQ);
+}
+
+static inline uint64_t ps_head_watermark(const unsigned char *head)
+{
+    return load_u64(head + PS_HEAD_WATERMARK);
+}
 
 /*
  * Reads the numbers of a head into *pack; its other members are left alone.

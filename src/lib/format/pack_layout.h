@@ -19,6 +19,17 @@ enum {
     PS_SEQ_FULL_LEN = 20
 };
 
+/* The members of a pack head. */
+enum {
+    PS_HEAD_CHECKSUM = 0,
+    PS_HEAD_FIRST_SEQ = 8,
+    PS_HEAD_N_SEQ = 12, /* the checksum covers all from here on */
+    PS_HEAD_N_TOK = 16,
+    PS_HEAD_MAX_SEQLEN = 20,
+    PS_HEAD_SUM_LEN_SQ = 24,
+    PS_HEAD_WATERMARK = 32
+};
+
 /* Sequence rows of a block take no more bytes, unless its only pack does. */
 #define PS_BLOCK_SEQ_BYTES (UINT32_C(1) << 20)
 

@@ -65,21 +65,13 @@ static void find_next(ps_block_output *b)
     b->sequences = block + l.end;
 }
 
-ps_result ps_block_output_pack(ps_block_output *b, uint32_t n_seq,
-                               ps_pack_builder *pack, ps_error *err)
+ps_result ps_block_output_next_block(ps_block_output *b, ps_error *err)
 {
-    const uint64_t n = (uint64_t)b->n_seqs + n_seq;
-    ps_result r = PS_OK;
+    ps_result r = ps_block_output_close(b, err);
 
-    if (n * b->info->seq_bytes > PS_BLOCK_SEQ_BYTES)
-        r = ps_block_output_close(b, err);
-    if (r != PS_OK)
-        return r;
-    if (b->n_packs == 0)
+    if (r == PS_OK)
         find_next(b);
-    *pack = (ps_pack_builder){
-        .form = &b->form, .row = b->row, .sequences = b->sequences};
-    return PS_OK;
+    return r;
 }
 
 ps_result ps_block_output_add(ps_block_output *b, const ps_pack_builder *pack,

@@ -69,12 +69,27 @@ ps_result ps_block_output_open(ps_block_output *b, int fd,
 ps_result ps_block_output_begin(ps_block_output *b, bool goes_on,
                                 ps_error *err);
 
+/* Goes on with a block that is empty.  PS_ERR_IO, _MEMORY. */
+ps_result ps_block_output_next_block(ps_block_output *b, ps_error *err);
+
 /*
  * The next pack, to be built; it will have `n_seq` sequences.  Closes the block
  * if these do not fit.  PS_ERR_IO, _MEMORY.
  */
-ps_result ps_block_output_pack(ps_block_output *b, uint32_t n_seq,
-                               ps_pack_builder *pack, ps_error *err);
+static inline ps_result ps_block_output_pack(ps_block_output *b,
+                                             uint32_t n_seq,
+                                             ps_pack_builder *pack,
+                                             ps_error *err)
+{
+    const uint64_t n = (uint64_t)b->n_seqs + n_seq;
+    ps_result r = PS_OK;
+
+    if (b->n_packs == 0 || n * b->info->seq_bytes > PS_BLOCK_SEQ_BYTES)
+        r = ps_block_output_next_block(b, err);
+    *pack = (ps_pack_builder){
+        .form = &b->form, .row = b->row, .seq = b->sequences};
+    return r;
+}
 
 /* Adds that pack, which is whole.  PS_ERR_IO, _MEMORY. */
 ps_result ps_block_output_add(ps_block_output *b, const ps_pack_builder *pack,

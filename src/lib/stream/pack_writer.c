@@ -162,9 +162,9 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
     if (r != PS_OK)
         return r;
     memcpy(to.row, pack->row, w->info.row_bytes);
-    memcpy(to.sequences, pack->sequences, pack->n_seq * seq_bytes);
+    memcpy(to.seq, pack->sequences, pack->n_seq * seq_bytes);
     for (uint32_t i = 0; raise > 0 && i < pack->n_seq; i++) {
-        unsigned char *id = to.sequences + i * seq_bytes + PS_SEQ_ID;
+        unsigned char *id = to.seq + i * seq_bytes + PS_SEQ_ID;
 
         store_u64(id, load_u64(id) + raise);
     }
@@ -172,7 +172,7 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
     to.n_tok = pack->n_tok;
     to.max_seqlen = pack->max_seqlen;
     to.sum_len_sq = pack->sum_len_sq;
-    written.sequences = to.sequences;
+    written.sequences = to.seq;
     count(w, &written);
     return ps_block_output_add(
         &w->output, &to, w->shuffled ? 0 : pack->watermark + raise, err);

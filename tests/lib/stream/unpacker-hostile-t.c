@@ -83,7 +83,7 @@ static void add(maker *m, const pack *p)
     head.bytes = layout.bytes;
     block = room(&m->out, layout.bytes);
     built.row = block + PS_BLOCK_HEAD_BYTES;
-    built.sequences = block + layout.sequences;
+    built.seq = block + layout.sequences;
     for (uint32_t i = 0; i < head.n_seqs; i++) {
         const ps_piece piece = {.id = p->pieces[i].id,
                                 .n_tok = p->pieces[i].n_tok,
