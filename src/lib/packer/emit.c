@@ -144,7 +144,8 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                            ps_error *err)
 {
-    uint64_t first_id = UINT64_MAX;
+    uint64_t lowest = UINT64_MAX;
+    uint64_t newest = p->newest_out;
     ps_pack_builder pack;
     uint32_t oldest;
     ps_result r = ps_block_output_pack(&p->output, n, &pack, err);
@@ -155,13 +156,14 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t id = p->held[slots[i]].id;
 
-        first_id = id < first_id ? id : first_id;
-        p->newest_out = id > p->newest_out ? id : p->newest_out;
+        lowest = id < lowest ? id : lowest;
+        newest = id > newest ? id : newest;
         move_to_pack(p, slots[i], &pack);
     }
     /* How far they fell behind the newest that has left. */
-    if (p->newest_out - first_id > p->totals.max_displacement)
-        p->totals.max_displacement = p->newest_out - first_id;
+    p->newest_out = newest;
+    if (newest - lowest > p->totals.max_displacement)
+        p->totals.max_displacement = newest - lowest;
 
     /* All ids below that of the oldest held have left. */
     oldest = ps_engine_oldest(p->engine);

@@ -217,8 +217,9 @@ static inline ps_result ps_packer_tick(ps_packer *p, ps_error *err)
 ps_result ps_packer_store(ps_packer *p, uint32_t slot, ps_error *err);
 
 /*
- * Keeps what a slot has of a sequence, which stays in its block, if it came in
- * one that may be held, or is copied to the store.  PS_ERR_MEMORY.
+ * Keeps what a slot has of a sequence that was checked; it stays in its block,
+ * if it came in one that may be held, or is copied to the store.
+ * PS_ERR_MEMORY.
  */
 static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,
                                        const ps_sequence *s, ps_error *err)
@@ -227,8 +228,7 @@ static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,
     const bool stays =
         s->block != NULL && s->payload == s->lent &&
         ps_pool_held(s->block->pool) <= p->max_blocks &&
-        ps_block_has(s->block, s->payload,
-                     ps_packer_payload_bytes(p, s->n_tok));
+        ps_block_has(s->block, s->payload, s->payload_bytes);
 
     h->payload = s->payload;
     h->block = stays ? s->block : NULL;

@@ -122,7 +122,9 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
         const item *i = &f->items[f->at++];
 
         if (sequence->payload == NULL ||
-            p->held[i->slot].seq_len != sequence->n_tok)
+            p->held[i->slot].seq_len != sequence->n_tok ||
+            sequence->payload_bytes !=
+                ps_packer_payload_bytes(p, sequence->n_tok))
             r = is_other(p, sequence->id, err);
         else
             r = ps_packer_keep(p, i->slot, sequence, err);
