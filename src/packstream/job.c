@@ -22,6 +22,11 @@ bool job_refills(const job *j)
     return j->next_id < j->refill_until;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Tells why reading failed, unless a signal ended it. */
 static int read_failure(job *j, const ps_error *err)
 {
@@ -115,8 +120,8 @@ static void report_every(job *j)
                         ps_packer_delay(j->packer));
 }
 
-/* The packer took a sequence, or failed: what is due after that. */
-static int after_put(job *j, const ps_sequence *sequence, ps_result result,
+/* The packer took `n` sequences, or failed: what is due after that. */
+static int after_put(job *j, uint64_t n, ps_result result,
                      const ps_error *why)
 {
     const conf *c = j->conf;
@@ -129,11 +134,11 @@ static int after_put(job *j, const ps_sequence *sequence, ps_result result,
     if (result != PS_OK)
         return refilled ? job_input_failure(j, why)
                         : job_output_failure(j, why);
-    j->next_id = sequence->id + 1;
+    j->next_id += n;
     if (refilled)
         return job_refills(j) ? STATUS_OK : job_cut_outputs(j);
 
-    j->records++;
+    j->records += n;
     /* What is to be proved was flushed by the count of records only. */
     asked = signals_asked() && j->next_id >= j->known_until;
     j->timed = j->timed || asked;
@@ -171,7 +176,41 @@ static int put(job *j, const ps_sequence *sequence)
     if (status != STATUS_OK)
         return status;
     r = ps_packer_put(j->packer, sequence, &err);
-    return after_put(j, sequence, r, &err);
+    return after_put(j, 1, r, &err);
+}
+
+/* So many at most are put without a look at signals. */
+#define READY_AT_ONCE 64
+
+/*
+ * Puts sequences that are ready, up to the one after which something is due;
+ * false if there are none, or the job has to know of each.
+ */
+static bool put_ready(job *j, int *status)
+{
+    const conf *c = j->conf;
+    uint64_t most = READY_AT_ONCE;
+    uint64_t packs = UINT64_MAX;
+    uint64_t n;
+    ps_error err;
+    ps_result r;
+
+    if (j->next_id < j->known_until ||
+        (j->resume.task == TASK_REPLAY && !j->caught_up))
+        return false;
+    if (c->flush_every != 0)
+        most = least(most, c->flush_every - j->records % c->flush_every);
+    if (c->state != NULL) {
+        most = least(most, j->resume.next_mark - j->next_id);
+        packs = j->resume.next_packs;
+    }
+    if (c->stats_every != 0)
+        packs = least(packs, (j->lines + 1) * c->stats_every);
+    r = ps_packer_put_ready(j->packer, j->reader, most, packs, &n, &err);
+    if (r == PS_OK && n == 0)
+        return false;
+    *status = after_put(j, n, r, &err);
+    return true;
 }
 
 /* ---- A sequence that cannot be packed as it is ---- */
@@ -201,7 +240,7 @@ static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
     if (status != STATUS_OK)
         return status;
     r = ps_packer_reject(j->packer, sequence, reason, &err);
-    return after_put(j, sequence, r, &err);
+    return after_put(j, 1, r, &err);
 }
 
 /*
@@ -297,6 +336,8 @@ int job_pack(job *j)
         bool outside;
         ps_error err;
 
+        if (put_ready(j, &status))
+            continue;
         switch (ps_token_reader_next(j->reader, j->conf->capacity, &sequence,
                                      &err)) {
         case PS_OK:

@@ -52,17 +52,24 @@ static ps_result drain(void *context, ps_error *err)
     return ps_packer_flush(context, PS_FLUSH_DRAIN, err);
 }
 
-/* The next sequence from the reader to the packer. */
+/* The next sequence from the reader to the packer, perhaps as it is ready. */
 static ps_result pass_on(const job *j, ps_token_reader *r, ps_packer *p,
-                         ps_error *err)
+                         bool ready, ps_error *err)
 {
     bool skips = (j->bits & JOB_SKIPS) != 0 &&
                  j->options.overlong == PS_OVERLONG_DROP &&
                  j->options.policy != PS_POLICY_CONCAT;
     uint32_t max = skips ? j->options.capacity : UINT32_MAX;
+    uint64_t n = 0;
     ps_sequence s;
-    ps_result result = ps_token_reader_next(r, max, &s, err);
+    ps_result result = PS_OK;
 
+    if (ready)
+        result = ps_packer_put_ready(p, r, 1, UINT64_MAX, &n, err);
+    must(result == PS_OK);
+    if (n > 0)
+        return result;
+    result = ps_token_reader_next(r, max, &s, err);
     if (result == PS_ERR_OVERLONG) {
         must(skips && s.payload == NULL);
         result = ps_packer_put(p, &s, err);
@@ -88,7 +95,7 @@ static ps_result take_steps(const job *j, ps_token_reader *r, ps_packer *p,
         unsigned step = take_u8(&steps);
 
         if (job_length(j, step) > 0)
-            result = pass_on(j, r, p, err);
+            result = pass_on(j, r, p, step % 2 == 1, err);
         else if (step == STEP_FLUSH)
             result = ps_packer_flush(p, PS_FLUSH_DECIDED, err);
         else if (step == STEP_DRAIN)

@@ -340,6 +340,35 @@ static ps_result packer(const job *j, ps_error *err)
     return r;
 }
 
+/* The same of a reader, most of them as they are ready. */
+static ps_result ready(const job *j, ps_error *err)
+{
+    ps_packer *p = NULL;
+    ps_token_reader *reader;
+    ps_result r = ps_token_reader_open(&reader, j->fd, PS_U16, NULL, err);
+
+    if (r == PS_OK) {
+        ps_token_reader_check_lengths(reader);
+        r = ps_packer_open(&p, j->in->out, &j->in->c.schema, j->options, err);
+    }
+    while (r == PS_OK) {
+        ps_sequence s;
+        uint64_t n;
+
+        r = ps_packer_put_ready(p, reader, 10, UINT64_MAX, &n, err);
+        if (r != PS_OK || n > 0)
+            continue;
+        r = ps_token_reader_next(reader, UINT32_MAX, &s, err);
+        if (r == PS_OK)
+            r = ps_packer_put(p, &s, err);
+    }
+    if (r == PS_END)
+        r = ps_packer_flush(p, PS_FLUSH_FINISH, err);
+    ps_packer_free(p);
+    ps_token_reader_free(reader);
+    return r;
+}
+
 static void test_packer(void **state)
 {
     static const ps_packer_options shuffling = {
@@ -368,12 +397,15 @@ static void test_packer(void **state)
         .max_bytes = 200000,
     };
 
+    const inputs *in = *state;
+
     exhaust(packer, (job){*state, .options = &whole}, 12);
     exhaust(packer, (job){*state, .options = &split}, 12);
     exhaust(packer, (job){*state, .options = &shuffling}, 12);
     exhaust(packer, (job){*state, .options = &deep}, 12);
     exhaust(packer, (job){*state, .options = &planning}, 100);
     exhaust(packer, (job){*state, .options = &planning_shuffled}, 100);
+    exhaust(ready, (job){in, .fd = in->records, .options = &whole}, 15);
 }
 
 /* Puts sequences up to one, not included, from one on. */

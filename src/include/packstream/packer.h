@@ -157,6 +157,20 @@ PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
                                       ps_error *err);
 
 /*
+ * Puts sequences that a reader has ready: each has come as a whole and fits the
+ * capacity.  ps_token_reader_next and ps_packer_put do the same for one at a
+ * time, which takes longer.  Puts at most `most`, and no more once there are so
+ * many packs; *n says how many.  With less, ps_token_reader_next tells what
+ * comes next.  After ps_packer_resume none is ready until the packer has got
+ * back what it needs.
+ * As ps_packer_put; of a failure, *n counts the sequence that it befell.
+ */
+PS_MUST_CHECK ps_result ps_packer_put_ready(ps_packer *packer,
+                                            ps_token_reader *reader,
+                                            uint64_t most, uint64_t packs,
+                                            uint64_t *n, ps_error *err);
+
+/*
  * Why a sequence of the input is in no pack.  If several reasons apply, the
  * first for which it was left out counts.
  */

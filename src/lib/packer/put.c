@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "packer/packer.h"
+#include "stream/token_reader.h"
 
 /* ---- Into the window ---- */
 
@@ -147,18 +148,13 @@ static inline void count_input(ps_packer *p, const ps_sequence *sequence)
     p->next_id = sequence->id;
 }
 
-ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
-                        ps_error *err)
+/* Puts a sequence that comes for the first time. */
+static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
+                                ps_error *err)
 {
     uint32_t n_tok = sequence->n_tok;
-    bool is_new = true;
-    ps_result r = PS_OK;
+    ps_result r = check_due(p, sequence->id, err);
 
-    if (p->refill != NULL)
-        r = ps_refill_put(p, sequence, &is_new, err);
-    if (r != PS_OK || !is_new)
-        return r;
-    r = check_due(p, sequence->id, err);
     if (r == PS_OK)
         r = check_payload(p, sequence, err);
     if (r != PS_OK)
@@ -185,6 +181,40 @@ ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
                    "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32
                    " tokens, more than the capacity of %" PRIu32,
                    sequence->id, sequence->offset, n_tok, p->info.capacity);
+}
+
+ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
+                        ps_error *err)
+{
+    bool is_new = true;
+    ps_result r = PS_OK;
+
+    if (p->refill != NULL)
+        r = ps_refill_put(p, sequence, &is_new, err);
+    return r == PS_OK && is_new ? put_new(p, sequence, err) : r;
+}
+
+ps_result ps_packer_put_ready(ps_packer *p, ps_token_reader *reader,
+                              uint64_t most, uint64_t packs, uint64_t *n,
+                              ps_error *err)
+{
+    uint64_t left = most;
+    ps_result r = PS_OK;
+
+    *n = 0;
+    if (p->refill != NULL)
+        return PS_OK;
+    while (r == PS_OK && left > 0 && p->totals.packs < packs &&
+           ps_token_reader_is_ready(reader, p->info.capacity)) {
+        ps_sequence sequence;
+
+        r = ps_token_reader_take_ready(reader, &sequence, err);
+        if (r == PS_OK)
+            r = put_new(p, &sequence, err);
+        left--;
+    }
+    *n = most - left;
+    return r;
 }
 
 ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,

@@ -13,7 +13,6 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "base/prefetch.h"
 #include "bytes.h"
 #include "format/digest.h"
 
@@ -257,18 +256,8 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
     return o->on_flush == NULL ? PS_OK : o->on_flush(o->flush_context, err);
 }
 
-/* Counts a sequence as read. */
-static inline void count_sequence(ps_token_reader *r, uint32_t n_tok)
-{
-    r->next_id++;
-    r->seen.sequences++;
-    r->seen.tokens += n_tok;
-    r->pending = false;
-}
-
-/* And for what END and LENGTHS of a framed stream will say of it. */
-static ps_result count_framed(ps_token_reader *r, uint32_t n_tok,
-                              uint64_t hash, ps_error *err)
+ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
+                                       uint64_t hash, ps_error *err)
 {
     r->seen.digest = ps_token_digest(r->seen.digest, n_tok, hash);
     return compares_lengths(r)
@@ -372,32 +361,6 @@ static void leave_pending(ps_token_reader *r, bool outside,
     *sequence = r->record;
 }
 
-/*
- * Takes a sequence that has come and was checked.  `before` bytes of the input
- * are before its payload: the count, or none.
- */
-static inline ps_result take_sequence(ps_token_reader *r, uint64_t offset,
-                                      uint32_t n_tok, size_t before,
-                                      size_t bytes, ps_sequence *sequence,
-                                      ps_error *err)
-{
-    const unsigned char *payload = r->input->at + before;
-
-    ps_prefetch(payload + bytes); /* the next count */
-    *sequence = (ps_sequence){.id = r->next_id,
-                              .offset = offset,
-                              .n_tok = n_tok,
-                              .payload = payload,
-                              .payload_bytes = bytes,
-                              .lent = payload,
-                              .block = ps_input_block(r->input)};
-    ps_input_take(r->input, before + bytes);
-    count_sequence(r, n_tok);
-    return r->schema.framed
-               ? count_framed(r, n_tok, ps_hash(payload, bytes), err)
-               : PS_OK;
-}
-
 /* Reads the payload of r->record, behind `before` bytes. */
 static ps_result read_payload(ps_token_reader *r, size_t before,
                               ps_sequence *sequence, ps_error *err)
@@ -426,37 +389,17 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
         return result;
     }
 
-    return take_sequence(r, r->record.offset, r->record.n_tok, before,
-                         (size_t)bytes, sequence, err);
-}
-
-/* True if a sequence is next that fits, has come and is right: most are. */
-static bool is_ready(const ps_token_reader *r, uint32_t max_tokens,
-                     uint32_t *n_tok, uint64_t *bytes)
-{
-    const ps_input *in = r->input;
-
-    if (r->pending || r->ended || r->lengths_taken > 0 || in->left < 4)
-        return false;
-    *n_tok = load_u32(in->at);
-    *bytes = ps_shape_bytes(&r->shape, *n_tok);
-    return *n_tok > 0 && *n_tok <= max_tokens && *bytes <= r->max_bytes &&
-           *bytes <= in->left - 4 &&
-           (r->vocab_size == 0 ||
-            ps_tokens_check(in->at + 4, *n_tok, r->schema.token_type,
-                            r->vocab_size) == *n_tok);
+    return ps_token_reader_take(r, r->record.offset, r->record.n_tok, before,
+                                (size_t)bytes, sequence, err);
 }
 
 ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
                                ps_sequence *sequence, ps_error *err)
 {
-    uint32_t n_tok;
-    uint64_t bytes;
     ps_result result;
 
-    if (is_ready(r, max_tokens, &n_tok, &bytes))
-        return take_sequence(r, r->input->taken, n_tok, 4, (size_t)bytes,
-                             sequence, err);
+    if (ps_token_reader_is_ready(r, max_tokens))
+        return ps_token_reader_take_ready(r, sequence, err);
     if (r->pending)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a sequence is still pending");
@@ -525,9 +468,9 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
         ps_input_take(r->input, want);
         r->done += want;
     }
-    count_sequence(r, r->record.n_tok);
+    ps_token_reader_count(r, r->record.n_tok);
     return r->schema.framed
-               ? count_framed(r, r->record.n_tok,
-                              XXH3_64bits_digest(r->skip_hash), err)
+               ? ps_token_reader_count_framed(
+                     r, r->record.n_tok, XXH3_64bits_digest(r->skip_hash), err)
                : PS_OK;
 }

@@ -31,6 +31,8 @@
 #define LIB_STREAM_TOKEN_READER_H
 
 #include "base/hash.h"
+#include "base/prefetch.h"
+#include "bytes.h"
 #include "format/schema.h"
 #include "format/token_header.h"
 #include "io/input.h"
@@ -72,6 +74,85 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
                                 ps_type raw_type,
                                 const ps_token_reader_options *options,
                                 ps_error *err);
+
+/* ---- Sequences ---- */
+
+/*
+ * True if a sequence is next that has no more than so many tokens, has come as
+ * a whole and is right: nearly always.
+ */
+static inline bool ps_token_reader_is_ready(const ps_token_reader *r,
+                                            uint32_t max_tokens)
+{
+    const ps_input *in = r->input;
+    uint32_t n_tok;
+    uint64_t bytes;
+
+    if (r->pending || r->ended || r->lengths_taken > 0 || in->left < 4)
+        return false;
+    n_tok = load_u32(in->at);
+    bytes = ps_shape_bytes(&r->shape, n_tok);
+    return n_tok > 0 && n_tok <= max_tokens && bytes <= r->max_bytes &&
+           bytes <= in->left - 4 &&
+           (r->vocab_size == 0 ||
+            ps_tokens_check(in->at + 4, n_tok, r->schema.token_type,
+                            r->vocab_size) == n_tok);
+}
+
+/* Counts a sequence as read. */
+static inline void ps_token_reader_count(ps_token_reader *r, uint32_t n_tok)
+{
+    r->next_id++;
+    r->seen.sequences++;
+    r->seen.tokens += n_tok;
+    r->pending = false;
+}
+
+/*
+ * And for what END and LENGTHS of a framed stream say of it; its payload has
+ * this hash.  PS_ERR_MEMORY.
+ */
+ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
+                                       uint64_t hash, ps_error *err);
+
+/*
+ * Takes a sequence that has come and was checked.  `before` bytes of the input
+ * are before its payload: the count, or none.  PS_ERR_MEMORY.
+ */
+static inline ps_result ps_token_reader_take(ps_token_reader *r,
+                                             uint64_t offset, uint32_t n_tok,
+                                             size_t before, size_t bytes,
+                                             ps_sequence *sequence,
+                                             ps_error *err)
+{
+    const unsigned char *payload = r->input->at + before;
+
+    ps_prefetch(payload + bytes); /* the next count */
+    *sequence = (ps_sequence){.id = r->next_id,
+                              .offset = offset,
+                              .n_tok = n_tok,
+                              .payload = payload,
+                              .payload_bytes = bytes,
+                              .lent = payload,
+                              .block = ps_input_block(r->input)};
+    ps_input_take(r->input, before + bytes);
+    ps_token_reader_count(r, n_tok);
+    return r->schema.framed ? ps_token_reader_count_framed(
+                                  r, n_tok, ps_hash(payload, bytes), err)
+                            : PS_OK;
+}
+
+/* Takes a sequence that is ready. */
+static inline ps_result ps_token_reader_take_ready(ps_token_reader *r,
+                                                   ps_sequence *sequence,
+                                                   ps_error *err)
+{
+    const uint32_t n_tok = load_u32(r->input->at);
+
+    return ps_token_reader_take(r, r->input->taken, n_tok, 4,
+                                (size_t)ps_shape_bytes(&r->shape, n_tok),
+                                sequence, err);
+}
 
 /* Reads a framed header, whose magic has been seen. */
 ps_result ps_token_reader_header(ps_token_reader *reader, ps_schema *schema,
