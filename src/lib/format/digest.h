@@ -33,8 +33,9 @@ static inline uint64_t ps_token_digest(uint64_t digest, uint32_t count,
 {
     unsigned char link[12];
 
-    store_u32(link, count);
-    store_u64(link + 4, hash);
+    /* Written as count and hash, compilers would store byte by byte. */
+    store_u64(link, count | hash << 32);
+    store_u32(link + 8, (uint32_t)(hash >> 32));
     return XXH3_64bits_withSeed(link, sizeof link, digest);
 }
 
