@@ -9,6 +9,9 @@
  * alone, and the ways to divide it give different columns.  At depth 3 the
  * pair beside each length is found directly.
  *
+ * Where depth is no limit, F of any number of sequences takes one step: F(c)
+ * is the greatest F(j) + F(c - j), or F1(c).
+ *
  * SPDX-License-Identifier: MIT
  */
 
@@ -20,6 +23,7 @@
 #include "lp/lengths.h"
 
 #define NONE UINT32_MAX
+#define ANY 1 /* the table for any number of sequences, made of itself */
 #define MAX_SWAPS 16
 #define MIN_GAIN 1e-9
 
@@ -35,6 +39,8 @@ static void allocate(ps_pricer *p, uint32_t n, uint32_t capacity,
     p->part = ps_mem_alloc(mem, n, sizeof *p->part);
     p->worth = ps_mem_alloc(mem, n, sizeof *p->worth);
     p->best = ps_mem_alloc(mem, ps_mem_times(tables, size), sizeof *p->best);
+    p->split = ps_mem_alloc(mem, ps_mem_times(tables, size),
+                            sizeof *p->split);
 }
 
 /*
@@ -68,32 +74,28 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
 {
     uint32_t max = s->capacity / s->length[0];
     bool shallow = s->depth <= 3 || max <= 3;
-    uint32_t depth = 4;
     uint32_t bit = 1;
 
-    *p = (ps_pricer){.instance = s};
+    *p = (ps_pricer){.instance = s, .any = !shallow && s->depth >= max};
     p->unit = shallow ? 1 : (s->capacity - 1) / max_units + 1;
     p->capacity = s->capacity / p->unit;
-    if (s->depth < max)
-        depth = s->depth;
-    else /* it is no limit: a power of 2 is cheaper */
-        while (depth < max)
-            depth *= 2;
 
     /* From depth 4 on, half of the depth is reached bit by bit. */
     add_table(p, NONE, NONE);
-    if (!shallow) {
-        while (bit <= depth / 4)
+    if (p->any) {
+        add_table(p, ANY, ANY);
+    } else if (!shallow) {
+        while (bit <= s->depth / 4)
             bit *= 2;
         for (bit /= 2; bit > 0; bit /= 2) {
             uint32_t last = p->n_tables - 1;
 
             add_table(p, last, last);
-            if (((depth / 2) & bit) != 0)
+            if (((s->depth / 2) & bit) != 0)
                 add_table(p, 0, last + 1);
         }
         p->half[0] = p->n_tables - 1;
-        if (depth % 2 == 1)
+        if (s->depth % 2 == 1)
             add_table(p, 0, p->half[0]);
         p->half[1] = p->n_tables - 1;
     }
@@ -101,8 +103,10 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
     allocate(p, s->n, p->capacity, p->n_tables, mem);
     if (mem->failed)
         return;
-    for (uint32_t t = 0; t < p->n_tables; t++)
+    for (uint32_t t = 0; t < p->n_tables; t++) {
         p->tables[t].best = p->best + t * ((size_t)p->capacity + 1);
+        p->tables[t].split = p->split + t * ((size_t)p->capacity + 1);
+    }
     for (uint32_t i = 0; i < s->n; i++) {
         p->weight[i] = (s->length[i] - 1) / p->unit + 1;
         if (p->weight[i] > p->capacity) /* a rest of a unit: alone anyway */
@@ -118,6 +122,7 @@ void ps_pricer_destroy(ps_pricer *p)
     free(p->part);
     free(p->worth);
     free(p->best);
+    free(p->split);
 }
 
 /* F1, which length it is, and where it rises. */
@@ -188,6 +193,24 @@ static void combine(ps_pricer *p, const ps_price_table *t)
     }
 }
 
+/* Fills the table for any number; each value is final before it is used. */
+static void fill_any(ps_pricer *p)
+{
+    double *best = p->tables[ANY].best;
+
+    memcpy(best, p->tables[0].best, ((size_t)p->capacity + 1) * sizeof *best);
+    for (uint32_t c = 1; c <= p->capacity; c++) {
+        uint32_t n = c < p->capacity - c ? c : p->capacity - c;
+
+        if (best[c] <= best[c - 1]) {
+            best[c] = best[c - 1];
+            continue;
+        }
+        raise_to(best + c + 1, best + 1, best[c], n);
+        p->work += n;
+    }
+}
+
 /* Depth 3: each length with the best pair of lengths that are no longer. */
 static void price_triples(ps_pricer *p, double *value)
 {
@@ -250,28 +273,36 @@ static void price_halves(ps_pricer *p, double *value)
 }
 
 /*
- * From depth 4 on there are tables for the halves; up to depth 2 the best
- * length beside each is known from the first table.
+ * From depth 4 on there are tables for the halves.  Up to depth 2, and where
+ * depth is no limit, what is best beside each length is known from a table.
  */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value)
 {
     const ps_lp_instance *s = p->instance;
-    const double *best = p->tables[0].best;
+    const double *best = p->tables[p->any ? ANY : 0].best;
+    bool halves = p->n_tables > 1 && !p->any;
     double max = 0;
 
     p->price = price;
     fill_first(p);
-    for (uint32_t t = 1; t < p->n_tables; t++)
+    for (size_t k = 0; k < p->n_tables * ((size_t)p->capacity + 1); k++)
+        p->split[k] = NONE;
+    if (p->any)
+        fill_any(p);
+    for (uint32_t t = 1; t < p->n_tables && halves; t++)
         combine(p, &p->tables[t]);
-    if (p->n_tables > 1)
+    if (halves)
         price_halves(p, value);
+    else if (p->any)
+        for (uint32_t i = 0; i < s->n; i++)
+            value[i] = best[p->capacity - p->weight[i]];
     else if (s->depth > 2)
         price_triples(p, value);
     else
         for (uint32_t i = 0; i < s->n; i++)
             value[i] = s->depth == 1 ? 0 : best[p->capacity - p->weight[i]];
     for (uint32_t i = 0; i < s->n; i++) {
-        if (p->n_tables == 1)
+        if (!halves)
             value[i] += price[i] > 0 ? price[i] : 0;
         max = value[i] > max ? value[i] : max;
     }
@@ -287,41 +318,52 @@ static bool add_best(const ps_pricer *p, uint32_t c, ps_entries *to,
 }
 
 /*
- * Adds the lengths of the best pack whose first half has so much of the
- * capacity: takes the tables apart again, down to single lengths.
+ * Where to divide c between the two tables that a table is made of.  Many
+ * columns have parts in common: what was found is kept until the next run.
  */
-static bool add_items(ps_pricer *p, uint32_t first, ps_entries *to,
-                      ps_column *column)
+static uint32_t find_split(ps_pricer *p, uint32_t table, uint32_t c)
 {
-    struct { uint32_t table, c; } stack[PS_PRICER_TABLES + 2];
-    uint32_t n = 2;
+    const ps_price_table *t = &p->tables[table];
+    const double *a = p->tables[t->a].best;
+    const double *b = p->tables[t->b].best;
+    uint32_t split = t->a == table ? 1 : 0;
 
-    stack[0].table = p->half[0];
-    stack[0].c = first;
-    stack[1].table = p->half[1];
-    stack[1].c = p->capacity - first;
+    if (t->split[c] != NONE)
+        return t->split[c];
+    while (split < c && a[split] + b[c - split] < t->best[c])
+        split++;
+    p->work += split;
+    t->split[c] = split;
+    return split;
+}
+
+/*
+ * Adds the lengths that are worth most in c: takes the table apart again, down
+ * to single lengths.  The shorter parts come first, so that the stack is low.
+ */
+static bool add_items(ps_pricer *p, uint32_t table, uint32_t c,
+                      ps_entries *to, ps_column *column)
+{
+    struct { uint32_t table, c; } stack[PS_PRICER_TABLES + 1];
+    uint32_t n = 1;
+
+    stack[0].table = table;
+    stack[0].c = c;
     while (n > 0) {
         const ps_price_table *t = &p->tables[stack[--n].table];
-        uint32_t c = stack[n].c;
-        const double *a, *b;
-        uint32_t part = 0;
+        uint32_t split;
 
-        if (t->best[c] <= 0)
-            continue;
-        if (t->a == NONE) {
+        c = stack[n].c;
+        if (t->best[c] <= p->tables[0].best[c]) {
             if (!add_best(p, c, to, column))
                 return false;
             continue;
         }
-        a = p->tables[t->a].best;
-        b = p->tables[t->b].best;
-        while (part < c && a[part] + b[c - part] < t->best[c])
-            part++;
-        p->work += part;
-        stack[n].table = t->a;
-        stack[n++].c = part;
+        split = find_split(p, stack[n].table, c);
         stack[n].table = t->b;
-        stack[n++].c = c - part;
+        stack[n++].c = c - split;
+        stack[n].table = t->a;
+        stack[n++].c = split;
     }
     return true;
 }
@@ -384,7 +426,11 @@ bool ps_pricer_column(ps_pricer *p, uint32_t i, ps_entries *to,
                add_best(p, c - p->part[i], to, column);
     }
 
-    if (!add_items(p, p->part[i], to, column))
+    if (p->any ? !ps_column_add(to, column, i, 1) ||
+                     !add_items(p, ANY, c, to, column)
+               : !add_items(p, p->half[1], p->capacity - p->part[i], to,
+                            column) ||
+                     !add_items(p, p->half[0], p->part[i], to, column))
         return false;
     if (p->unit == 1)
         return true;

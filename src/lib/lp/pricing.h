@@ -14,7 +14,8 @@
 /* What a number of sequences, at most, are worth by capacity. */
 typedef struct ps_price_table {
     double *best;
-    uint32_t a; /* the tables that it is made of; the first has none */
+    uint32_t *split; /* what of it goes to `a`, where that was sought */
+    uint32_t a;      /* the tables that it is made of; the first has none */
     uint32_t b;
 } ps_price_table;
 
@@ -33,7 +34,9 @@ typedef struct ps_pricer {
     uint32_t *item;    /* by capacity: the length worth F1, or none */
     ps_price_rise *rises;
     size_t n_rises;
-    double *best; /* of all tables */
+    double *best;    /* of all tables, as is */
+    uint32_t *split; /* this */
+    bool any;        /* depth is no limit, and there are more than 3 places */
     ps_price_table tables[PS_PRICER_TABLES];
     uint32_t n_tables;
     uint32_t half[2]; /* from depth 4 on: the tables for halves of it */
@@ -61,9 +64,9 @@ uint64_t ps_pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
 
 /*
  * The greatest sum of prices that a column can have.  value[i] is that of
- * the i-th of n columns: the best one with length i as its first (at depth
- * 3: its longest); from depth 4 on, the best of those whose halves divide
- * the capacity alike.  No price counts as less than 0.
+ * the i-th of n columns: the best one that has length i (at depth 3: as its
+ * longest); from depth 4 on, if depth is a limit, the best of those whose
+ * halves divide the capacity alike.  No price counts as less than 0.
  */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value);
 
