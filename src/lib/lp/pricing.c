@@ -216,14 +216,15 @@ static void price_triples(ps_pricer *p, double *value)
 {
     const ps_lp_instance *s = p->instance;
     const double *best = p->tables[0].best;
+    const ps_price_rise *all = p->rises;
     size_t from = 0;
+    size_t to = 0;
 
     for (uint32_t i = s->n; i-- > 0;) {
         uint32_t c = s->capacity - s->length[i];
         uint32_t longest = s->length[i] < c ? s->length[i] : c;
         uint32_t min = c - longest;
         uint32_t rest = c;
-        size_t k;
 
         /* One of them is the best length that may be taken... */
         if (p->item[longest] != NONE)
@@ -232,19 +233,21 @@ static void price_triples(ps_pricer *p, double *value)
         p->part[i] = rest;
 
         /* ...or the shorter one is at least `min`: a rise from there on. */
-        while (from > 0 && p->rises[from - 1].at >= min)
+        while (to < p->n_rises && all[to].at <= c / 2)
+            to++;
+        while (from > 0 && all[from - 1].at >= min)
             from--;
-        while (from < p->n_rises && p->rises[from].at < min)
+        while (from < to && all[from].at < min)
             from++;
-        for (k = from; k < p->n_rises && p->rises[k].at <= c / 2; k++) {
-            double v = p->rises[k].best + best[c - p->rises[k].at];
+        for (const ps_price_rise *r = all + from; r < all + to; r++) {
+            double v = r->best + best[c - r->at];
 
             if (v > value[i]) {
                 value[i] = v;
-                p->part[i] = p->rises[k].at;
+                p->part[i] = r->at;
             }
         }
-        p->work += (double)(k - from);
+        p->work += (double)(to - from);
     }
 }
 
@@ -285,8 +288,9 @@ double ps_pricer_run(ps_pricer *p, const double *price, double *value)
 
     p->price = price;
     fill_first(p);
-    for (size_t k = 0; k < p->n_tables * ((size_t)p->capacity + 1); k++)
-        p->split[k] = NONE;
+    if (p->n_tables > 1)
+        memset(p->split, 0,
+               p->n_tables * ((size_t)p->capacity + 1) * sizeof *p->split);
     if (p->any)
         fill_any(p);
     for (uint32_t t = 1; t < p->n_tables && halves; t++)
@@ -326,12 +330,12 @@ static uint32_t find_split(ps_pricer *p, uint32_t table, uint32_t c)
     const ps_price_table *t = &p->tables[table];
     const double *a = p->tables[t->a].best;
     const double *b = p->tables[t->b].best;
-    uint32_t split = t->a == table ? 1 : 0;
+    uint32_t split = t->split[c];
 
-    if (t->split[c] != NONE)
-        return t->split[c];
-    while (split < c && a[split] + b[c - split] < t->best[c])
-        split++;
+    if (split > 0)
+        return split;
+    while (++split < c && a[split] + b[c - split] < t->best[c])
+        ;
     p->work += split;
     t->split[c] = split;
     return split;
@@ -354,7 +358,7 @@ static bool add_items(ps_pricer *p, uint32_t table, uint32_t c,
         uint32_t split;
 
         c = stack[n].c;
-        if (t->best[c] <= p->tables[0].best[c]) {
+        if (t->best[c] <= p->tables[0].best[c]) { /* one length, or none */
             if (!add_best(p, c, to, column))
                 return false;
             continue;

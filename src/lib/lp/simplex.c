@@ -102,15 +102,20 @@ ps_lu_result ps_basis_factor(ps_basis *b)
 bool ps_basis_tidy(ps_basis *b)
 {
     ps_entries old = b->list;
+    ps_entries *to = &b->spare;
 
-    b->spare.n = 0;
+    to->n = 0;
+    if (!ps_entries_reserve(to, old.n))
+        return false;
     for (uint32_t j = 0; j < b->n; j++) {
-        size_t first = b->spare.n;
+        ps_column *c = &b->column[j];
+        size_t from = c->first;
 
-        if (!ps_entries_append(&b->spare, &b->list, b->column[j].first,
-                               b->column[j].n))
-            return false;
-        b->column[j].first = first;
+        c->first = to->n;
+        for (uint32_t k = 0; k < c->n; k++) {
+            to->index[to->n] = old.index[from + k];
+            to->value[to->n++] = old.value[from + k];
+        }
     }
     b->list = b->spare;
     b->spare = old;
