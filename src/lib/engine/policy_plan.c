@@ -19,6 +19,8 @@
 #include "plan/plan.h"
 #include "plan/window_plan.h"
 
+#define SMALL_PART 8 /* a window with less than one in 8 sequences is one */
+
 typedef struct state {
     ps_policy_setup setup;
     ps_plan *plan;       /* NULL: none */
@@ -102,10 +104,12 @@ static ps_result count_left(state *s, ps_error *err)
 
 /*
  * Makes a plan for the window; when all packs are to leave, each will do.  What
- * closes `auto` is quick, as flushes may be many; the end comes once, and is
- * planned with more care.
+ * closes `auto` is quick, as flushes may be many.  The end comes once, and is
+ * planned with more care if the window holds more than a small part of all
+ * that arrived by `now`: only then do a few packs less count.
  */
-static ps_result plan_window(state *s, ps_emit_mode mode, ps_error *err)
+static ps_result plan_window(state *s, uint64_t now, ps_emit_mode mode,
+                             ps_error *err)
 {
     const ps_policy_setup *setup = &s->setup;
     const ps_plan_options o = {.capacity = setup->capacity,
@@ -113,11 +117,12 @@ static ps_result plan_window(state *s, ps_emit_mode mode, ps_error *err)
                                .distribute = true,
                                .short_weight = PS_SHORT_WEIGHT,
                                .short_length = PS_SHORT_LENGTH};
-    const ps_effort effort =
-        mode == PS_EMIT_FINISH                ? PS_EFFORT_HIGH
-        : setup->policy == PS_POLICY_NNLSHP ? PS_EFFORT_MEDIUM
-                                              : PS_EFFORT_LOW;
     const ps_window *w = setup->window;
+    const ps_effort effort =
+        mode == PS_EMIT_FINISH && w->count > now / SMALL_PART
+            ? PS_EFFORT_HIGH
+        : setup->policy == PS_POLICY_NNLSHP ? PS_EFFORT_MEDIUM
+                                            : PS_EFFORT_LOW;
     uint32_t length = ps_window_longest(w, setup->capacity);
     ps_histogram *h = NULL;
     ps_result r = ps_histogram_open(&h, err);
@@ -186,7 +191,7 @@ static ps_result choose(void *p, uint64_t now, ps_emit_mode mode,
     size_t strategy;
 
     if (!find_strategy(s, with_oldest, &strategy)) {
-        ps_result r = plan_window(s, mode, err);
+        ps_result r = plan_window(s, now, mode, err);
 
         if (r != PS_OK)
             return r;
