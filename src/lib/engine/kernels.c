@@ -10,8 +10,11 @@
 
 #include "engine/kernels.h"
 
-/* The index of the greatest sum is sought in one block alone. */
-#define BLOCK_GROUPS 64
+/*
+ * The index of the greatest sum is sought in one block alone: small ones save
+ * more of that than looking at each sum of a block costs.
+ */
+#define BLOCK_GROUPS 8
 
 #if defined(__GNUC__)
 #define IN_LINE static inline __attribute__((always_inline))
@@ -94,23 +97,6 @@ IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
     return max;
 }
 
-/* As in search, the first group begins before the runs. */
-IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
-{
-    int32_t max = 0;
-
-    to[units] = 0;
-    for (uint32_t c = 1; c <= units; c++) {
-        uint32_t groups = (c + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
-        uint32_t before = groups * PS_SEARCH_GROUP - c;
-        int32_t sum = greatest(best + 1 - before,
-                               to + (units - c) + 1 - before, groups);
-
-        max = sum > max ? sum : max;
-        to[units - c] = max;
-    }
-}
-
 /* For each of n rooms, of which `from` is the value of what is left. */
 IN_LINE void add_one(int32_t best, const int32_t *restrict from,
                      int32_t *restrict to, uint32_t n)
@@ -119,6 +105,23 @@ IN_LINE void add_one(int32_t best, const int32_t *restrict from,
         int32_t sum = best + from[i];
 
         to[i] = sum > to[i] ? sum : to[i];
+    }
+}
+
+/* Shorter rooms first: the value of each is final before others use it. */
+IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
+{
+    to[units] = 0;
+    for (uint32_t c = 1; c <= units; c++)
+        to[units - c] = best[c];
+    for (uint32_t c = 1; c <= units; c++) {
+        int32_t *at = to + (units - c);
+        uint32_t n = c < units - c ? c : units - c;
+
+        if (at[0] > at[1])
+            add_one(at[0], to + (units - n), at - n, n);
+        else
+            at[0] = at[1];
     }
 }
 

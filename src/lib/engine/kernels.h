@@ -39,9 +39,7 @@ typedef ps_max_sum (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
  * stands at units - c.  Values do not fall with the room, and none is below 0.
  *
  * A row for any number of sequences: to[c] becomes the greatest of best[i] +
- * to[c - i] for i from 1 to c, of 0 and of to[c - 1].  Numbers in front of
- * `best` and `to` are read, as above; old values of `to` are, too, in front of
- * those that are new.
+ * to[c - i] for i from 1 to c, of 0 and of to[c - 1].
  */
 typedef void (*ps_knapsack_any)(const int32_t *best, int32_t *to,
                                 uint32_t units);
