@@ -58,7 +58,7 @@ static const budget budgets[] = {
  * Where this many sequences share a length, on average, the relaxation of all
  * lengths is tried first: it may be solved in time.
  */
-#define MANY 8
+#define MANY 16
 
 typedef struct classes {
     uint32_t unit;
