@@ -289,7 +289,7 @@ double ps_pricer_run(ps_pricer *p, const double *price, double *value)
     p->price = price;
     fill_first(p);
     if (p->n_tables > 1)
-        memset(p->split, 0,
+        memset(p->split, 0xff, /* NONE */
                p->n_tables * ((size_t)p->capacity + 1) * sizeof *p->split);
     if (p->any)
         fill_any(p);
@@ -330,12 +330,12 @@ static uint32_t find_split(ps_pricer *p, uint32_t table, uint32_t c)
     const ps_price_table *t = &p->tables[table];
     const double *a = p->tables[t->a].best;
     const double *b = p->tables[t->b].best;
-    uint32_t split = t->split[c];
+    uint32_t split = t->a == table ? 1 : 0; /* of itself, both take some */
 
-    if (split > 0)
-        return split;
-    while (++split < c && a[split] + b[c - split] < t->best[c])
-        ;
+    if (t->split[c] != NONE)
+        return t->split[c];
+    while (split < c && a[split] + b[c - split] < t->best[c])
+        split++;
     p->work += split;
     t->split[c] = split;
     return split;

@@ -14,7 +14,7 @@
 /* What a number of sequences, at most, are worth by capacity. */
 typedef struct ps_price_table {
     double *best;
-    uint32_t *split; /* what of it goes to `a`; 0 until that is sought */
+    uint32_t *split; /* what of it goes to `a`; none until it is sought */
     uint32_t a;      /* the tables that it is made of; the first has none */
     uint32_t b;
 } ps_price_table;
