@@ -44,21 +44,22 @@ def policies() -> tuple:
 
 
 def packer_options(capacity: int, depth: Optional[int] = None,
-                   window: int = 1024, policy: str = "auto",
+                   window: Optional[int] = None, policy: str = "auto",
                    overlong: str = "error", order: str = "window",
                    seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None) -> Any:
     """ps_packer_options.  Their names are those of packstream(1).  A pack has
-    any number of sequences if the depth is None.  learn_from has the number of
-    sequences by length, as far as it is known before."""
+    any number of sequences if the depth is None; if the window is None it has
+    at least 1024 and tokens for at least 64 packs.  learn_from has the number
+    of sequences by length, as far as it is known before."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
-                        ("window", window), ("align", align)):
+                        ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
             raise ValueError("%s: %r is out of range" % (name, value))
     options = ffi.new("ps_packer_options *")
     options.capacity, options.depth, options.window = \
-        capacity, depth or 0, window
+        capacity, depth or 0, window or 0
     options.policy = one_of(policies(), policy, "the policy")
     options.overlong = one_of(OVERLONG, overlong, "overlong")
     options.order = one_of(ORDERS, order, "the order")
@@ -246,7 +247,8 @@ class Packer:
                     ) -> Iterator[Columns]:
         """Some sequences at a time, few beside those of a window; where one
         of them is wrong, those before it come by themselves."""
-        most = max(1, min(GROUP, self._options.window // GROUP))
+        most = GROUP if self._options.window == 0 else \
+            max(1, min(GROUP, self._options.window // GROUP))
         group: List[Any] = []
         end = Columns(np.zeros(1, np.int64), {})
         for sequence in itertools.chain(sequences, [end]):

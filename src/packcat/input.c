@@ -350,6 +350,8 @@ bool input_sequence(input *in, ps_sequence *sequence)
             if (in->unpacker == NULL && in->tokens == NULL)
                 result = ps_unpacker_open(&in->unpacker, in->packs.reader,
                                           in->options.order, &in->err);
+            if (in->unpacker != NULL && in->options.max_bytes != 0)
+                ps_unpacker_set_max_bytes(in->unpacker, in->options.max_bytes);
             if (in->tokens != NULL)
                 result = ps_token_reader_next(in->tokens, UINT32_MAX,
                                               sequence, &in->err);

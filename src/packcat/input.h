@@ -34,6 +34,7 @@ typedef struct input_options {
     const char *const *names; /* "-" is stdin */
     int n_names;              /* at least 1 */
     ps_order order;           /* of sequences; of a range PS_ORDER_PACK */
+    uint64_t max_bytes;       /* held to restore the order; 0: as by default */
     const range *range; /* packs to read, of all files; NULL: all of them */
     bool tokens_do;     /* token records will do */
     unsigned same;      /* what later files must share with the first */

@@ -22,6 +22,7 @@ typedef struct conf {
     bool order_given;
     bool range_given;
     range range;
+    uint64_t max_bytes;   /* 0: not given */
     uint64_t predictions; /* 0: not given */
     uint32_t zstd_level;  /* 0: not given */
     bool merge;
@@ -45,6 +46,11 @@ static const option_entry entries[] = {
      "sequences as they came (input, the default)\n"
      "or as they lie in the packs (pack)",
      OPTION_WORD(conf, order, orders), OPTION_GIVEN(conf, order_given)},
+    {'M', "memory", "BYTES",
+     "hold no more of sequences to restore their order\n"
+     "(default: 4Gi)",
+     OPTION_NUMBER(conf, max_bytes, 1, UINT64_MAX),
+     .why = "must be a number of bytes from 1, such as 64Mi"},
     {0, "range", "A:B",
      "only packs A up to, but without, B, from 0 on,\n"
      "in their order; negative ones from the end",
@@ -128,6 +134,7 @@ static int run(const conf *c)
         .names = c->names,
         .n_names = c->n_names,
         .order = c->order,
+        .max_bytes = c->max_bytes,
         .range = c->range_given ? &c->range : NULL,
         .tokens_do = form->units == OF_SEQUENCES && !c->range_given &&
                      (form->same & SAME_CAPACITY) == 0,

@@ -23,6 +23,7 @@
 /* Orders in which a trial packs them. */
 #define TRIAL_ORDERS 3
 
+/* The first stands for the default, which may have more of them. */
 static const uint32_t windows[] = {1024, 4096, 16384};
 #define WINDOWS (sizeof windows / sizeof windows[0])
 
@@ -50,7 +51,9 @@ typedef struct trial {
 static int try(trial *t, uint32_t window, double best, double *efficiency)
 {
     const ps_packer_options options = {.capacity = t->of->capacity,
-                                       .window = window,
+                                       .window = window == windows[0]
+                                                     ? 0
+                                                     : window,
                                        .align = t->conf->align};
 
     *efficiency = 1;

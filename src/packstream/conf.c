@@ -13,12 +13,10 @@
 #include "cli/state_file.h"
 #include "cli/threads.h"
 
-#define DEFAULT_WINDOW 1024
-
 /* A year in milliseconds, which fits any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)
 
-const conf conf_defaults = {.window = DEFAULT_WINDOW};
+const conf conf_defaults = {0};
 
 /* The names are those of ps_policy_name. */
 static const option_word algorithms[] = {
@@ -47,7 +45,9 @@ static const option_entry entries[] = {
      "most sequences in a pack (default: no limit)",
      OPTION_NUMBER(conf, depth, 1, PS_MAX_DEPTH),
      .why = "must be a number from 1 to 1048576; for no limit leave it out"},
-    {'w', "window", "N", "sequences held to choose from (default: 1024)",
+    {'w', "window", "N",
+     "sequences held to choose from (default: 1024 or\n"
+     "more, with tokens for 64 packs)",
      OPTION_NUMBER(conf, window, 1, PS_MAX_WINDOW)},
     {'a', "algorithm", "NAME",
      "auto (default), spfhp, nnlshp, bestfit, nextfit,\n"
@@ -63,7 +63,9 @@ static const option_entry entries[] = {
      "records after which a sequence has left (default:\n"
      "twice the window, with --shuffle four times)",
      OPTION_NUMBER(conf, max_delay, 1, PS_MAX_WINDOW)},
-    {'M', "memory", "BYTES", "take no more memory than that",
+    {'M', "memory", "BYTES",
+     "take no more memory than that (default: 1Gi for the\n"
+     "window)",
      OPTION_NUMBER(conf, memory, 1, UINT64_MAX),
      .why = "must be a number of bytes from 1, such as 64Mi"},
     {0, "even-cost", NULL, "of equally full packs prefer those of mean cost",

@@ -21,12 +21,12 @@ typedef enum conf_stats {
 typedef struct conf {
     uint32_t capacity; /* 0: not given */
     uint32_t depth;    /* 0: no cap */
-    uint32_t window;
+    uint32_t window;   /* 0: not given */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed; /* 0: packs are not shuffled */
     uint64_t max_delay;   /* as in ps_packer_options */
-    uint64_t memory;      /* bytes; 0: not bounded */
+    uint64_t memory;      /* bytes; 0: not given */
     bool even_cost;
     uint32_t align; /* 0: not given */
     uint32_t block_packs; /* 0: not given */

@@ -6,6 +6,7 @@
  */
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/files.h"
@@ -41,6 +42,65 @@ static void print_text(const ps_pack_info *info, const ps_totals *t,
                   ", %" PRIu64 " truncated, %" PRIu64
                   " split; longest delay %" PRIu64 "\n",
                   t->truncated_sequences, t->split_sequences, delay);
+}
+
+/* Packs that are as full as this are not worth a warning. */
+#define FULL 0.98
+
+/* So many packs are worth one. */
+#define MIN_PACKS 16
+
+/* Packs of tokens that -w and -M are advised for. */
+#define WINDOW_PACKS 64
+#define MEMORY_PACKS 16
+
+/* The number with two digits and zeros, rounded up. */
+static uint64_t rounded_up(uint64_t n)
+{
+    uint64_t unit = 1;
+
+    while (n / unit >= 100)
+        unit *= 10;
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Warns if packs are less full because -w or -M let too little be held. */
+static void warn_of_window(const job *j)
+{
+    const conf *c = j->conf;
+    const ps_pack_info *info = ps_packer_info(j->packer);
+    const ps_totals *t = ps_packer_totals(j->packer);
+    const ps_scarce scarce = ps_packer_scarce(j->packer);
+    const double by_depth = (double)t->sequences / ps_max_sequences(info);
+    const double packs = fmax((double)t->tokens / info->capacity, by_depth);
+    double per_pack; /* sequences */
+    uint64_t sequences;
+    uint64_t bytes;
+
+    /* Nobody expects packs with -w 1. */
+    if (c->window == 1 || t->packs < MIN_PACKS ||
+        (scarce.by_window + scarce.by_bytes) * 2 < t->packs ||
+        packs >= FULL * (double)t->packs)
+        return;
+    per_pack = (double)t->sequences * info->capacity / (double)t->tokens;
+    if (c->window != 0 && scarce.by_window >= scarce.by_bytes) {
+        sequences = rounded_up((uint64_t)(WINDOW_PACKS * per_pack) + 1);
+        if (sequences <= PS_MAX_WINDOW)
+            message_warning("packs are %.1f%% full, as -w %" PRIu32
+                            " holds tokens for few of them: -w %" PRIu64
+                            " holds %d packs",
+                            100 * report_efficiency(info, t), c->window,
+                            sequences, WINDOW_PACKS);
+        return;
+    }
+    sequences = (uint64_t)(MEMORY_PACKS * per_pack) + 1;
+    bytes = memory_for(&j->memory, sequences, MEMORY_PACKS);
+    if (bytes != 0)
+        message_warning("packs are %.1f%% full, as the memory, %" PRIu64
+                        " MiB, holds tokens for few of them: -M %" PRIu64
+                        "Mi holds %d packs",
+                        100 * report_efficiency(info, t),
+                        j->memory.bound / MIB, bytes / MIB, MEMORY_PACKS);
 }
 
 /* What was asked for and could not be told is a failure. */
@@ -108,6 +168,8 @@ int job_close(job *j, int status)
     if (status == STATUS_OK && !file_set_publish(&j->set))
         status = STATUS_FAILURE;
     file_set_free(&j->set);
+    if (status == STATUS_OK && j->packer != NULL && !j->conf->quiet)
+        warn_of_window(j);
     if (status == STATUS_OK && j->packer != NULL)
         status = print_stats(j);
     resume_close(&j->resume);

@@ -15,8 +15,6 @@
 #include "packstream/job_parts.h"
 #include "packstream/verify.h"
 
-#define MIB 1048576
-
 int job_input_failure(const job *j, const ps_error *err)
 {
     return message_failure(files_input_name(j->input), err);

@@ -10,6 +10,8 @@
 
 #include "packstream/job.h"
 
+#define MIB 1048576
+
 /* ---- job_open.c ---- */
 
 /* Report what the library says of an input or of the output. */

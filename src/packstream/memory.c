@@ -1,6 +1,11 @@
 /*
  * memory.c - how the memory that -M gives is divided.
  *
+ * Without -M the window and its packs get DEFAULT_BOUND, or twice the least that
+ * the options need, if that is more.  Then threads, blocks of a given size,
+ * compression, a histogram to learn from, and sequences longer than a pack are
+ * not counted, so that packs do not depend on them.
+ *
  * The output must not depend on how many threads there are.  So what payloads
  * may take, which decides on packs, follows from the options alone: it is
  * what one thread leaves of three quarters of the bound.  The last quarter is
@@ -22,8 +27,12 @@
 #include "cli/message.h"
 #include "packstream/resume.h"
 
+#define DEFAULT_BOUND ((uint64_t)1 << 30)
+
 /* Parts of the bound: one of so many. */
 #define FOR_THREADS 4
+#define FOR_SLOTS 4 /* beyond those of MIN_SEQUENCES */
+#define FOR_PAYLOADS 4 /* of what all besides slots leaves, at least */
 #define FOR_WINDOW 8
 #define FOR_LONG 8 /* sequences that are longer than a pack, if they are held */
 #define FOR_FRAMES 16
@@ -48,7 +57,12 @@
 /* Blocks become smaller for a full window, but no smaller than this. */
 #define MIN_BLOCK ((uint64_t)64 << 10)
 
+/* What a window of no given size holds at least. */
+#define MIN_SEQUENCES 1024
+
 #define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */
+
+#define MAX_ADVICE ((uint64_t)1 << 40)
 
 #define LARGE_PIECE (128 << 10)
 
@@ -121,7 +135,7 @@ static bool holds_long(const conf *c, bool may)
            (may && may_reject(c));
 }
 
-/* The longest payload that a bound lets be held. */
+/* The longest payload that a bound lets be held; without -M, any. */
 static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 {
     uint64_t pack = ps_payload_bytes(&m->schema, m->conf->capacity);
@@ -129,8 +143,8 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 
     if (!holds_long(m->conf, may))
         return pack;
-    if (bound == 0)
-        return PS_MAX_SEQUENCE_BYTES;
+    if (m->conf->memory == 0)
+        return may ? pack : PS_MAX_SEQUENCE_BYTES;
     part -= part < READ_BYTES ? part : READ_BYTES;
     return part > pack ? part : pack;
 }
@@ -138,80 +152,156 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 /* ---- The bound divided ---- */
 
 /*
- * Whether a bound leaves so much for payloads, with all that may be asked for
- * besides; 0: all that a window holds.
+ * What is needed, of a bound, with so much for payloads and with all that may
+ * be asked for besides; 0: all that a window holds.
  */
-static bool fits(const memory *m, uint64_t bound, uint64_t payload)
+static uint64_t needed(const memory *m, uint64_t bound, uint64_t payload)
 {
     parts all = {.options = m->options,
                  .window = NO_WINDOW,
                  .longest = longest_of(m, bound, true),
                  .rejects = may_reject(m->conf),
                  .state = true};
-    uint64_t left = bound - bound / FOR_THREADS;
 
+    if (m->conf->memory == 0) {
+        all.rejects = true;
+        all.options.compressed = false;
+        all.options.block_packs = 0;
+        all.options.learn_from = NULL;
+    }
+    all.options.max_bytes = payload;
+    /* All of the window's part counts: what is left rises with the bound. */
+    return sum(parts_bytes(m, &all), memory_window(bound));
+}
+
+/* What a bound has for that. */
+static uint64_t available(const memory *m, uint64_t bound)
+{
+    uint64_t bytes = bound;
+
+    if (m->conf->memory == 0)
+        return bytes;
+    bytes -= bound / FOR_THREADS;
+    return m->options.compressed ? bytes - bound / FOR_FRAMES : bytes;
+}
+
+static bool fits(const memory *m, uint64_t bound, uint64_t payload)
+{
     /* With less the option that has long sequences held would be of no use. */
-    if (holds_long(m->conf, true) &&
+    if (m->conf->memory != 0 && holds_long(m->conf, true) &&
         bound / FOR_LONG / 2 <
             READ_BYTES + MIN_LONG +
                 ps_payload_bytes(&m->schema, m->conf->capacity))
         return false;
-    all.options.max_bytes = payload;
-    if (all.options.compressed)
-        left -= bound / FOR_FRAMES;
-    /* All of the window's part counts: what is left rises with the bound. */
-    return sum(parts_bytes(m, &all), memory_window(bound)) <= left;
+    return needed(m, bound, payload) <= available(m, bound);
+}
+
+/* The least bound that leaves so much for payloads. */
+static uint64_t least_bound(const memory *m, uint64_t payload)
+{
+    uint64_t low = 0;
+    uint64_t high = UINT64_MAX / 2;
+
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        *(fits(m, middle, payload) ? &high : &low) = middle;
+    }
+    return high;
+}
+
+/* What sequences beyond the least take, with the planner or without it. */
+static uint64_t more_bytes(memory *m, uint32_t sequences, bool planner)
+{
+    const ps_policy policy = m->options.policy;
+    uint64_t bytes;
+
+    if (!planner)
+        m->options.policy = PS_POLICY_BESTFIT;
+    m->options.max_window = sequences;
+    bytes = needed(m, 0, 0);
+    m->options.max_window = MIN_SEQUENCES;
+    bytes -= needed(m, 0, 0);
+    m->options.policy = policy;
+    return bytes;
+}
+
+/*
+ * A window of no given size may have as many sequences as a part of the bound
+ * has slots for, if that leaves some for payloads.
+ */
+static void divide_window(memory *m, uint64_t bound, uint64_t min)
+{
+    const uint64_t slots = bound / FOR_SLOTS;
+    const uint64_t left = available(m, bound) - needed(m, bound, min);
+    const uint64_t all = left - left / FOR_PAYLOADS;
+    uint32_t low = MIN_SEQUENCES;
+    uint32_t high = PS_MAX_WINDOW + 1;
+    uint32_t middle = PS_MAX_WINDOW;
+
+    while (low + 1 < high) {
+        *(more_bytes(m, middle, false) <= slots &&
+                  more_bytes(m, middle, true) <= all
+              ? &low
+              : &high) = middle;
+        middle = low + (high - low) / 2;
+    }
+    m->options.max_window = low;
+}
+
+/* Payloads get the most that the bound leaves, in chunks. */
+static void divide_payload(memory *m, uint64_t bound, uint64_t min)
+{
+    uint64_t low = min / CHUNK;
+    uint64_t high = bound / CHUNK + 1;
+
+    if (fits(m, bound, 0))
+        return;
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        *(fits(m, bound, middle * CHUNK) ? &low : &high) = middle;
+    }
+    m->options.max_bytes = low * CHUNK;
 }
 
 int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options)
 {
-    uint64_t bound = c->memory;
+    const bool given = c->memory != 0;
+    uint64_t bound = given ? c->memory : DEFAULT_BOUND;
     uint64_t pack = ps_payload_bytes(schema, c->capacity);
     uint64_t min = (pack / CHUNK + 1) * CHUNK;
     ps_error err;
 
     *m = (memory){.conf = c, .schema = *schema, .options = *options};
-    m->window = memory_window(bound);
+    m->window = memory_window(c->memory);
     m->longest = longest_of(m, bound, false);
     /* What is wrong with the options is told elsewhere. */
-    if (bound == 0 || ps_packer_check(schema, options, &err) != PS_OK)
+    if (ps_packer_check(schema, options, &err) != PS_OK)
         return STATUS_OK;
+    if (c->window == 0)
+        m->options.max_window = MIN_SEQUENCES;
 
     /* Below that they do only if the bound leaves no choice. */
     for (uint32_t n = CONF_BLOCK_PACKS;
-         c->block_packs == 0 && n > 0 &&
+         given && c->block_packs == 0 && n > 0 &&
          !fits(m, bound, n * pack >= MIN_BLOCK ? 0 : min);
          n /= 2)
-        m->options.block_packs = options->block_packs = n;
-    /* If the bound is too small, find the least one that would do. */
-    if (!fits(m, bound, min)) {
-        uint64_t low = 0;
-        uint64_t high = UINT64_MAX / 2;
-
-        while (low + 1 < high) {
-            uint64_t middle = low + (high - low) / 2;
-
-            *(fits(m, middle, min) ? &high : &low) = middle;
-        }
+        m->options.block_packs = n;
+    if (given && !fits(m, bound, min))
         return message_usage("-M %" PRIu64 ": at least %" PRIu64
                              " bytes are needed with these options",
-                             bound, high);
-    }
+                             bound, least_bound(m, min));
+    if (!fits(m, bound, min))
+        bound = 2 * least_bound(m, min);
 
-    /* Payloads get the most that the bound leaves, in chunks. */
-    if (!fits(m, bound, 0)) {
-        uint64_t low = min / CHUNK;
-        uint64_t high = bound / CHUNK + 1;
-
-        while (low + 1 < high) {
-            uint64_t middle = low + (high - low) / 2;
-
-            *(fits(m, bound, middle * CHUNK) ? &low : &high) = middle;
-        }
-        options->max_bytes = low * CHUNK;
-    }
-    if (options->compressed) {
+    m->bound = bound;
+    if (c->window == 0)
+        divide_window(m, bound, min);
+    divide_payload(m, bound, min);
+    *options = m->options;
+    if (given && options->compressed) {
         /* As many as the part of the bound for the table has room for. */
         uint64_t frames =
             bound / FOR_FRAMES /
@@ -222,6 +312,34 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     }
     m->options = *options;
     return STATUS_OK;
+}
+
+uint64_t memory_for(const memory *m, uint64_t sequences, uint32_t packs)
+{
+    const uint64_t payload =
+        packs * ps_payload_bytes(&m->schema, m->conf->capacity) +
+        CHUNK * sequences;
+    const uint64_t most = sequences < PS_MAX_WINDOW ? sequences
+                                                    : PS_MAX_WINDOW;
+    conf c = *m->conf;
+    memory larger;
+
+    for (c.memory = (uint64_t)1 << 20; c.memory <= MAX_ADVICE; c.memory *= 2) {
+        ps_packer_options o = m->options;
+
+        o.block_packs = c.block_packs;
+        o.max_bytes = o.max_window = 0;
+        larger = (memory){.conf = &c, .schema = m->schema, .options = o};
+        larger.options.max_window = c.window == 0 ? MIN_SEQUENCES : 0;
+        /* One that is too small would be told as if it had been given. */
+        if (c.memory <= m->bound || !fits(&larger, c.memory, payload) ||
+            memory_divide(&larger, &c, &m->schema, &o) != STATUS_OK)
+            continue;
+        if ((c.window != 0 || o.max_window >= most) &&
+            (o.max_bytes == 0 || o.max_bytes >= payload))
+            return c.memory;
+    }
+    return 0;
 }
 
 uint32_t memory_threads(memory *m, uint32_t wanted)

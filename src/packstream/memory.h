@@ -13,6 +13,7 @@ typedef struct memory {
     const conf *conf;
     ps_schema schema;
     ps_packer_options options; /* but for the threads */
+    uint64_t bound;   /* of the window and what belongs to it, bytes */
     uint64_t window;  /* the largest of zstd frames of the input, or 0 */
     uint64_t longest; /* payload that is held whole, bytes */
     uint64_t bytes;   /* the most that all of this takes, with its threads */
@@ -28,11 +29,17 @@ void memory_init(void);
 uint64_t memory_window(uint64_t bound);
 
 /*
- * Fills in what the bound leaves for payloads and for the table of frames.
- * An exit status, after a message if the bound is too small.
+ * Fills in what the bound leaves for the window, payloads and the table of
+ * frames.  An exit status, after a message if the bound is too small.
  */
 int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options);
+
+/*
+ * The least power of two for -M with which the window can hold so many
+ * sequences, which fill so many packs.  0: none above the bound.
+ */
+uint64_t memory_for(const memory *m, uint64_t sequences, uint32_t packs);
 
 /*
  * Of so many threads those that there is memory for, at least 1; fills in

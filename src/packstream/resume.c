@@ -21,6 +21,10 @@
 #include "cli/state_file.h"
 #include "common/bytes.h"
 
+/* Marks in a window; there are more if these would be so far apart, records. */
+#define FEW_MARKS 16
+#define FAR_MARKS 129
+
 #define NOTE_VERSION 3
 
 /* ---- The note ---- */
@@ -420,8 +424,10 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
     if (every == 0)
         every = STATE_FILE_EVERY / info->row_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
-    /* A few marks reach back to the oldest sequence that may be held. */
-    r->mark_every = info->window / (RESUME_MARKS / 2) + 1;
+    /* They reach back to the oldest sequence that may be held. */
+    r->mark_every = info->window / FEW_MARKS + 1;
+    if (r->mark_every > FAR_MARKS)
+        r->mark_every = info->window / (RESUME_MARKS / 2) + FAR_MARKS;
 }
 
 void resume_add_mark(resume *r, const resume_mark *mark)

@@ -33,7 +33,7 @@ typedef struct resume_place {
 #define RESUME_NOTE_BYTES 216
 
 /* Places of the input that were passed, oldest first, in a ring. */
-#define RESUME_MARKS 32
+#define RESUME_MARKS 1024
 
 typedef struct resume_mark {
     uint32_t file;

@@ -278,6 +278,28 @@ is_bounded() {
     is_bounded 2048 2 64 -w 2048 -T3
 }
 
+@test "-M bounds all memory: windows that are full by tokens" {
+    is_bounded 16384 2 48 -T1
+    is_bounded 131072 2 96 -T3
+    is_bounded 32768 2 48 -a bestfit -T1
+    is_bounded 8192 2 128 -a nnlshp -T1
+    is_bounded 16384 2 48 --shuffle=3 -T1
+    is_bounded 262144 2 256 -a concat -T1
+    kinds=one
+    is_bounded 16384 2 64 -q -T1 --state=state -o out
+}
+
+# The default has slots for some hundred thousand sequences.
+@test "places in the window that are not used take no memory" {
+    local few all
+    many 4000 5 >x
+    few=$(peak packstream -T1 -L 131072 -w 4000 <x)
+    all=$(peak packstream -T1 -L 131072 <x)
+    are_alike "$few" "$all"
+    all=$(peak packstream -T1 -L 131072 --shuffle=3 <x)
+    are_alike "$few" "$all"
+}
+
 @test "-M bounds all memory: compressed output, states and pieces" {
     is_bounded 512 2 32 --zstd=1 -d 16 -w 8192 -T3
     is_bounded 512 2 32 --zstd=3 -T1

@@ -193,6 +193,18 @@ comes_back() {
     run -1 cmp -s wanted text
 }
 
+@test "what is held to restore the order of the input is bounded" {
+    packed 500 30 1000 -L 32 -w 60
+    run -65 packcat -M 1000 -o text2 a.pks
+    [[ $output =~ ^"packcat: a.pks: pack "[0-9]+" in the block at byte 4096: the\
+ sequences are so far out of order that more than 1000 bytes of them would have\
+ to be held"$ ]]
+    packcat -M 100k --to=ids a.pks | diff -u text -
+    packcat -M 1 --order=pack a.pks >text2
+    local program=packcat
+    bad_option '-M 0: must be a number of bytes from 1, such as 64Mi' -M 0
+}
+
 @test "input order is the default" {
     packed 500 30 1000 -L 32 -w 60
     packcat --to=ids a.pks | diff -u text -

@@ -214,18 +214,20 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     skip_if_quick
     check make_sample 1 >x
     packstream -L 64 x >out
-    packstream -L 64 -w 1024 -t u16 --overlong=error x | cmp - out
-    packstream -L 64 -a auto --order=window --max-delay=2048 x | cmp - out
+    packstream -L 64 -M 1Gi -t u16 --overlong=error x | cmp - out
+    packstream -L 64 -a auto --order=window --max-delay=8192 x | cmp - out
     packstream -L 64 --pad-id=0 --block-packs=8192 x | cmp - out
-    packstream -L 64 --window=1024 --type=u16 -q x | cmp - out
+    packstream -L 64 --type=u16 -q x | cmp - out
+    packstream -L 64 -w 1024 --max-delay=8192 x | packcat --to=rows >rows
+    packcat --to=rows out | cmp - rows
     run ! cmp -s <(packstream -L 64 --block-packs=4096 x) out
     run ! cmp -s <(packstream -L 64 -d 15 x) out
-    run ! cmp -s <(packstream -L 64 -w 1023 x) out
+    run ! cmp -s <(packstream -L 64 -w 1024 x) out
     run ! cmp -s <(packstream -L 64 --pad-id=1 x) out
-    run ! cmp -s <(packstream -L 64 --max-delay=2047 x) out
+    run ! cmp -s <(packstream -L 64 --max-delay=8191 x) out
     run ! cmp -s <(packstream -L 64 --even-cost x) out
     packstream -L 64 --shuffle=5 x >out
-    packstream -L 64 --shuffle=5 --max-delay=4096 x | cmp - out
+    packstream -L 64 --shuffle=5 --max-delay=16384 x | cmp - out
     run ! cmp -s <(packstream -L 64 --shuffle=6 x) out
 }
 
@@ -831,13 +833,84 @@ EOF
     # Two of 500 tokens fill a pack, or a thousand of one.
     { many 70 500; many 40000 1; many 70 500; } >x
     packstream -L 1000 --stats=json x 2>told >out
-    grep -F '"packs": 111, "capacity": 1000, "depth": null, "max_depth": 1000,' \
+    grep -F '"packs": 110, "capacity": 1000, "depth": null, "max_depth": 1000,' \
         told
     packstream -L 1000 -d 3 --stats=json x 2>told >out
     grep -F '"depth": 3, "max_depth": 3,' told
     packcat out | cmp - x
     packstream -L 1000 -a concat -d 3 x | packstat --json |
         grep -F '"max_depth": 3,'
+}
+
+# sixties PACKS L: raw records of 60 tokens for so many packs of L.
+sixties() {
+    many $(($1 * $2 / 60)) 60
+}
+
+# fills_packs L PACKS [OPTION]...: these are packed into as few packs as there
+# can be, 0.5 % and one more, without a warning; and come back.
+fills_packs() {
+    local packs
+    sixties "$2" "$1" >x
+    packstream -L "$1" "${@:3}" -o out x 2>told
+    packs=$(packstat --json out | sed 's/.*"packs": \([0-9]*\),.*/\1/')
+    echo "-L $1 ${*:3}: $packs packs"
+    [ "$packs" -le $(($2 + $2 / 200 + 1)) ]
+    [ ! -s told ]
+    packcat out | cmp - x
+    rm out
+}
+
+@test "the default window fills packs of any capacity" {
+    skip_if_quick
+    local name
+    for name in auto bestfit nextfit concat; do
+        fills_packs 131072 70 -a "$name"
+        fills_packs 1048576 9 -a "$name"
+    done
+    fills_packs 131072 70 --order=input
+    fills_packs 131072 70 -a nnlshp
+    fills_packs 4096 400 -d 100
+    fills_packs 131072 140 --shuffle=3 -q
+    fills_packs 16777216 2 -t u16
+}
+
+@test "the default window does not depend on how packs are written" {
+    sixties 5 131072 >x
+    printf '60 1\n' >hist
+    packstream -L 131072 --overlong=drop x >wanted
+    packstream -L 131072 --overlong=drop --zstd=19 x | zstd -dcq | cmp - wanted
+    packstream -L 131072 --overlong=drop --rejects=r -T 4 x | cmp - wanted
+    packstream -L 131072 --overlong=drop --state=s -o out x
+    cmp out wanted
+    # Byte 56 has the window.
+    packstream -L 131072 --overlong=drop --block-packs=32 x >out
+    [ "$(number out 56 4)" -eq "$(number wanted 56 4)" ]
+    packstream -L 131072 --overlong=drop --learn-from=hist x >out
+    [ "$(number out 56 4)" -eq "$(number wanted 56 4)" ]
+}
+
+@test "a window that is too small for the packs is told" {
+    sixties 20 32768 >x
+    packstream -L 32768 -w 100 x 2>told >out
+    [ "$(cat told)" = "packstream: packs are 18.2% full, as -w 100 holds\
+ tokens for few of them: -w 35000 holds 64 packs" ]
+    packstream -L 32768 -w 35000 x 2>told >out
+    [ ! -s told ]
+    packstream -q -L 32768 -w 100 x 2>told >out
+    [ ! -s told ]
+    # Neither the depth nor a short delay is a matter of the window.
+    packstream -L 32768 -w 100 -d 10 x 2>told >out
+    packstream -L 32768 -w 3000 --max-delay=20 x 2>told >out
+    [ ! -s told ]
+    local least
+    least=$(least_memory -L 131072)
+    sixties 40 131072 >x
+    packstream -L 131072 -M "$least" x 2>told >out
+    [[ $(cat told) =~ ^"packstream: packs are "[0-9.]+"% full, as the memory,\
+ "[0-9]+" MiB, holds tokens for few of them: -M "([0-9]+Mi)" holds 16 packs"$ ]]
+    packstream -L 131072 -M "${BASH_REMATCH[1]}" x 2>told >out
+    [ ! -s told ]
 }
 
 @test "-v tells the bytes of packs and sequences" {

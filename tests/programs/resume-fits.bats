@@ -35,7 +35,7 @@ load ../support/resumed
 @test "a job that has ended is compared with its options" {
     packstream -q -L 256 --state=s -o out x
     refused 64 "packs of 256 tokens, not 100" out -L 100 -w 5 -o out x
-    refused 64 "window 1024, not 5" out -L 256 -w 5 -o out x
+    refused 64 "window of default size, not 5" out -L 256 -w 5 -o out x
     refused 64 "not compressed, these are" out -L 256 --zstd -o out x
     refused 64 "tokens are u16, not u32" out -L 256 -t u32 -o out x
     packstream -q -L 256 --state=s --resume -o out x

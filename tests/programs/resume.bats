@@ -130,6 +130,16 @@ killed_often() {
     done
 }
 
+@test "a job with a window that is full by tokens goes on" {
+    local options
+    "${abs_top_builddir:?}/tests/bench/gen" --bytes=5000000 --longest=90 \
+        --mean=40 >x
+    for options in "" "-a bestfit" "-a concat" "-a spfhp" "-M 32Mi" \
+        "--order=input"; do
+        goes_on -L 2048 $options
+    done
+}
+
 @test "overlong sequences and rejects go on" {
     raw 4 >x
     goes_on -L 200 -w 64 --overlong=split

@@ -161,7 +161,7 @@ def bound():
     data = schema.stream(sequences)
     for window in 1, 2, 5, 40, 400:
         for options in [], ["-a", "bestfit"], ["--max-delay=30"]:
-            made = run("packstream", "-L", 64, "-d", 3, "-w", window,
+            made = run("packstream", "-q", "-L", 64, "-d", 3, "-w", window,
                        *options, data=data)
             packs = Packs(made, schema)
             delay = 30 if "--max-delay=30" in options else 2 * window

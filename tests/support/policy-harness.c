@@ -20,6 +20,8 @@ void open_stand(stand *s, const ps_policy_calls *calls,
     assert_true(setup->window_size <= MAX_SLOTS);
     *s = (stand){.calls = calls, .is = *setup};
     s->is.window = &s->window;
+    s->is.max_window = setup->window_size;
+    s->is.max_lengths = setup->capacity;
     if (s->is.max_delay == 0)
         s->is.max_delay = UINT64_MAX;
     ps_window_init(&s->window, setup->window_size, 0, setup->capacity, &mem);

@@ -61,24 +61,26 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
                                 ps_error *err);
 
 /*
- * Zero is the default of `depth` and of all members from `overlong` on.
+ * Zero is the default of `depth`, `window` and all members from `overlong` on.
  * Times are counted in records of the input, rejected ones too; each piece of
  * a sequence that is split counts as a record.
  */
 typedef struct ps_packer_options {
     uint32_t capacity; /* L, tokens, from 1 */
     uint32_t depth;    /* D, the most sequences of a pack; 0: no cap */
-    uint32_t window;   /* W, sequences and pieces, from 1; at least as many as a
-                          pack may have with PS_POLICY_NEXTFIT and _CONCAT */
+    uint32_t window;   /* W, sequences and pieces that are held.  0: at least
+                          1,024 of them, and tokens for at least 64 packs.
+                          PS_POLICY_NEXTFIT and _CONCAT hold as many as a pack
+                          may have in any case */
     uint32_t pad_id;   /* must fit the token type */
     ps_overlong overlong; /* ERROR with PS_POLICY_CONCAT, which cuts all */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed;      /* from 1 with PS_PACKS_SHUFFLED, else unused */
     uint64_t max_delay; /* most records that come after a sequence before it
-                           leaves; at most PS_MAX_WINDOW.  0: twice W, with
-                           PS_PACKS_SHUFFLED four times W, capped at
-                           PS_MAX_WINDOW */
+                           leaves; at most PS_MAX_WINDOW.  0: twice the most
+                           that the window holds, with PS_PACKS_SHUFFLED four
+                           times as many, capped at PS_MAX_WINDOW */
     uint64_t max_bytes; /* payload held, each sequence's rounded up to 256
                            bytes; room for at least one of L tokens.  0: no
                            bound */
@@ -100,6 +102,8 @@ typedef struct ps_packer_options {
     ps_write_hook *write; /* if not NULL, takes the stream in place of `fd`;
                              with threads, one of these calls it */
     void *write_context;
+    uint32_t max_window; /* with `window` 0, the most sequences held, but never
+                            below 1,024.  0: 1,048,576 */
     const ps_histogram *learn_from; /* lengths to expect, up to L, such as
                            those of the whole corpus.  PS_POLICY_AUTO learns
                            from them before the first pack.  The caller's;
@@ -259,6 +263,17 @@ const ps_pack_info *ps_packer_info(const ps_packer *packer);
  * of the options.
  */
 uint64_t ps_packer_delay(const ps_packer *packer);
+
+/*
+ * Packs that were decided because no more could be held, while that was less
+ * than eight packs of tokens: packs are then less full than with more to choose
+ * from.  Since the packer was opened or resumed.
+ */
+typedef struct ps_scarce {
+    uint64_t by_window; /* the window had as many sequences as it may */
+    uint64_t by_bytes;  /* max_bytes were held */
+} ps_scarce;
+ps_scarce ps_packer_scarce(const ps_packer *packer);
 
 void ps_packer_free(ps_packer *packer);
 

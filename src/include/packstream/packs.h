@@ -432,17 +432,23 @@ typedef enum ps_order {
 
 typedef struct ps_unpacker ps_unpacker;
 
+/* What an unpacker holds at most unless it is told otherwise. */
+#define PS_UNPACKER_BYTES (UINT64_C(4) << 30)
+
 /*
  * Takes sequences out of the packs of `reader`, which must outlive the
- * unpacker.  In input order it holds back what came early: at most window x
- * capacity tokens with their channels and, if sequences were split, one more of
- * at most PS_MAX_SEQUENCE_BYTES.
+ * unpacker.  In input order it holds back what came early: at most
+ * PS_UNPACKER_BYTES and, if sequences were split, one more of at most
+ * PS_MAX_SEQUENCE_BYTES.
  * PS_OK, PS_ERR_MEMORY; in input order PS_ERR_UNSUPPORTED for a share of a
  * stream with split sequences, whose pieces may be elsewhere.
  */
 PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
                                          ps_pack_reader *reader,
                                          ps_order order, ps_error *err);
+
+/* Bounds the sequences that are held back, with some 50 bytes for each. */
+void ps_unpacker_set_max_bytes(ps_unpacker *unpacker, uint64_t bytes);
 
 /*
  * The next sequence; `id` counts within its stream, `offset` is 0.  In

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -16,6 +17,24 @@
 
 /* Of a sequence in a state. */
 #define SEQUENCE_BYTES 12
+
+/* A window with tokens for fewer packs leaves too little to choose from. */
+#define FEW_PACKS 8
+
+/*
+ * So many different lengths there can be in the window.  Where it is full by
+ * tokens, the first n numbers have no more of them than that and one sequence.
+ */
+static uint32_t most_lengths(const ps_engine_options *o)
+{
+    const uint32_t most = o->window < o->capacity ? o->window : o->capacity;
+    const double tokens = (double)o->enough + o->capacity;
+    const double n = sqrt(2 * tokens) + 1;
+
+    if (o->least == 0 || n >= most)
+        return most;
+    return n > o->least ? (uint32_t)n : o->least < most ? o->least : most;
+}
 
 /* Sequences that are shuffled may wait in the window for half of the time. */
 static ps_policy_setup setup_for(const ps_engine_options *o,
@@ -28,7 +47,9 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
         .window = window,
         .capacity = o->capacity,
         .depth = o->depth,
-        .window_size = o->window,
+        .window_size = o->least == 0 ? o->window : o->least,
+        .max_window = o->window,
+        .max_lengths = most_lengths(o),
         .max_delay = shuffled ? (o->max_delay + 1) / 2 : o->max_delay,
         .in_order = o->order == PS_PACKS_BY_INPUT,
         .even_cost = o->even_cost,
@@ -55,6 +76,14 @@ static void allocate(ps_engine *e, const ps_engine_options *o, ps_mem *mem)
                    mem);
     if (o->order == PS_PACKS_SHUFFLED)
         e->shuffle = ps_shuffle_open(o->seed, o->window, n_slots, mem);
+    if (o->least == 0)
+        return;
+    e->window.least = o->least;
+    e->window.enough = o->enough;
+    if (e->shuffle != NULL) {
+        e->shuffle->least = o->least;
+        e->shuffle->enough = o->enough;
+    }
 }
 
 uint64_t ps_engine_bytes(const ps_engine_options *o)
@@ -82,6 +111,7 @@ ps_result ps_engine_open(ps_engine **engine, const ps_engine_options *o,
     setup = setup_for(o, &e->window);
     e->calls = ps_policy_calls_of(o->policy);
     e->n_slots = ps_engine_slots_for(o);
+    e->few_tokens = (uint64_t)FEW_PACKS * o->capacity;
     e->max_delay = o->max_delay;
     e->max_wait = setup.max_delay;
     allocate(e, o, &mem);
@@ -137,7 +167,7 @@ static bool has_due_pack(const ps_engine *e, ps_emit_mode mode)
 
     if (w->oldest == PS_NO_SLOT)
         return false;
-    return mode != PS_EMIT_DUE || w->count == w->size ||
+    return mode != PS_EMIT_DUE || ps_window_is_full(w) ||
            age(e, w->oldest) >= e->max_wait ||
            (e->calls->is_ready != NULL && e->calls->is_ready(e->policy));
 }
@@ -169,7 +199,7 @@ uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
 
     if (calls->admitted != NULL)
         calls->admitted(e->policy, length);
-    if (e->window.count == e->window.size ||
+    if (ps_window_is_full(&e->window) ||
         (calls->is_ready != NULL && calls->is_ready(e->policy)))
         e->idle_until = 0;
     else if (e->idle_until == UINT64_MAX)
@@ -179,7 +209,19 @@ uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
 
 /* ---- Packs leave ---- */
 
-/* Takes note of the delays in a pack that leaves, and frees its slots. */
+/* The policy chooses a pack, which leaves the window. */
+static ps_result choose(ps_engine *e, ps_emit_mode mode, uint32_t *n,
+                        ps_error *err)
+{
+    const ps_window *w = &e->window;
+
+    if (mode == PS_EMIT_DUE && w->count == w->size &&
+        w->tokens < e->few_tokens)
+        e->scarce++;
+    return e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
+}
+
+/* Takes note of the delays in a pack that leaves, and releases its slots. */
 static void release(ps_engine *e, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -194,11 +236,14 @@ static void put_shuffled(ps_engine *e, const uint32_t *slots, uint32_t n)
 {
     const ps_window_slot *at = e->window.slots;
     uint32_t oldest = slots[0];
+    uint64_t tokens = 0;
 
-    for (uint32_t i = 1; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        tokens += at[slots[i]].length;
         if (at[slots[i]].time < at[oldest].time)
             oldest = slots[i];
-    ps_shuffle_put(e->shuffle, slots, n, oldest, at[oldest].time);
+    }
+    ps_shuffle_put(e->shuffle, slots, n, tokens, oldest, at[oldest].time);
 }
 
 /* Decides on a pack, which then waits among those that are shuffled. */
@@ -206,8 +251,7 @@ static ps_result choose_shuffled(ps_engine *e, ps_emit_mode mode,
                                  ps_error *err)
 {
     uint32_t n = 0;
-    ps_result r =
-        e->calls->choose(e->policy, e->now, mode, e->slots, &n, err);
+    ps_result r = choose(e, mode, &n, err);
 
     if (r == PS_OK)
         put_shuffled(e, e->slots, n);
@@ -226,7 +270,7 @@ ps_result ps_engine_decide(ps_engine *e, ps_emit_mode mode,
         if (mode == PS_EMIT_DUE && ps_engine_is_idle(e))
             return PS_OK;
         if (has_due_pack(e, mode))
-            r = e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
+            r = choose(e, mode, n, err);
         else
             e->idle_until = next_due(e);
     } else {
@@ -253,10 +297,11 @@ ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
 
     *slots = e->slots;
     *n = 0;
+    if (e->window.tokens < e->few_tokens)
+        e->evicted++;
     if (s == NULL) {
         if (e->window.count > 0)
-            r = e->calls->choose(e->policy, e->now, PS_EMIT_DUE, e->slots, n,
-                                 err);
+            r = choose(e, PS_EMIT_DUE, n, err);
     } else {
         /* Half of the sequences wait in packs, so that they are mixed. */
         while (r == PS_OK && !ps_shuffle_is_full(s) &&
@@ -358,7 +403,8 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
     *n = 0;
     if (s != NULL) {
         s->random = ps_load_u64(restorer);
-        packs = ps_load_count(restorer, o->window, 4 + SEQUENCE_BYTES);
+        packs = ps_load_count(restorer, PS_SHUFFLE_MAX_PACKS,
+                              4 + SEQUENCE_BYTES);
     }
     /* The packs that wait, and then the window. */
     for (uint32_t i = 0; i <= packs && !restorer->failed; i++) {

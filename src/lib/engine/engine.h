@@ -42,6 +42,9 @@ typedef struct ps_engine {
     uint64_t now;        /* records that came */
     uint64_t idle_until; /* before this, no decision is due */
     uint64_t delay;      /* the most records that came while one waited */
+    uint64_t few_tokens; /* with fewer in a full window packs are less full */
+    uint64_t scarce;     /* packs that left a full window with fewer, */
+    uint64_t evicted;    /* and packs that were evicted from such a window */
     uint32_t n_slots;    /* slots are below: the window, and decided packs */
     uint32_t *slots; /* of the last decision */
 } ps_engine;
@@ -50,7 +53,9 @@ typedef struct ps_engine {
 typedef struct ps_engine_options {
     uint32_t capacity;
     uint32_t depth;
-    uint32_t window;
+    uint32_t window; /* the most sequences; so many fill it, */
+    uint32_t least;  /* or, if this is not 0, so many */
+    uint64_t enough; /* with so many tokens */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed;

@@ -26,7 +26,9 @@ typedef struct ps_policy_setup {
     ps_window *window;
     uint32_t capacity;
     uint32_t depth;
-    uint32_t window_size;
+    uint32_t window_size; /* sequences, usually */
+    uint32_t max_window;  /* and at most, */
+    uint32_t max_lengths; /* of so many different lengths */
     uint64_t max_delay;
     bool in_order;  /* the oldest is in each pack */
     bool even_cost; /* as in ps_packer_options */

@@ -33,18 +33,17 @@ typedef struct state {
 static uint64_t bytes_of(const ps_policy_setup *o)
 {
     const ps_plan_size size = {
-        .sequences = o->window_size,
-        .lengths = o->window_size < o->capacity ? o->window_size
-                                                : o->capacity,
+        .sequences = o->max_window,
+        .lengths = o->max_lengths,
         .capacity = o->capacity,
         .depth = o->depth,
     };
     uint64_t made = ps_mem_max(ps_plan_window_bytes(&size, PS_EFFORT_LOW),
                                ps_plan_window_bytes(&size, PS_EFFORT_HIGH));
     uint64_t loaded = ps_mem_sum(
-        ps_plan_bytes(o->window_size),
+        ps_plan_bytes(o->max_window),
         ps_mem_array((uint64_t)o->capacity + 1, sizeof(uint64_t)));
-    uint64_t left = ps_mem_array(o->window_size, sizeof(uint64_t));
+    uint64_t left = ps_mem_array(o->max_window, sizeof(uint64_t));
 
     if (o->policy == PS_POLICY_SPFHP)
         made = ps_plan_decreasing_bytes(&size, PS_PLAN_SPFHP);

@@ -23,7 +23,8 @@ ps_shuffle *ps_shuffle_open(uint64_t seed, uint32_t window, uint32_t slots,
         return NULL;
     }
     s->random = seed;
-    s->max_sequences = window;
+    s->max_sequences = s->least = window;
+    s->enough = UINT64_MAX;
     s->next = next;
     return s;
 }
@@ -39,19 +40,26 @@ void ps_shuffle_free(ps_shuffle *s)
 bool ps_shuffle_is_full(const ps_shuffle *s)
 {
     return s->n_packs == PS_SHUFFLE_MAX_PACKS ||
-           s->sequences >= s->max_sequences;
+           s->sequences >= s->max_sequences ||
+           (s->sequences >= s->least && s->tokens >= s->enough);
 }
 
 void ps_shuffle_put(ps_shuffle *s, const uint32_t *slots, uint32_t n,
-                    uint32_t oldest, uint64_t time)
+                    uint64_t tokens, uint32_t oldest, uint64_t time)
 {
     for (uint32_t i = 0; i + 1 < n; i++)
         s->next[slots[i]] = slots[i + 1];
-    s->packs[s->n_packs] = (ps_shuffle_pack){time, oldest, slots[0], n};
+    s->packs[s->n_packs] = (ps_shuffle_pack){
+        .time = time,
+        .oldest = oldest,
+        .first = slots[0],
+        .n = n,
+        .tokens = tokens};
     if (s->n_packs == 0 || time < s->packs[s->oldest].time)
         s->oldest = s->n_packs;
     s->n_packs++;
     s->sequences += n;
+    s->tokens += tokens;
 }
 
 uint32_t ps_shuffle_oldest(const ps_shuffle *s)
@@ -78,9 +86,10 @@ uint32_t ps_shuffle_take(ps_shuffle *s, bool the_oldest, uint32_t *slots)
                                                             s->n_packs);
     uint32_t n = ps_shuffle_slots(s, taken, slots);
 
+    s->sequences -= n;
+    s->tokens -= s->packs[taken].tokens;
     /* The last pack moves to the place of this one. */
     s->packs[taken] = s->packs[--s->n_packs];
-    s->sequences -= n;
     if (taken != s->oldest) {
         if (s->oldest == s->n_packs)
             s->oldest = taken;

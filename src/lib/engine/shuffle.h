@@ -1,8 +1,8 @@
 /*
  * shuffle.h - packs that were decided and leave in random order.
  *
- * A pool of fixed size: when it is full, one of its packs leaves, all with
- * the same probability.
+ * A pool: when it is full, one of its packs leaves, all with the same
+ * probability.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,6 +20,7 @@ typedef struct ps_shuffle_pack {
     uint32_t oldest; /* its slot */
     uint32_t first;  /* slot; the others follow by `next` */
     uint32_t n;
+    uint64_t tokens;
 } ps_shuffle_pack;
 
 /* Members may be read; only the functions here change them. */
@@ -29,13 +30,16 @@ typedef struct ps_shuffle {
     ps_shuffle_pack packs[PS_SHUFFLE_MAX_PACKS];
     uint32_t n_packs;
     uint32_t sequences;
-    uint32_t max_sequences; /* it is full with as many */
+    uint32_t max_sequences; /* it is full with as many, */
+    uint32_t least;         /* or with so many that have `enough` tokens */
+    uint64_t tokens;
+    uint64_t enough;
     uint32_t oldest;        /* the pack with the least time, if any */
 } ps_shuffle;
 
 /*
  * The most sequences that may be in it, for a window of this size and depth:
- * one more pack may come while there are fewer than a window full.
+ * one more pack may come while there are fewer than a window has.
  */
 static inline uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
 {
@@ -43,8 +47,9 @@ static inline uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
 }
 
 /*
- * Full with as many sequences as the window; for slots below `slots`.  NULL,
- * and mem->failed is set, without memory.
+ * Full with as many sequences as the window, unless `least` and `enough` are
+ * set to less; for slots below `slots`.  NULL, and mem->failed is set, without
+ * memory.
  */
 ps_shuffle *ps_shuffle_open(uint64_t seed, uint32_t window, uint32_t slots,
                             ps_mem *mem);
@@ -55,7 +60,7 @@ bool ps_shuffle_is_full(const ps_shuffle *shuffle);
 
 /* Adds a pack; `oldest` is one of its slots, with the least time of them. */
 void ps_shuffle_put(ps_shuffle *shuffle, const uint32_t *slots, uint32_t n,
-                    uint32_t oldest, uint64_t time);
+                    uint64_t tokens, uint32_t oldest, uint64_t time);
 
 /* The slot with the least time of all; PS_NO_SLOT (window.h) without packs. */
 uint32_t ps_shuffle_oldest(const ps_shuffle *shuffle);

@@ -13,18 +13,16 @@
 void ps_window_init(ps_window *w, uint32_t size, uint32_t spare,
                     uint32_t max_length, ps_mem *mem)
 {
-    uint64_t n = (uint64_t)size + spare;
-
-    *w = (ps_window){
-        .size = size, .oldest = PS_NO_SLOT, .youngest = PS_NO_SLOT};
-    w->slots = ps_mem_alloc(mem, n, sizeof *w->slots);
+    *w = (ps_window){.enough = UINT64_MAX,
+                     .least = size,
+                     .size = size,
+                     .oldest = PS_NO_SLOT,
+                     .youngest = PS_NO_SLOT,
+                     .free = PS_NO_SLOT};
+    w->slots = ps_mem_alloc(mem, (uint64_t)size + spare, sizeof *w->slots);
     w->queues = ps_mem_alloc(mem, (uint64_t)max_length + 1,
                              sizeof *w->queues);
     ps_bitset_init(&w->lengths, max_length, mem);
-    if (w->slots == NULL)
-        return;
-    for (uint32_t s = 0; s < n; s++)
-        w->slots[s].next_of_length = s + 1 < n ? s + 1 : PS_NO_SLOT;
 }
 
 void ps_window_destroy(ps_window *w)

@@ -24,7 +24,7 @@
 typedef struct ps_window_slot {
     uint64_t time; /* when it came */
     uint32_t length;
-    uint32_t next_of_length; /* or, of a free slot, the next free one */
+    uint32_t next_of_length; /* or, of a released slot, the next of these */
     uint32_t older;          /* PS_NO_SLOT: it is the oldest */
     uint32_t younger;
 } ps_window_slot;
@@ -41,21 +41,31 @@ typedef struct ps_window {
     ps_window_queue *queues; /* by length */
     ps_bitset lengths;       /* those of which there are sequences */
     uint64_t tokens;
-    uint32_t size;
-    uint32_t count; /* full when this is the size */
+    uint64_t enough; /* tokens that fill it, */
+    uint32_t least;  /* if it has so many sequences */
+    uint32_t size;   /* the most sequences */
+    uint32_t count;
     uint32_t oldest; /* PS_NO_SLOT: the window is empty */
     uint32_t youngest;
-    uint32_t free;
+    uint32_t made; /* slots so far: those from it on were never touched */
+    uint32_t free; /* the first of the released slots, or PS_NO_SLOT */
 } ps_window;
 
 /*
  * For `size` >= 1 sequences of 1..max_length tokens, and slots for `spare`
- * more that were taken and are not yet released.  Sets mem->failed without
- * memory.
+ * more that were taken and are not yet released.  It is full with `size`
+ * sequences, unless `least` and `enough` are set to less.  Sets mem->failed
+ * without memory.
  */
 void ps_window_init(ps_window *window, uint32_t size, uint32_t spare,
                     uint32_t max_length, ps_mem *mem);
 void ps_window_destroy(ps_window *window);
+
+static inline bool ps_window_is_full(const ps_window *w)
+{
+    return w->count >= w->least &&
+           (w->tokens >= w->enough || w->count == w->size);
+}
 
 /* The greatest length that is there and at most `limit`; 0 for none. */
 static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
@@ -75,7 +85,10 @@ static inline uint32_t ps_window_admit(ps_window *w, uint32_t length,
     uint32_t s = w->free;
     ps_window_queue *q = &w->queues[length];
 
-    w->free = w->slots[s].next_of_length;
+    if (s == PS_NO_SLOT)
+        s = w->made++;
+    else
+        w->free = w->slots[s].next_of_length;
     w->slots[s] = (ps_window_slot){.time = time,
                                    .length = length,
                                    .next_of_length = PS_NO_SLOT,
@@ -122,7 +135,7 @@ static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
     return s;
 }
 
-/* Frees the slot of a sequence that was taken. */
+/* Releases the slot of a sequence that was taken. */
 static inline void ps_window_release(ps_window *w, uint32_t slot)
 {
     w->slots[slot].next_of_length = w->free;

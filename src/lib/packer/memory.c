@@ -2,8 +2,8 @@
  * memory.c - how much memory a packer takes at most.
  *
  * Added up from what stands beside each allocation, for the worst that an
- * input can do with the options.  Nothing is allocated to learn it but the
- * packer itself.
+ * input can do with the options.  Nothing is allocated to learn it: a failure
+ * would pass for a number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,9 +16,13 @@
 /* What a state has besides what it says of lengths and sequences. */
 #define STATE_HEAD_BYTES 16384
 
-/* Numbers of a state for each slot, and for each token of the capacity. */
+/*
+ * Numbers of a state for each slot, and for each token of the capacity, up to
+ * so many: prices are by units, of which there are 1,024 at most.
+ */
 #define STATE_SLOT_BYTES 48
 #define STATE_TOKEN_BYTES 12
+#define STATE_MAX_TOKENS 16384
 
 /* Slots, and items of refill.c, which are sorted by way of a copy. */
 #define SAVED_SLOT_BYTES 64
@@ -43,7 +47,7 @@ static uint64_t start_bytes(const ps_packer *p)
     if (p->options.order == PS_PACKS_SHUFFLED)
         add(&stored,
             ps_packer_chunks(p,
-                             ps_shuffle_sequences(p->options.window, o.depth),
+                             ps_shuffle_sequences(o.window, o.depth),
                              PS_SHUFFLE_MAX_PACKS));
     if (p->options.max_bytes != 0)
         stored = ps_mem_min(stored, p->options.max_bytes);
@@ -59,18 +63,17 @@ uint64_t ps_packer_memory(const ps_schema *schema,
                           const ps_packer_options *options)
 {
     const ps_histogram *h = options->learn_from;
-    ps_packer *p;
+    ps_packer p = {.fd = -1};
     uint64_t bytes;
 
-    if (ps_packer_prepare(&p, -1, schema, options, NULL) != PS_OK)
+    if (ps_packer_set_options(&p, schema, options, NULL) != PS_OK)
         return UINT64_MAX;
-    bytes = start_bytes(p);
+    bytes = start_bytes(&p);
     /* A histogram, and a copy of it in units. */
     if (h != NULL)
         add(&bytes, ps_mem_times(2, ps_histogram_bytes(
                                         (uint32_t)ps_histogram_size(h))));
-    ps_packer_free(p);
-    add(&bytes, ps_mem_array(1, sizeof *p));
+    add(&bytes, ps_mem_array(1, sizeof p));
     return bytes;
 }
 
@@ -78,24 +81,25 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
                                const ps_packer_options *options,
                                size_t note_bytes)
 {
-    ps_packer *p;
+    ps_packer p = {.fd = -1};
     ps_output_options output;
     ps_engine_options o;
     uint64_t slots;
     uint64_t state;
     uint64_t bytes;
 
-    if (ps_packer_prepare(&p, -1, schema, options, NULL) != PS_OK)
+    if (ps_packer_set_options(&p, schema, options, NULL) != PS_OK)
         return UINT64_MAX;
-    o = ps_packer_engine_options(p);
+    o = ps_packer_engine_options(&p);
     slots = ps_engine_slots_for(&o);
     state = ps_mem_sum(note_bytes, STATE_HEAD_BYTES);
     add(&state, slots * STATE_SLOT_BYTES);
-    add(&state, (uint64_t)p->info.capacity * STATE_TOKEN_BYTES);
+    add(&state, ps_mem_min(p.info.capacity, STATE_MAX_TOKENS) *
+                    STATE_TOKEN_BYTES);
     /* The open block, and the index before it. */
-    add(&state, p->info.block_bytes);
+    add(&state, p.info.block_bytes);
     add(&state, (uint64_t)2 * PS_INDEX_BLOCKS * PS_ENTRY_BYTES);
-    output = ps_packer_output_options(p);
+    output = ps_packer_output_options(&p);
     if (output.compressed)
         add(&state, ps_seek_table_takes(output.max_frames));
 
@@ -105,7 +109,6 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     /* What is held is put in the order of the input, and read once more. */
     add(&bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
     add(&bytes,
-        ps_mem_array(2, ps_packer_payload_bytes(p, p->info.capacity)));
-    ps_packer_free(p);
+        ps_mem_array(2, ps_packer_payload_bytes(&p, p.info.capacity)));
     return bytes;
 }

@@ -21,6 +21,16 @@
 /* Blocks that may be held whatever the options: those that are being read. */
 #define MIN_BLOCKS 4
 
+/*
+ * A window of no given size is full when it has so many sequences, and tokens
+ * for so many packs, which is fewer.
+ */
+#define LEAST_WINDOW UINT32_C(1024)
+#define WINDOW_PACKS 64
+
+/* Sequences that it has at most if the caller does not bound them. */
+#define DEFAULT_MAX_WINDOW (UINT32_C(1) << 20)
+
 /* Where encoded options have what. */
 enum {
     AT_CAPACITY = 0,
@@ -31,12 +41,14 @@ enum {
     AT_ORDER = 20,
     AT_SEED = 24,
     AT_POLICY = 32, /* its name */
+    AT_MAX_WINDOW = 60,
     AT_MAX_DELAY = 64,
     AT_MAX_BYTES = 72,
     AT_EVEN_COST = 80,
     AT_ALIGN = 84,
     AT_LEARNED = 88 /* a hash of the histogram; 0 without one */
 };
+#define POLICY_BYTES (AT_MAX_WINDOW - AT_POLICY)
 
 static uint64_t hash_of_lengths(const ps_histogram *h)
 {
@@ -66,7 +78,8 @@ void ps_packer_options_encode(const ps_packer *p,
     store_u32(to + AT_OVERLONG, (uint32_t)o->overlong);
     store_u32(to + AT_ORDER, (uint32_t)o->order);
     store_u64(to + AT_SEED, o->seed);
-    memcpy(to + AT_POLICY, policy, strnlen(policy, 31));
+    memcpy(to + AT_POLICY, policy, strnlen(policy, POLICY_BYTES - 1));
+    store_u32(to + AT_MAX_WINDOW, o->window == 0 ? o->max_window : 0);
     store_u64(to + AT_MAX_DELAY, o->max_delay);
     store_u64(to + AT_MAX_BYTES, o->max_bytes);
     to[AT_EVEN_COST] = o->even_cost;
@@ -86,7 +99,8 @@ ps_result ps_packer_options_compare(const unsigned char *then,
         {"capacity", AT_CAPACITY, 4, {0}},
         {"depth", AT_DEPTH, 4, {"unlimited"}},
         {"align", AT_ALIGN, 4, {"1"}},
-        {"window", AT_WINDOW, 4, {0}},
+        {"window", AT_WINDOW, 4, {"of default size"}},
+        {"max_window", AT_MAX_WINDOW, 4, {0}},
         {"overlong", AT_OVERLONG, 4, {"error", "drop", "truncate", "split"}},
         {"order", AT_ORDER, 4, {"by window", "by input", "shuffled"}},
         {"seed", AT_SEED, 8, {0}},
@@ -96,8 +110,8 @@ ps_result ps_packer_options_compare(const unsigned char *then,
         {"pad_id", AT_PAD_ID, 4, {0}},
     };
 
-    if (memcmp(then + AT_POLICY, now + AT_POLICY, 32) != 0)
-        return ps_fail(err, PS_ERR_ARGUMENT, "policy %.31s, not %.31s",
+    if (memcmp(then + AT_POLICY, now + AT_POLICY, POLICY_BYTES) != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT, "policy %.27s, not %.27s",
                        (const char *)then + AT_POLICY,
                        (const char *)now + AT_POLICY);
     if (load_u64(then + AT_LEARNED) != load_u64(now + AT_LEARNED))
@@ -156,10 +170,9 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the delay must be at most %" PRIu32,
                        PS_MAX_WINDOW);
-    if (o->window == 0 || o->window > PS_MAX_WINDOW)
+    if (o->window > PS_MAX_WINDOW || o->max_window > PS_MAX_WINDOW)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the window must be between 1 and %" PRIu32,
-                       PS_MAX_WINDOW);
+                       "the window must be at most %" PRIu32, PS_MAX_WINDOW);
     if (o->first_pack > 0 && o->compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a compressed stream cannot start in the middle");
@@ -189,6 +202,27 @@ static uint32_t fitting(const ps_packer_options *o)
     return fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
 }
 
+/* Whether sequences are packed as they come: the window is the open pack. */
+static bool takes_as_they_come(const ps_packer_options *o)
+{
+    return o->policy == PS_POLICY_NEXTFIT || o->policy == PS_POLICY_CONCAT;
+}
+
+/* The most sequences of a window: one of no given size has those of its packs,
+ * but no more than are allowed. */
+static uint32_t most_sequences(const ps_packer_options *o)
+{
+    const uint64_t depth = o->depth == 0 ? fitting(o) : o->depth;
+    const uint64_t packs = takes_as_they_come(o) ? 1 : WINDOW_PACKS;
+    uint64_t max = o->max_window == 0 ? DEFAULT_MAX_WINDOW : o->max_window;
+
+    if (o->window != 0)
+        return takes_as_they_come(o) && o->window < depth ? (uint32_t)depth
+                                                          : o->window;
+    max = ps_mem_min(max, packs * depth);
+    return (uint32_t)ps_mem_max(max, LEAST_WINDOW);
+}
+
 /* With all defaults worked out. */
 static ps_packer_options complete_options(const ps_packer_options *options)
 {
@@ -203,15 +237,11 @@ static ps_packer_options complete_options(const ps_packer_options *options)
         o.depth = fitting(&o);
     if (!shuffled)
         o.seed = 0;
-    /* What packs as it comes holds an open pack, whatever the window. */
-    if (o.policy == PS_POLICY_NEXTFIT || o.policy == PS_POLICY_CONCAT) {
-        const uint32_t depth = o.depth == 0 ? fitting(&o) : o.depth;
-
-        if (o.window < depth)
-            o.window = depth;
-    }
+    o.max_window = most_sequences(&o);
+    if (o.window != 0)
+        o.window = o.max_window;
     if (o.max_delay == 0)
-        o.max_delay = (uint64_t)o.window * (shuffled ? 4 : 2);
+        o.max_delay = (uint64_t)o.max_window * (shuffled ? 4 : 2);
     if (o.max_delay > PS_MAX_WINDOW)
         o.max_delay = PS_MAX_WINDOW;
     return o;
@@ -281,15 +311,20 @@ uint32_t ps_packer_depth(const ps_packer *p)
     const uint32_t depth = ps_max_sequences(&p->info);
 
     /* All of a pack have been in the window. */
-    return depth < p->options.window ? depth : p->options.window;
+    return depth < p->options.max_window ? depth : p->options.max_window;
 }
 
 ps_engine_options ps_packer_engine_options(const ps_packer *p)
 {
+    const uint32_t capacity = ps_packer_units(p, p->info.capacity);
+    const bool by_tokens = p->options.window == 0;
+
     return (ps_engine_options){
-        .capacity = ps_packer_units(p, p->info.capacity),
+        .capacity = capacity,
         .depth = ps_packer_depth(p),
-        .window = p->options.window,
+        .window = p->options.max_window,
+        .least = by_tokens ? LEAST_WINDOW : 0,
+        .enough = by_tokens ? (uint64_t)WINDOW_PACKS * capacity : 0,
         .policy = p->options.policy,
         .order = p->options.order,
         .seed = p->options.seed,
@@ -343,22 +378,31 @@ uint64_t ps_packer_chunks(const ps_packer *p, uint64_t n, uint64_t packs)
     return ps_mem_min(ps_mem_times(n, longest), bytes);
 }
 
-uint64_t ps_packer_window_bytes(const ps_packer *p)
+/* The same for so many sequences of the window. */
+static uint64_t window_chunks(const ps_packer *p, uint32_t n)
 {
-    const bool as_they_come = p->options.policy == PS_POLICY_NEXTFIT ||
-                              p->options.policy == PS_POLICY_CONCAT;
+    const uint32_t packs =
+        p->options.window == 0 ? LEAST_WINDOW : p->options.window;
 
     /* The open pack, and a sequence that does not fit it. */
-    return ps_packer_chunks(p, p->options.window,
-                            as_they_come ? 2 : p->options.window);
+    return ps_packer_chunks(p, n, takes_as_they_come(&p->options) ? 2 : packs);
+}
+
+uint64_t ps_packer_window_bytes(const ps_packer *p)
+{
+    return window_chunks(p, p->options.max_window);
 }
 
 uint32_t ps_packer_max_blocks(const ps_packer *p)
 {
-    uint64_t blocks = ps_packer_window_bytes(p) / PS_BLOCK_BYTES;
+    const uint32_t most = p->options.max_window;
+    uint64_t blocks;
 
     if (p->options.max_bytes != 0)
         return 0;
+    /* More of a window that has many short sequences are no faster. */
+    blocks = window_chunks(p, p->options.window == 0 ? LEAST_WINDOW : most) /
+             PS_BLOCK_BYTES;
     return blocks < UINT32_MAX - MIN_BLOCKS ? (uint32_t)blocks + MIN_BLOCKS
                                             : UINT32_MAX;
 }

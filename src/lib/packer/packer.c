@@ -199,13 +199,20 @@ uint64_t ps_packer_delay(const ps_packer *p)
     return p->engine == NULL ? p->ended_delay : p->engine->delay;
 }
 
+ps_scarce ps_packer_scarce(const ps_packer *p)
+{
+    return p->engine == NULL ? (ps_scarce){0}
+                             : (ps_scarce){.by_window = p->engine->scarce,
+                                           .by_bytes = p->engine->evicted};
+}
+
 void ps_packer_free(ps_packer *p)
 {
     uint32_t slots;
 
     if (p == NULL)
         return;
-    slots = p->held == NULL ? 0 : p->engine->n_slots;
+    slots = p->held == NULL ? 0 : p->engine->window.made;
     for (uint32_t i = 0; i < slots; i++)
         if (p->held[i].block != NULL)
             ps_block_release(p->held[i].block);

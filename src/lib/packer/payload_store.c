@@ -19,10 +19,10 @@
 #include "base/prefetch.h"
 
 #define CHUNK_BYTES PS_STORE_CHUNK_BYTES
-#define NO_CHUNK UINT32_MAX
+#define NO_CHUNK 0u /* chunk 0 is never used, so that zeros are no chain */
 #define FIRST_SEGMENTS 8u
 
-/* So many that the numbers of their chunks stay below NO_CHUNK. */
+/* So many that the numbers of their chunks fit. */
 #define MAX_SEGMENTS (UINT32_MAX / SEGMENT_CHUNKS)
 
 /*
@@ -39,7 +39,7 @@ typedef struct segment {
 typedef struct chain {
     uint32_t first;
     uint32_t last;
-    uint32_t used; /* bytes of the last chunk */
+    uint32_t left; /* bytes of the last chunk that are unused */
 } chain;
 
 struct ps_store {
@@ -51,8 +51,6 @@ struct ps_store {
     uint32_t free; /* the first of the free chunks */
 };
 
-static const chain empty_chain = {NO_CHUNK, NO_CHUNK, CHUNK_BYTES};
-
 ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err)
 {
     ps_store *s = calloc(1, sizeof *s);
@@ -60,14 +58,13 @@ ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err)
     *store = NULL;
     if (s == NULL)
         return ps_fail_memory(err);
-    s->free = NO_CHUNK;
-    s->chains = malloc(slots * sizeof *s->chains);
+    s->made = 1;
+    /* Zeros, so that the memory of a slot counts when that is used first. */
+    s->chains = calloc(slots, sizeof *s->chains);
     if (s->chains == NULL) {
         free(s);
         return ps_fail_memory(err);
     }
-    for (uint32_t i = 0; i < slots; i++)
-        s->chains[i] = empty_chain;
     *store = s;
     return PS_OK;
 }
@@ -137,7 +134,7 @@ static ps_result add_chunk(ps_store *s, chain *c, ps_error *err)
     else
         *next_of(s, c->last) = chunk;
     c->last = chunk;
-    c->used = 0;
+    c->left = CHUNK_BYTES;
     return PS_OK;
 }
 
@@ -150,15 +147,15 @@ ps_result ps_store_append(ps_store *s, uint32_t slot, const void *data,
     while (n > 0) {
         size_t part;
 
-        if (c->used == CHUNK_BYTES) {
+        if (c->left == 0) {
             ps_result r = add_chunk(s, c, err);
 
             if (r != PS_OK)
                 return r;
         }
-        part = CHUNK_BYTES - c->used < n ? CHUNK_BYTES - c->used : n;
-        memcpy(bytes_of(s, c->last) + c->used, from, part);
-        c->used += (uint32_t)part;
+        part = c->left < n ? c->left : n;
+        memcpy(bytes_of(s, c->last) + CHUNK_BYTES - c->left, from, part);
+        c->left -= (uint32_t)part;
         from += part;
         n -= part;
     }
@@ -206,5 +203,5 @@ void ps_store_clear(ps_store *s, uint32_t slot)
         *next_of(s, c->last) = s->free;
         s->free = c->first;
     }
-    *c = empty_chain;
+    *c = (chain){0};
 }

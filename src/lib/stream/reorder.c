@@ -31,6 +31,7 @@ ps_result ps_reorder_push(ps_reorder *heap, const ps_waiting *item,
     heap->items = items;
     heap->count++;
     heap->tokens += item->n_tok;
+    heap->bytes += item->payload_bytes;
     while (at > 0 && is_before(item, &heap->items[(at - 1) / 2])) {
         heap->items[at] = heap->items[(at - 1) / 2];
         at = (at - 1) / 2;
@@ -65,6 +66,7 @@ ps_waiting ps_reorder_pop(ps_reorder *heap)
     }
     heap->items[at] = last;
     heap->tokens -= top.n_tok;
+    heap->bytes -= top.payload_bytes;
     return top;
 }
 

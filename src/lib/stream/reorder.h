@@ -25,6 +25,7 @@ typedef struct ps_reorder {
     size_t count;
     size_t capacity;
     uint64_t tokens; /* of all items */
+    uint64_t bytes;  /* of their payloads */
 } ps_reorder;
 
 /* Adds an item.  If that succeeds, the heap owns its payload. */

@@ -4,7 +4,7 @@
  * In input order a sequence is handed out once every id below it has come;
  * the watermark of each pack says which have.  What came early waits in a
  * heap.  At most `window` sequences come before an earlier one (packstream(5)
- * "Words"), which bounds the heap.
+ * "Words"), and no more bytes wait than the caller allows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,6 +33,7 @@ struct ps_unpacker {
     bool any_out;
     uint64_t last_out;  /* the id handed out last, if any was */
     ps_reorder heap;
+    uint64_t max_bytes; /* of the heap */
     unsigned char *out; /* the payload handed out last */
 };
 
@@ -54,10 +55,16 @@ ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
                        "only be had as they lie in the packs");
     }
     u->order = order;
+    u->max_bytes = PS_UNPACKER_BYTES;
     u->shape = ps_schema_shape(&u->info->schema);
     u->n_columns = ps_payload_columns(u->info, u->columns);
     *unpacker = u;
     return PS_OK;
+}
+
+void ps_unpacker_set_max_bytes(ps_unpacker *u, uint64_t bytes)
+{
+    u->max_bytes = bytes;
 }
 
 void ps_unpacker_free(ps_unpacker *u)
@@ -97,6 +104,8 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
     const ps_piece piece = ps_pack_piece(u->info, pack, i);
+    const uint64_t bytes = ps_shape_bytes(&u->shape, piece.n_tok) +
+                           (u->heap.count + 1) * sizeof(ps_waiting);
     const char *fault = NULL;
     ps_waiting item;
     ps_result r;
@@ -117,6 +126,12 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                        ": the sequences are further out of order than the "
                        "window of %" PRIu32 " in the header allows",
                        pack->index, pack->offset, u->info->window);
+    if (u->heap.bytes > u->max_bytes || bytes > u->max_bytes - u->heap.bytes)
+        return ps_fail(err, PS_ERR_LIMIT,
+                       "pack %" PRIu64 " in the block at byte %" PRIu64
+                       ": the sequences are so far out of order that more "
+                       "than %" PRIu64 " bytes of them would have to be held",
+                       pack->index, pack->offset, u->max_bytes);
 
     r = copy_out(u, pack, i, &item, err);
     if (r == PS_OK) {

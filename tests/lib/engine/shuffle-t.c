@@ -64,7 +64,7 @@ static void put(model *m, uint64_t oldest)
         m->used[slots[i]] = true;
     }
     m->oldest_slot[slots[0]] = slots[n - 1];
-    ps_shuffle_put(m->shuffle, slots, n, slots[n - 1], oldest);
+    ps_shuffle_put(m->shuffle, slots, n, n, slots[n - 1], oldest);
     first = slots[0];
     memcpy(m->slots[first], slots, n * sizeof slots[0]);
     m->n[first] = n;
@@ -141,7 +141,7 @@ static void draw(uint64_t seed, uint32_t n, uint32_t *order)
     assert_non_null(s);
     for (uint32_t i = 0; i < n; i++) {
         assert_false(ps_shuffle_is_full(s));
-        ps_shuffle_put(s, &i, 1, i, i + 1);
+        ps_shuffle_put(s, &i, 1, 1, i, i + 1);
     }
     assert_true(ps_shuffle_is_full(s));
     for (uint32_t i = 0; i < n; i++)
@@ -203,12 +203,42 @@ static void test_max_packs(void **state)
 
     assert_non_null(s);
     for (; !ps_shuffle_is_full(s); n++)
-        ps_shuffle_put(s, &n, 1, n, n + 1);
+        ps_shuffle_put(s, &n, 1, 1, n, n + 1);
     assert_int_equal(n, 512);
     assert_int_equal(ps_shuffle_take(s, true, &slot), 1);
     assert_int_equal(slot, 0);
     assert_false(ps_shuffle_is_full(s));
     assert_int_equal(ps_shuffle_oldest(s), 1);
+    ps_shuffle_free(s);
+}
+
+/* By tokens, too, but not with fewer sequences than the least. */
+static void test_full_by_tokens(void **state)
+{
+    ps_mem mem = {0};
+    ps_shuffle *s = ps_shuffle_open(3, 100, 200, &mem);
+    uint32_t slots[3] = {0, 1, 2};
+    uint32_t n;
+
+    assert_non_null(s);
+    s->least = 4;
+    s->enough = 1000;
+    ps_shuffle_put(s, slots, 3, 5000, 0, 1);
+    assert_false(ps_shuffle_is_full(s));
+    slots[0] = 3;
+    ps_shuffle_put(s, slots, 1, 1, 3, 2);
+    assert_true(ps_shuffle_is_full(s));
+    assert_int_equal(ps_shuffle_take(s, true, slots), 3);
+    assert_true(s->tokens == 1);
+    for (n = 1; n < 10; n++) {
+        slots[0] = 10 + n;
+        assert_false(ps_shuffle_is_full(s));
+        ps_shuffle_put(s, slots, 1, 111, slots[0], 2 + n);
+    }
+    assert_true(s->tokens == 1000);
+    assert_true(ps_shuffle_is_full(s));
+    (void)ps_shuffle_take(s, false, slots);
+    assert_false(ps_shuffle_is_full(s));
     ps_shuffle_free(s);
 }
 
@@ -220,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_orders_differ),
         cmocka_unit_test(test_each_as_often),
         cmocka_unit_test(test_max_packs),
+        cmocka_unit_test(test_full_by_tokens),
     };
 
     return run_as_tap("shuffle", tests, NULL);

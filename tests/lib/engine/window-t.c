@@ -258,6 +258,7 @@ static void test_greatest_numbers(void **state)
     for (uint32_t i = 0; i < SIZE; i++)
         slot = ps_window_admit(&w, PS_MAX_CAPACITY, UINT64_MAX - SIZE + i);
     assert_true(w.count == w.size);
+    assert_true(ps_window_is_full(&w));
     assert_true(w.tokens == tokens);
     assert_true(w.slots[slot].time == UINT64_MAX - 1);
     slot = ps_window_take(&w, PS_MAX_CAPACITY);
@@ -285,6 +286,57 @@ static void test_longest_of_all(void **state)
     ps_window_destroy(&w);
 }
 
+/* By tokens only with enough sequences, and by sequences without tokens. */
+static void test_full(void **state)
+{
+    ps_window w;
+    ps_mem mem = {0};
+
+    ps_window_init(&w, 6, 0, 100, &mem);
+    assert_false(mem.failed);
+    w.least = 3;
+    w.enough = 50;
+    (void)ps_window_admit(&w, 100, 1);
+    (void)ps_window_admit(&w, 100, 2);
+    assert_false(ps_window_is_full(&w));
+    (void)ps_window_admit(&w, 1, 3);
+    assert_true(ps_window_is_full(&w));
+    ps_window_release(&w, ps_window_take(&w, 100));
+    ps_window_release(&w, ps_window_take(&w, 100));
+    for (uint64_t i = 0; i < 5; i++) {
+        assert_false(ps_window_is_full(&w));
+        (void)ps_window_admit(&w, 1, 4 + i);
+    }
+    assert_true(ps_window_is_full(&w));
+    ps_window_release(&w, ps_window_take(&w, 1));
+    (void)ps_window_admit(&w, 45, 9);
+    assert_true(ps_window_is_full(&w));
+    ps_window_release(&w, ps_window_take(&w, 1));
+    assert_false(ps_window_is_full(&w)); /* 49 tokens */
+    ps_window_destroy(&w);
+}
+
+/* A slot that was released is used again before one that is new. */
+static void test_slots_are_used_again(void **state)
+{
+    ps_window w;
+    ps_mem mem = {0};
+    uint32_t slot;
+
+    ps_window_init(&w, 1000000, 8, 10, &mem);
+    assert_false(mem.failed);
+    for (uint32_t i = 0; i < 50; i++) {
+        (void)ps_window_admit(&w, 1 + i % 10, i);
+        assert_in_range(w.made, 1, 5);
+        if (w.count < 5)
+            continue;
+        slot = ps_window_take(&w, w.slots[w.oldest].length);
+        ps_window_release(&w, slot);
+        assert_int_equal(w.free, slot);
+    }
+    ps_window_destroy(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +345,8 @@ int main(void)
         cmocka_unit_test(test_spare_slots),
         cmocka_unit_test(test_greatest_numbers),
         cmocka_unit_test(test_longest_of_all),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_slots_are_used_again),
     };
 
     return run_as_tap("window", tests, NULL);

@@ -241,6 +241,25 @@ static void test_many_sequences(void **state)
     resume_at_places(&o, 1, 98320, places, COUNT(places));
 }
 
+/* With a window of no given size, which is full by its tokens. */
+static void test_default_window(void **state)
+{
+    static const uint32_t places[] = {24640, 24700};
+    static const ps_packer_options sets[] = {
+        {768, 0, 0, 1, .policy = PS_POLICY_AUTO},
+        {768, 0, 0, 1, .policy = PS_POLICY_BESTFIT},
+        {768, 0, 0, 1, .policy = PS_POLICY_SPFHP},
+        {768, 0, 0, 1, .order = PS_PACKS_BY_INPUT},
+        {768, 0, 0, 1, .order = PS_PACKS_SHUFFLED, .seed = 3,
+         .policy = PS_POLICY_BESTFIT, .max_window = 4000},
+        {768, 0, 0, 1, .max_window = 2000},
+        {768, 0, 0, 1, .max_bytes = 1 << 20},
+    };
+
+    for (size_t i = 0; i < COUNT(sets); i++)
+        resume_at_places(&sets[i], 2, 25600, places, COUNT(places));
+}
+
 /*
  * `got` is the stream `all`, but for blocks that only have packs before one:
  * END lists the others, from their own header on.
@@ -504,7 +523,7 @@ static void test_fits(void **state)
     changed.window++;
     assert_result(ps_state_fits(saved, size, &schema, &changed, &err),
                   PS_ERR_ARGUMENT, &err);
-    changed.window = 0;
+    changed.window = PS_MAX_WINDOW + 1;
     assert_result(ps_state_fits(saved, size, &schema, &changed, &err),
                   PS_ERR_ARGUMENT, &err);
     assert_result(ps_state_fits(saved, size - 1, &schema, &o, &err),
@@ -719,6 +738,7 @@ int main(void)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_index),
         cmocka_unit_test(test_many_sequences),
+        cmocka_unit_test(test_default_window),
         cmocka_unit_test(test_first_pack),
         cmocka_unit_test(test_damaged_state),
         cmocka_unit_test(test_other_input),

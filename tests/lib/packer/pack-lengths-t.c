@@ -220,7 +220,7 @@ static void test_refused(void **state)
     assert_result(ps_pack_lengths(good, 2, &o, order, ends, &n_packs, &err),
                   PS_ERR_ARGUMENT, &err);
     o = usual;
-    o.window = 0;
+    o.window = PS_MAX_WINDOW + 1;
     assert_result(ps_pack_lengths(good, 2, &o, order, ends, &n_packs, &err),
                   PS_ERR_ARGUMENT, &err);
 }

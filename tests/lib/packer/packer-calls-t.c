@@ -69,7 +69,9 @@ static void test_refused_options(void **state)
     REFUSE(&u16, capacity, PS_MAX_CAPACITY, PS_OK);
     REFUSE(&u16, depth, 0, PS_OK);
     REFUSE(&u16, depth, UINT32_MAX, PS_OK); /* taken as the capacity */
-    REFUSE(&u16, window, 0, PS_ERR_ARGUMENT);
+    REFUSE(&u16, window, 0, PS_OK);
+    REFUSE(&u16, max_window, PS_MAX_WINDOW, PS_OK);
+    REFUSE(&u16, max_window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
     REFUSE(&u16, window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
     REFUSE(&u16, pad_id, 65535, PS_OK);
     REFUSE(&u16, pad_id, 65536, PS_ERR_ARGUMENT);

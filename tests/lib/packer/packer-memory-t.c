@@ -76,6 +76,14 @@ static const ps_packer_options sets[] = {
      .order = PS_PACKS_SHUFFLED, .seed = 5},
     {.capacity = 300, .depth = 300, .window = 64,
      .policy = PS_POLICY_CONCAT},
+    {.capacity = 64},
+    {.capacity = 512, .max_window = 3000},
+    {.capacity = 512, .depth = 8, .policy = PS_POLICY_SPFHP},
+    {.capacity = 256, .order = PS_PACKS_SHUFFLED, .seed = 5},
+    {.capacity = 2048, .max_bytes = 1 << 20, .max_window = 8192},
+    {.capacity = 1 << 17, .max_bytes = 1 << 22, .max_window = 1 << 14,
+     .policy = PS_POLICY_BESTFIT},
+    {.capacity = 8192, .policy = PS_POLICY_CONCAT},
 };
 
 /* Puts sequences `from` to `to`, not included. */
@@ -205,6 +213,13 @@ static void test_orders(void **state)
     assert_true(ps_packer_memory(&raw, &o) > UINT64_C(1) << 48);
     assert_true(ps_packer_memory(&raw, &o) < UINT64_MAX);
     o.window = 0;
+    o.depth = 0;
+    o.max_bytes = UINT64_C(1) << 28;
+    first = ps_packer_memory(&raw, &o);
+    assert_true(first < UINT64_C(1) << 40);
+    o.max_window = 4096;
+    assert_true(ps_packer_memory(&raw, &o) < first);
+    o.window = PS_MAX_WINDOW + 1;
     assert_true(ps_packer_memory(&raw, &o) == UINT64_MAX);
     assert_true(ps_packer_save_memory(&raw, &o, 0) == UINT64_MAX);
 }

@@ -237,6 +237,39 @@ static void test_concatenated_windows(void **state)
     free_corpus(&c);
 }
 
+/* What is held has a bound in bytes: 4 GiB, or what the caller says. */
+static void test_max_bytes(void **state)
+{
+    const ps_schema schema = ps_schema_raw(PS_U16);
+    const ps_packer_options options = {
+        64, 64, 500, 0, .overlong = PS_OVERLONG_ERROR};
+    corpus c = make_corpus(&schema, 900, 40, 4);
+    bytes b = corpus_packs(&c, &options, NULL);
+    uint64_t low = 0;          /* is too little, */
+    uint64_t high = 1 << 20;   /* and that is enough */
+    ps_sequence s;
+    ps_error err;
+
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+        opened o = open_unpacker(&b, PS_ORDER_INPUT);
+        uint32_t i = 0;
+        ps_result r;
+
+        ps_unpacker_set_max_bytes(o.unpacker, middle);
+        while ((r = ps_unpacker_next(o.unpacker, &s, &err)) == PS_OK)
+            assert_sample(&c, i++, &s);
+        if (r != PS_END)
+            assert_result(r, PS_ERR_LIMIT, &err);
+        *(r == PS_END ? &high : &low) = middle;
+        close_unpacker(&o);
+    }
+    /* Some hundred sequences, of 40 bytes and what goes with them. */
+    assert_in_range(high, 5000, 100000);
+    free_bytes(&b);
+    free_corpus(&c);
+}
+
 /* Streams of other geometry may not follow. */
 static void test_concatenated_with_another_kind(void **state)
 {
@@ -299,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_dropped_and_truncated),
         cmocka_unit_test(test_concatenated),
         cmocka_unit_test(test_concatenated_windows),
+        cmocka_unit_test(test_max_bytes),
         cmocka_unit_test(test_concatenated_with_another_kind),
         cmocka_unit_test(test_cut),
     };
