@@ -1,8 +1,8 @@
 /*
  * memory.c - how the memory that -M gives is divided.
  *
- * Without -M the window and its packs get DEFAULT_BOUND, or twice the least that
- * the options need, if that is more.  Then threads, blocks of a given size,
+ * Without -M the window and its packs get DEFAULT_BOUND, or the bytes of
+ * DEFAULT_PACKS packs if that is more.  Then threads, blocks of a given size,
  * compression, a histogram to learn from, and sequences longer than a pack are
  * not counted, so that packs do not depend on them.
  *
@@ -28,6 +28,7 @@
 #include "packstream/resume.h"
 
 #define DEFAULT_BOUND ((uint64_t)1 << 30)
+#define DEFAULT_PACKS 128
 
 /* Parts of the bound: one of so many. */
 #define FOR_THREADS 4
@@ -269,11 +270,15 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options)
 {
     const bool given = c->memory != 0;
-    uint64_t bound = given ? c->memory : DEFAULT_BOUND;
     uint64_t pack = ps_payload_bytes(schema, c->capacity);
+    uint64_t bound = DEFAULT_PACKS * pack;
     uint64_t min = (pack / CHUNK + 1) * CHUNK;
     ps_error err;
 
+    if (given)
+        bound = c->memory;
+    else if (bound < DEFAULT_BOUND)
+        bound = DEFAULT_BOUND;
     *m = (memory){.conf = c, .schema = *schema, .options = *options};
     m->window = memory_window(c->memory);
     m->longest = longest_of(m, bound, false);

@@ -218,7 +218,7 @@ packstream: try 'packstream --help'" packstream -L 4 "$option"
     packstream -L 64 -a auto --order=window --max-delay=8192 x | cmp - out
     packstream -L 64 --pad-id=0 --block-packs=8192 x | cmp - out
     packstream -L 64 --type=u16 -q x | cmp - out
-    packstream -L 64 -w 1024 --max-delay=8192 x | packcat --to=rows >rows
+    packstream -L 64 -w 1024 x | packcat --to=rows >rows
     packcat --to=rows out | cmp - rows
     run ! cmp -s <(packstream -L 64 --block-packs=4096 x) out
     run ! cmp -s <(packstream -L 64 -d 15 x) out

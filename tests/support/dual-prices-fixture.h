@@ -19,7 +19,8 @@ void close_prices(ps_dual_prices *p);
 void come(ps_dual_prices *p, uint32_t length, uint32_t times);
 
 /*
- * Learns.  Fails the test if prices fall, or end more than a little above that
+ * Learns, in coarse units if many lengths came; the window is empty, unless
+ * few did.  Fails the test if prices fall, or end above that
  * of a pack.
  */
 void learn(ps_dual_prices *p);

@@ -11,36 +11,25 @@
 #include <string.h>
 
 #include "engine/dual_prices.h"
+#include "engine/tuning.h"
 
 #define LAST_KNOT (PS_BALANCE_KNOTS - 1)
 #define SHARE_ONE (INT64_C(1) << 30)
 
-/*
- * The weight of lengths of which the window has twice the share that the
- * stream has, if that is large.  It is small, as prices follow the window,
- * too; but where pairs are chosen, or prices are linear, nothing else keeps
- * the mixture.
- */
-#define STRENGTH (PS_SCORE_ONE / 64)
-#define STRONG (PS_SCORE_ONE / 16)
-#define MAX_WEIGHT (STRONG * 4)
-
-/* A share counts as so much more that rare lengths get no great weight. */
-#define MIN_SHARE (SHARE_ONE / 10)
-
-/* The stream's shares are those of its last windows, about so many. */
-#define SHARE_WINDOWS 6
+#define MAX_WEIGHT (PS_SCORE_ONE / 8)
 
 void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
                      ps_mem *mem)
 {
     *b = (ps_balance){.units = units, .window_size = window_size};
     b->place = ps_mem_alloc(mem, (uint64_t)units + 1, sizeof *b->place);
+    b->by_unit = ps_mem_alloc(mem, (uint64_t)units + 1, sizeof *b->by_unit);
 }
 
 void ps_balance_destroy(ps_balance *b)
 {
     free(b->place);
+    free(b->by_unit);
 }
 
 /* Finds the place of the lengths of each unit between the knots. */
@@ -75,7 +64,7 @@ static void count_window(ps_balance *b, const double *in_window)
     }
 }
 
-void ps_balance_learn(ps_balance *b, const double *count,
+void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
                       const double *in_window)
 {
     double share[PS_BALANCE_KNOTS] = {0};
@@ -85,6 +74,7 @@ void ps_balance_learn(ps_balance *b, const double *count,
     uint32_t last = 0;
     uint32_t knot = 1;
 
+    b->units = units;
     /* Knots between the first length and the last stand at quantiles. */
     for (uint32_t u = 1; u <= b->units; u++)
         total += count[u];
@@ -122,10 +112,24 @@ void ps_balance_learn(ps_balance *b, const double *count,
     b->arrivals = 0;
 }
 
+/* Between two knots weights change evenly. */
+static void weigh_units(ps_balance *b)
+{
+    for (uint32_t u = 1; u <= b->units; u++) {
+        uint32_t part;
+        uint32_t i = ps_balance_find(b, u, &part);
+        int64_t step = b->weight[i + 1] - b->weight[i];
+
+        b->by_unit[u] =
+            b->weight[i] + (int32_t)(step * part / PS_BALANCE_WHOLE);
+    }
+}
+
 void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
 {
-    int64_t strength = strong ? STRONG : STRENGTH;
-    int64_t memory = (int64_t)SHARE_WINDOWS * b->window_size;
+    int64_t strength = PS_SCORE_ONE / (strong ? TUNE_BALANCE_STRONG
+                                              : TUNE_BALANCE);
+    int64_t memory = (int64_t)TUNE_SHARE_WINDOWS * b->window_size;
     int64_t all = b->arrivals;
 
     /* The shares move towards those of the sequences that arrived. */
@@ -144,10 +148,11 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
                            : b->in_window[i] *
                                  (SHARE_ONE / PS_BALANCE_WHOLE) / sequences;
         int64_t weight = strength * (here - b->share[i]) /
-                         (b->share[i] + MIN_SHARE);
+                         (b->share[i] + SHARE_ONE / TUNE_MIN_SHARE);
 
         b->weight[i] = (int32_t)(weight < MAX_WEIGHT ? weight : MAX_WEIGHT);
     }
+    weigh_units(b);
 }
 
 /* ---- Saved and loaded ---- */
@@ -164,13 +169,14 @@ void ps_balance_save(const ps_balance *b, ps_saver *saver)
     }
 }
 
-void ps_balance_load(ps_balance *b, const double *in_window,
+void ps_balance_load(ps_balance *b, uint32_t units, const double *in_window,
                      ps_restorer *restorer)
 {
     uint64_t all = ps_load_u64(restorer);
     uint32_t known = ps_load_within(restorer, 0, 1);
     uint32_t min = 0;
 
+    b->units = units;
     b->arrivals = (int64_t)(all & UINT32_MAX);
     for (uint32_t i = 0; i < PS_BALANCE_KNOTS; i++) {
         uint32_t max = b->units + PS_BALANCE_KNOTS;
@@ -185,7 +191,7 @@ void ps_balance_load(ps_balance *b, const double *in_window,
         if (all > UINT32_MAX || arrived > all * PS_BALANCE_WHOLE ||
             share > (uint64_t)SHARE_ONE ||
             b->weight[i] > MAX_WEIGHT ||
-            b->weight[i] < -STRONG * 2)
+            b->weight[i] < -MAX_WEIGHT)
             restorer->failed = true;
         b->arrived[i] = (int64_t)arrived;
         b->share[i] = (int64_t)share;
@@ -194,5 +200,6 @@ void ps_balance_load(ps_balance *b, const double *in_window,
         memset(b->weight, 0, sizeof b->weight);
     else if (known)
         place_units(b);
+    weigh_units(b);
     count_window(b, in_window);
 }

@@ -35,7 +35,8 @@ typedef struct ps_balance {
     int64_t arrived[PS_BALANCE_KNOTS];   /* parts since the last weighing */
     int64_t arrivals;                    /* sequences since then */
     int64_t share[PS_BALANCE_KNOTS];     /* of the stream, times 2^30 */
-    int32_t weight[PS_BALANCE_KNOTS];    /* of a sequence there */
+    int32_t weight[PS_BALANCE_KNOTS];    /* of a sequence there, */
+    int32_t *by_unit;                    /* and of one of each length */
     uint32_t window_size;
 } ps_balance;
 
@@ -52,12 +53,7 @@ static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t unit,
 /* To be added to the score of a sequence. */
 static inline int32_t ps_balance_of(const ps_balance *b, uint32_t unit)
 {
-    uint32_t part;
-    uint32_t i = ps_balance_find(b, unit, &part);
-
-    return b->weight[i] + (int32_t)((int64_t)(b->weight[i + 1] -
-                                              b->weight[i]) *
-                                    part / PS_BALANCE_WHOLE);
+    return b->by_unit[unit];
 }
 
 /* A sequence came to the window, or left it. */
@@ -92,10 +88,10 @@ void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
 void ps_balance_destroy(ps_balance *b);
 
 /*
- * New knots, for a stream with these counts by unit, and a window with so
- * many of each.
+ * New knots, for a stream with these counts by unit, of which there are so
+ * many, and a window with so many of each.
  */
-void ps_balance_learn(ps_balance *b, const double *count,
+void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
                       const double *in_window);
 
 /* New weights, for a window of so many; `strong` ones are greater. */
@@ -103,7 +99,7 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong);
 
 /* All but what is in the window, which the load is told, as in learning. */
 void ps_balance_save(const ps_balance *b, ps_saver *saver);
-void ps_balance_load(ps_balance *b, const double *in_window,
+void ps_balance_load(ps_balance *b, uint32_t units, const double *in_window,
                      ps_restorer *restorer);
 
 #endif

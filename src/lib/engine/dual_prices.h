@@ -35,6 +35,8 @@ typedef struct ps_dual_prices {
     uint32_t depth;
     uint32_t window_size;
     ps_units units;    /* arrays are by length in these */
+    bool few;          /* they are fine, as few lengths arrived so far */
+    uint32_t max_depth; /* the depth, in any units */
     double *count;     /* sequences that arrived; older ones fade */
     double *recent;    /* those since the variation was worked out */
     double *in_window; /* those in the window */
@@ -50,11 +52,11 @@ typedef struct ps_dual_prices {
     double work;       /* additions so far */
     uint64_t mean;     /* length, in 1/256 token; 0: unknown */
     uint64_t arrivals; /* sequences */
+    uint64_t windows;  /* of them that were followed */
     uint64_t next;     /* learn when so many arrived */
     uint64_t interval; /* records */
     bool known;        /* there is a cut that was learned */
     bool linear;       /* they are nearly the lengths' parts of the capacity */
-    bool pairs;        /* more than two sequences in a pack gain nothing */
 } ps_dual_prices;
 
 /* Sets mem->failed without memory. */
@@ -103,6 +105,13 @@ static inline void ps_dual_prices_recount(ps_dual_prices *p, uint32_t length,
         p->in_window[ps_units_round(&p->units, length)] += sequences;
 }
 
+/*
+ * Lengths are counted in fine units while few different ones arrive, which
+ * makes sums of them exact.  Changes to coarse units once there are many, and
+ * returns true: the caller counts the window again, and learns.
+ */
+bool ps_dual_prices_coarsen(ps_dual_prices *prices);
+
 /* Learns a cut for the window and what is expected.  PS_ERR_MEMORY. */
 ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 
@@ -110,8 +119,8 @@ ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 void ps_dual_prices_follow(ps_dual_prices *prices);
 
 /*
- * The price of a length up to the capacity, from 0 to a little above
- * PS_SCORE_ONE; it does not fall with the length.
+ * The price of a length up to the capacity, from 0 to PS_SCORE_ONE; it does
+ * not fall with the length.
  */
 static inline int32_t ps_dual_price_of(const ps_dual_prices *p,
                                        uint32_t length)

@@ -8,25 +8,11 @@
  */
 
 #include "engine/pack_builder.h"
-
-/*
- * The oldest are placed in bulk until BULK_MEANS mean lengths of room are left
- * to a walk, and as many places, or the depth over BULK_LEAVES; but none that
- * is longer than the capacity over BULK_PART.
- */
-#define BULK_MEANS 7
-#define BULK_LEAVES 2
-#define BULK_PART 4
-
-#define PAIR_MEANS 3 /* mean lengths of room that a pair is to fill exactly */
-#define LAST_TRIES 24 /* lengths among which a last one is sought */
+#include "engine/tuning.h"
 
 /* Runs of so many scores, or so many for each sequence, are searched whole. */
 #define SHORT_RUN 2048
 #define RUN_PER_SEQUENCE 8
-
-/* An exact fill is preferred to a value that is better by this. */
-#define EXACT (PS_SCORE_ONE / 200)
 
 void ps_pack_place(ps_pack_builder *b, ps_candidate *p, uint32_t length)
 {
@@ -50,7 +36,7 @@ static choice find_last(const ps_pack_builder *b, uint32_t room)
     choice c = {.score = PS_SCORE_NONE};
     uint32_t l = ps_window_longest(b->window, room);
 
-    for (unsigned i = 0; i < LAST_TRIES && l > 0; i++) {
+    for (unsigned i = 0; i < TUNE_LAST_TRIES && l > 0; i++) {
         if (b->score->score[l] > c.score)
             c = (choice){b->score->score[l], {l, 0}};
         l = ps_window_longest(b->window, l - 1);
@@ -69,7 +55,7 @@ static choice find_exact(const ps_pack_builder *b, uint32_t room,
     choice c = {score[room], {room, 0}};
 
     if (places < 2 || room < 2 ||
-        (uint64_t)room * w->count > PAIR_MEANS * w->tokens)
+        (uint64_t)room * w->count > TUNE_PAIR_MEANS * w->tokens)
         return c;
 
     /* Two different lengths, the shorter first. */
@@ -131,7 +117,8 @@ void ps_pack_fill(ps_pack_builder *b, ps_candidate *p, int64_t good)
         if (!is_exact || p->score + exact.score < good ||
             (n != p->places && !b->ample_depth))
             next = find_next(b, p->room, p->places);
-        if (is_exact && exact.score >= next.score - EXACT) {
+        if (is_exact &&
+            exact.score >= next.score - PS_SCORE_ONE / TUNE_EXACT) {
             for (uint32_t i = 0; i < n; i++)
                 ps_pack_place(b, p, exact.length[i]);
             return;
@@ -146,36 +133,91 @@ bool ps_pack_place_oldest(ps_pack_builder *b, ps_candidate *p)
 {
     const ps_window *w = b->window;
     uint32_t slot = w->oldest;
-    uint32_t places = b->depth / BULK_LEAVES;
+    uint32_t places = b->depth / TUNE_BULK_LEAVES;
     uint32_t n = p->n;
 
-    places = places < BULK_MEANS ? places : BULK_MEANS;
+    places = places < TUNE_BULK_MEANS ? places : TUNE_BULK_MEANS;
     for (; slot != PS_NO_SLOT && p->places > places &&
-           (uint64_t)p->room * w->count > BULK_MEANS * w->tokens;
+           (uint64_t)p->room * w->count > TUNE_BULK_MEANS * w->tokens;
          slot = w->slots[slot].younger) {
         uint32_t length = w->slots[slot].length;
 
-        if (length <= p->room && length <= b->capacity / BULK_PART &&
+        if (length <= p->room && length <= b->capacity / TUNE_BULK_PART &&
             ps_score_left(b->score, length) > 0)
             ps_pack_place(b, p, length);
     }
     return p->n > n;
 }
 
-void ps_pack_pair(ps_pack_builder *b, bool urgent, ps_candidate *p)
+/*
+ * The room that best fit leaves behind a first length; none where not even
+ * the shortest fits: waiting for more would not help.
+ */
+static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
+                           uint32_t places)
 {
     const ps_window *w = b->window;
-    choice exact = {.score = PS_SCORE_NONE};
+    uint32_t room = b->capacity - first;
+    uint32_t length = ps_window_longest(w, room);
+    uint32_t taken = length == first; /* of this length */
+
+    if (length == 0)
+        return 0;
+    while (length > 0 && places > 1) {
+        uint32_t next = length - 1;
+
+        if (taken < w->queues[length].count) {
+            room -= length;
+            places--;
+            next = ++taken < w->queues[length].count ? length : next;
+        }
+        next = ps_window_longest(w, next < room ? next : room);
+        if (next != length)
+            taken = next == first;
+        length = next;
+    }
+    return room;
+}
+
+/* The length of the first sequence behind which best fit leaves least. */
+static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
+{
+    const ps_window *w = b->window;
+    uint32_t tries = w->size / TUNE_FIRST_PART;
+    uint32_t slot = w->oldest;
+    uint32_t first = w->slots[slot].length;
+    uint64_t least = (uint64_t)gap_behind(b, first, places) << 20;
+
+    for (uint32_t i = 1; i < tries && i < TUNE_FIRSTS; i++) {
+        uint64_t off = (uint64_t)b->capacity * TUNE_FIRST_AGE * i;
+
+        slot = w->slots[slot].younger;
+        if (slot == PS_NO_SLOT || off >= least)
+            break;
+        off += (uint64_t)gap_behind(b, w->slots[slot].length, places) << 20;
+        if (off < least) {
+            least = off;
+            first = w->slots[slot].length;
+        }
+    }
+    return first;
+}
+
+void ps_pack_fit(ps_pack_builder *b, bool urgent, ps_candidate *p)
+{
+    const ps_window *w = b->window;
     uint32_t l = b->capacity;
+    choice exact = {.score = PS_SCORE_NONE};
 
     if (!urgent)
         exact = find_exact(b, p->room, p->places);
-    if (ps_score_exists(exact.score) && exact.length[1] > 0) {
+    if (ps_score_exists(exact.score)) {
         ps_pack_place(b, p, exact.length[0]);
-        ps_pack_place(b, p, exact.length[1]);
-        return;
+        l = exact.length[1];
+    } else {
+        ps_pack_place(b, p, urgent ? w->slots[w->oldest].length
+                                   : find_first(b, p->places));
     }
-    ps_pack_place(b, p, w->slots[w->oldest].length);
     while (p->places > 0 && p->room > 0 && l > 0) {
         l = ps_window_longest(w, l < p->room ? l : p->room);
         if (l > 0 && ps_score_left(b->score, l) > 0)

@@ -52,10 +52,10 @@ void ps_pack_fill(ps_pack_builder *builder, ps_candidate *pack, int64_t good);
 bool ps_pack_place_oldest(ps_pack_builder *builder, ps_candidate *pack);
 
 /*
- * Fills an empty pack where two sequences fill one: with the exact pair of
- * the best score unless the oldest is urgent; or with the oldest and the
- * longest that fits, so that shorter ones stay for longer sequences.
+ * Fills an empty pack by best fit: one of the oldest sequences, or the oldest
+ * if it is urgent, and then the longest that fits, again and again.  Only of
+ * pairs that fill the pack exactly, which go first, the best is taken.
  */
-void ps_pack_pair(ps_pack_builder *builder, bool urgent, ps_candidate *pack);
+void ps_pack_fit(ps_pack_builder *builder, bool urgent, ps_candidate *pack);
 
 #endif

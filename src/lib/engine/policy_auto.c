@@ -9,9 +9,9 @@
  *
  * Some leaders are tried: none, the oldest sequence, and long ones, since
  * these are the hardest to place.  A pack is built behind each
- * (pack_builder.h), and the best of these packs leaves.  Where packs of two
- * are as good as any, scores hardly matter, and a simpler rule chooses the
- * pair.
+ * (pack_builder.h), and the best of these packs leaves.  Where two sequences
+ * fill a pack, and best fit loses nothing by them (shadow.h), it builds the
+ * pack.
  *
  * A sequence that has waited long enough leads the next pack.
  *
@@ -25,44 +25,14 @@
 #include "base/mem_bound.h"
 #include "engine/pack_builder.h"
 #include "engine/policy.h"
-
-#define LEADERS 6
-
-/*
- * Scores are refreshed so many times in a window, but at least REFRESH_MIN
- * records apart.  While windows differ by little more than chance (their
- * variation, dual_prices.h, is below STEADY), twice as many records may come
- * before that, up to STEADY_MAX: beyond, that saves little time.
- */
-#define REFRESH_PARTS 16
-#define REFRESH_PARTS_FINE 8
-#define REFRESH_MIN 32
-#define STEADY 2.0
-#define STEADY_MAX 256
-
-/* A good pack has a score no more than this below the mean of recent packs. */
-#define GOOD (PS_SCORE_ONE / 500)
-#define MEAN_PACKS 128
+#include "engine/shadow.h"
+#include "engine/tuning.h"
 
 /* No pack has a score above this, nor one below its opposite. */
 #define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
-/* A sequence leads the next pack when it has waited 4 windows, less 1 %. */
-#define URGENT_WINDOWS 4
+/* A sequence is urgent when it has waited as long as it may, less 1 %. */
 #define URGENT_PART 100
-
-/*
- * The depth is ample, or even no limit, where packs as full as they can be
- * would leave so much of it unused, in percent of what they use.
- */
-#define AMPLE_PERCENT 25
-#define UNLIMITED_PERCENT 60
-
-/*
- * From this depth on, unless it is no limit, packs take so many short
- * sequences that errors of rounding add up: units are fine then.
- */
-#define FINE_DEPTH 8
 
 typedef struct state {
     ps_policy_setup setup;
@@ -70,9 +40,11 @@ typedef struct state {
     ps_score score;
     ps_value value;
     ps_pack_builder builder;
+    ps_shadow shadow;
+    uint64_t judged;    /* windows */
     void *closing;      /* the policy for what is left in the end */
     uint64_t refreshed; /* when */
-    int64_t mean_score; /* of packs, times MEAN_PACKS */
+    int64_t mean_score; /* of packs, times TUNE_MEAN_PACKS */
     uint64_t packs;
     uint64_t cost;      /* of all packs: sums of squared lengths */
     uint32_t *lengths;  /* of three packs */
@@ -86,6 +58,7 @@ static void allocate(state *s, const ps_policy_setup *o, ps_mem *mem)
                         mem);
     ps_score_init(&s->score, o->window, &s->prices, mem);
     ps_value_init(&s->value, s->score.max_units, o->depth, mem);
+    ps_shadow_init(&s->shadow, &s->prices, o->depth, mem);
 }
 
 /* Prices are learned before the closing plan is made, never beside it. */
@@ -108,6 +81,7 @@ static void free_state(void *p)
     ps_dual_prices_destroy(&s->prices);
     ps_score_destroy(&s->score);
     ps_value_destroy(&s->value);
+    ps_shadow_destroy(&s->shadow);
     if (s->closing != NULL)
         ps_policy_plan_calls.free(s->closing);
     free(s->lengths);
@@ -127,7 +101,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     allocate(s, setup, &mem);
     s->setup = *setup;
     s->setup.learn_from = NULL;
-    s->mean_score = (int64_t)PS_SCORE_ONE * MEAN_PACKS;
+    s->mean_score = (int64_t)PS_SCORE_ONE * TUNE_MEAN_PACKS;
     s->builder = (ps_pack_builder){.window = setup->window,
                                    .score = &s->score,
                                    .value = &s->value,
@@ -161,6 +135,8 @@ static void admitted(void *p, uint32_t length)
 
     ps_dual_prices_admit(&s->prices, length);
     ps_score_admit(&s->score, length);
+    if (s->shadow.runs)
+        ps_shadow_admit(&s->shadow, length);
 }
 
 /* ---- Scores and values ---- */
@@ -179,28 +155,49 @@ static bool has_spare_depth(const state *s, uint32_t percent)
            (uint64_t)s->setup.capacity * 256 * (100 + percent);
 }
 
-/* even_cost chooses among several packs; the rule for pairs makes just one. */
-static bool is_by_pairs(const state *s)
+/* even_cost chooses among several packs; best fit makes just one. */
+static bool is_by_fit(const state *s)
 {
-    return s->prices.pairs && !s->setup.even_cost;
+    return s->shadow.fits && !s->setup.even_cost;
+}
+
+/* Counts the window in the units of the prices. */
+static void recount(state *s)
+{
+    const ps_window *w = s->setup.window;
+    uint32_t l = ps_window_longest(w, s->setup.capacity);
+
+    for (; l > 0; l = ps_window_longest(w, l - 1))
+        ps_dual_prices_recount(&s->prices, l, w->queues[l].count);
+}
+
+/* How many sequences a full window has: more than usual, if short ones. */
+static uint32_t span(const state *s)
+{
+    uint32_t here = s->setup.window->count;
+
+    return here > s->setup.window_size ? here : s->setup.window_size;
 }
 
 /* Makes prices, scores and values anew, unless it did so a short while ago. */
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
-    uint32_t parts = s->score.fine_units ? REFRESH_PARTS_FINE
-                                         : REFRESH_PARTS;
-    uint64_t interval = s->setup.window_size / parts;
+    uint64_t interval = span(s) / TUNE_REFRESH;
     bool unlimited;
     ps_result r;
 
-    if (s->prices.variation < STEADY && interval < STEADY_MAX)
-        interval = 2 * interval < STEADY_MAX ? 2 * interval : STEADY_MAX;
-    interval = interval > REFRESH_MIN ? interval : REFRESH_MIN;
+    if (s->prices.variation < TUNE_STEADY && interval < TUNE_STEADY_MAX)
+        interval = 2 * interval < TUNE_STEADY_MAX ? 2 * interval
+                                                  : TUNE_STEADY_MAX;
+    interval = interval > TUNE_REFRESH_MIN ? interval : TUNE_REFRESH_MIN;
     if (s->prices.known && now - s->refreshed < interval)
         return PS_OK;
 
     s->refreshed = now;
+    if (ps_dual_prices_coarsen(&s->prices)) {
+        recount(s);
+        ps_score_forget(&s->score);
+    }
     if (s->prices.arrivals >= s->prices.next || !s->prices.known) {
         r = ps_dual_prices_learn(&s->prices, err);
         if (r != PS_OK)
@@ -208,11 +205,14 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
         ps_score_learn(&s->score);
     }
     ps_dual_prices_follow(&s->prices);
-    unlimited = has_spare_depth(s, UNLIMITED_PERCENT);
-    ps_score_refresh(&s->score, now,
-                     !unlimited && s->setup.depth >= FINE_DEPTH);
-    if (is_by_pairs(s))
-        s->value.units = 0; /* pairs do without */
+    if (s->prices.windows > s->judged) {
+        s->judged = s->prices.windows;
+        ps_shadow_judge(&s->shadow);
+    }
+    unlimited = has_spare_depth(s, TUNE_UNLIMITED);
+    ps_score_refresh(&s->score, now, span(s));
+    if (is_by_fit(s))
+        s->value.units = 0; /* best fit does without */
     else
         ps_value_refresh(&s->value, s->score.best, s->score.units.count,
                          unlimited);
@@ -246,14 +246,14 @@ static void try_leaders(state *s, const ps_candidate *start,
                         ps_candidate *best)
 {
     const ps_window *w = s->setup.window;
-    int64_t good = s->mean_score / MEAN_PACKS - GOOD;
+    int64_t good = s->mean_score / TUNE_MEAN_PACKS - PS_SCORE_ONE / TUNE_GOOD;
     uint32_t *lengths = s->lengths + 2 * (size_t)s->setup.depth;
     uint32_t leader = 0;
     bool bulk = false;
 
     *best = (ps_candidate){.score = INT64_MIN,
                            .lengths = s->lengths + s->setup.depth};
-    for (uint32_t i = 0; i < LEADERS; i++) {
+    for (uint32_t i = 0; i < TUNE_LEADERS; i++) {
         ps_candidate p = *start;
 
         if (i == 1)
@@ -284,11 +284,22 @@ static void try_leaders(state *s, const ps_candidate *start,
     }
 }
 
+/*
+ * How many windows a sequence may wait at most.  The longest delay of a window
+ * that grows is for a much longer one.
+ */
+static uint32_t max_windows(const state *s)
+{
+    return s->setup.max_window > s->setup.window_size
+               ? TUNE_USUAL_DELAY
+               : TUNE_URGENT_WINDOWS;
+}
+
 static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
 {
     const ps_window *w = s->setup.window;
     uint64_t time = w->slots[w->oldest].time;
-    uint64_t max = (uint64_t)URGENT_WINDOWS * s->setup.window_size;
+    uint64_t max = (uint64_t)max_windows(s) * span(s);
     bool urgent = s->setup.in_order;
     ps_candidate start = {.room = s->setup.capacity,
                           .places = s->setup.depth,
@@ -299,15 +310,15 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     urgent |= now > time && now - time >= max - max / URGENT_PART;
 
     *pack = start;
-    if (is_by_pairs(s)) {
-        ps_pack_pair(&s->builder, urgent, pack);
+    if (is_by_fit(s)) {
+        ps_pack_fit(&s->builder, urgent, pack);
     } else {
         if (urgent)
             ps_pack_place(&s->builder, &start, w->slots[w->oldest].length);
-        s->builder.ample_depth = has_spare_depth(s, AMPLE_PERCENT);
+        s->builder.ample_depth = has_spare_depth(s, TUNE_AMPLE);
         try_leaders(s, &start, pack);
         if (!urgent)
-            s->mean_score += pack->score - s->mean_score / MEAN_PACKS;
+            s->mean_score += pack->score - s->mean_score / TUNE_MEAN_PACKS;
     }
     s->packs++;
     s->cost += pack->cost;
@@ -360,26 +371,27 @@ static void save(const void *policy, ps_saver *saver)
     ps_dual_prices_save(&s->prices, saver);
     ps_score_save(&s->score, saver);
     ps_value_save(&s->value, saver);
+    ps_save_u64(saver, s->judged);
+    ps_shadow_save(&s->shadow, saver);
 }
 
 /* There is no closing plan to load: it lives only while packs are due. */
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;
-    const ps_window *w = s->setup.window;
-    uint32_t l = ps_window_longest(w, s->setup.capacity);
 
     s->refreshed = ps_load_u64(restorer);
     s->mean_score = (int64_t)ps_load_u64(restorer);
     s->packs = ps_load_u64(restorer);
     s->cost = ps_load_u64(restorer);
     ps_dual_prices_load(&s->prices, restorer);
-    for (; l > 0; l = ps_window_longest(w, l - 1))
-        ps_dual_prices_recount(&s->prices, l, w->queues[l].count);
+    recount(s);
     ps_score_load(&s->score, restorer);
     ps_value_load(&s->value, s->score.units.count, restorer);
-    if (s->mean_score > MAX_SCORE * MEAN_PACKS ||
-        s->mean_score < -MAX_SCORE * MEAN_PACKS)
+    s->judged = ps_load_u64(restorer);
+    ps_shadow_load(&s->shadow, restorer);
+    if (s->mean_score > MAX_SCORE * TUNE_MEAN_PACKS ||
+        s->mean_score < -MAX_SCORE * TUNE_MEAN_PACKS)
         restorer->failed = true;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
                                       "the prices in it make no sense")

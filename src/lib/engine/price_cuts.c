@@ -5,6 +5,7 @@
  */
 
 #include "engine/price_cuts.h"
+#include "engine/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +13,7 @@
 
 #include "lp/column_gen.h"
 
-/* How many cuts are kept; the first two are there from the start. */
-#define MAX_CUTS 18
+/* Cuts that are there from the start. */
 #define FIRST_CUTS 2
 
 /*
@@ -27,23 +27,25 @@
 
 #define MAX_ROWS 64 /* of a knapsack; more places count as any number */
 
-void ps_price_cuts_init(ps_price_cuts *c, uint32_t units, uint32_t depth,
-                        ps_mem *mem)
+void ps_price_cuts_init(ps_price_cuts *c, uint32_t max_units, ps_mem *mem)
 {
-    uint64_t n = (uint64_t)units + 1;
+    uint64_t n = (uint64_t)max_units + 1;
 
-    *c = (ps_price_cuts){.units = units,
-                         .depth = depth,
-                         .n = FIRST_CUTS,
+    *c = (ps_price_cuts){.max_units = max_units,
                          .kernels = ps_kernels_best()};
-    c->rows = ps_mem_alloc(mem, (MAX_CUTS + 1) * n, sizeof *c->rows);
-    c->used = ps_mem_alloc(mem, MAX_CUTS, sizeof *c->used);
+    c->rows = ps_mem_alloc(mem, (TUNE_CUTS + 1) * n, sizeof *c->rows);
+    c->used = ps_mem_alloc(mem, TUNE_CUTS, sizeof *c->used);
     c->length = ps_mem_alloc(mem, n, sizeof *c->length);
     c->count = ps_mem_alloc(mem, n, sizeof *c->count);
     c->knapsack = ps_mem_alloc(mem, 2 * n, sizeof *c->knapsack);
-    if (c->rows == NULL)
-        return;
-    c->new_row = ps_price_cut(c, MAX_CUTS);
+}
+
+void ps_price_cuts_reset(ps_price_cuts *c, uint32_t units, uint32_t depth)
+{
+    c->units = units;
+    c->depth = depth;
+    c->n = FIRST_CUTS;
+    c->new_row = ps_price_cut(c, TUNE_CUTS);
     for (uint32_t u = 1; u <= units; u++) {
         ps_price_cut(c, 0)[u] = (double)u / units;
         ps_price_cut(c, 1)[u] = 1.0 / depth;
@@ -189,13 +191,26 @@ ps_result ps_price_cuts_solve(ps_price_cuts *c, const double *demand,
 
 /* ---- The cuts ---- */
 
-double ps_price_cuts_value(const ps_price_cuts *c, const double *demand)
+uint32_t ps_price_cuts_best(const ps_price_cuts *c, const double *demand)
 {
+    uint32_t best = 0;
     double max = 0;
 
-    for (uint32_t i = 0; i < c->n; i++)
-        max = fmax(max, ps_price_value(c, demand, ps_price_cut(c, i)));
-    return max;
+    for (uint32_t i = 0; i < c->n; i++) {
+        double value = ps_price_value(c, demand, ps_price_cut(c, i));
+
+        if (value > max) {
+            max = value;
+            best = i;
+        }
+    }
+    return best;
+}
+
+double ps_price_cuts_value(const ps_price_cuts *c, const double *demand)
+{
+    return ps_price_value(
+        c, demand, ps_price_cut(c, ps_price_cuts_best(c, demand)));
 }
 
 void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
@@ -215,7 +230,7 @@ void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
         if (i > FIRST_CUTS && c->used[i] < c->used[place])
             place = i;
     }
-    if (c->n < MAX_CUTS)
+    if (c->n < TUNE_CUTS)
         place = c->n++;
     c->used[place] = now;
     memcpy(ps_price_cut(c, place), new, ((size_t)c->units + 1) * sizeof *new);
@@ -224,7 +239,7 @@ void ps_price_cuts_keep(ps_price_cuts *c, const double *count, double total,
 void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
                         uint64_t now, double *price)
 {
-    double weight[MAX_CUTS];
+    double weight[TUNE_CUTS];
     double max = 0;
     double sum = 0;
 
@@ -284,7 +299,7 @@ void ps_price_cuts_save(const ps_price_cuts *c, ps_saver *saver)
 
 void ps_price_cuts_load(ps_price_cuts *c, ps_restorer *restorer)
 {
-    c->n = ps_load_within(restorer, FIRST_CUTS, MAX_CUTS);
+    c->n = ps_load_within(restorer, FIRST_CUTS, TUNE_CUTS);
     for (uint32_t i = FIRST_CUTS; i < c->n; i++) {
         c->used[i] = ps_load_u64(restorer);
         ps_price_row_load(c, ps_price_cut(c, i), restorer);

@@ -23,6 +23,7 @@
 /* Rows are of a number for each length in units, from 1 on. */
 typedef struct ps_price_cuts {
     uint32_t units;
+    uint32_t max_units;
     uint32_t depth; /* at most the units */
     uint32_t n;
     double *rows;    /* the prices of each cut; 0 is that of tokens */
@@ -35,14 +36,18 @@ typedef struct ps_price_cuts {
     double *knapsack; /* two rows */
 } ps_price_cuts;
 
+/* For packs of at most so many units.  Sets mem->failed without memory. */
+void ps_price_cuts_init(ps_price_cuts *cuts, uint32_t max_units,
+                        ps_mem *mem);
+void ps_price_cuts_destroy(ps_price_cuts *cuts);
+
 /*
  * For packs of so many units and `depth` sequences.  Two cuts are there from
  * the start: whether tokens or sequences fill packs, no pack is worth more
- * than one.  Sets mem->failed without memory.
+ * than one.
  */
-void ps_price_cuts_init(ps_price_cuts *cuts, uint32_t units, uint32_t depth,
-                        ps_mem *mem);
-void ps_price_cuts_destroy(ps_price_cuts *cuts);
+void ps_price_cuts_reset(ps_price_cuts *cuts, uint32_t units,
+                         uint32_t depth);
 
 /* The prices of a cut. */
 static inline double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
@@ -57,6 +62,9 @@ static inline double ps_price_value(const ps_price_cuts *cuts,
     return cuts->kernels->dot(demand + 1, price + 1, cuts->units);
 }
 double ps_price_cuts_value(const ps_price_cuts *cuts, const double *demand);
+
+/* The number of that cut. */
+uint32_t ps_price_cuts_best(const ps_price_cuts *cuts, const double *demand);
 
 /*
  * Fills the new row with prices from 0 to 1 for a demand, of which some is

@@ -12,18 +12,7 @@
 #include <stdlib.h>
 
 #include "engine/kernels.h"
-
-/* At most so many units of length, or fine units, for the value function. */
-#define FEW_UNITS 256
-#define MAX_UNITS 1024
-
-/* What a sequence gains while as many records come as the window has. */
-#define WINDOW_AGE (PS_SCORE_ONE / 250)
-#define MAX_AGE 8 /* windows */
-
-/* The balance is learned again after so many times as many, or windows more. */
-#define BALANCE_GROWTH 4
-#define BALANCE_WINDOWS 64
+#include "engine/tuning.h"
 
 #define FEW 32 /* scores that are read faster than skipped */
 
@@ -40,11 +29,18 @@ static int32_t *open_table(uint32_t last, ps_mem *mem)
     return table + PS_SEARCH_GROUP;
 }
 
-static void set_units(ps_score *s, bool fine)
+/* The units of the prices. */
+static void set_units(ps_score *s)
 {
-    s->fine_units = fine;
-    s->units = ps_units_of(s->capacity, fine ? MAX_UNITS : FEW_UNITS);
+    s->units = s->prices->units;
     s->best = s->units.size == 1 ? s->score : s->by_unit;
+}
+
+static void set_span(ps_score *s, uint32_t span)
+{
+    s->span = span;
+    s->max_age = (uint64_t)TUNE_MAX_AGE * span;
+    s->step = ((uint64_t)(PS_SCORE_ONE / TUNE_AGE) << 32) / span;
 }
 
 void ps_score_init(ps_score *s, const ps_window *window,
@@ -54,18 +50,16 @@ void ps_score_init(ps_score *s, const ps_window *window,
         .window = window,
         .prices = prices,
         .capacity = prices->capacity,
-        .max_units = ps_units_of(prices->capacity, MAX_UNITS).count,
-        .max_age = (uint64_t)MAX_AGE * prices->window_size,
-        .step = ((uint64_t)WINDOW_AGE << 32) / prices->window_size,
+        .max_units = prices->cuts.max_units,
     };
+    set_span(s, prices->window_size);
     s->score = open_table(s->capacity, mem);
     s->reversed = open_table(s->capacity, mem);
     s->by_unit = open_table(s->max_units, mem);
     s->placed = ps_mem_alloc(mem, (uint64_t)s->capacity + 1,
                              sizeof *s->placed);
-    ps_balance_init(&s->balance, prices->units.count, prices->window_size,
-                    mem);
-    set_units(s, false);
+    ps_balance_init(&s->balance, s->max_units, prices->window_size, mem);
+    set_units(s);
 }
 
 void ps_score_destroy(ps_score *s)
@@ -124,21 +118,26 @@ static void score_all(ps_score *s)
 void ps_score_learn(ps_score *s)
 {
     const ps_dual_prices *p = s->prices;
-    uint64_t max = (uint64_t)BALANCE_WINDOWS * p->window_size;
+    uint64_t max = (uint64_t)TUNE_BALANCE_WINDOWS * p->window_size;
 
-    if (s->learned > 0 && p->arrivals < BALANCE_GROWTH * s->learned &&
+    if (s->learned > 0 && p->arrivals < TUNE_BALANCE_GROWTH * s->learned &&
         p->arrivals - s->learned < max)
         return;
     s->learned = p->arrivals;
-    ps_balance_learn(&s->balance, p->count, p->in_window);
+    ps_balance_learn(&s->balance, p->units.count, p->count, p->in_window);
 }
 
-void ps_score_refresh(ps_score *s, uint64_t now, bool fine_units)
+void ps_score_forget(ps_score *s)
 {
-    set_units(s, fine_units);
+    s->learned = 0;
+}
+
+void ps_score_refresh(ps_score *s, uint64_t now, uint32_t span)
+{
+    set_units(s);
+    set_span(s, span);
     s->epoch = now;
-    ps_balance_weigh(&s->balance, s->window->count,
-                     s->prices->pairs || s->prices->linear);
+    ps_balance_weigh(&s->balance, s->window->count, s->prices->linear);
     score_all(s);
 }
 
@@ -146,7 +145,7 @@ void ps_score_save(const ps_score *s, ps_saver *saver)
 {
     ps_save_u64(saver, s->learned);
     ps_save_u64(saver, s->epoch);
-    ps_save_u32(saver, s->fine_units);
+    ps_save_u32(saver, s->span);
     ps_balance_save(&s->balance, saver);
 }
 
@@ -154,8 +153,10 @@ void ps_score_load(ps_score *s, ps_restorer *restorer)
 {
     s->learned = ps_load_u64(restorer);
     s->epoch = ps_load_u64(restorer);
-    set_units(s, ps_load_within(restorer, 0, 1) == 1);
-    ps_balance_load(&s->balance, s->prices->in_window, restorer);
+    set_span(s, ps_load_within(restorer, 1, s->window->size));
+    set_units(s);
+    ps_balance_load(&s->balance, s->prices->units.count,
+                    s->prices->in_window, restorer);
     if (s->learned > s->prices->arrivals)
         restorer->failed = true;
     score_all(s);

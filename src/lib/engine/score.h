@@ -35,9 +35,8 @@ typedef struct ps_score {
     const ps_window *window;
     const ps_dual_prices *prices;
     uint32_t capacity;
-    ps_units units;     /* of the value function, for now */
+    ps_units units;     /* those of the prices */
     uint32_t max_units; /* there may be so many */
-    bool fine_units;    /* there are up to that, not 256 */
     int32_t *score;     /* by length; or NONE */
     int32_t *reversed;  /* the same by capacity - length */
     int32_t *best;      /* by unit: the best of its lengths */
@@ -46,8 +45,9 @@ typedef struct ps_score {
     ps_balance balance;
     uint64_t learned; /* arrivals when the balance was; 0: it was not yet */
     uint64_t epoch;   /* age is counted up to here */
-    uint64_t max_age; /* records; more is worth no more */
-    uint64_t step;    /* for a record of age, times 2^32 */
+    uint32_t span;    /* sequences that the window had then, */
+    uint64_t max_age; /* a multiple of them: more is worth no more, */
+    uint64_t step;    /* and a record of age, times 2^32 */
 } ps_score;
 
 /*
@@ -61,11 +61,14 @@ void ps_score_destroy(ps_score *score);
 /* Learns the balance anew if much arrived since the last time. */
 void ps_score_learn(ps_score *score);
 
+/* The prices count in other units: the balance is to be learned again. */
+void ps_score_forget(ps_score *score);
+
 /*
- * Scores all lengths anew, at a time by the clock of the window; in 256 units
- * at most, or in fine ones.
+ * Scores all lengths anew, at a time by the clock of the window, of which a
+ * full one has `span` sequences.
  */
-void ps_score_refresh(ps_score *score, uint64_t now, bool fine_units);
+void ps_score_refresh(ps_score *score, uint64_t now, uint32_t span);
 
 /*
  * What does not follow from the window and the prices; both are loaded

@@ -22,8 +22,8 @@ typedef struct ps_units {
 } ps_units;
 
 /*
- * At most `max` <= 1,024 units for a capacity of at most 2^24 tokens: then
- * n * inverse is below 2^59 for all n in use, and n * (inverse * size - 2^48)
+ * At most `max` <= 2,048 units for a capacity of at most 2^24 tokens: then
+ * n * inverse is below 2^60 for all n in use, and n * (inverse * size - 2^48)
  * below 2^48, which makes quotients exact.
  */
 static inline ps_units ps_units_of(uint32_t capacity, uint32_t max)

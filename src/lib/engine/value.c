@@ -6,34 +6,35 @@
  */
 
 #include "engine/value.h"
+#include "engine/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * More places than these count as any number; with no more it never pays to
- * know of any number.
+ * Where fewer than one in so many units have a useful length, the row for any
+ * number of sequences is filled by length, not by room.
  */
-#define MAX_LEVELS 8
+#define FEW_PART 32
 
 /*
- * More than the value of any room: that of 1,024 sequences with 0.3
+ * More than the value of any room: that of 2,048 sequences with 0.16
  * PS_SCORE_ONE each for balance and age, and less than 2 for all their prices,
- * is below 310 of 384.  With one score more it still fits its type.
+ * is below 330 of 384.  With one score more it still fits its type.
  */
 #define MAX_VALUE (INT32_MAX / 4 * 3)
 
 void ps_value_init(ps_value *v, uint32_t max_units, uint32_t depth,
                    ps_mem *mem)
 {
-    uint32_t levels = depth - 1 < MAX_LEVELS ? depth - 1 : MAX_LEVELS;
+    uint32_t levels = depth - 1 < TUNE_LEVELS ? depth - 1 : TUNE_LEVELS;
     uint32_t row_size = max_units + 1 + PS_SEARCH_GROUP;
     /* A row for each level, and one for any number. */
     uint64_t n = ((uint64_t)levels + 1) * row_size + PS_SEARCH_GROUP;
 
     *v = (ps_value){.row_size = row_size,
                     .levels = levels,
-                    .has_any = depth - 1 > MAX_LEVELS,
+                    .has_any = depth - 1 > TUNE_LEVELS,
                     .kernels = ps_kernels_best()};
     v->table = ps_mem_alloc(mem, n, sizeof *v->table);
 }
@@ -54,6 +55,40 @@ const int32_t *ps_value_row(const ps_value *v, uint32_t places)
     return row(v, v->any_only || places > v->levels ? 0 : places);
 }
 
+/*
+ * The row for any number where few lengths have a score: from each room on,
+ * one sequence more of a length, and again.
+ */
+static void fill_any_few(const int32_t *best, int32_t *to, uint32_t units)
+{
+    int32_t max = 0;
+
+    for (uint32_t i = 1; i <= units; i++) {
+        if (best[i] <= max)
+            continue;
+        max = best[i];
+        for (uint32_t k = units - i + 1; k-- > 0;) {
+            int32_t sum = max + to[k + i];
+
+            to[k] = sum > to[k] ? sum : to[k];
+        }
+    }
+}
+
+/* Lengths that score more than all shorter ones. */
+static uint32_t useful_lengths(const int32_t *best, uint32_t units)
+{
+    int32_t max = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 1; i <= units; i++)
+        if (best[i] > max) {
+            max = best[i];
+            n++;
+        }
+    return n;
+}
+
 void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
                       bool ample)
 {
@@ -63,7 +98,9 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
     v->units = units;
     v->any_only = ample && v->has_any;
     memset(row(v, 0), 0, (units + 1) * sizeof *v->table);
-    if (v->has_any)
+    if (v->has_any && useful_lengths(best, units) < units / FEW_PART)
+        fill_any_few(best, row(v, 0), units);
+    else if (v->has_any)
         v->kernels->any(best, row(v, 0), units);
     if (v->any_only || v->levels == 0)
         return;

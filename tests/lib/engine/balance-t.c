@@ -15,7 +15,7 @@
 
 #define LAST (PS_BALANCE_KNOTS - 1)
 
-/* Weights are from -1 to 4 of the strong ones. */
+/* Weights are from -1 to 2 of the strong ones. */
 #define STRENGTH (PS_SCORE_ONE / 64)
 #define STRONG (PS_SCORE_ONE / 16)
 
@@ -112,7 +112,7 @@ static void count_held(stand *s)
 static void learn(stand *s)
 {
     count_held(s);
-    ps_balance_learn(&s->b, s->count, s->in_window);
+    ps_balance_learn(&s->b, s->units.count, s->count, s->in_window);
     memset(s->came, 0, (s->capacity + 1) * sizeof *s->came);
     s->n_came = 0;
 }
@@ -161,8 +161,7 @@ static void check(const stand *s)
         if (i > 0)
             assert_true(s->b.knot[i] > s->b.knot[i - 1]);
         shares += s->b.share[i];
-        assert_in_range(s->b.weight[i] + STRONG, 0,
-                        5 * STRONG);
+        assert_in_range(s->b.weight[i] + STRONG, 0, 3 * STRONG);
     }
     assert_in_range(shares + 64, 0, (INT64_C(1) << 30) + 128);
 }
@@ -321,7 +320,7 @@ static void test_greatest(void **state)
     hold(&s, 1, 1000);
     learn(&s);
     weigh(&s, true);
-    assert_int_equal(weight_of(&s, 1), 4 * STRONG);
+    assert_int_equal(weight_of(&s, 1), 2 * STRONG);
     close_stand(&s);
 }
 
@@ -396,7 +395,7 @@ static bool load_from(stand *s, const ps_saver *saver, size_t cut)
     ps_restorer restorer = {.at = saver->bytes, .left = saver->n - cut};
 
     count_held(s);
-    ps_balance_load(&s->b, s->in_window, &restorer);
+    ps_balance_load(&s->b, s->units.count, s->in_window, &restorer);
     return !restorer.failed && restorer.left == 0;
 }
 
@@ -450,8 +449,7 @@ static bool try_number(const stand *s, size_t at, uint64_t number,
         saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
     good = load_from(&other, &saver, 0);
     for (uint32_t l = 1; good && l <= s->capacity; l++) {
-        assert_in_range(weight_of(&other, l) + 2 * STRONG, 0,
-                        6 * STRONG);
+        assert_in_range(weight_of(&other, l) + 2 * STRONG, 0, 4 * STRONG);
         admit(&other, l);
         weigh(&other, l % 2 == 0);
     }
@@ -484,8 +482,8 @@ static void test_hostile(void **state)
         assert_true(try_number(&s, at + 12, 1 << 30, 8));
         assert_false(try_number(&s, at + 12, (1 << 30) + 1, 8));
         assert_false(try_number(&s, at + 12, UINT64_MAX, 8));
-        assert_true(try_number(&s, at + 20, 4 * STRONG, 4));
-        assert_false(try_number(&s, at + 20, 4 * STRONG + 1, 4));
+        assert_true(try_number(&s, at + 20, 2 * STRONG, 4));
+        assert_false(try_number(&s, at + 20, 2 * STRONG + 1, 4));
         assert_false(try_number(&s, at + 20, INT32_MAX, 4));
         assert_false(try_number(&s, at + 20, (uint32_t)INT32_MIN, 4));
     }
@@ -504,7 +502,7 @@ static void test_hostile_together(void **state)
         ps_save_u32(&saver, 100 + i);
         ps_save_u64(&saver, (uint64_t)UINT32_MAX * PS_BALANCE_WHOLE);
         ps_save_u64(&saver, 1 << 30);
-        ps_save_u32(&saver, i % 2 == 0 ? 4 * STRONG
+        ps_save_u32(&saver, i % 2 == 0 ? 2 * STRONG
                                        : (uint32_t)-(2 * STRONG));
     }
     hold(&s, 100, 100 * (PS_MAX_WINDOW / 128));

@@ -13,16 +13,17 @@
 #include "lib-alloc.h"
 
 /* Saved: so many bytes in front of the counts, and where some of them are. */
-#define AT_CAME 8
-#define AT_NEXT 16
-#define AT_INTERVAL 24
-#define AT_KNOWN 32
-#define AT_PAIRS 36
-#define AT_LINEAR 40
-#define AT_WORK 44
-#define AT_VARIATION 52
-#define AT_TOTAL 60
-#define AT_COUNTS 68
+#define AT_FEW 0
+#define AT_MEAN 4
+#define AT_CAME 12
+#define AT_NEXT 20
+#define AT_INTERVAL 28
+#define AT_KNOWN 36
+#define AT_LINEAR 48
+#define AT_WORK 52
+#define AT_VARIATION 60
+#define AT_TOTAL 68
+#define AT_COUNTS 76
 
 /* ---- When, and for how long ---- */
 
@@ -75,7 +76,7 @@ static void test_work(void **state)
         lengths[i] = 40 + i;
     for (uint32_t i = 0; i < 6; i++) {
         stream(p, lengths, COUNT(lengths), 200000, &random);
-        assert_true(p->work <= 3e7 + 50.0 * (double)p->arrivals + 2e7);
+        assert_true(p->work <= 3e7 + 200.0 * (double)p->arrivals + 2e7);
         assert_true(p->work > before);
         before = p->work;
     }
@@ -186,6 +187,119 @@ static void test_drift(void **state)
     }
 }
 
+/* ---- Units ---- */
+
+/* So many lengths came, far from each other, of which some are held. */
+static ps_dual_prices *open_few(uint32_t capacity, uint32_t lengths,
+                                uint32_t *held)
+{
+    ps_dual_prices *p = open_prices(capacity, 4, 500);
+
+    memset(held, 0, (capacity + 1) * sizeof *held);
+    for (uint32_t k = 1; k <= lengths; k++) {
+        uint32_t length = capacity / 40 * k + k % 3;
+
+        come(p, length, 10 * k);
+        held[length] = k % 5;
+        for (uint32_t i = 0; i < held[length]; i++)
+            ps_dual_prices_admit(p, length);
+    }
+    return p;
+}
+
+/* As the caller of coarsen does. */
+static bool coarsen(ps_dual_prices *p, const uint32_t *held)
+{
+    if (!ps_dual_prices_coarsen(p))
+        return false;
+    for (uint32_t l = 1; l < p->capacity; l++)
+        if (held[l] > 0)
+            ps_dual_prices_recount(p, l, held[l]);
+    return true;
+}
+
+/* A fine unit counts for the coarse one that its middle is in. */
+static void check_coarse(const ps_dual_prices *p, const ps_units *fine,
+                         const double *count, const double *recent,
+                         const uint32_t *held)
+{
+    static double wanted[3][2048 + 1];
+    double total = 0;
+
+    memset(wanted, 0, sizeof wanted);
+    for (uint32_t u = 1; u <= fine->count; u++) {
+        uint32_t to = ps_units_round(&p->units, u * fine->size);
+
+        wanted[0][to] += count[u];
+        wanted[1][to] += recent[u];
+    }
+    for (uint32_t l = 1; l < p->capacity; l++)
+        wanted[2][ps_units_round(&p->units, l)] += held[l];
+    for (uint32_t u = 1; u <= p->units.count; u++) {
+        assert_near(p->count[u], wanted[0][u], 1e-9);
+        assert_near(p->recent[u], wanted[1][u], 1e-9);
+        assert_near(p->in_window[u], wanted[2][u], 0);
+        total += p->count[u];
+    }
+    for (uint32_t u = p->units.count + 1; u <= fine->count; u++)
+        assert_true(p->in_window[u] == 0);
+    assert_near(p->total, total, 1e-9);
+}
+
+/* With the 33rd length, and not before, and just once. */
+static void test_coarsen(void **state)
+{
+    static const uint32_t capacities[] = {200, 256, 257, 2048, 2049, 100000};
+    static double count[2048 + 1];
+    static double recent[2048 + 1];
+    static uint32_t held[100000 + 1];
+
+    for (size_t i = 0; i < COUNT(capacities); i++) {
+        uint32_t capacity = capacities[i];
+        ps_dual_prices *p = open_few(capacity, 32, held);
+        const ps_units fine = p->units;
+        double total = p->total;
+        uint64_t arrivals = p->arrivals;
+        ps_error err;
+
+        assert_int_equal(fine.size, (capacity - 1) / 2048 + 1);
+        learn(p);
+        assert_true(p->few && p->known);
+        assert_false(coarsen(p, held));
+        assert_near(p->total, total, 0);
+        come(p, capacity / 40 * 33, 3);
+        memcpy(count, p->count, (fine.count + 1) * sizeof *count);
+        memcpy(recent, p->recent, (fine.count + 1) * sizeof *recent);
+
+        assert_true(coarsen(p, held));
+        assert_false(p->few || p->known);
+        assert_int_equal(p->units.size, (capacity - 1) / 256 + 1);
+        assert_int_equal(p->cuts.n, 2);
+        check_coarse(p, &fine, count, recent, held);
+        assert_true(p->arrivals == arrivals + 3);
+        /* What is known of nothing is the part of the capacity. */
+        for (uint32_t u = 0; u <= p->units.count; u++)
+            assert_near(p->price[u], (double)u / p->units.count, 0);
+        assert_false(coarsen(p, held));
+        assert_ok(ps_dual_prices_learn(p, &err), &err);
+        ps_dual_prices_follow(p);
+        assert_true(p->known);
+        close_prices(p);
+    }
+}
+
+/* A length that is held counts, even if so few came that it is forgotten. */
+static void test_held_lengths(void **state)
+{
+    static uint32_t held[2048 + 1];
+    ps_dual_prices *p = open_few(2048, 32, held);
+
+    ps_dual_prices_recount(p, 2000, 1);
+    held[2000] = 1;
+    assert_true(coarsen(p, held));
+    close_prices(p);
+}
+
 /* ---- Saved and loaded ---- */
 
 /* Loads `p` anew, of which `cut` bytes are missing at the end. */
@@ -237,6 +351,61 @@ static void test_saved(void **state)
         }
 }
 
+/* Before units become coarse, when they are due to, and after that. */
+static void test_saved_few(void **state)
+{
+    static uint32_t held[3000 + 1];
+
+    for (uint32_t lengths = 30; lengths <= 36; lengths += 3)
+        for (int before = 0; before < 2; before++) {
+            ps_dual_prices *p = open_few(3000, lengths, held);
+            ps_dual_prices *other;
+            ps_saver saver = {0};
+            ps_saver again = {0};
+            bool good;
+
+            if (before == 0)
+                (void)coarsen(p, held);
+            ps_dual_prices_save(p, &saver);
+            other = load_again(p, &saver, 0, &good);
+            assert_true(good);
+            assert_int_equal(other->few, p->few);
+            assert_int_equal(other->units.size, p->units.size);
+            for (uint32_t l = 1; l < 3000; l++)
+                if (held[l] > 0)
+                    ps_dual_prices_recount(other, l, held[l]);
+            for (int k = 0; k < 2; k++) {
+                ps_dual_prices *now = k == 0 ? p : other;
+                uint64_t random = 4;
+                ps_error err;
+
+                assert_int_equal(coarsen(now, held),
+                                 lengths > 32 && before == 1);
+                assert_ok(ps_dual_prices_learn(now, &err), &err);
+                for (int i = 0; i < 3000; i++)
+                    come(now, 40 + random_below(&random, 40), 1);
+                (void)coarsen(now, held);
+                assert_false(now->few);
+                assert_ok(ps_dual_prices_learn(now, &err), &err);
+                ps_dual_prices_follow(now);
+            }
+            free(saver.bytes);
+            saver = (ps_saver){0};
+            ps_dual_prices_save(p, &saver);
+            ps_dual_prices_save(other, &again);
+            assert_int_equal(saver.n, again.n);
+            assert_memory_equal(saver.bytes, again.bytes, saver.n);
+            assert_memory_equal(p->scaled, other->scaled,
+                                (p->units.count + 2) * sizeof *p->scaled);
+            assert_memory_equal(p->in_window, other->in_window,
+                                (p->units.count + 1) * sizeof(double));
+            close_prices(p);
+            close_prices(other);
+            free(saver.bytes);
+            free(again.bytes);
+        }
+}
+
 /* Refused if this number stands at a place of the saved. */
 static void refuse(const ps_dual_prices *p, size_t at, uint64_t number,
                    size_t width)
@@ -275,12 +444,12 @@ static void test_refused(void **state)
         {AT_COUNTS, 1, 8}, /* as a double the smallest one above 0 */
         {AT_COUNTS + 3 * row, 1, 4},
         {AT_COUNTS + 3 * row, UINT32_MAX, 4},
-        {0, 20 * 256 + 1, 8},
+        {AT_FEW, 2, 4},
+        {AT_MEAN, 20 * 256 + 1, 8},
         {AT_CAME, UINT64_MAX, 8},
         {AT_NEXT, UINT64_MAX, 8},
         {AT_INTERVAL, 32 * 10 + 1, 8},
         {AT_KNOWN, 2, 4},
-        {AT_PAIRS, UINT32_MAX, 4},
         {AT_LINEAR, 2, 4},
     };
     ps_saver saver = {0};
@@ -344,14 +513,21 @@ static void test_memory(void **state)
 
         ps_dual_prices_init(&counted, capacity, depth, 1024, &bound);
         assert_in_range(held, bound.bytes / 2, bound.bytes);
-        for (int n = 0; n < 3000; n++)
-            come(p, 1 + random_below(&random, capacity), 1);
-        alloc_watch();
-        held = alloc_so_far().bytes;
-        assert_ok(ps_dual_prices_learn(p, &err), &err);
-        assert_true(alloc_so_far().peak - held <=
-                    ps_dual_prices_learn_bytes(capacity, depth));
-        assert_int_equal(alloc_so_far().bytes, held);
+        /* Few lengths, and then all. */
+        for (int all = 0; all < 2; all++) {
+            uint32_t step = all ? 1 : (capacity - 1) / 32 + 1;
+
+            for (int n = 0; n < 3000; n++)
+                come(p, step * (1 + random_below(&random, capacity / step)),
+                     1);
+            assert_int_equal(ps_dual_prices_coarsen(p), all && capacity > 32);
+            alloc_watch();
+            held = alloc_so_far().bytes;
+            assert_ok(ps_dual_prices_learn(p, &err), &err);
+            assert_true(alloc_so_far().peak - held <=
+                        ps_dual_prices_learn_bytes(capacity, depth));
+            assert_int_equal(alloc_so_far().bytes, held);
+        }
         close_prices(p);
     }
 }
@@ -366,7 +542,10 @@ int main(void)
         cmocka_unit_test(test_fading),
         cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_drift),
+        cmocka_unit_test(test_coarsen),
+        cmocka_unit_test(test_held_lengths),
         cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_saved_few),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory),
     };

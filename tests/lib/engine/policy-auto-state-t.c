@@ -116,7 +116,16 @@ static uint32_t waves(uint64_t i, uint32_t capacity, uint64_t *random)
     return length <= capacity ? length : capacity;
 }
 
-static stream *const streams[] = {even, mostly_short, bursts, turns, waves};
+/* A few lengths, and later all. */
+static uint32_t few_at_first(uint64_t i, uint32_t capacity, uint64_t *random)
+{
+    uint32_t length = 1 + random_below(random, capacity);
+
+    return i < 2500 ? (length - 1) / 5 % 29 * capacity / 30 + 1 : length;
+}
+
+static stream *const streams[] = {even, mostly_short, bursts, turns, waves,
+                                 few_at_first};
 
 static const ps_engine_options sets[] = {
     {.capacity = 1, .depth = 1, .window = 3, .max_delay = 100},
@@ -133,6 +142,11 @@ static const ps_engine_options sets[] = {
     {.capacity = 1000, .depth = 64, .window = 700, .max_delay = 20000,
      .even_cost = true},
     {.capacity = 8192, .depth = 4096, .window = 4096, .max_delay = 100000},
+    /* Full by tokens; short ones are many more. */
+    {.capacity = 400, .depth = 40, .window = 1500, .least = 200,
+     .enough = 40 * 400, .max_delay = 100000},
+    {.capacity = 400, .depth = 3, .window = 900, .least = 100,
+     .enough = 100 * 400, .max_delay = 5000, .order = PS_PACKS_SHUFFLED},
 };
 
 /* ---- Saved and loaded ---- */
@@ -314,6 +328,8 @@ static void test_damaged(void **state)
         {.capacity = 30, .depth = 16, .window = 8, .max_delay = 100},
         {.capacity = 2, .depth = 2, .window = 8, .max_delay = 100,
          .order = PS_PACKS_BY_INPUT},
+        /* Best fit runs in it. */
+        {.capacity = 40, .depth = 3, .window = 8, .max_delay = 100},
     };
 
     for (size_t i = 0; i < COUNT(small); i++) {
@@ -344,10 +360,11 @@ static void test_great_prices(void **state)
     while (r.now < 3 * o.window)
         put(&r, mostly_short(r.now, o.capacity, &random));
     saver = save(&r, NULL);
-    at = saver.n - 4 * (2 + 9 * (256 + 1)); /* of values */
+    at = saver.n - (8 + 4);         /* no best fit runs */
+    at -= 4 * (2 + 9 * (256 + 1)); /* of values */
     at -= PS_BALANCE_KNOTS * 24;            /* and of the balance */
     for (size_t i = 0; i < PS_BALANCE_KNOTS; i++)
-        overwrite(&saver, at + i * 24 + 20, PS_SCORE_ONE / 4, 4);
+        overwrite(&saver, at + i * 24 + 20, PS_SCORE_ONE / 8, 4);
     at -= 12 + 20 + 4; /* and of scores; no cut was learned: prices */
     for (uint32_t u = 1; u <= 256; u++) {
         double max = 1.0 / (256 / u);

@@ -18,12 +18,14 @@
 #define AGED (PS_SCORE_ONE / 250)
 #define MAX_AGE 8
 
+#define AT_SPAN 16 /* bytes saved in front of it */
+
 typedef struct stand {
     ps_window *window;
     ps_dual_prices *prices;
     ps_score *score;
     uint32_t capacity;
-    bool fine; /* units, when scores are made anew */
+    uint32_t span; /* of a full window */
     uint64_t now;
     uint64_t epoch; /* when scores were last made anew */
     uint32_t placed[MAX_PLACED];
@@ -48,12 +50,13 @@ static void close_score(ps_score *score)
 
 static stand open_stand(uint32_t capacity, uint32_t window_size, uint64_t now)
 {
-    stand s = {.capacity = capacity, .now = now};
+    stand s = {.capacity = capacity, .span = window_size, .now = now};
     ps_mem mem = {0};
 
     s.window = must_alloc(sizeof *s.window);
     s.prices = must_alloc(sizeof *s.prices);
-    ps_window_init(s.window, SLOTS, 0, capacity, &mem);
+    ps_window_init(s.window, window_size > SLOTS ? window_size : SLOTS, 0,
+                   capacity, &mem);
     ps_dual_prices_init(s.prices, capacity, 8, window_size, &mem);
     assert_false(mem.failed);
     s.score = open_score(&s);
@@ -87,13 +90,26 @@ static void refresh(stand *s)
 {
     s->epoch = s->now;
     ps_dual_prices_follow(s->prices);
-    ps_score_refresh(s->score, s->now, s->fine);
+    ps_score_refresh(s->score, s->now, s->span);
+}
+
+/* Prices come to be in coarse units, if many lengths came. */
+static void coarsen(stand *s)
+{
+    uint32_t l = ps_window_longest(s->window, s->capacity);
+
+    if (!ps_dual_prices_coarsen(s->prices))
+        return;
+    for (; l > 0; l = ps_window_longest(s->window, l - 1))
+        ps_dual_prices_recount(s->prices, l, s->window->queues[l].count);
+    ps_score_forget(s->score);
 }
 
 static void learn(stand *s)
 {
     ps_error err;
 
+    coarsen(s);
     assert_ok(ps_dual_prices_learn(s->prices, &err), &err);
     ps_score_learn(s->score);
     refresh(s);
@@ -114,7 +130,7 @@ static uint32_t left_of(const stand *s, uint32_t length)
 static int32_t naive_score(const stand *s, uint32_t length)
 {
     uint64_t time = UINT64_MAX;
-    uint64_t max = (uint64_t)MAX_AGE * s->prices->window_size;
+    uint64_t max = (uint64_t)MAX_AGE * s->span;
     uint64_t age;
 
     for (uint32_t i = s->window->oldest; time == UINT64_MAX;
@@ -126,7 +142,7 @@ static int32_t naive_score(const stand *s, uint32_t length)
     return ps_dual_price_of(s->prices, length) +
            ps_balance_of(&s->score->balance,
                          ps_units_round(&s->prices->units, length)) +
-           (int32_t)(age * AGED / s->prices->window_size);
+           (int32_t)(age * AGED / s->span);
 }
 
 /* Every length, and of every unit the best one. */
@@ -226,19 +242,20 @@ static void run(stand *s, int rounds, uint64_t *random)
         check(s);
         if (i % 4 == 1)
             refresh(s);
-        if (i % 7 == 3) {
-            s->fine = random_below(random, 2) == 0;
+        if (i % 7 == 3)
             learn(s);
-        }
         check(s);
     }
 }
 
+/* Units of a few lengths, and of many. */
 static const struct {
     uint32_t capacity;
+    uint32_t few;
     uint32_t unit;
-} sizes[] = {{1, 1},   {2, 1},   {255, 1},  {256, 1},     {257, 2},
-             {512, 2}, {700, 3}, {1000, 4}, {131072, 512}};
+} sizes[] = {{1, 1, 1},   {2, 1, 1},   {255, 1, 1},  {256, 1, 1},
+             {257, 1, 2}, {512, 1, 2}, {700, 1, 3},  {1000, 1, 4},
+             {2049, 2, 9}, {131072, 64, 512}};
 
 static void test_tables(void **state)
 {
@@ -246,25 +263,43 @@ static void test_tables(void **state)
         stand s = open_stand(sizes[i].capacity, 300, i);
         uint64_t random = 5 + i;
 
-        assert_int_equal(s.score->units.size, sizes[i].unit);
-        /* Parts of the capacity, and a little for their squares. */
+        assert_int_equal(s.score->units.size, sizes[i].few);
+        /* Parts of the capacity. */
         for (uint32_t l = 1; l <= s.capacity; l++) {
-            double part = (double)l / s.capacity;
-            double price = PS_SCORE_ONE * (part + 0.004 * part * part);
-            double off = sizes[i].unit == 1 ? 1 : 0.006 * price + 1;
+            double price = PS_SCORE_ONE * (double)l / s.capacity;
+            double off = sizes[i].few == 1 ? 1 : 0.001 * price + 1;
 
             assert_in_range(ps_dual_price_of(s.prices, l), price - off,
                             price + off);
         }
         run(&s, sizes[i].capacity > 1000 ? 12 : 60, &random);
+        assert_int_equal(s.prices->few, sizes[i].capacity <= 32);
+        assert_int_equal(s.score->units.size,
+                         s.prices->few ? sizes[i].few : sizes[i].unit);
         close_stand(&s);
     }
+}
+
+/* With units of 512, as many lengths came and left. */
+static stand open_coarse(void)
+{
+    stand s = open_stand(131072, 300, 0);
+
+    for (uint32_t l = 1; l <= 33; l++) {
+        admit(&s, l * 3000);
+        take(&s, l * 3000);
+    }
+    s.now = 0;
+    coarsen(&s);
+    refresh(&s);
+    assert_int_equal(s.score->units.size, 512);
+    return s;
 }
 
 /* In a unit of many lengths the best is found again when it leaves. */
 static void test_best_leaves(void **state)
 {
-    stand s = open_stand(131072, 300, 0);
+    stand s = open_coarse();
 
     for (uint32_t l = 1000; l < 1400; l += 100)
         admit(&s, l);
@@ -287,7 +322,7 @@ static void test_best_leaves(void **state)
 /* A shorter one that has waited for longer can be the best of its unit. */
 static void test_best_is_old(void **state)
 {
-    stand s = open_stand(131072, 300, 0);
+    stand s = open_coarse();
 
     admit(&s, 1000);
     s.now += 200;
@@ -350,6 +385,67 @@ static void test_age(void **state)
                         8 * AGED + 1);
         close_stand(&s);
     }
+}
+
+/* A full window may have more sequences than prices are learned for. */
+static void test_span(void **state)
+{
+    static const uint32_t spans[] = {50, 51, 100, SLOTS};
+
+    for (size_t i = 0; i < COUNT(spans); i++) {
+        stand s = open_stand(4, 50, 0);
+        ps_score *before = s.score;
+        ps_saver saver = {0};
+        ps_restorer restorer;
+        int32_t young;
+
+        s.span = spans[i];
+        admit(&s, 3);
+        learn(&s);
+        young = s.score->score[3];
+        s.now += s.span;
+        refresh(&s);
+        assert_in_range(s.score->score[3] - young + 1, AGED, AGED + 1);
+        s.now += 20 * s.span;
+        refresh(&s);
+        assert_in_range(s.score->score[3] - young + 1, 8 * AGED,
+                        8 * AGED + 1);
+        check(&s);
+
+        ps_score_save(before, &saver);
+        restorer = (ps_restorer){.at = saver.bytes, .left = saver.n};
+        s.score = open_score(&s);
+        ps_score_load(s.score, &restorer);
+        assert_false(restorer.failed);
+        assert_int_equal(s.score->span, s.span);
+        check(&s);
+        close_score(before);
+        free(saver.bytes);
+        close_stand(&s);
+    }
+}
+
+/* A span of nothing, or of more than the window can have. */
+static void test_span_refused(void **state)
+{
+    static const uint32_t spans[] = {0, SLOTS + 1, UINT32_MAX};
+    stand s = open_stand(4, 50, 0);
+    ps_saver saver = {0};
+
+    admit(&s, 3);
+    learn(&s);
+    ps_score_save(s.score, &saver);
+    for (size_t i = 0; i < COUNT(spans); i++) {
+        ps_score *score = open_score(&s);
+        ps_restorer restorer = {.at = saver.bytes, .left = saver.n};
+
+        memcpy(saver.bytes + AT_SPAN, &spans[i], 4);
+        ps_score_load(score, &restorer);
+        assert_true(restorer.failed);
+        close_score(score);
+    }
+    free(saver.bytes);
+    close_stand(&s);
 }
 
 /* Of a length the oldest counts, also behind one that left. */
@@ -415,6 +511,8 @@ int main(void)
         cmocka_unit_test(test_best_is_old),
         cmocka_unit_test(test_placed),
         cmocka_unit_test(test_age),
+        cmocka_unit_test(test_span),
+        cmocka_unit_test(test_span_refused),
         cmocka_unit_test(test_oldest),
         cmocka_unit_test(test_saved),
     };

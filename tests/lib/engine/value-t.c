@@ -12,7 +12,7 @@
 #include "engine/score.h"
 #include "engine/value.h"
 
-#define MAX_UNITS 1024
+#define MAX_UNITS 2048
 
 /* More places than these count as any number. */
 #define MAX_PLACES 8
@@ -135,14 +135,53 @@ static void test_greatest(void **state)
         double price = u >= MAX_UNITS / 10 ? 1 / fit
                                             : u / (double)MAX_UNITS;
 
-        best[u] = (int32_t)(PS_SCORE_ONE * (0.3 + 1.04 * price));
+        best[u] = (int32_t)(PS_SCORE_ONE * (0.16 + 1.04 * price));
     }
     max = best[1];
     ps_value_refresh(v, best, MAX_UNITS, true);
     assert_int_equal(ps_value_row(v, 40)[0], MAX_UNITS * max);
     ps_value_refresh(v, best, MAX_UNITS, false);
-    assert_in_range(ps_value_row(v, 8)[0], 3.2 * PS_SCORE_ONE,
-                    4.5 * PS_SCORE_ONE);
+    assert_in_range(ps_value_row(v, 8)[0], 2.1 * PS_SCORE_ONE,
+                    3.4 * PS_SCORE_ONE);
+    close_value(v);
+}
+
+/*
+ * The row for any number is the same where few lengths score more than all
+ * shorter ones, whether it is filled by length or by room.
+ */
+static void test_few(void **state)
+{
+    static int32_t wanted[PS_SEARCH_GROUP + MAX_UNITS + 1 + PS_SEARCH_GROUP];
+    static const uint32_t sizes[] = {31, 32, 64, 300, MAX_UNITS};
+    ps_value *v = open_value(MAX_UNITS, 64);
+    uint64_t random = 7;
+
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        for (uint32_t n = 0; n <= 66 && n < sizes[i]; n++) {
+            uint32_t units = sizes[i];
+            int32_t score = 0;
+
+            for (size_t k = 0; k < COUNT(padded); k++)
+                padded[k] = PS_SCORE_NONE;
+            for (uint32_t k = 1; k <= n; k++) {
+                uint32_t from = (units - 1) / n * (k - 1) + 1;
+                uint32_t to = (units - 1) / n * k;
+
+                score += 1 + (int32_t)random_below(&random,
+                                                   PS_SCORE_ONE / 100);
+                best[from + random_below(&random, to - from + 1)] = score;
+                /* Of no use, unless it is shorter. */
+                if (n < 40)
+                    best[from + random_below(&random, to - from + 1)] =
+                        score - 1;
+            }
+            memset(wanted, 0, sizeof wanted);
+            ps_kernels_best()->any(best, wanted + PS_SEARCH_GROUP, units);
+            ps_value_refresh(v, best, units, n % 2 == 0);
+            assert_memory_equal(ps_value_row(v, 40), wanted + PS_SEARCH_GROUP,
+                                (units + 1) * sizeof *wanted);
+        }
     close_value(v);
 }
 
@@ -154,13 +193,13 @@ static void test_forgotten(void **state)
     for (uint32_t units = MAX_UNITS; units >= 256; units /= 4) {
         for (size_t i = 0; i < COUNT(padded); i++)
             padded[i] = PS_SCORE_NONE;
-        best[1] = PS_SCORE_ONE / 100 * 29;
+        best[1] = PS_SCORE_ONE / 100 * 16;
         ps_value_refresh(v, best, MAX_UNITS, true);
-        best[1] = PS_SCORE_ONE / 1024;
+        best[1] = PS_SCORE_ONE / MAX_UNITS;
         ps_value_refresh(v, best, units, true);
         for (uint32_t c = 0; c <= units; c++)
             assert_int_equal(ps_value_row(v, 40)[units - c],
-                             c * (PS_SCORE_ONE / 1024));
+                             c * (PS_SCORE_ONE / MAX_UNITS));
     }
     close_value(v);
 }
@@ -192,7 +231,7 @@ static void test_saved(void **state)
 
             draw_scores(units, k == 4 ? UINT32_MAX : 2, &random);
             if (k == 4)
-                best[1] = PS_SCORE_ONE / 100 * 30;
+                best[1] = PS_SCORE_ONE / 100 * 16;
             ps_value_refresh(v, best, units, k % 2 == 1);
             ps_value_save(v, &saver);
             close_value(v);
@@ -267,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_naive),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_few),
         cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_saved),
         cmocka_unit_test(test_cleared),

@@ -1,0 +1,542 @@
+/*
+ * shadow-t.c - when best fit is run beside the policy, what it packs, and
+ * whether it is found good enough.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "dual-prices-fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/shadow.h"
+
+#define CAPACITY 1000
+#define WINDOW 256
+
+/* Saved: so many bytes in front of each. */
+#define AT_RUNS 0
+#define AT_FITS 4
+#define AT_CARRY 16
+#define AT_TOTAL 24
+#define AT_WINDOWS 32
+#define AT_FROM 36
+
+typedef struct stand {
+    ps_dual_prices *prices;
+    ps_shadow shadow;
+    uint64_t judged;
+} stand;
+
+static void open_shadow(stand *s, uint32_t depth)
+{
+    ps_mem mem = {0};
+
+    ps_shadow_init(&s->shadow, s->prices, depth, &mem);
+    assert_false(mem.failed);
+}
+
+static stand *open_stand(uint32_t capacity, uint32_t depth, uint32_t window)
+{
+    stand *s = must_alloc(sizeof *s);
+
+    *s = (stand){.prices = open_prices(capacity, depth, window)};
+    open_shadow(s, depth);
+    return s;
+}
+
+static void close_stand(stand *s)
+{
+    ps_shadow_destroy(&s->shadow);
+    close_prices(s->prices);
+    free(s);
+}
+
+/* ---- Streams ---- */
+
+typedef uint32_t stream_of(uint64_t *random);
+
+/* Two fill a pack, and best fit loses nothing. */
+static uint32_t pairs(uint64_t *random)
+{
+    return 350 + random_below(random, 301);
+}
+
+/* The same, of 31 lengths. */
+static uint32_t few(uint64_t *random)
+{
+    return 350 + 10 * random_below(random, 31);
+}
+
+/*
+ * 560 belongs to 440, and 520 to two of 240, but to best fit to 440, if that
+ * is there.  Best fit decreasing finds nothing wrong: it starts with 560.
+ */
+static uint32_t stolen(uint64_t *random)
+{
+    uint32_t kind = random_below(random, 13);
+    uint32_t by = random_below(random, 20);
+
+    if (kind < 5)
+        return 560 - by;
+    if (kind < 10)
+        return 440 + by;
+    return kind == 10 ? 520 : 240;
+}
+
+/*
+ * Long ones, each alone; and 510 that belongs to 260 and 230.  Best fit
+ * decreasing gives it 270, but best fit starts with the oldest.
+ */
+static uint32_t doubtful(uint64_t *random)
+{
+    static const uint32_t others[] = {510, 510, 260, 260, 270, 270,
+                                      230, 230, 230, 230};
+    uint32_t kind = random_below(random, 15);
+
+    return kind < 10 ? others[kind] : 900 + random_below(random, 90);
+}
+
+/* Packs take many. */
+static uint32_t shorts(uint64_t *random)
+{
+    return 1 + random_below(random, CAPACITY / 4);
+}
+
+/* As the policy does, with a refresh after each window and nothing in it. */
+static void send(stand *s, stream_of *next, uint64_t windows,
+                 uint64_t *random)
+{
+    ps_dual_prices *p = s->prices;
+
+    while (windows-- > 0) {
+        for (uint32_t i = 0; i < p->window_size; i++) {
+            uint32_t length = next(random);
+
+            come(p, length, 1);
+            if (s->shadow.runs)
+                ps_shadow_admit(&s->shadow, length);
+        }
+        if (ps_dual_prices_coarsen(p) || p->arrivals >= p->next || !p->known)
+            learn(p);
+        else
+            ps_dual_prices_follow(p);
+        if (p->windows > s->judged) {
+            s->judged = p->windows;
+            ps_shadow_judge(&s->shadow);
+        }
+    }
+}
+
+/* Sends so many windows at most, until it fits or no longer fits. */
+static uint32_t send_until(stand *s, stream_of *next, bool fits,
+                           uint32_t most, uint64_t *random)
+{
+    uint32_t n = 0;
+
+    while (s->shadow.fits != fits && n < most) {
+        send(s, next, 1, random);
+        n++;
+    }
+    return n;
+}
+
+/* ---- Decisions ---- */
+
+/* It starts at once, fits, and goes on like that for hundreds of windows. */
+static void test_fits(void **state)
+{
+    stand *s = open_stand(CAPACITY, 3, WINDOW);
+    uint64_t random = 5;
+
+    assert_false(s->shadow.runs || s->shadow.fits);
+    for (int i = 0; i < 400; i++) {
+        send(s, pairs, 1, &random);
+        assert_true(s->shadow.runs);
+        assert_true(s->shadow.fits);
+        assert_true(s->shadow.window.count < WINDOW);
+    }
+    close_stand(s);
+}
+
+/* Few lengths have exact sums: not for them. */
+static void test_few(void **state)
+{
+    stand *s = open_stand(CAPACITY, 3, WINDOW);
+    uint64_t random = 5;
+
+    for (int i = 0; i < 30; i++) {
+        send(s, few, 1, &random);
+        assert_false(s->shadow.runs || s->shadow.fits);
+    }
+    assert_int_equal(s->judged, 30);
+    send(s, pairs, 1, &random);
+    assert_true(s->shadow.runs && s->shadow.fits);
+    close_stand(s);
+}
+
+/* What best fit decreasing does worse is used after twelve good windows. */
+static void test_doubtful(void **state)
+{
+    stand *s = open_stand(CAPACITY, 3, WINDOW);
+    uint64_t random = 6;
+
+    for (int i = 0; i < 60; i++) {
+        send(s, doubtful, 1, &random);
+        assert_true(s->shadow.runs);
+        assert_int_equal(s->shadow.fits, i >= 12);
+    }
+    close_stand(s);
+}
+
+/* What looks good, and is not, is used for some windows only. */
+static void test_given_up(void **state)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        stand *s = open_stand(CAPACITY, 3, WINDOW);
+        uint64_t random = seed;
+
+        send(s, stolen, 1, &random);
+        assert_true(s->shadow.runs && s->shadow.fits);
+        assert_in_range(send_until(s, stolen, false, 100, &random), 2, 12);
+        send(s, stolen, 20, &random);
+        for (int i = 0; i < 200; i++) {
+            send(s, stolen, 1, &random);
+            assert_true(s->shadow.runs);
+            assert_false(s->shadow.fits);
+        }
+        close_stand(s);
+    }
+}
+
+/* What was given up is used again when it has been good for long enough. */
+static void test_used_again(void **state)
+{
+    stand *s = open_stand(CAPACITY, 3, WINDOW);
+    uint64_t random = 8;
+
+    send(s, stolen, 20, &random);
+    assert_true(s->shadow.runs && !s->shadow.fits);
+    send(s, pairs, 5, &random);
+    assert_false(s->shadow.fits);
+    assert_in_range(send_until(s, pairs, true, 500, &random), 1, 300);
+    for (int i = 0; i < 100; i++) {
+        send(s, pairs, 1, &random);
+        assert_true(s->shadow.fits);
+    }
+    close_stand(s);
+}
+
+/* It stops where packs take more, forgets all, and starts anew. */
+static void test_stops(void **state)
+{
+    stand *s = open_stand(CAPACITY, 8, WINDOW);
+    uint64_t random = 9;
+
+    send(s, pairs, 20, &random);
+    assert_true(s->shadow.runs && s->shadow.fits);
+    for (int i = 0; s->shadow.runs && i < 200; i++)
+        send(s, shorts, 1, &random);
+    assert_false(s->shadow.runs || s->shadow.fits);
+    assert_int_equal(s->shadow.window.count, 0);
+    assert_true(s->shadow.window.tokens == 0);
+    for (int i = 0; !s->shadow.runs && i < 2000; i++)
+        send(s, pairs, 1, &random);
+    assert_true(s->shadow.runs);
+    assert_int_equal(s->shadow.packs, 0);
+    assert_int_equal(s->shadow.windows, 0);
+    close_stand(s);
+}
+
+/* Where counts are halved the comparison goes on with what it has. */
+static void test_halved(void **state)
+{
+    stand *s = open_stand(CAPACITY, 3, 16);
+    uint64_t random = 10;
+    unsigned halved = 0;
+
+    for (int i = 0; i < 3000; i++) {
+        double total = s->prices->total;
+
+        send(s, pairs, 1, &random);
+        halved += s->prices->total < total;
+        assert_true(isfinite(s->shadow.carry));
+        if (i > 200)
+            assert_true(s->shadow.runs && s->shadow.fits);
+    }
+    assert_true(halved > 3);
+    close_stand(s);
+}
+
+/* ---- What best fit packs ---- */
+
+/* Of these the oldest, and then the longest that fits, again and again. */
+static void pack_naive(uint32_t *list, uint32_t *n, uint32_t capacity,
+                       uint32_t depth)
+{
+    uint32_t room = capacity;
+
+    for (uint32_t k = 0, at = 0; k < depth; k++) {
+        uint32_t length = 0;
+
+        for (uint32_t i = 0; k > 0 && i < *n; i++)
+            if (list[i] <= room && list[i] > length) {
+                length = list[i];
+                at = i;
+            }
+        if (k > 0 && length == 0)
+            return;
+        room -= list[at];
+        (*n)--;
+        memmove(list + at, list + at + 1, (*n - at) * sizeof *list);
+    }
+}
+
+static void test_best_fit(void **state)
+{
+    static const uint32_t depths[] = {1, 2, 3, 8};
+    static const uint32_t sizes[] = {1, 2, 17, 64};
+
+    for (size_t i = 0; i < COUNT(depths) * COUNT(sizes); i++) {
+        uint32_t depth = depths[i % COUNT(depths)];
+        uint32_t size = sizes[i / COUNT(depths)];
+        stand *s = open_stand(CAPACITY, depth, size);
+        uint32_t list[64];
+        uint32_t n = 0;
+        uint64_t packs = 0;
+        uint64_t random = i + 1;
+
+        s->shadow.runs = true;
+        for (int k = 0; k < 2000; k++) {
+            uint32_t length = k % 3 == 0
+                                  ? 1 + random_below(&random, CAPACITY)
+                                  : shorts(&random);
+            uint32_t at;
+
+            come(s->prices, length, 1);
+            ps_shadow_admit(&s->shadow, length);
+            if (length < CAPACITY) {
+                list[n++] = length;
+                if (n == size) {
+                    pack_naive(list, &n, CAPACITY, depth);
+                    packs++;
+                }
+            }
+            assert_true(s->shadow.packs == packs);
+            assert_int_equal(s->shadow.window.count, n);
+            at = s->shadow.window.oldest;
+            for (uint32_t j = 0; j < n; j++) {
+                assert_int_equal(s->shadow.window.slots[at].length, list[j]);
+                at = s->shadow.window.slots[at].younger;
+            }
+        }
+        close_stand(s);
+    }
+}
+
+/* ---- Saved and loaded ---- */
+
+/* Loads what was saved, of which `cut` bytes are missing at the end. */
+static stand *load_again(const stand *s, const ps_saver *saver, size_t cut,
+                         bool *good)
+{
+    ps_saver prices = {0};
+    ps_restorer restorer;
+    stand *other = open_stand(s->prices->capacity, s->prices->max_depth,
+                              s->prices->window_size);
+
+    ps_dual_prices_save(s->prices, &prices);
+    restorer = (ps_restorer){.at = prices.bytes, .left = prices.n};
+    ps_dual_prices_load(other->prices, &restorer);
+    assert_false(restorer.failed);
+    free(prices.bytes);
+    restorer = (ps_restorer){.at = saver->bytes, .left = saver->n - cut};
+    ps_shadow_load(&other->shadow, &restorer);
+    other->judged = s->judged;
+    *good = !restorer.failed && restorer.left == 0;
+    return other;
+}
+
+static void assert_same(const ps_shadow *a, const ps_shadow *b)
+{
+    uint32_t at = b->window.oldest;
+
+    assert_int_equal(a->runs, b->runs);
+    assert_int_equal(a->fits, b->fits);
+    assert_int_equal(a->window.count, b->window.count);
+    for (uint32_t i = a->window.oldest; i != PS_NO_SLOT;
+         i = a->window.slots[i].younger) {
+        assert_int_equal(a->window.slots[i].length,
+                         b->window.slots[at].length);
+        at = b->window.slots[at].younger;
+    }
+    if (!a->runs)
+        return;
+    assert_true(a->packs == b->packs);
+    assert_int_equal(a->windows, b->windows);
+    assert_near(a->carry, b->carry, 0);
+    assert_near(a->total, b->total, 0);
+    assert_memory_equal(a->from + 1, b->from + 1,
+                        a->prices->units.count * sizeof *a->from);
+}
+
+/* It goes on as one that was not saved: before it runs, and while it does. */
+static void test_saved(void **state)
+{
+    static stream_of *const streams[] = {pairs, doubtful, stolen, shorts,
+                                         few};
+
+    for (size_t i = 0; i < COUNT(streams); i++)
+        for (uint64_t n = 0; n < 200; n = 2 * n + 1) {
+            stand *s = open_stand(CAPACITY, 3, WINDOW);
+            uint64_t random = 3 + n;
+            uint64_t again;
+            ps_saver saver = {0};
+            stand *other;
+            bool good;
+
+            send(s, streams[i], n, &random);
+            ps_shadow_save(&s->shadow, &saver);
+            other = load_again(s, &saver, 0, &good);
+            assert_true(good);
+            assert_same(&s->shadow, &other->shadow);
+            again = random;
+            for (int k = 0; k < 40; k++) {
+                stream_of *next = streams[k < 20 ? i : 0];
+
+                send(s, next, 1, &random);
+                send(other, next, 1, &again);
+                assert_same(&s->shadow, &other->shadow);
+            }
+            free(saver.bytes);
+            close_stand(other);
+            close_stand(s);
+        }
+}
+
+/* ---- Hostile states ---- */
+
+/* Whether it is loaded with this number in it; then it goes on with it. */
+static bool try_number(const stand *s, size_t at, uint64_t number,
+                       size_t width)
+{
+    ps_saver saver = {0};
+    stand *other;
+    uint64_t random = 4;
+    bool good;
+
+    ps_shadow_save(&s->shadow, &saver);
+    for (size_t i = 0; i < width; i++)
+        saver.bytes[at + i] = (unsigned char)(number >> 8 * i);
+    other = load_again(s, &saver, 0, &good);
+    if (good)
+        send(other, pairs, 3, &random);
+    free(saver.bytes);
+    close_stand(other);
+    return good;
+}
+
+/* Whether it is loaded with so many sequences in its window. */
+static bool try_count(const stand *s, uint32_t n)
+{
+    ps_saver saver = {0};
+    bool good;
+
+    ps_shadow_save(&s->shadow, &saver);
+    saver.n = AT_FROM + 8 * (size_t)s->prices->units.count;
+    ps_save_u32(&saver, n);
+    for (uint32_t i = 1; i <= n; i++)
+        ps_save_u32(&saver, i);
+    close_stand(load_again(s, &saver, 0, &good));
+    free(saver.bytes);
+    return good;
+}
+
+static void test_refused(void **state)
+{
+    static const uint64_t not_numbers[] = {
+        UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000001),
+        UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000000)};
+    stand *s = open_stand(CAPACITY, 3, 40);
+    uint64_t random = 4;
+    ps_saver saver = {0};
+    size_t at_count;
+    bool good;
+
+    send(s, pairs, 20, &random);
+    assert_true(s->shadow.runs);
+    assert_true(s->shadow.window.count > 1);
+    at_count = AT_FROM + 8 * (size_t)s->prices->units.count;
+    ps_shadow_save(&s->shadow, &saver);
+    assert_int_equal(saver.n,
+                     at_count + 4 + 4 * (size_t)s->shadow.window.count);
+    for (size_t cut = 1; cut <= saver.n; cut++) {
+        close_stand(load_again(s, &saver, cut, &good));
+        assert_false(good);
+    }
+    free(saver.bytes);
+
+    assert_false(try_number(s, AT_RUNS, 2, 4));
+    assert_false(try_number(s, AT_FITS, 2, 4));
+    assert_true(try_number(s, AT_WINDOWS, 63, 4));
+    assert_false(try_number(s, AT_WINDOWS, 64, 4));
+    assert_false(try_number(s, AT_WINDOWS, UINT32_MAX, 4));
+    for (size_t i = 0; i < COUNT(not_numbers); i++) {
+        assert_false(try_number(s, AT_CARRY, not_numbers[i], 8));
+        assert_false(try_number(s, AT_TOTAL, not_numbers[i], 8));
+        for (size_t at = AT_FROM; at < at_count; at += 80)
+            assert_false(try_number(s, at, not_numbers[i], 8));
+    }
+    /* A full window would have been packed from. */
+    assert_true(try_count(s, 0));
+    assert_true(try_count(s, 39));
+    assert_false(try_count(s, 40));
+    assert_false(try_number(s, at_count, UINT32_MAX, 4));
+    for (size_t at = at_count + 4; at < at_count + 12; at += 4) {
+        assert_true(try_number(s, at, CAPACITY - 1, 4));
+        assert_false(try_number(s, at, 0, 4));
+        assert_false(try_number(s, at, CAPACITY, 4));
+        assert_false(try_number(s, at, UINT32_MAX, 4));
+    }
+    close_stand(s);
+}
+
+/* Numbers that cannot be told from those of a long stream do no harm. */
+static void test_great_numbers(void **state)
+{
+    static const uint64_t numbers[] = {
+        UINT64_MAX, UINT64_C(0x7fefffffffffffff),
+        UINT64_C(0xffefffffffffffff)}; /* of doubles the extremes */
+    stand *s = open_stand(CAPACITY, 3, 40);
+    uint64_t random = 4;
+
+    send(s, pairs, 20, &random);
+    for (size_t i = 1; i < COUNT(numbers); i++) {
+        assert_true(try_number(s, AT_CARRY, numbers[i], 8));
+        assert_true(try_number(s, AT_TOTAL, numbers[i], 8));
+        assert_true(try_number(s, AT_FROM + 8, numbers[i], 8));
+    }
+    assert_true(try_number(s, AT_FITS + 4, numbers[0], 8)); /* packs */
+    close_stand(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_doubtful),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_used_again),
+        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_halved),
+        cmocka_unit_test(test_best_fit),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_great_numbers),
+    };
+
+    return run_as_tap("shadow", tests, NULL);
+}
