@@ -28,7 +28,7 @@
 #include "packstream/resume.h"
 
 #define DEFAULT_BOUND ((uint64_t)1 << 30)
-#define DEFAULT_PACKS 128
+#define DEFAULT_PACKS 512
 
 /* Parts of the bound: one of so many. */
 #define FOR_THREADS 4

@@ -201,6 +201,7 @@ comes_back() {
  to be held"$ ]]
     packcat -M 100k --to=ids a.pks | diff -u text -
     packcat -M 1 --order=pack a.pks >text2
+    # shellcheck disable=SC2034 # bad_option runs it
     local program=packcat
     bad_option '-M 0: must be a number of bytes from 1, such as 64Mi' -M 0
 }

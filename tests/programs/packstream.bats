@@ -868,6 +868,7 @@ fills_packs() {
         fills_packs 131072 70 -a "$name"
         fills_packs 1048576 9 -a "$name"
     done
+    fills_packs 4194304 4
     fills_packs 131072 70 --order=input
     fills_packs 131072 70 -a nnlshp
     fills_packs 4096 400 -d 100
