@@ -15,7 +15,9 @@
  *   balance.h      whether the window has too much of it
  *   score.h        the two together, and age, for each length in the window
  *   value.h        the most that some room can be filled with
- *   pack_builder.h builds a pack from scores and values
+ *   pack_builder.h builds a pack from scores and values, or by best fit
+ *   shadow.h       whether best fit is the better of the two
+ *   tuning.h       the constants of all these
  *   kernels.h      the loops that all this spends its time in
  *
  * SPDX-License-Identifier: MIT
