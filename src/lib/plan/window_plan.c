@@ -32,22 +32,25 @@ typedef struct budget {
     uint32_t max_classes;    /* and at most */
     uint32_t max_units;
     uint32_t max_units_deep; /* in the search for columns, from depth 4 on */
-    double price_work;       /* additions for the prices, each sequence */
+    double price_work;       /* additions for the prices, each sequence, */
     double pack_work;        /* steps for the packs, each sequence, */
-    double max_pack_work;    /* and at most in all */
+    double max_work;         /* and at most in all, for each of the two */
     double fit_work;         /* additions for a fit, each sequence, */
     double repair_work;      /* and steps for what it leaves */
 } budget;
 
 /*
  * Flushes may be many.  The end comes once, and what a window holds may be most
- * of a short stream: some hundredths of a second are well spent.
+ * of a short stream: up to a tenth of a second is well spent.
  */
 static const budget budgets[] = {
     [PS_EFFORT_LOW] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 150, 100},
     [PS_EFFORT_MEDIUM] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 2000, 500},
     [PS_EFFORT_HIGH] = {4, 256, 1024, 512, 1000, 1500, 6e7, 3000, 100},
 };
+
+/* For a second attempt at the end, two packs or more above the bound. */
+static const budget hard = {16, 256, 1024, 512, 30000, 15000, 1e8, 0, 0};
 
 #define MIN_PACK_WORK 100.0 /* for each sequence, however many they are */
 #define MIN_CLASSES 8
@@ -146,9 +149,10 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
         .depth = o->depth,
         .price = price,
         .min_packs = min_packs,
-        .work = fmax(fmin(with->pack_work * n, with->max_pack_work),
+        .work = fmax(fmin(with->pack_work * n, with->max_work),
                      MIN_PACK_WORK * n)};
-    ps_lp_limits limits = {.work = with->price_work * n,
+    ps_lp_limits limits = {.work = fmin(with->price_work * n,
+                                        with->max_work),
                            .gap = GAP * min_packs,
                            .max_units = with->max_units_deep};
     ps_lp_instance s;
@@ -256,6 +260,9 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
         r = ps_plan_fit_within(plan, h, o, work, &min_packs, err);
     if (r == PS_OK && (double)ps_plan_packs(*plan) >= min_packs + 1)
         r = repack(plan, h, o, with, min_packs, err);
+    if (r == PS_OK && effort == PS_EFFORT_HIGH &&
+        (double)ps_plan_packs(*plan) >= min_packs + 2)
+        r = repack(plan, h, o, &hard, min_packs, err);
     if (r == PS_OK && effort == PS_EFFORT_MEDIUM)
         r = ps_plan_merge(*plan, err);
     if (r != PS_OK) {

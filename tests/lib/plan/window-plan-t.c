@@ -28,6 +28,7 @@ static const kind kinds[] = {
     {"thirds", 512, 20, 70, 4},   {"quarters", 1024, 40, 110, 4},
     {"tenths", 1024, 20, 32, 4},  {"few", 1024, 335, 350, 1},
     {"long", 131072, 1, 9000, 4}, {"short", 4096, 1, 60, 4},
+    {"wide", 2048, 512, 1023, 1},
 };
 
 static const uint32_t depths[] = {1, 2, 3, 4, 8, 16, 64};
@@ -106,8 +107,8 @@ static void test_end(void **state)
 {
     skip_if_quick();
     assert_true(try_all(PS_EFFORT_HIGH, 64, 1) < 0.1);
-    assert_true(try_all(PS_EFFORT_HIGH, 1024, 1) < 0.2);
-    assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.3);
+    assert_true(try_all(PS_EFFORT_HIGH, 1024, 1) < 0.05);
+    assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.25);
 }
 
 /*
