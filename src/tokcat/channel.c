@@ -1,5 +1,5 @@
 /*
- * channel.c - the channels of a stream, by name, and JSON values as their
+ * channel.c - the channels of a stream, by name, and numbers as their
  * elements.
  *
  * SPDX-License-Identifier: MIT
@@ -8,7 +8,6 @@
 #include "tokcat/channel.h"
 
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/bytes.h"
@@ -17,7 +16,7 @@
  * Elements
  */
 
-/* The integers that a type holds.  Jansson reads none above INT64_MAX. */
+/* The integers that a type holds.  No reader gives any above INT64_MAX. */
 static const struct {
     int64_t min, max;
 } ranges[] = {
@@ -40,14 +39,14 @@ bool element_range(ps_type type, int64_t *min, int64_t *max)
     return true;
 }
 
-/*
- * Rounds to the nearest float; a value that would become infinite is outside.
- */
-static element_result float_bits(ps_type type, double value, uint64_t *bits)
+/* A value that would become infinite is outside. */
+element_result element_real(ps_type type, double value, uint64_t *bits)
 {
     const float rounded = (float)value;
     uint32_t bits32;
 
+    if (!is_float(type))
+        return ELEMENT_FRACTION;
     if (type == PS_F64) {
         memcpy(bits, &value, sizeof *bits);
         return ELEMENT_OK;
@@ -59,12 +58,18 @@ static element_result float_bits(ps_type type, double value, uint64_t *bits)
     return ELEMENT_OK;
 }
 
+/* The same NaN on every host. */
+element_result element_null(ps_type type, uint64_t *bits)
+{
+    *bits = type == PS_F64 ? UINT64_C(0x7ff8000000000000)
+                           : UINT64_C(0x7fc00000);
+    return is_float(type) ? ELEMENT_OK : ELEMENT_NULL;
+}
+
 /*
- * Bits above the width of the type are zero.  A float holds an integer
- * exactly if its significant bits fit the mantissa.
+ * A float holds an integer exactly if its significant bits fit the mantissa.
  */
-static element_result integer_bits(ps_type type, int64_t value,
-                                   uint64_t *bits)
+element_result element_integer(ps_type type, int64_t value, uint64_t *bits)
 {
     const int mantissa = type == PS_F64 ? DBL_MANT_DIG : FLT_MANT_DIG;
     uint64_t digits = (uint64_t)value;
@@ -81,53 +86,7 @@ static element_result integer_bits(ps_type type, int64_t value,
         digits >>= 1;
     if (digits >> mantissa != 0)
         return ELEMENT_INEXACT;
-    return float_bits(type, (double)value, bits);
-}
-
-static element_result value_bits(ps_type type, const json_t *value,
-                                 uint64_t *bits)
-{
-    switch (json_typeof(value)) {
-    case JSON_INTEGER:
-        return integer_bits(type, json_integer_value(value), bits);
-    case JSON_TRUE:
-        return integer_bits(type, 1, bits);
-    case JSON_FALSE:
-        *bits = 0;
-        return ELEMENT_OK;
-    case JSON_REAL:
-        return is_float(type)
-                   ? float_bits(type, json_real_value(value), bits)
-                   : ELEMENT_FRACTION;
-    case JSON_NULL:
-        /* The same NaN on every host. */
-        *bits = type == PS_F64 ? UINT64_C(0x7ff8000000000000)
-                               : UINT64_C(0x7fc00000);
-        return is_float(type) ? ELEMENT_OK : ELEMENT_NULL;
-    default:
-        return ELEMENT_NO_NUMBER;
-    }
-}
-
-element_result element_store(ps_type type, const json_t *value,
-                             unsigned char *to)
-{
-    uint64_t bits = 0;
-    const element_result r = value_bits(type, value, &bits);
-
-    if (r == ELEMENT_OK)
-        store_low(to, bits, ps_type_bytes(type));
-    return r;
-}
-
-bool element_fill(ps_type type, const char *text, uint64_t *fill)
-{
-    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-    const bool good =
-        value != NULL && value_bits(type, value, fill) == ELEMENT_OK;
-
-    json_decref(value);
-    return good;
+    return element_real(type, (double)value, bits);
 }
 
 /* ---------------------------------------------------------------------
@@ -170,33 +129,7 @@ uint64_t known_fill(const char *name, ps_type type)
     const known_channel *k = known_find(name);
     uint64_t bits = 0;
 
-    if (k == NULL || integer_bits(type, k->fill, &bits) != ELEMENT_OK)
+    if (k == NULL || element_integer(type, k->fill, &bits) != ELEMENT_OK)
         return 0;
     return bits;
-}
-
-/* ---------------------------------------------------------------------
- * Jansson's memory
- */
-
-/* Static because jansson passes its allocator no context. */
-static bool ran_out;
-
-void *memory_alloc(size_t size)
-{
-    void *p = malloc(size);
-
-    if (p == NULL)
-        ran_out = true;
-    return p;
-}
-
-void memory_watch(void)
-{
-    json_set_alloc_funcs(memory_alloc, free);
-}
-
-bool memory_ran_out(void)
-{
-    return ran_out;
 }

@@ -1,6 +1,6 @@
 /*
  * channel.h - the channels of a stream: what their names say of them, and
- * JSON values as their elements, exactly or not at all.
+ * numbers as their elements, exactly or not at all.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,6 @@
 #ifndef TOKCAT_CHANNEL_H
 #define TOKCAT_CHANNEL_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,33 +51,14 @@ typedef enum element_result {
 } element_result;
 
 /*
- * Stores `value` as one little-endian element of `type`.  true and false
- * are 1 and 0; null is a NaN in a channel of floats.  A number written with
- * a point is rounded to the nearest float.
+ * The bits of an element; those above the width of the type are zero.  Floats
+ * are rounded to the nearest; null is a NaN.
  */
-element_result element_store(ps_type type, const json_t *value,
-                             unsigned char *to);
+element_result element_integer(ps_type type, int64_t value, uint64_t *bits);
+element_result element_real(ps_type type, double value, uint64_t *bits);
+element_result element_null(ps_type type, uint64_t *bits);
 
 /* The integers that a type holds; false for floats. */
 bool element_range(ps_type type, int64_t *min, int64_t *max);
-
-/* Reads a fill value, a JSON number or null, as the bits of a ps_channel. */
-bool element_fill(ps_type type, const char *text, uint64_t *fill);
-
-/* ---------------------------------------------------------------------
- * Jansson's memory
- *
- * Some of jansson's failures for want of memory look like faults of the
- * text.  It allocates through functions of ours, which remember a failure.
- */
-
-/* To be called before jansson is used. */
-void memory_watch(void);
-
-/* As malloc; a failure is remembered. */
-void *memory_alloc(size_t size);
-
-/* True if such an allocation has failed, or one of jansson. */
-bool memory_ran_out(void);
 
 #endif

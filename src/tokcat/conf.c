@@ -14,6 +14,7 @@
 #include "cli/message.h"
 #include "tokcat/channel.h"
 #include "tokcat/forms.h"
+#include "tokcat/json_columns.h"
 #include "tokcat/tokenizer.h"
 
 /* ---------------------------------------------------------------------
@@ -57,10 +58,8 @@ const char *conf_set_channel(void *to, const char *value)
         return "the type must be u8, u16, u32, u64, i32, i64, f32 or f64";
     channel.fill = known_fill(channel.name, channel.type);
     if (value[n] != '\0' &&
-        !element_fill(channel.type, value + n + 1, &channel.fill))
-        return memory_ran_out()
-                   ? "out of memory"
-                   : "the fill must be a number that the type can hold";
+        !json_element(channel.type, value + n + 1, &channel.fill))
+        return "the fill must be a number that the type can hold";
     c->schema.channels[c->schema.n_channels++] = channel;
     return NULL;
 }
@@ -111,7 +110,7 @@ static const option_entry entries[] = {
      "bos (before each --bos-id) or N (tokens)",
      OPTION_CALL(forms_set_split), OPTION_GIVEN(conf, split_given),
      .words = forms_splits},
-    {0, "trim-pad", NULL, "npy: leave out --pad-id at the end of rows",
+    {0, "trim-pad", NULL, "jsonl, npy: leave out --pad-id at the end of rows",
      OPTION_FLAG(conf, trim)},
     {0, "ids-key", "KEY", "jsonl: key of the token ids (default input_ids)",
      OPTION_TEXT(conf, ids_key), OPTION_GIVEN(conf, ids_key_given)},

@@ -53,7 +53,6 @@ typedef struct conf {
     uint64_t split_every; /* tokens, for SPLIT_EVERY */
     bool trim;            /* padding at the end of rows is left out */
     bool as_it_is;        /* compressed text is not decompressed */
-    bool json_trees;      /* jansson reads every line: for tests alone */
     conf_empty empty;
     bool type_given;
     bool type_open; /* the input may tell the type of the tokens */

@@ -75,6 +75,10 @@ static int finish(reader *r, const form_reader *form)
     if (r->n_empty > 0)
         message_warning("%" PRIu64 " empty %s%s skipped", r->n_empty,
                         form->unit, r->n_empty == 1 ? "" : "s");
+    if (r->n_padding > 0)
+        message_warning("%" PRIu64 " token%s of padding left out "
+                        "(attention_mask is 0)", r->n_padding,
+                        r->n_padding == 1 ? "" : "s");
     /* Without records there were no keys that --ignore could name. */
     for (uint32_t i = 0; i < c->n_ignored; i++)
         if (r->out.figures.sequences > 0 && (r->ignored >> i & 1) == 0)

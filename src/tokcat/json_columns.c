@@ -1,15 +1,16 @@
 /*
- * json_columns.c - an object of numbers in a line of JSON.
+ * json_columns.c - an object of numbers in a line of JSON, read into columns.
  *
  * Each step takes the place where something begins and returns the place
- * behind it, or NULL if that is not what is expected there.  No step goes
- * past the newline at the end: it is part of nothing.
+ * after it, or NULL if the line is not JSON there.  No step goes past the
+ * newline at the end: it is part of nothing.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "tokcat/json_columns.h"
 
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,13 @@
 #include "common/bytes.h"
 
 typedef const unsigned char *place;
+
+static place broken(json_columns *t, place at, const char *why)
+{
+    t->broken_at = at;
+    t->broken = why;
+    return NULL;
+}
 
 static inline place skip_blanks(place p)
 {
@@ -32,7 +40,185 @@ static inline bool is_digit(unsigned char c)
 }
 
 /* ---------------------------------------------------------------------
- * Integers
+ * Strings
+ */
+
+/*
+ * The quotation mark that ends a string, from `p` inside it on; NULL if there
+ * is none.  Before that mark is an even number of backslashes.
+ */
+static place find_quote(place p, place end)
+{
+    const place first = p;
+
+    while ((p = memchr(p, '"', (size_t)(end - p))) != NULL) {
+        place slash = p;
+
+        while (slash > first && slash[-1] == '\\')
+            slash--;
+        if (((p - slash) & 1) == 0)
+            break;
+        p++;
+    }
+    return p;
+}
+
+/* A character of UTF-8 beyond ASCII, as RFC 3629 has it. */
+static place skip_wide(place p)
+{
+    const unsigned char lead = *p++;
+    const unsigned n = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+
+    if (lead < 0xc2 || lead > 0xf4 || (lead == 0xe0 && *p < 0xa0) ||
+        (lead == 0xed && *p > 0x9f) || (lead == 0xf0 && *p < 0x90) ||
+        (lead == 0xf4 && *p > 0x8f))
+        return NULL;
+    for (unsigned i = 0; i < n; i++, p++)
+        if ((*p & 0xc0) != 0x80)
+            return NULL;
+    return p;
+}
+
+/* The value of four hexadecimal digits, or UINT32_MAX. */
+static uint32_t read_hex(place p)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    uint32_t value = 0;
+
+    for (int i = 0; i < 4; i++) {
+        const char *digit = p[i] == 0 ? NULL : strchr(digits, p[i]);
+
+        if (digit == NULL)
+            return UINT32_MAX;
+        value = value << 4 | (uint32_t)((digit - digits) & 15);
+    }
+    return value;
+}
+
+/* Stores a character as UTF-8; returns the number of bytes. */
+static size_t put_utf8(uint32_t c, unsigned char *to)
+{
+    const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        to[i] = (unsigned char)(0x80 | (c & 0x3f));
+    to[0] = (unsigned char)(leads[n] | c);
+    return n;
+}
+
+/* Decodes the escape at `p` to *to, which moves on. */
+static place read_escape(json_columns *t, place p, unsigned char **to)
+{
+    static const char names[] = "\"\\/bfnrt";
+    const char *name = p[1] == 0 ? NULL : strchr(names, p[1]);
+    uint32_t c;
+    uint32_t low;
+
+    if (name != NULL) {
+        *(*to)++ = (unsigned char)"\"\\/\b\f\n\r\t"[name - names];
+        return p + 2;
+    }
+    c = p[1] == 'u' ? read_hex(p + 2) : UINT32_MAX;
+    if (c == UINT32_MAX)
+        return broken(t, p, "invalid escape");
+    if (c == 0)
+        return broken(t, p, "a NUL character in a key");
+    if (c >= 0xd800 && c < 0xe000) {
+        low = c < 0xdc00 && p[6] == '\\' && p[7] == 'u' ? read_hex(p + 8) : 0;
+        if (low < 0xdc00 || low > 0xdfff)
+            return broken(t, p, "half of a surrogate pair");
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+        p += 6;
+    }
+    *to += put_utf8(c, *to);
+    return p + 6;
+}
+
+/* Decodes the key whose quotation mark is at `p` to `to`; a NUL ends it. */
+static place read_key(json_columns *t, place p, unsigned char *to, size_t *n)
+{
+    const unsigned char *const first = to;
+
+    if (*p != '"')
+        return broken(t, p, "'\"' expected");
+    for (p++; *p != '"';) {
+        size_t bytes = 1;
+
+        if (*p == '\\') {
+            p = read_escape(t, p, &to);
+            if (p == NULL)
+                return NULL;
+            continue;
+        }
+        if (*p < 0x20)
+            return broken(t, p, p == t->end ? "'\"' expected"
+                                            : "a control character in a key");
+        if (*p >= 0x80) {
+            const place next = skip_wide(p);
+
+            if (next == NULL)
+                return broken(t, p, "invalid UTF-8");
+            bytes = (size_t)(next - p);
+        }
+        for (; bytes > 0; bytes--)
+            *to++ = *p++;
+    }
+    *to = '\0';
+    *n = (size_t)(to - first);
+    return p + 1;
+}
+
+/* ---------------------------------------------------------------------
+ * Values that are skipped
+ */
+
+/*
+ * Any value: where it ends shows in its brackets and quotation marks alone,
+ * so that it takes no memory, however deep it is.
+ */
+static place skip_any(json_columns *t, place p)
+{
+    /* What changes the depth, begins a string, or ends the line. */
+    static const bool marks[256] = {['"'] = true, ['['] = true, [']'] = true,
+                                    ['{'] = true, ['}'] = true,
+                                    ['\n'] = true};
+    const place first = p;
+    size_t depth = 0;
+
+    do {
+        if (depth == 0)
+            while (!marks[*p] && *p != ',' && skip_blanks(p) == p)
+                p++;
+        else
+            while (!marks[*p])
+                p++;
+        if (*p == '"') {
+            p = find_quote(p + 1, t->end);
+            if (p == NULL)
+                return broken(t, t->end, "'\"' expected");
+            p++;
+        } else if (*p == '[' || *p == '{') {
+            depth++;
+            p++;
+        } else if (depth > 0 && *p != '\n') {
+            depth--;
+            p++;
+        } else {
+            break;
+        }
+    } while (depth > 0);
+    if (p == first)
+        return broken(t, p, "a value expected");
+    if (depth > 0)
+        return broken(t, p, "']' or '}' expected");
+    if (memchr(first, '\0', (size_t)(p - first)) != NULL)
+        return broken(t, first, "a NUL byte");
+    return p;
+}
+
+/* ---------------------------------------------------------------------
+ * Numbers
  */
 
 /* At most so many digits: an int64_t holds them all. */
@@ -42,6 +228,13 @@ static inline bool is_digit(unsigned char c)
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 
 #define MAX_WIDTH 8 /* bytes of an element */
+
+static place skip_digits(place p)
+{
+    while (is_digit(*p))
+        p++;
+    return p;
+}
 
 /* One digit after the other. */
 static place read_digits(place p, int64_t *value)
@@ -102,21 +295,232 @@ static inline place read_few_digits(place p, int64_t *value)
     return p + first;
 }
 
-/* Inlined with a constant `width`, so that each call has a loop of its own. */
-static inline place read_list(const json_column *c, place p, place end,
-                              size_t width, size_t *n)
+/* Integers up to this, and these powers of ten, are exact in a double. */
+#define MAX_EXACT (UINT64_C(1) << DBL_MANT_DIG)
+#define MAX_POWER 22
+
+static const double powers[MAX_POWER + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+
+/*
+ * digits / 10^power, both below 2^64, rounded to the nearest double.  Shifted
+ * so that their highest bits are set, they have a quotient of 63 or 64 bits;
+ * its lowest bit shows that there is a remainder, so the conversion rounds
+ * as if it had all bits.
+ */
+static bool divide(uint64_t digits, unsigned power, double *value)
 {
+#ifdef __SIZEOF_INT128__
+    const uint64_t divisor = (uint64_t)powers[power];
+    const int up = __builtin_clzll(digits);
+    const int down = __builtin_clzll(divisor);
+    const uint64_t by = divisor << down;
+    __extension__ const unsigned __int128 dividend =
+        (unsigned __int128)(digits << up) << 63;
+    const uint64_t quotient = (uint64_t)(dividend / by);
+    const uint64_t sticky = (uint64_t)dividend != quotient * by;
+
+    *value = ldexp((double)(quotient | sticky), down - up - 63);
+    return true;
+#else
+    (void)digits;
+    (void)power;
+    (void)value;
+    return false;
+#endif
+}
+
+/*
+ * A number with a point, and digits that fit 64 bits, rounded once, as strtod
+ * would round it.  NULL for any other.
+ */
+static place read_short_real(place p, double *value)
+{
+    const bool negative = *p == '-';
+    int64_t integer;
+    uint64_t digits;
+    unsigned power;
+    place point;
+
+    p = read_digits(p + negative, &integer);
+    if (p == NULL || *p != '.' || FLT_EVAL_METHOD != 0)
+        return NULL;
+    digits = (uint64_t)integer;
+    for (point = p++; is_digit(*p); p++) {
+        if (digits > (UINT64_MAX - 9) / 10)
+            return NULL;
+        digits = 10 * digits + (uint64_t)(*p - '0');
+    }
+    if (p - point == 1 || p - point > MAX_POWER + 1 || *p == 'e' || *p == 'E')
+        return NULL;
+    power = (unsigned)(p - point - 1);
+    if (digits <= MAX_EXACT)
+        *value = (double)digits / powers[power];
+    else if (power > 19 || !divide(digits, power, value))
+        return NULL;
+    if (negative)
+        *value = -*value;
+    return p;
+}
+
+/*
+ * Any number, by the library, as the bits of an element.  The character after
+ * it stops strtoll and strtod.
+ */
+static place read_number(json_columns *t, json_column *c, place p,
+                         uint64_t *bits, element_result *why)
+{
+    static const char too_large[] =
+        "a number is too large (integers reach to 9223372036854775807)";
+    const place digits = p + (*p == '-');
+    place q = skip_digits(digits);
+    bool is_real = false;
+    double real;
+    long long integer;
+
+    if (q == digits || (*digits == '0' && q - digits > 1))
+        return broken(t, p, "a value expected");
+    if (*q == '.') {
+        is_real = true;
+        if (!is_digit(*++q))
+            return broken(t, q, "a digit expected");
+        q = skip_digits(q);
+    }
+    if (*q == 'e' || *q == 'E') {
+        is_real = true;
+        q++;
+        q += *q == '-' || *q == '+';
+        if (!is_digit(*q))
+            return broken(t, q, "a digit expected");
+        q = skip_digits(q);
+    }
+    c->kinds |= is_real ? KIND_REAL : KIND_INTEGER;
+    if (is_real) {
+        real = strtod((const char *)p, NULL);
+        if (isinf(real))
+            return broken(t, p, too_large);
+        *why = element_real(c->type, real, bits);
+        return q;
+    }
+    errno = 0;
+    integer = strtoll((const char *)p, NULL, 10);
+    if (errno == ERANGE)
+        return broken(t, p, too_large);
+    *why = c->is_float || (integer >= c->min && integer <= c->max)
+               ? element_integer(c->type, integer, bits)
+               : ELEMENT_OUTSIDE;
+    return q;
+}
+
+/* ---------------------------------------------------------------------
+ * Elements
+ */
+
+static place read_word(json_columns *t, place p, const char *word)
+{
+    const size_t n = strlen(word);
+
+    if ((size_t)(t->end - p) < n || memcmp(p, word, n) != 0)
+        return broken(t, p, "a value expected");
+    return p + n;
+}
+
+/* Any element, stored at `to` if the column can hold it. */
+static place read_any(json_columns *t, json_column *c, place p,
+                      unsigned char *to)
+{
+    element_result why = ELEMENT_NO_NUMBER;
+    uint64_t bits = 0;
+    place q;
+
+    switch (*p) {
+    case '"':
+    case '[':
+    case '{':
+        c->kinds |= KIND_OTHER;
+        q = skip_any(t, p);
+        break;
+    case 't':
+    case 'f':
+        c->kinds |= KIND_BOOLEAN;
+        if (!c->is_ids)
+            why = element_integer(c->type, *p == 't', &bits);
+        q = read_word(t, p, *p == 't' ? "true" : "false");
+        break;
+    case 'n':
+        c->kinds |= KIND_NULL;
+        if (!c->is_ids)
+            why = element_null(c->type, &bits);
+        q = read_word(t, p, "null");
+        break;
+    default:
+        q = read_number(t, c, p, &bits, &why);
+        break;
+    }
+    if (q != NULL && why != ELEMENT_OK && !c->is_open &&
+        t->misfit_at == NULL) {
+        t->misfit = c;
+        t->misfit_at = p;
+        t->misfit_index = (size_t)(to - c->values) / c->width;
+        t->misfit_why = why;
+    }
+    store_low(to, bits, c->width);
+    return q;
+}
+
+/*
+ * The same; numbers with few digits are read without the library.  Inlined
+ * with constants, so that each call has code of its own.
+ */
+static inline place read_element(json_columns *t, json_column *c, place p,
+                                 unsigned char *to, size_t width,
+                                 bool is_float)
+{
+    int64_t integer = 0;
+    uint64_t bits = 0;
+    double real;
+    place q = is_float ? read_short_real(p, &real) : NULL;
+
+    if (q != NULL &&
+        element_real(width == 8 ? PS_F64 : PS_F32, real, &bits) ==
+            ELEMENT_OK) {
+        c->kinds |= KIND_REAL;
+        store_low(to, bits, width);
+        return q;
+    }
+    q = read_integer(p, &integer);
+    if (q == NULL || *q == '.' || *q == 'e' || *q == 'E' ||
+        integer < c->min || integer > c->max)
+        return read_any(t, c, p, to);
+    c->kinds |= KIND_INTEGER;
+    bits = (uint64_t)integer;
+    if (is_float)
+        (void)element_real(c->type, (double)integer, &bits);
+    store_low(to, bits, width);
+    return q;
+}
+
+static inline place read_list(json_columns *t, json_column *c, place p,
+                              size_t width, bool is_float)
+{
+    const int64_t min = c->min;
+    const int64_t max = c->max;
+    const place end = t->end;
     unsigned char *to = c->values;
     int64_t value;
 
-    if (*p != '[')
-        return NULL;
-    p++;
+    p = skip_blanks(p + 1);
+    c->length = 0;
+    if (*p == ']')
+        return p + 1;
     for (;;) {
-        if (end - p >= 8) {
-            place q = read_few_digits(p, &value);
+        if (!is_float && end - p >= 8) {
+            const place q = read_few_digits(p, &value);
+
             if (q > p && *q == ',' && (*p != '0' || q == p + 1) &&
-                value >= c->min && value <= c->max) {
+                value >= min && value <= max) {
                 store_low(to, (uint64_t)value, width);
                 to += width;
                 p = q + 1;
@@ -125,229 +529,43 @@ static inline place read_list(const json_column *c, place p, place end,
                 continue;
             }
         }
-        value = 0;
-        p = read_integer(skip_blanks(p), &value);
-        if (p == NULL || value < c->min || value > c->max)
+        p = read_element(t, c, skip_blanks(p), to, width, is_float);
+        if (p == NULL)
             return NULL;
-        store_low(to, (uint64_t)value, width);
         to += width;
         p = skip_blanks(p);
         if (*p != ',')
             break;
         p = skip_blanks(p + 1);
     }
-    *n = (size_t)(to - c->values) / width;
-    return *p == ']' ? p + 1 : NULL;
+    c->length = (size_t)(to - c->values) / width;
+    return *p == ']' ? p + 1 : broken(t, p, "',' or ']' expected");
 }
 
-/* ---------------------------------------------------------------------
- * Floats
- */
-
-/* Integers up to this, and the powers of ten, are exact in a double. */
-#define MAX_EXACT (INT64_C(1) << DBL_MANT_DIG)
-
-#define MAX_POWER 22
-
-static const double powers[MAX_POWER + 1] = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-};
-
-static place skip_digits(place p)
+static place read_value(json_columns *t, json_column *c, place p)
 {
-    while (is_digit(*p))
-        p++;
-    return p;
-}
-
-/* A number with a point or an exponent, of any length. */
-static place skip_real(place p)
-{
-    place from = p + (*p == '-');
-    bool is_real = false;
-
-    p = skip_digits(from);
-    if (p == from || (*from == '0' && p - from > 1))
-        return NULL;
-    if (*p == '.') {
-        is_real = true;
-        from = p + 1;
-        p = skip_digits(from);
-        if (p == from)
-            return NULL;
-    }
-    if (*p == 'e' || *p == 'E') {
-        is_real = true;
-        from = p + 1;
-        from += *from == '-' || *from == '+';
-        p = skip_digits(from);
-        if (p == from)
-            return NULL;
-    }
-    return is_real ? p : NULL;
-}
-
-/*
- * A number with a point, of few digits: the quotient of two doubles that are
- * exact is rounded once, as strtod would round it.  NULL for any other.
- */
-static place read_short_real(place p, double *value)
-{
-    const bool negative = *p == '-';
-    int64_t digits;
-    place point;
-
-    p = read_digits(p + negative, &digits);
-    if (p == NULL || *p != '.' || FLT_EVAL_METHOD != 0)
-        return NULL;
-    for (point = p++; is_digit(*p); p++) {
-        if (digits > (MAX_EXACT - 9) / 10)
-            return NULL;
-        digits = 10 * digits + (*p - '0');
-    }
-    if (p - point == 1 || p - point > MAX_POWER + 1 || *p == 'e' || *p == 'E')
-        return NULL;
-    *value = (double)digits / powers[p - point - 1];
-    if (negative)
-        *value = -*value;
-    return p;
-}
-
-/*
- * A number as a float of the column, at `to`.  Integers that a float might
- * round are left to the library, which refuses them.
- */
-static place read_float(const json_column *c, place p, unsigned char *to)
-{
-    int64_t integer = 0;
-    double value;
-    float single;
-    uint64_t bits;
-    uint32_t bits32;
-    place q = read_integer(p, &integer);
-
-    if (q != NULL && *q != '.' && *q != 'e' && *q != 'E') {
-        if (integer < c->min || integer > c->max)
-            return NULL;
-        value = (double)integer;
-    } else {
-        q = read_short_real(p, &value);
-        if (q == NULL) {
-            q = skip_real(p);
-            if (q == NULL)
-                return NULL;
-            /* The newline behind the line stops it. */
-            value = strtod((const char *)p, NULL);
-        }
-    }
-    if (c->width == 8) {
-        memcpy(&bits, &value, sizeof bits);
-        store_u64(to, bits);
-        return isfinite(value) ? q : NULL;
-    }
-    single = (float)value;
-    memcpy(&bits32, &single, sizeof bits32);
-    store_u32(to, bits32);
-    return isfinite(single) ? q : NULL;
-}
-
-static place read_floats(const json_column *c, place p, size_t *n)
-{
-    unsigned char *to = c->values;
-
-    if (*p != '[')
-        return NULL;
-    do {
-        p = read_float(c, skip_blanks(p + 1), to);
-        if (p == NULL)
-            return NULL;
-        to += c->width;
-        p = skip_blanks(p);
-    } while (*p == ',');
-    *n = (size_t)(to - c->values) / c->width;
-    return *p == ']' ? p + 1 : NULL;
-}
-
-/* ---------------------------------------------------------------------
- * What is left out
- */
-
-/* A character of UTF-8 beyond ASCII, as RFC 3629 has it. */
-static place skip_wide(place p)
-{
-    const unsigned char lead = *p++;
-    const unsigned n = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-
-    if (lead < 0xc2 || lead > 0xf4 || (lead == 0xe0 && *p < 0xa0) ||
-        (lead == 0xed && *p > 0x9f) || (lead == 0xf0 && *p < 0x90) ||
-        (lead == 0xf4 && *p > 0x8f))
-        return NULL;
-    for (unsigned i = 0; i < n; i++, p++)
-        if ((*p & 0xc0) != 0x80)
-            return NULL;
-    return p;
-}
-
-/* A string whose escapes are of one character. */
-static place skip_string(place p)
-{
-    p++;
-    while (p != NULL && *p != '"') {
-        if (*p >= 0x80)
-            p = skip_wide(p);
-        else if (*p == '\\' && p[1] > 0 && strchr("\"\\/bfnrt", p[1]) != NULL)
-            p += 2;
-        else if (*p == '\\' || *p < 0x20)
-            return NULL;
-        else
-            p++;
-    }
-    return p == NULL ? NULL : p + 1;
-}
-
-/* A string, a number without an exponent, or a word. */
-static place skip_scalar(place p, place end)
-{
-    static const char *const words[] = {"true", "false", "null"};
-    int64_t value;
-    place point;
-
-    if (*p == '"')
-        return skip_string(p);
-    if (*p == '-' || is_digit(*p)) {
-        p = read_digits(*p == '-' ? p + 1 : p, &value);
-        if (p == NULL || *p != '.')
-            return p;
-        point = p;
-        p = skip_digits(point + 1);
-        return p - point > 1 ? p : NULL;
-    }
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        const size_t n = strlen(words[i]);
-
-        if ((size_t)(end - p) > n && memcmp(p, words[i], n) == 0)
-            return p + n;
-    }
-    return NULL;
-}
-
-/* A scalar, or a list of them. */
-static place skip_value(place p, place end)
-{
-    if (*p != '[')
-        return skip_scalar(p, end);
-    p = skip_blanks(p + 1);
-    if (*p == ']')
-        return p + 1;
-    for (;;) {
-        p = skip_scalar(skip_blanks(p), end);
-        if (p == NULL)
-            return NULL;
-        p = skip_blanks(p);
-        if (*p != ',')
-            return *p == ']' ? p + 1 : NULL;
-        p++;
+    c->at = p;
+    c->is_list = *p == '[';
+    c->length = 1;
+    c->kinds = 0;
+    if (c->is_ignored)
+        return skip_any(t, p);
+    if (!c->is_list)
+        return c->is_float
+                   ? read_element(t, c, p, c->values, c->width, true)
+                   : read_element(t, c, p, c->values, c->width, false);
+    if (c->is_float)
+        return c->width == 4 ? read_list(t, c, p, 4, true)
+                             : read_list(t, c, p, 8, true);
+    switch (c->width) {
+    case 1:
+        return read_list(t, c, p, 1, false);
+    case 2:
+        return read_list(t, c, p, 2, false);
+    case 4:
+        return read_list(t, c, p, 4, false);
+    default:
+        return read_list(t, c, p, 8, false);
     }
 }
 
@@ -355,125 +573,150 @@ static place skip_value(place p, place end)
  * The object
  */
 
-bool json_is_plain_key(const char *key)
+/* The column of a key; NULL: it is none's. */
+static json_column *find_column(json_columns *t, const unsigned char *key,
+                                size_t n)
 {
-    for (; *key != '\0'; key++)
-        if ((unsigned char)*key < 0x20 || *key == '"' || *key == '\\')
-            return false;
-    return true;
-}
+    const uint32_t all = t->n + t->n_strays;
 
-/* The column of the key behind a quotation mark, not seen before; or NULL. */
-static json_column *find_column(json_columns *columns, place key, place end)
-{
-    for (uint32_t i = 0; i < columns->n; i++) {
-        const uint32_t k = (columns->expected + i) % columns->n;
-        json_column *c = &columns->column[k];
+    for (uint32_t i = 0; i < all; i++) {
+        const uint32_t k = (t->expected + i) % all;
+        json_column *c = &t->column[k];
 
-        if ((size_t)(end - key) > c->key_bytes &&
-            key[c->key_bytes] == '"' &&
-            memcmp(key, c->key, c->key_bytes) == 0) {
-            columns->expected = k + 1;
-            return c->seen ? NULL : c;
+        if (c->key_bytes == n && memcmp(c->key, key, n) == 0) {
+            t->expected = k + 1;
+            return c;
         }
     }
     return NULL;
 }
 
-static place read_value(json_column *c, place p, place end, size_t *n)
+/* A key and its value, whose elements go to *to, which moves on. */
+static place read_member(json_columns *t, place p, unsigned char **to)
 {
-    if (c->shape == COLUMN_LEFT_OUT)
-        return skip_value(p, end);
-    if (c->is_float && c->shape == COLUMN_LIST)
-        return read_floats(c, p, n);
-    if (c->is_float) {
-        *n = 1;
-        return read_float(c, p, c->values);
-    }
-    if (c->shape == COLUMN_NUMBER) {
-        int64_t value = 0;
+    const place at = p;
+    json_column *c;
+    size_t n;
 
-        p = read_integer(p, &value);
-        if (p == NULL || value < c->min || value > c->max)
-            return NULL;
-        store_low(c->values, (uint64_t)value, c->width);
-        *n = 1;
-        return p;
+    p = read_key(t, p, *to, &n);
+    if (p == NULL)
+        return NULL;
+    c = find_column(t, *to, n);
+    if (c != NULL && c->at != NULL)
+        return broken(t, at, "a key for the second time");
+    if (c == NULL) {
+        /* Those without room of their own share the last. */
+        t->n_strays += t->n_strays < JSON_STRAYS;
+        c = &t->column[t->n + t->n_strays - 1];
+        *c = json_column_of((const char *)*to, PS_F64);
+        c->is_open = true;
+        *to += n + 1;
     }
-    switch (c->width) {
-    case 1:
-        return read_list(c, p, end, 1, n);
-    case 2:
-        return read_list(c, p, end, 2, n);
-    case 4:
-        return read_list(c, p, end, 4, n);
-    default:
-        return read_list(c, p, end, 8, n);
-    }
+    p = skip_blanks(p);
+    if (*p != ':')
+        return broken(t, p, "':' expected");
+    c->values = *to;
+    p = read_value(t, c, skip_blanks(p + 1));
+    if (p == NULL)
+        return NULL;
+    if (!c->is_ignored)
+        *to += c->length * c->width;
+    return skip_blanks(p);
 }
 
-size_t json_columns_read(json_columns *columns, const unsigned char *line,
-                         size_t n)
+static bool reserve(json_columns *t, size_t n)
 {
-    const place end = line + n;
-    /* Each element takes two bytes of the line, or more. */
+    /* An element takes two bytes of the line or more. */
     const size_t size = (n / 2 + 1) * MAX_WIDTH;
-    size_t length = 0;
+
+    if (size <= t->size)
+        return true;
+    free(t->values);
+    t->size = 0;
+    t->values = malloc(2 * size);
+    if (t->values == NULL)
+        return false;
+    t->size = 2 * size;
+    return true;
+}
+
+bool json_columns_read(json_columns *t, const unsigned char *line, size_t n)
+{
     place p = skip_blanks(line);
     unsigned char *to;
 
-    if (columns->n == 0 || *p != '{')
-        return 0;
-    if (size > columns->size) {
-        free(columns->values);
-        columns->size = 0;
-        columns->values = malloc(2 * size);
-        if (columns->values == NULL)
-            return 0;
-        columns->size = 2 * size;
-    }
-    for (uint32_t i = 0; i < columns->n; i++)
-        columns->column[i].seen = false;
+    t->n_strays = 0;
+    t->misfit_at = NULL;
+    t->broken = NULL;
+    t->end = line + n;
+    for (uint32_t i = 0; i < t->n; i++)
+        t->column[i].at = NULL;
+    if (!reserve(t, n))
+        return false;
+    if (*p != '{')
+        return broken(t, p, "'{' expected") != NULL;
 
-    to = columns->values;
-    do {
-        size_t here = 0;
-        json_column *c;
-
-        p = skip_blanks(p + 1);
-        c = *p == '"' ? find_column(columns, p + 1, end) : NULL;
-        if (c == NULL)
-            return 0;
-        p = skip_blanks(p + c->key_bytes + 2);
-        if (*p != ':')
-            return 0;
-        c->seen = true;
-        c->values = to;
-        p = read_value(c, skip_blanks(p + 1), end, &here);
+    to = t->values;
+    p = skip_blanks(p + 1);
+    if (*p != '}') {
+        while ((p = read_member(t, p, &to)) != NULL && *p == ',')
+            p = skip_blanks(p + 1);
         if (p == NULL)
-            return 0;
-        to += here * c->width;
-        if (c->shape == COLUMN_LIST) {
-            if (length != 0 && here != length)
-                return 0;
-            length = here;
-        }
-        p = skip_blanks(p);
-    } while (*p == ',');
-
-    /* No key may be missing, and nothing may follow. */
-    if (*p != '}' || skip_blanks(p + 1) != end)
-        return 0;
-    for (uint32_t i = 0; i < columns->n; i++)
-        if (!columns->column[i].seen &&
-            columns->column[i].shape != COLUMN_LEFT_OUT)
-            return 0;
-    return length;
+            return false;
+        if (*p != '}')
+            return broken(t, p, "',' or '}' expected") != NULL;
+    }
+    p = skip_blanks(p + 1);
+    return p == t->end || broken(t, p, "the end of the line expected") != NULL;
 }
 
-void json_columns_free(json_columns *columns)
+/* ---------------------------------------------------------------------
+ * Columns
+ */
+
+bool json_columns_open(json_columns *t, uint32_t n)
 {
-    free(columns->values);
-    free(columns->column);
-    *columns = (json_columns){0};
+    free(t->column);
+    t->column = calloc(n + JSON_STRAYS, sizeof *t->column);
+    t->n = t->column == NULL ? 0 : n;
+    t->expected = 0;
+    return t->column != NULL;
+}
+
+json_column json_column_of(const char *key, ps_type type)
+{
+    json_column c = {.key = key, .key_bytes = strlen(key), .type = type,
+                     .width = ps_type_bytes(type)};
+
+    c.is_float = !element_range(type, &c.min, &c.max);
+    if (c.is_float) {
+        /* A float holds all integers up to here. */
+        c.max = INT64_C(1) << (c.width == 8 ? DBL_MANT_DIG : FLT_MANT_DIG);
+        c.min = -c.max;
+    }
+    return c;
+}
+
+void json_columns_free(json_columns *t)
+{
+    free(t->values);
+    free(t->column);
+    *t = (json_columns){0};
+}
+
+bool json_element(ps_type type, const char *text, uint64_t *bits)
+{
+    const place from = (place)text;
+    json_columns t = {.end = from + strlen(text)};
+    json_column c = json_column_of("", type);
+    unsigned char element[MAX_WIDTH] = {0};
+    place p;
+
+    /* No string, list or object, which end at the end of a line. */
+    if (strchr("\"[{", *text) != NULL)
+        return false;
+    c.values = element;
+    p = read_any(&t, &c, from, element);
+    *bits = load_u64(element);
+    return p == t.end && t.misfit_at == NULL;
 }

@@ -7,7 +7,6 @@
 #include "cli/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
-#include "tokcat/channel.h"
 #include "tokcat/conf.h"
 #include "tokcat/job.h"
 
@@ -21,7 +20,6 @@ int main(int argc, char **argv)
     int status;
 
     files_init();
-    memory_watch();
     message_init(argv[0]);
     outcome = option_parse(&conf_program, argc, argv, &c, &first);
     if (outcome != OPTION_RUN)

@@ -36,6 +36,7 @@ typedef struct reader {
     reader_place place;
     records out;
     uint64_t n_empty; /* sequences without tokens that were skipped */
+    uint64_t n_padding; /* tokens that attention_mask leaves out */
     uint64_t ignored; /* a bit for each --ignore that left something out */
     size_t n_tok;     /* tokens in the payload of an unfinished sequence */
     bool has_text;    /* of a paragraph: a line is not blank */

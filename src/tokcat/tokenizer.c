@@ -8,13 +8,13 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <xxhash.h>
 
 #include "cli/files.h"
 #include "cli/message.h"
-#include "tokcat/channel.h"
 #include "tokcat/input.h"
 
 int tokenizer_digest(const char *name, unsigned char digest[32])
@@ -53,6 +53,20 @@ static void count_id(const json_t *id, uint32_t *size)
         *size = (uint32_t)value + 1;
 }
 
+/*
+ * Some of jansson's failures for want of memory look like faults of the text.
+ * Static because jansson passes its allocator no context.
+ */
+static bool ran_out;
+
+static void *allocate(size_t size)
+{
+    void *p = malloc(size);
+
+    ran_out = ran_out || p == NULL;
+    return p;
+}
+
 /* A callback of jansson; `fd` points to the descriptor. */
 static size_t read_some(void *to, size_t n, void *fd)
 {
@@ -73,6 +87,7 @@ int tokenizer_vocabulary(const char *name, uint32_t *size)
 
     if (fd < 0)
         return STATUS_FAILURE;
+    json_set_alloc_funcs(allocate, free);
     tokenizer = json_load_callback(read_some, &fd, JSON_ALLOW_NUL, NULL);
     files_close_input(fd);
 
@@ -91,7 +106,7 @@ int tokenizer_vocabulary(const char *name, uint32_t *size)
         json_array_foreach(added, i, value)
             count_id(json_object_get(value, "id"), size);
     json_decref(tokenizer);
-    if (!memory_ran_out())
+    if (!ran_out)
         return STATUS_OK;
     message_error("%s: out of memory", files_input_name(name));
     return STATUS_FAILURE;

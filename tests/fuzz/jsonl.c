@@ -2,9 +2,9 @@
  * jsonl.c - fuzzing target: JSON Lines, and the options that go with them.
  *
  * The input: a byte of options, one for how to read (fuzz.h); with some of
- * the options a line that declares a channel; then text.  What one run
- * writes another writes, too, however its input comes, and though it reads
- * every line with the JSON library; but not what precedes damage in zstd.
+ * the options a line that declares a channel; then text.  One run writes what
+ * another writes that reads each line with jansson, however the input comes;
+ * except before damage in zstd.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "json_trees.h"
 #include "text.h"
 #include "tokcat/conf.h"
 #include "tokcat/decompress.h"
@@ -23,7 +24,8 @@ enum {
     VOCABULARY = 4,
     STRICT = 8,
     CHANNEL = 16,
-    IGNORE = 32
+    IGNORE = 32,
+    TRIM = 64
 };
 
 static void make_conf(conf *c, unsigned bits)
@@ -40,6 +42,9 @@ static void make_conf(conf *c, unsigned bits)
         c->empty = EMPTY_ERROR;
     if ((bits & IGNORE) != 0)
         must(conf_set_ignore(c, "x") == NULL);
+    c->trim = (bits & TRIM) != 0;
+    if (c->trim)
+        c->schema.special[PS_PAD] = 0;
 }
 
 /* The first line of the text declares a channel, or tries. */
@@ -76,8 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (settle(&c) != STATUS_OK || is_too_much(in.at, in.left))
         return 0;
     status = run_tokcat(&c, in.at, in.left, manner, &y);
-    c.json_trees = true;
+    json_use_trees(true);
     must(run_tokcat(&c, in.at, in.left, FEED_WHOLE, &whole) == status);
+    json_use_trees(false);
     /* How much zstd gives before damage depends on how a frame is cut. */
     if (status != STATUS_OK && in.left > 0 &&
         compression_of(in.at, in.left) == COMPRESSION_ZSTD)

@@ -283,6 +283,16 @@ jsonl_seeds() {
     printf '\357\273\277{"input_ids":[%s]}\n' 1 2 | seed jsonl marks 0 0
     printf '{"input_ids":[1],"z":99999999999999999999}\n' |
         seed jsonl larger 0 0
+    printf '{"input_ids":[1],"\\u0078":"\\"\\u00e9\\\\"}\n' | seed jsonl escaped 32 0
+    printf '{"\\ud83d\\ude00\\n":[],"input_ids":[]}\n{"input_ids":[1]}\n' |
+        seed jsonl surrogates 0 0
+    printf '{"x":[{"role":"user","content":["a",{"b":null}]}],%s}\n' \
+        '"input_ids":[1]' '"input_ids":[2]' | seed jsonl messages 32 0
+    printf '{"input_ids":[%s],"attention_mask":[%s]}\n' 7,8,0 1,1,0 \
+        0,7,0 0,1,1 0,0 0,0 | seed jsonl padded 64 0
+    { echo 'attention_mask:f32' &&
+        printf '{"attention_mask":[0.0,1,false],"input_ids":[1,2,3]}\n'; } |
+        seed jsonl masked 16 0
 }
 
 # npy DICTIONARY: what stands before the numbers of a .npy file.

@@ -14,7 +14,6 @@
 #include "cli/file_set.h"
 #include "cli/files.h"
 #include "cli/message.h"
-#include "tokcat/channel.h"
 #include "tokcat/decompress.h"
 #include "tokcat/job.h"
 
@@ -161,7 +160,6 @@ int settle(conf *c)
 {
     int status;
 
-    memory_watch();
     hear_messages();
     status = conf_settle(c);
     check_messages(status);

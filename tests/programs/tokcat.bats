@@ -533,25 +533,69 @@ while at < len(data):
 
 @test "jsonl: broken JSON" {
     bad_json '{"input_ids":[1}' \
-        ", column 16: ']' expected near '}'"
+        ", column 16: ',' or ']' expected near '}'"
     bad_json '{"input_ids":[5]' \
-        ", column 16: '}' expected near end of file"
-    bad_json 'x' ", column 1: '[' or '{' expected near 'x'"
-    bad_json "$good x" ", column 42: end of file expected near 'x'"
-    bad_json "$good$good" ", column 41: end of file expected near '{'"
+        ", column 17: ',' or '}' expected at the end of the line"
+    bad_json '{"input_ids":[5],}' ", column 18: '\"' expected near '}'"
+    bad_json '{"input_ids"' ", column 13: ':' expected at the end of the line"
+    bad_json '{"input_ids":[5],"labels":[tru],"score":2}' ", column 28: a\
+ value expected near 'tru],\"score\":2}'"
+    bad_json '{"input_ids":[5],"labels":[1],"score":1.}' ", column 41: a\
+ digit expected near '}'"
+    bad_json 'x' ", column 1: '{' expected near 'x'"
+    bad_json "$good x" ", column 42: the end of the line expected near 'x'"
+    bad_json "$good$good" ", column 41: the end of the line expected near\
+ '{\"input_ids\":[5]'"
     bad_json '{"input_ids":[5],"input_ids":[6]}' \
-        ", column 28: duplicate object key near '\"input_ids\"'"
-    bad_json $'{"\xff":1}' ", column 2: unable to decode byte 0xff\
- near '\"'"
-    bad_json '{"input_ids":[9223372036854775808]}' ", column 33: a number is\
- too large (integers reach to 9223372036854775807)"
-    bad_json '{"input_ids":[5],"labels":[1],"score":1e999}' ", column 43: a\
- number is too large (integers reach to 9223372036854775807)"
+        ", column 18: a key for the second time near '\"input_ids\":[6]}'"
+    bad_json '{"input_ids":[5],"input\u005fids":[6]}' ", column 18: a key\
+ for the second time near '\"input\\u005fids\"'"
+    bad_json $'{"\xff":1}' ", column 3: invalid UTF-8: byte 0xff"
+    bad_json '{"\ud800":1}' \
+        ", column 3: half of a surrogate pair near '\\ud800\":1}'"
+    bad_json '{"\x":1}' ", column 3: invalid escape near '\\x\":1}'"
+    bad_json $'{"\x1f":1}' ", column 3: a control character in a key: byte\
+ 0x1f"
+    bad_json '{"input_ids":[9223372036854775808]}' ", column 15: a number is\
+ too large (integers reach to 9223372036854775807) near '9223372036854775'"
+    bad_json '{"input_ids":[5],"labels":[1],"score":1e999}' ", column 39: a\
+ number is too large (integers reach to 9223372036854775807) near '1e999}'"
+}
+
+@test "jsonl: keys may be written with escapes" {
+    printf '{"\\u0069nput_ids":[1,2],"la\\u0062els":[3,4],"\\u0078":"\\""}\n' |
+        tokcat --from=jsonl --ignore=x >got
+    printf '{"input_ids":[1,2],"labels":[3,4]}\n' |
+        tokcat --from=jsonl | cmp - got
+    printf '{"\\ud83d\\ude00\\n":[1]}\n' |
+        tokcat --from=jsonl --raw --ids-key=$'\xf0\x9f\x98\x80\n' |
+        cmp - <(record16 1)
+}
+
+@test "jsonl: padding is left out" {
+    # By the mask, at both ends, of all lists; a row of nothing else is empty.
+    printf '{"input_ids":[%s],"attention_mask":[%s],"labels":[%s]}\n' \
+        101,7,102,0,0 1,1,1,0,0 1,2,3,-100,-100 \
+        0,8,0,9 0,1,0,1 -100,4,5,6 0,0 0,0 -100,-100 7 true 7 >x
+    is 0 "tokcat: 1 empty sequence skipped
+tokcat: 5 tokens of padding left out (attention_mask is 0)" \
+        tokcat --from=jsonl -o got x
+    got_stream '{"channels": [["attention_mask", "u8", "token", 0],
+        ["labels", "i32", "token", -100]],
+        "records": [[[101, 7, 102], [1, 1, 1], [1, 2, 3]],
+            [[8, 0, 9], [1, 0, 1], [4, 5, 6]], [[7], [1], [7]]]}'
+    # Not where the mask is ignored; then the pad id may tell.
+    tokcat --from=jsonl --raw --ignore=attention_mask --ignore=labels x |
+        cmp - <(record16 101 7 102 0 0; record16 0 8 0 9; record16 0 0
+            record16 7)
+    is 0 "tokcat: 1 empty sequence skipped" tokcat --from=jsonl --raw -o got \
+        --trim-pad --pad-id=0 --ignore=attention_mask --ignore=labels x
+    cmp got <(record16 101 7 102; record16 0 8 0 9; record16 7)
 }
 
 @test "jsonl: no NUL is passed over, whoever reads the line" {
     local column byte line before
-    # The first line is read by jansson, the second by json_columns.c.
+    # In the first line, whose values tell the channels, and in a later one.
     while IFS='|' read -r column byte line; do
         for before in '' '{"x":0,"input_ids":[7]}\n{"x":0,"input_ids":[8]}\n'
         do
@@ -576,24 +620,28 @@ while at < len(data):
 END
     # Nor is a key that holds one taken for a shorter key.
     echo '{"input_ids\u0000":[1]}' >x
-    is 65 "tokcat: x: line 1, column 18: NUL byte in object key not\
- supported near '\"input_ids\\u0000\"'" tokcat --from=jsonl x
+    is 65 "tokcat: x: line 1, column 12: a NUL character in a key near\
+ '\\u0000\":[1]}'" tokcat --from=jsonl x
 }
 
-@test "jsonl: depth is bounded" {
+@test "jsonl: depth is refused, or ignored, without a limit" {
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
-    run -65 --separate-stderr tokcat --from=jsonl x
-    [[ $stderr = *"line 1, column "*": maximum parsing depth reached"* ]]
-    run -65 tokcat --from=jsonl --ignore=x x
+    local why="tokcat: x: line 1, column 100022: ']' or '}' expected at the"
+    is 65 "$why end of the line" tokcat --from=jsonl x
+    is 65 "$why end of the line" tokcat --from=jsonl --ignore=x x
+    { cat x; head -c 100000 /dev/zero | tr '\0' ']'; echo '}'; } >y
+    is 65 "tokcat: y: line 1: x: a list is no channel; leave it out with\
+ --ignore=x" tokcat --from=jsonl y
+    tokcat --from=jsonl --raw --ignore=x y | cmp - <(record16 1)
 }
 
 @test "jsonl: no object, no ids" {
-    local remedy=': tokenize the text first, or name the key of token ids'
-    remedy+=' with --ids-key'
+    local remedy=": tokenize the rows with 'python -m packstream.tokenize',"
+    remedy+=' or name the key of token ids with --ids-key'
     local long
     long=$(printf 'n%.0s' {1..40})
-    bad_json '[1,2]' ": not an object"
+    bad_json '[1,2]' ", column 1: '{' expected near '[1,2]'"
     bad_json '{"labels":[1],"score":2}' ": no key 'input_ids' (keys: labels,\
  score)$remedy"
     bad_json '{"input_ids":5,"labels":[1],"score":2}' \

@@ -1,0 +1,386 @@
+/*
+ * json_trees.c - JSON Lines read with jansson, which makes a tree of each
+ * line: the reference for tokcat/jsonl.c.
+ *
+ * The reader of the form becomes one that reads with either.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#define reader_jsonl reader_columns
+#include "tokcat/jsonl.c"
+#undef reader_jsonl
+extern const form_reader reader_jsonl;
+
+#include "json_trees.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "fuzz.h"
+
+static int refuse(const reader *r)
+{
+    return reader_bad(r, "refused");
+}
+
+/* -------------------------------------------------------- ignored values */
+
+/* After the string that begins at `at`, or n. */
+static size_t after_string(const char *line, size_t n, size_t at)
+{
+    for (at++; at < n && line[at] != '"'; at++)
+        if (line[at] == '\\')
+            at++;
+    return at < n ? at + 1 : n;
+}
+
+static size_t after_blanks(const char *line, size_t n, size_t at)
+{
+    while (at < n && strchr(" \t\r", line[at]) != NULL)
+        at++;
+    return at;
+}
+
+/* After the value that begins at `at`, or n. */
+static size_t after_value(const char *line, size_t n, size_t at)
+{
+    size_t depth = 0;
+
+    while (at < n) {
+        const char c = line[at];
+
+        if (c == '"') {
+            at = after_string(line, n, at);
+            if (depth == 0)
+                return at;
+            continue;
+        }
+        if (depth == 0 && strchr(",}] \t\r", c) != NULL)
+            return at;
+        at++;
+        if (c == '[' || c == '{')
+            depth++;
+        else if ((c == ']' || c == '}') && --depth == 0)
+            return at;
+    }
+    return n;
+}
+
+/* True if the text, a string of JSON, is a key that --ignore names. */
+static bool names_ignored(reader *r, const char *text, size_t n)
+{
+    json_t *key =
+        json_loadb(text, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    const bool found =
+        json_is_string(key) &&
+        strlen(json_string_value(key)) == json_string_length(key) &&
+        reader_ignores(r, json_string_value(key));
+
+    json_decref(key);
+    return found;
+}
+
+/* Puts 0 and blanks in place of the values that are ignored. */
+static void blank_ignored(reader *r, char *line, size_t n)
+{
+    size_t at = after_blanks(line, n, 0);
+
+    if (at == n || line[at] != '{')
+        return;
+    do {
+        const size_t key = after_blanks(line, n, at + 1);
+        size_t end, value;
+
+        if (key == n || line[key] != '"')
+            return;
+        end = after_string(line, n, key);
+        value = after_blanks(line, n, end);
+        if (value == n || line[value] != ':')
+            return;
+        value = after_blanks(line, n, value + 1);
+        at = after_value(line, n, value);
+        if (at > value && names_ignored(r, line + key, end - key)) {
+            memset(line + value, ' ', at - value);
+            line[value] = '0';
+        }
+        at = after_blanks(line, n, at);
+    } while (at < n && line[at] == ',');
+}
+
+/* -------------------------------------------------------------- channels */
+
+/* True for a key other than that of the ids, unless --ignore names it. */
+static bool names_channel(reader *r, const char *key)
+{
+    return strcmp(key, r->conf->ids_key) != 0 && !reader_ignores(r, key);
+}
+
+static ps_kind kind_of_tree(const json_t *value)
+{
+    return json_is_array(value) ? PS_PER_TOKEN : PS_PER_SEQUENCE;
+}
+
+static bool learn_tree(reader *r, const char *key, const json_t *value)
+{
+    ps_schema *s = &r->out.schema;
+    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    const known_channel *k = known_find(key);
+    bool real = false, integer = false, boolean = false;
+    ps_channel c = {.kind = kind_of_tree(value)};
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *element =
+            json_is_array(value) ? json_array_get(value, i) : value;
+
+        real = real || json_is_real(element);
+        integer = integer || json_is_integer(element);
+        boolean = boolean || json_is_boolean(element);
+    }
+    if (!known_good_name(key) || s->n_channels == PS_MAX_CHANNELS ||
+        (k == NULL && !real && !integer && !boolean))
+        return false;
+    c.type = k != NULL ? k->type : real ? PS_F32 : integer ? PS_I32 : PS_U8;
+    memcpy(c.name, key, strlen(key));
+    c.fill = known_fill(key, c.type);
+    s->channels[s->n_channels++] = c;
+    return true;
+}
+
+static bool learn_trees(reader *r, json_t *object)
+{
+    ps_schema *s = &r->out.schema;
+    const char *key;
+    json_t *value;
+
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        value = json_object_get(object, s->channels[i].name);
+        if (value == NULL)
+            return false;
+        s->channels[i].kind = kind_of_tree(value);
+    }
+    json_object_foreach(object, key, value)
+        if (names_channel(r, key) &&
+            reader_find_channel(r, key) == PS_TOKENS &&
+            !learn_tree(r, key, value))
+            return false;
+    return s->framed || s->n_channels == 0;
+}
+
+/* Whether the object has just the keys of the stream's channels. */
+static bool has_channels(reader *r, json_t *object)
+{
+    const ps_schema *s = &r->out.schema;
+    const char *key;
+    json_t *value;
+
+    for (uint32_t i = 0; i < s->n_channels; i++) {
+        value = json_object_get(object, s->channels[i].name);
+        if (value == NULL || kind_of_tree(value) != s->channels[i].kind)
+            return false;
+    }
+    json_object_foreach(object, key, value)
+        if (names_channel(r, key) && reader_find_channel(r, key) == PS_TOKENS)
+            return false;
+    return true;
+}
+
+/* A number, true, false or null. */
+static bool is_scalar(const json_t *value)
+{
+    return !json_is_string(value) && !json_is_object(value) &&
+           !json_is_array(value);
+}
+
+/* Lists are as long as that of the ids, and all values are scalars. */
+static bool has_scalars(reader *r, json_t *object, size_t length)
+{
+    unsigned unknown = 0;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value) {
+        if (reader_ignores(r, key))
+            continue;
+        unknown += names_channel(r, key) &&
+                   reader_find_channel(r, key) == PS_TOKENS;
+        if (!json_is_array(value) && !is_scalar(value))
+            return false;
+        if (json_is_array(value) && json_array_size(value) != length)
+            return false;
+        for (size_t i = 0; i < json_array_size(value); i++)
+            if (!is_scalar(json_array_get(value, i)))
+                return false;
+    }
+    return length > 0 || unknown < JSON_STRAYS;
+}
+
+/* ---------------------------------------------------------------- values */
+
+static element_result tree_bits(ps_type type, const json_t *value,
+                                uint64_t *bits)
+{
+    switch (value == NULL ? JSON_OBJECT : json_typeof(value)) {
+    case JSON_INTEGER:
+        return element_integer(type, json_integer_value(value), bits);
+    case JSON_TRUE:
+        return element_integer(type, 1, bits);
+    case JSON_FALSE:
+        *bits = 0;
+        return ELEMENT_OK;
+    case JSON_REAL:
+        return element_real(type, json_real_value(value), bits);
+    case JSON_NULL:
+        return element_null(type, bits);
+    default:
+        return ELEMENT_NO_NUMBER;
+    }
+}
+
+/* Stores the elements from `begin` up to `end` of a list, or one value. */
+static bool store_tree(ps_type type, const json_t *value, size_t begin,
+                       size_t end, unsigned char *to)
+{
+    const size_t width = ps_type_bytes(type);
+    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    uint64_t bits = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (tree_bits(type, json_is_array(value) ? json_array_get(value, i)
+                                                 : value,
+                      &bits) != ELEMENT_OK)
+            return false;
+        if (!json_is_array(value))
+            store_low(to, bits, width);
+        else if (i >= begin && i < end)
+            store_low(to + (i - begin) * width, bits, width);
+    }
+    return true;
+}
+
+static bool is_id(const reader *r, const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           json_integer_value(value) <= reader_max_id(r);
+}
+
+/* What is no padding. */
+static void find_tokens(const reader *r, const json_t *object,
+                        const json_t *ids, size_t *begin, size_t *end)
+{
+    const ps_schema *s = &r->out.schema;
+    const uint32_t c = reader_find_channel(r, "attention_mask");
+    const json_t *mask = json_object_get(object, "attention_mask");
+    uint64_t bits = 1;
+
+    if (c != PS_TOKENS && json_is_array(mask)) {
+        while (*end > 0 &&
+               tree_bits(s->channels[c].type, json_array_get(mask, *end - 1),
+                         &bits) == ELEMENT_OK && bits == 0)
+            --*end;
+        while (*begin < *end &&
+               tree_bits(s->channels[c].type, json_array_get(mask, *begin),
+                         &bits) == ELEMENT_OK && bits == 0)
+            ++*begin;
+    }
+    while (r->conf->trim && *begin < *end &&
+           json_integer_value(json_array_get(ids, *end - 1)) ==
+               s->special[PS_PAD])
+        --*end;
+}
+
+static int put_tree(reader *r, json_t *object, const json_t *ids)
+{
+    const ps_schema *s = &r->out.schema;
+    const ps_type type = s->token_type;
+    size_t begin = 0;
+    size_t end = json_array_size(ids);
+    uint32_t n_tok;
+    bool good = true;
+    int status;
+
+    for (size_t i = 0; i < end; i++)
+        if (!is_id(r, json_array_get(ids, i)))
+            return refuse(r);
+    find_tokens(r, object, ids, &begin, &end);
+    n_tok = (uint32_t)(end - begin);
+    status = records_reserve(&r->out, (size_t)ps_payload_bytes(s, n_tok + 1));
+    if (status != STATUS_OK)
+        return status;
+    good = store_tree(type, ids, begin, end, r->out.payload);
+    for (uint32_t i = 0; i < s->n_channels; i++)
+        good = store_tree(s->channels[i].type,
+                          json_object_get(object, s->channels[i].name), begin,
+                          end, r->out.payload +
+                                   ps_payload_offset(s, i, n_tok)) && good;
+    if (!good)
+        return refuse(r);
+    return n_tok == 0 ? reader_empty(r, 1)
+                      : records_put(&r->out, n_tok, r->out.payload);
+}
+
+/* ----------------------------------------------------------------- lines */
+
+static int take_object(reader *r, json_t *object)
+{
+    const json_t *ids = json_object_get(object, r->conf->ids_key);
+    int status;
+
+    if (!json_is_array(ids) ||
+        !has_scalars(r, object, json_array_size(ids)))
+        return refuse(r);
+    if (json_array_size(ids) == 0)
+        return reader_empty(r, 1);
+    if (r->out.writer != NULL)
+        return has_channels(r, object) ? put_tree(r, object, ids)
+                                       : refuse(r);
+    if (!learn_trees(r, object))
+        return refuse(r);
+    status = records_start(&r->out);
+    return status == STATUS_OK ? put_tree(r, object, ids) : status;
+}
+
+static int take_tree(reader *r, const input_line *line)
+{
+    char *copy;
+    json_t *object;
+    int status;
+
+    if (input_is_blank(line))
+        return reader_empty(r, 1);
+    /* jansson skips a NUL after a number. */
+    if (memchr(line->bytes, '\0', line->n) != NULL)
+        return refuse(r);
+    copy = malloc(line->n + 1);
+    must(copy != NULL);
+    memcpy(copy, line->bytes, line->n);
+    blank_ignored(r, copy, line->n);
+    object = json_loadb(copy, line->n,
+                        JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    free(copy);
+    status = json_is_object(object) ? take_object(r, object) : refuse(r);
+    json_decref(object);
+    return status;
+}
+
+/* Static because a form's reader has no context of its own. */
+static bool use_trees;
+
+void json_use_trees(bool yes)
+{
+    use_trees = yes;
+}
+
+static int take_either(reader *r, const input_line *line)
+{
+    return (use_trees ? take_tree : reader_columns.line)(r, line);
+}
+
+const form_reader reader_jsonl = {
+    .unit = "sequence",
+    .learns = true,
+    .max_line = MAX_LINE,
+    .expected = "JSON",
+    .skip_bom = true,
+    .line = take_either,
+};
