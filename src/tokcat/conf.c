@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/message.h"
+#include "cli/state_file.h"
 #include "tokcat/channel.h"
 #include "tokcat/forms.h"
 #include "tokcat/json_columns.h"
@@ -98,6 +100,17 @@ static const option_entry entries[] = {
      OPTION_CONSTANT(conf, schema.framed, false)},
     {'o', "output", "FILE", "write to FILE instead of standard output",
      OPTION_TEXT(conf, output)},
+    {0, "state", "FILE", "keep in FILE what --resume needs",
+     OPTION_CALL_FOR(conf, state, state_file_set_name)},
+    {0, "state-every", "N",
+     "write it after every N sequences (default: 256 MiB\n"
+     "of them), and at the end",
+     OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),
+     .why = "must be a number of sequences from 1"},
+    {0, "resume", NULL,
+     "resume the job of --state=FILE, or begin if there\n"
+     "is no FILE",
+     OPTION_FLAG(conf, resume)},
     {0, "empty", "skip|error",
      "what to do with lines without tokens\n"
      "(default skip: their number is told at the end)",
@@ -258,6 +271,17 @@ static int check_ids(const ps_schema *s)
     return STATUS_OK;
 }
 
+static int check_state(const conf *c)
+{
+    if (c->state == NULL && (c->resume || c->state_every != 0))
+        return message_usage("--resume and --state-every need --state=FILE");
+    if (c->state != NULL && !files_is_for_file(c->output))
+        return message_usage("--state: a job can only resume in a regular "
+                             "file, and %s is not one",
+                             files_output_name(c->output));
+    return STATUS_OK;
+}
+
 int conf_settle(conf *c)
 {
     ps_schema *s = &c->schema;
@@ -281,6 +305,8 @@ int conf_settle(conf *c)
                 s->token_type = PS_U32;
     }
 
+    if (status == STATUS_OK)
+        status = check_state(c);
     if (status == STATUS_OK)
         status = check_raw(c);
     if (status == STATUS_OK)

@@ -47,6 +47,9 @@ typedef struct conf {
     conf_from from;
     bool quiet;
     const char *output;    /* NULL: stdout */
+    const char *state;     /* NULL: none */
+    bool resume;
+    uint64_t state_every;  /* sequences; 0: not given */
     const char *tokenizer; /* file to digest, or NULL */
     const char *ids_key;
     conf_split split;

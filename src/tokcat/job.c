@@ -65,10 +65,10 @@ static int finish(reader *r, const form_reader *form)
     /* Without records the kinds of channels are unknown. */
     if (r->out.writer == NULL) {
         r->out.schema.n_channels = 0;
-        status = records_start(&r->out);
+        status = state_start(&r->state, &r->out);
     }
     if (status == STATUS_OK)
-        status = records_finish(&r->out);
+        status = state_finish(&r->state, &r->out);
     if (status != STATUS_OK)
         return status;
 
@@ -87,14 +87,57 @@ static int finish(reader *r, const form_reader *form)
     return STATUS_OK;
 }
 
+/* With a state another job can resume; else the output appears when whole. */
+static int open_output(reader *r, file_set *set, const char *const *names,
+                       int n_names)
+{
+    const conf *c = r->conf;
+
+    if (c->state != NULL)
+        return state_open_output(&r->state, &r->out);
+    r->out.fd = file_set_open(set, c->output, true, names, n_names);
+    return r->out.fd < 0 ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* Opens an input, and the output with the first one, and reads it all. */
+static int read_input(reader *r, const form_reader *form, file_set *set,
+                      const char *const *names, int n_names, int i)
+{
+    int status = form->open != NULL ? form->open(r, names[i])
+                                    : input_open(&r->in, names[i]);
+
+    if (status == STATUS_OK && i == 0) {
+        status = open_output(r, set, names, n_names);
+        if (status == STATUS_OK && !form->learns)
+            status = state_start(&r->state, &r->out);
+        progress_start(&r->out.progress, !r->conf->quiet);
+        /* What `open` opens is read by place, or other files are. */
+        if (form->open == NULL)
+            progress_inputs(&r->out.progress, names, n_names);
+    }
+    r->out.figures.input = i;
+    r->out.figures.fd = r->in.fd;
+    if (status == STATUS_OK)
+        status = form->read != NULL ? form->read(r)
+                                    : reader_each_line(r, form->line);
+    for (int k = 0; k < READER_BESIDE; k++)
+        input_close(&r->beside[k]);
+    input_close(&r->in);
+    return status;
+}
+
 int job_run(const conf *c, const char *const *names, int n_names)
 {
     const form_reader *form = form_readers[c->from];
     reader r = {.conf = c,
                 .out = {.fd = -1, .name = c->output, .schema = c->schema}};
     file_set set = {0};
-    int status = STATUS_FAILURE;
+    int status;
 
+    /* Other names may stand for several files. */
+    if ((form->open == NULL && !files_can_read(names, n_names)) ||
+        !spare_inputs(c, form, names, n_names))
+        return STATUS_FAILURE;
     r.in = (input_file){.max_line = form->max_line,
                         .as_it_is = c->as_it_is,
                         .expected = form->expected,
@@ -104,36 +147,16 @@ int job_run(const conf *c, const char *const *names, int n_names)
     for (int i = 0; i < READER_BESIDE; i++)
         r.beside[i] = (input_file){.on_wait = pass_on, .context = &r.out};
 
-    /* Other names may stand for several files. */
-    if ((form->open != NULL || files_can_read(names, n_names)) &&
-        spare_inputs(c, form, names, n_names))
-        status = STATUS_OK;
-    for (int i = 0; i < n_names && status == STATUS_OK; i++) {
-        status = form->open != NULL ? form->open(&r, names[i])
-                                    : input_open(&r.in, names[i]);
-        if (status == STATUS_OK && i == 0) {
-            r.out.fd = file_set_open(&set, c->output, true, names, n_names);
-            if (r.out.fd < 0)
-                status = STATUS_FAILURE;
-            if (status == STATUS_OK && !form->learns)
-                status = records_start(&r.out);
-            progress_start(&r.out.progress, !c->quiet);
-            /* What `open` opens is read by place, or other files are. */
-            if (form->open == NULL)
-                progress_inputs(&r.out.progress, names, n_names);
-        }
-        r.out.figures.input = i;
-        r.out.figures.fd = r.in.fd;
+    status = state_open(&r.state, c, names, n_names);
+    if (status == STATUS_OK && r.state.ended) {
+        status = state_leave(&r.state, &r.out);
+    } else {
+        for (int i = 0; i < n_names && status == STATUS_OK; i++)
+            status = read_input(&r, form, &set, names, n_names, i);
         if (status == STATUS_OK)
-            status = form->read != NULL ? form->read(&r)
-                                        : reader_each_line(&r, form->line);
-        for (int k = 0; k < READER_BESIDE; k++)
-            input_close(&r.beside[k]);
-        input_close(&r.in);
+            status = finish(&r, form);
     }
-    if (status == STATUS_OK)
-        status = finish(&r, form);
-    else
+    if (status != STATUS_OK)
         records_abandon(&r.out);
     if (status == STATUS_OK && !file_set_publish(&set))
         status = STATUS_FAILURE;
@@ -144,6 +167,7 @@ int job_run(const conf *c, const char *const *names, int n_names)
     input_free(&r.in);
     free(r.tokens);
     json_columns_free(&r.columns);
+    state_close(&r.state);
     records_free(&r.out);
     return status;
 }

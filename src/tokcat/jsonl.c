@@ -393,8 +393,8 @@ static int put_columns(reader *r)
         return reader_too_large(r);
     n_tok = (uint32_t)(end - begin);
     if (s->n_channels == 0)
-        return records_put(&r->out, n_tok,
-                           column[0].values + begin * column[0].width);
+        return state_put(&r->state, &r->out, n_tok,
+                         column[0].values + begin * column[0].width);
 
     status = records_reserve(&r->out, (size_t)ps_payload_bytes(s, n_tok));
     if (status != STATUS_OK)
@@ -410,7 +410,7 @@ static int put_columns(reader *r)
         else
             memcpy(to, c->values, c->width);
     }
-    return records_put(&r->out, n_tok, r->out.payload);
+    return state_put(&r->state, &r->out, n_tok, r->out.payload);
 }
 
 static int take_line(reader *r, const input_line *line)
@@ -437,7 +437,7 @@ static int take_line(reader *r, const input_line *line)
     }
     status = learn_channels(r);
     if (status == STATUS_OK)
-        status = records_start(&r->out);
+        status = state_start(&r->state, &r->out);
     if (status == STATUS_OK)
         status = make_columns(r);
     return status == STATUS_OK ? take_line(r, line) : status;

@@ -37,7 +37,7 @@ int reader_start(reader *r, size_t number_width)
         return STATUS_OK;
     if (r->conf->type_open && number_width > 2)
         r->out.schema.token_type = PS_U32;
-    return records_start(&r->out);
+    return state_start(&r->state, &r->out);
 }
 
 uint32_t reader_find_channel(const reader *r, const char *name)
@@ -157,5 +157,5 @@ int reader_put(reader *r)
     const uint32_t n_tok = (uint32_t)r->n_tok;
 
     r->n_tok = 0;
-    return records_put(&r->out, n_tok, r->out.payload);
+    return state_put(&r->state, &r->out, n_tok, r->out.payload);
 }

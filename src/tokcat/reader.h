@@ -18,6 +18,7 @@
 #include "tokcat/conf.h"
 #include "tokcat/input.h"
 #include "tokcat/json_columns.h"
+#include "tokcat/state.h"
 
 /* The sequence being read, for messages. */
 typedef struct reader_place {
@@ -35,6 +36,7 @@ typedef struct reader {
     input_file beside[READER_BESIDE]; /* files that belong to it */
     reader_place place;
     records out;
+    state state; /* state_put writes all records to `out` */
     uint64_t n_empty; /* sequences without tokens that were skipped */
     uint64_t n_padding; /* tokens that attention_mask leaves out */
     uint64_t ignored; /* a bit for each --ignore that left something out */

@@ -235,7 +235,7 @@ int split_sequence(reader *r, number_type type, uint64_t n)
                        : load_u32(tokens + 4 * (n - 1))) == pad)
         n--;
     return n == 0 ? reader_empty(r, 1)
-                  : records_put(&r->out, (uint32_t)n, tokens);
+                  : state_put(&r->state, &r->out, (uint32_t)n, tokens);
 }
 
 /* ---------------------------------------------------------------------
@@ -275,7 +275,7 @@ static int put(reader *r, size_t number_width, const unsigned char *tokens,
     r->place.number++;
     r->place.offset += (uint64_t)n * number_width;
     r->n_tok = 0;
-    return records_put(&r->out, (uint32_t)n, tokens);
+    return state_put(&r->state, &r->out, (uint32_t)n, tokens);
 }
 
 /* Writes the sequences that end among `n` tokens, and keeps the rest. */

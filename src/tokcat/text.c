@@ -140,7 +140,7 @@ static int take_ids(reader *r, const input_line *line)
         return reader_too_large(r);
     if (n_tok == 0)
         return reader_empty(r, 1);
-    return records_put(&r->out, (uint32_t)n_tok, r->out.payload);
+    return state_put(&r->state, &r->out, (uint32_t)n_tok, r->out.payload);
 }
 
 const form_reader reader_ids = {

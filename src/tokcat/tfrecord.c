@@ -295,7 +295,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
     if (status == STATUS_OK)
         status = store_sample(r, &s);
     if (status == STATUS_OK)
-        status = records_put(&r->out, s.n_tok, r->out.payload);
+        status = state_put(&r->state, &r->out, s.n_tok, r->out.payload);
     return status;
 }
 

@@ -99,6 +99,7 @@ scenarios='
     mix        tokmix     1 tokens  out
     repeated   tokmix     1 tokens  out
     kept       tokmix     1 tokens  out
+    converted  tokcat     1 tokens  out
     shuffled   tokshuf    1 tokens  out
     parts      tokshuf    1 tokens  r0 r1
     sorted     tokshuf    1 tokens  out
@@ -229,6 +230,18 @@ run_kept() {
     keeping
 }
 again_kept() { keeping --resume; }
+
+# And of tokcat.
+converting() {
+    faulty tokcat -q --from=jsonl --channel=c:u8 --state=state \
+        --state-every=40 "$@" -o out lines
+}
+prepare_converted() { tokcat --from=jsonl --channel=c:u8 -o plain lines; }
+run_converted() {
+    rm -f state
+    converting
+}
+again_converted() { converting --resume; }
 
 # And of a shuffle, whose runs are merged twice.
 sorting() {

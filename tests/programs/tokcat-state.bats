@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# tokcat-state.bats - tokcat --state, stopped at any instant, resumes: the
+# output is byte for byte that of an undisturbed job.
+#
+# SPDX-License-Identifier: MIT
+
+load ../support/helpers
+
+# rows N: so many rows of JSON Lines, some of them empty.
+rows() {
+    awk -v n="$1" 'BEGIN {
+        for (i = 0; i < n; i++) {
+            ids = ""
+            for (k = 0; k < i * 7 % 40; k++)
+                ids = ids (k ? "," : "") (i * 31 + k) % 50000
+            printf "{\"input_ids\":[%s],\"score\":%d}\n", ids, i
+        }
+    }'
+}
+
+# resumes [OPTION|FILE]...: with a state after every 50 sequences.
+resumes() {
+    tokcat -q --state=s --resume --state-every=50 -o out "$@"
+}
+
+# stopped N OPTION...: the same on a disk that is full after N KiB.
+stopped() {
+    (
+        ulimit -f "$1"
+        is 1 'tokcat: out: cannot write: File too large' resumes "${@:2}"
+    )
+    [ -s s ]
+}
+
+@test "stopped again and again, from files and pipes of some forms" {
+    local form options
+    rows 1000 >x.jsonl
+    gzip -c x.jsonl >x.gz
+    sed 's/.*\[\(.*\)\].*/\1/; s/,/ /g' x.jsonl >x.ids
+    tokcat -q --from=ids --raw x.ids >x.bin
+    for form in jsonl:x.jsonl jsonl:x.gz ids:x.ids bytes:x.jsonl \
+        nanogpt:x.bin; do
+        options=("--from=${form%:*}")
+        [[ $form != nanogpt* ]] || options+=(--split=40)
+        tokcat -q "${options[@]}" "${form#*:}" >wanted
+        rm -f s out
+        stopped 8 "${options[@]}" "${form#*:}"
+        stopped 16 "${options[@]}" <"${form#*:}"
+        # What stands after the last state is written anew.
+        echo rubbish >>out
+        resumes "${options[@]}" < <(cat "${form#*:}")
+        cmp out wanted
+    done
+}
+
+@test "killed at any instant" {
+    local i status n=0
+    rows 20000 >x
+    tokcat -q --from=jsonl x >wanted
+    for i in {1..15}; do
+        status=0
+        timeout -s KILL "0.0$((i % 90 + 10))" \
+            "${abs_top_builddir:?}/tokcat" -q --state=s --resume \
+            --state-every=200 -o out --from=jsonl x || status=$?
+        n=$((n + (status > 0)))
+        [ "$status" -ne 0 ] || break
+    done
+    [ "$n" -gt 0 ] && echo "$n kills"
+    resumes --from=jsonl x
+    cmp out wanted
+}
+
+@test "an ended job has nothing left to do" {
+    rows 99 >x
+    resumes --from=jsonl x
+    cp out wanted
+    is 0 "" resumes --from=jsonl x
+    cmp out wanted
+    # It does not begin again either.
+    is 64 "tokcat: s: is there already (--resume goes on from it)" \
+        tokcat -q --state=s -o out --from=jsonl x
+    echo >>out
+    run -1 resumes --from=jsonl x
+}
+
+@test "other input, and other options, are refused" {
+    local other="tokcat: s: the state is of other input, or of other options:\
+ the first 300 records differ; remove the state and the output to begin again"
+    rows 1000 >x
+    stopped 16 --from=jsonl x
+    cp out cut
+    sed '300s/"score":299/"score":0/' x >y
+    is 64 "$other" resumes --from=jsonl y
+    is 64 "tokcat: s: the state is of other token records: vocab_size is\
+ none, not 60000" resumes --from=jsonl --vocab=60000 x
+    run -64 resumes --from=jsonl --ignore=score x
+    head -n 300 x >y
+    is 64 "$other" resumes --from=jsonl y
+    cmp out cut
+    # What comes later may differ.
+    head -n 900 x >y
+    resumes --from=jsonl y
+    cmp out <(tokcat -q --from=jsonl y)
+}
+
+@test "damaged states, and outputs that have changed, are refused" {
+    local i
+    rows 1000 >x
+    stopped 16 --from=jsonl x
+    cp s good
+    for i in 0 9 17 30 40 50 60 70 80; do
+        cp good s
+        flip s "$i"
+        run -65 resumes --from=jsonl x
+    done
+    cp good s
+    head -c 5000 out >short
+    cp short out
+    run -1 resumes --from=jsonl x
+}
+
+@test "options of states that do not go together" {
+    rows 1 >x
+    is 64 "tokcat: --resume and --state-every need --state=FILE
+tokcat: try 'tokcat --help'" \
+        tokcat --from=jsonl --resume -o out x
+    is 64 "tokcat: --state: a job can only resume in a regular file, and\
+ stdout is not one
+tokcat: try 'tokcat --help'" \
+        bash -c 'set -o pipefail; tokcat --from=jsonl --state=s x | cat'
+    is 64 "tokcat: --state=x: x is an input as well
+tokcat: try 'tokcat --help'" \
+        tokcat --from=jsonl --state=x -o out x
+}
