@@ -167,6 +167,8 @@ int job_run(const conf *c, const char *const *names, int n_names)
     input_free(&r.in);
     free(r.tokens);
     json_columns_free(&r.columns);
+    while (r.n_left_out > 0)
+        free(r.left_out[--r.n_left_out]);
     state_close(&r.state);
     records_free(&r.out);
     return status;

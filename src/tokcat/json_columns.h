@@ -48,7 +48,7 @@ typedef struct json_column {
 } json_column;
 
 /* Keys of a line besides those of the caller that are kept apart. */
-#define JSON_STRAYS (PS_MAX_CHANNELS + 1)
+#define JSON_STRAYS (PS_MAX_CHANNELS + 65)
 
 typedef struct json_columns {
     json_column *column; /* the caller's, then room for JSON_STRAYS */

@@ -47,13 +47,6 @@ static const char *show(const unsigned char *value, char shown[SHOWN_BYTES])
     return shown;
 }
 
-static int no_memory(const reader *r)
-{
-    message_error("%s: line %" PRIu64 ": out of memory", input_name(&r->in),
-                  r->in.line);
-    return STATUS_FAILURE;
-}
-
 /* The column of a byte, in characters of UTF-8. */
 static uint64_t column_of(const input_line *line, const unsigned char *at)
 {
@@ -124,6 +117,21 @@ static int no_ids(const reader *r)
                       "'python -m packstream.tokenize', or name the key of "
                       "token ids with --ids-key",
                       message_name(r->conf->ids_key), message_name(keys));
+}
+
+/* True if the values cannot be a channel, and nothing says they should. */
+static bool is_no_channel(const json_columns *t, const json_column *c)
+{
+    return (c->kinds & KIND_OTHER) != 0 && c >= t->column + t->n &&
+           known_find(c->key) == NULL;
+}
+
+static int leave_out(reader *r, const json_column *c)
+{
+    char shown[SHOWN_BYTES];
+
+    return reader_leave_out(r, c->key, c->is_list ? "not a list of numbers"
+                                                  : show(c->at, shown));
 }
 
 static int no_channel(const reader *r, const json_column *c)
@@ -239,8 +247,11 @@ static int learn_channels(reader *r)
                               c->key);
         s->channels[i].kind = kind_of(c);
     }
-    for (uint32_t i = 0; i < t->n_strays && status == STATUS_OK; i++)
-        status = learn_channel(r, &t->column[t->n + i]);
+    for (uint32_t i = 0; i < t->n_strays && status == STATUS_OK; i++) {
+        const json_column *c = &t->column[t->n + i];
+
+        status = is_no_channel(t, c) ? leave_out(r, c) : learn_channel(r, c);
+    }
     if (status == STATUS_OK && !s->framed && s->n_channels > 0)
         return reader_bad(r, "%s: --raw cannot keep channels; leave it out "
                           "with --ignore=%s", s->channels[0].name,
@@ -252,10 +263,13 @@ static int learn_channels(reader *r)
  * The columns of every object
  */
 
-/*
- * Makes a column for the ids, for each channel, and for each ignored key.
- * Channels are open until the first object has shown what they are.
- */
+/* A column for the ids, for each channel, and for each key left out. */
+static uint32_t count_columns(const reader *r)
+{
+    return 1 + r->out.schema.n_channels + r->conf->n_ignored + r->n_left_out;
+}
+
+/* Makes them.  Channels are open until the first object shows their type. */
 static int make_columns(reader *r)
 {
     const conf *options = r->conf;
@@ -263,8 +277,8 @@ static int make_columns(reader *r)
     json_columns *t = &r->columns;
     json_column *c;
 
-    if (!json_columns_open(t, 1 + s->n_channels + options->n_ignored))
-        return no_memory(r);
+    if (!json_columns_open(t, count_columns(r)))
+        return reader_no_memory(r);
     c = t->column;
     *c = json_column_of(options->ids_key, s->token_type);
     c->is_ids = true;
@@ -276,8 +290,11 @@ static int make_columns(reader *r)
                               open ? PS_F64 : s->channels[i].type);
         c->is_open = open;
     }
-    for (uint32_t i = 0; i < options->n_ignored; i++) {
-        *++c = json_column_of(options->ignored[i], PS_U8);
+    for (uint32_t i = 0; i < options->n_ignored + r->n_left_out; i++) {
+        *++c = json_column_of(i < options->n_ignored
+                                  ? options->ignored[i]
+                                  : r->left_out[i - options->n_ignored],
+                              PS_U8);
         c->is_ignored = true;
     }
     return STATUS_OK;
@@ -303,7 +320,7 @@ static int check_values(reader *r)
     for (uint32_t i = 0; i < n; i++) {
         const json_column *c = &t->column[i];
 
-        if (c->at == NULL || c->is_ignored)
+        if (c->at == NULL || c->is_ignored || is_no_channel(t, c))
             continue;
         if ((c->kinds & KIND_OTHER) != 0)
             return c->is_open ? no_channel(r, c) : bad_value(r);
@@ -312,14 +329,14 @@ static int check_values(reader *r)
                               message_name(c->key), c->length,
                               message_name(ids->key), ids->length);
     }
-    if (ids->length == 0 && t->n_strays == JSON_STRAYS)
-        return reader_bad(r, "there can be no more than %d channels",
-                          PS_MAX_CHANNELS);
+    if (t->n_strays == JSON_STRAYS)
+        return reader_bad(r, "%d keys or more; leave some out with --ignore",
+                          JSON_STRAYS);
     return STATUS_OK;
 }
 
 /* Checks that an object has just the keys of the stream's channels. */
-static int check_keys(const reader *r)
+static int check_keys(reader *r)
 {
     const json_columns *t = &r->columns;
     const ps_schema *s = &r->out.schema;
@@ -337,9 +354,17 @@ static int check_keys(const reader *r)
                                      : "%s: no list here, but one in the "
                                        "first record", c->key);
     }
-    if (t->n_strays > 0)
-        return reader_bad(r, "the key '%s' is not in the first record",
-                          message_name(t->column[t->n].key));
+    for (uint32_t i = 0; i < t->n_strays; i++) {
+        const json_column *c = &t->column[t->n + i];
+        int status = STATUS_OK;
+
+        if (!is_no_channel(t, c))
+            return reader_bad(r, "the key '%s' is not in the first record",
+                              message_name(c->key));
+        status = leave_out(r, c);
+        if (status != STATUS_OK)
+            return status;
+    }
     return t->misfit_at != NULL ? bad_value(r) : STATUS_OK;
 }
 
@@ -420,12 +445,12 @@ static int take_line(reader *r, const input_line *line)
 
     if (input_is_blank(line))
         return reader_empty(r, 1);
-    if (t->column == NULL)
+    if (t->n != count_columns(r))
         status = make_columns(r);
     if (status != STATUS_OK)
         return status;
     if (!json_columns_read(t, line->bytes, line->n))
-        return t->broken != NULL ? bad_json(r, line) : no_memory(r);
+        return t->broken != NULL ? bad_json(r, line) : reader_no_memory(r);
     status = check_values(r);
     if (status != STATUS_OK)
         return status;

@@ -75,6 +75,13 @@ int reader_empty(reader *r, uint64_t n)
     return STATUS_OK;
 }
 
+int reader_no_memory(const reader *r)
+{
+    message_error("%s: line %" PRIu64 ": out of memory", input_name(&r->in),
+                  r->in.line);
+    return STATUS_FAILURE;
+}
+
 bool reader_ignores(reader *r, const char *key)
 {
     const conf *c = r->conf;
@@ -85,7 +92,26 @@ bool reader_ignores(reader *r, const char *key)
         if (strcmp(c->ignored[i], key) == 0)
             found |= UINT64_C(1) << i;
     r->ignored |= found;
+    for (uint32_t i = 0; i < r->n_left_out && found == 0; i++)
+        found = strcmp(r->left_out[i], key) == 0;
     return found != 0;
+}
+
+int reader_leave_out(reader *r, const char *key, const char *what)
+{
+    char *copy;
+
+    if (r->n_left_out == CONF_IGNORED)
+        return reader_bad(r, "%s: more than %d keys hold no numbers; leave "
+                          "them out of the rows", message_name(key),
+                          CONF_IGNORED);
+    copy = strdup(key);
+    if (copy == NULL)
+        return reader_no_memory(r);
+    r->left_out[r->n_left_out++] = copy;
+    message_warning("%s: leaving out '%s': %s", input_name(&r->in),
+                    message_name(key), what);
+    return STATUS_OK;
 }
 
 int reader_bad(const reader *r, const char *format, ...)

@@ -40,6 +40,8 @@ typedef struct reader {
     uint64_t n_empty; /* sequences without tokens that were skipped */
     uint64_t n_padding; /* tokens that attention_mask leaves out */
     uint64_t ignored; /* a bit for each --ignore that left something out */
+    char *left_out[CONF_IGNORED]; /* other keys: see reader_leave_out */
+    uint32_t n_left_out;
     size_t n_tok;     /* tokens in the payload of an unfinished sequence */
     bool has_text;    /* of a paragraph: a line is not blank */
     bool ends_blank;  /* its last line is blank */
@@ -109,10 +111,20 @@ int reader_add_channel(reader *r, const char *name, ps_kind kind);
 int reader_empty(reader *r, uint64_t n);
 
 /*
- * Whether --ignore names this key of the input.  Call it for every key: a
- * warning tells at the end which names of --ignore were not among them.
+ * Whether this key of the input is left out: --ignore names it, or
+ * reader_leave_out had it.  Call it for every key: a warning tells at the end
+ * which names of --ignore were not among them.
  */
 bool reader_ignores(reader *r, const char *key);
+
+/*
+ * From now on leaves out a key that holds no numbers but `what` ("a string"),
+ * with a warning.  Returns an exit status.
+ */
+int reader_leave_out(reader *r, const char *key, const char *what);
+
+/* Reports that memory ran out; returns STATUS_FAILURE. */
+int reader_no_memory(const reader *r);
 
 /* "prog: FILE: sequence 3 at byte 40: why"; returns STATUS_DATA. */
 int reader_bad(const reader *r, const char *format, ...)

@@ -81,6 +81,36 @@ static bool names_ignored(reader *r, const char *text, size_t n)
     return found;
 }
 
+/* Puts {} and blanks in place of a string, an object or a list. */
+static void empty_value(char *line, size_t from, size_t to)
+{
+    memset(line + from, ' ', to - from);
+    line[from] = '{';
+    line[from + 1] = '}';
+}
+
+/*
+ * The same of a value that is no number, and of such elements of a list: only
+ * where they end is checked.
+ */
+static void empty_values(char *line, size_t n, size_t at, size_t end)
+{
+    if (end - at < 2 || end == n)
+        return;
+    if (line[at] == '"' || line[at] == '{')
+        empty_value(line, at, end);
+    if (line[at] != '[')
+        return;
+    do {
+        const size_t from = after_blanks(line, end, at + 1);
+
+        at = after_value(line, end, from);
+        if (at < end && at - from >= 2 && strchr("\"{[", line[from]) != NULL)
+            empty_value(line, from, at);
+        at = after_blanks(line, end, at);
+    } while (at < end && line[at] == ',');
+}
+
 /* Puts 0 and blanks in place of the values that are ignored. */
 static void blank_ignored(reader *r, char *line, size_t n)
 {
@@ -104,6 +134,7 @@ static void blank_ignored(reader *r, char *line, size_t n)
             memset(line + value, ' ', at - value);
             line[value] = '0';
         }
+        empty_values(line, n, value, at);
         at = after_blanks(line, n, at);
     } while (at < n && line[at] == ',');
 }
@@ -147,6 +178,29 @@ static bool learn_tree(reader *r, const char *key, const json_t *value)
     return true;
 }
 
+/* A number, true, false or null. */
+static bool is_scalar(const json_t *value)
+{
+    return !json_is_string(value) && !json_is_object(value) &&
+           !json_is_array(value);
+}
+
+/* Whether a value, or an element of a list, is none. */
+static bool has_others(const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!is_scalar(json_array_get(value, i)))
+            return true;
+    return !json_is_array(value) && !is_scalar(value);
+}
+
+/* A key that nobody knows, and that holds no numbers. */
+static bool is_left_out(reader *r, const char *key, const json_t *value)
+{
+    return names_channel(r, key) && reader_find_channel(r, key) == PS_TOKENS &&
+           known_find(key) == NULL && has_others(value);
+}
+
 static bool learn_trees(reader *r, json_t *object)
 {
     ps_schema *s = &r->out.schema;
@@ -160,9 +214,11 @@ static bool learn_trees(reader *r, json_t *object)
         s->channels[i].kind = kind_of_tree(value);
     }
     json_object_foreach(object, key, value)
-        if (names_channel(r, key) &&
-            reader_find_channel(r, key) == PS_TOKENS &&
-            !learn_tree(r, key, value))
+        if (is_left_out(r, key, value)
+                ? reader_leave_out(r, key, "") != STATUS_OK
+                : names_channel(r, key) &&
+                      reader_find_channel(r, key) == PS_TOKENS &&
+                      !learn_tree(r, key, value))
             return false;
     return s->framed || s->n_channels == 0;
 }
@@ -180,16 +236,12 @@ static bool has_channels(reader *r, json_t *object)
             return false;
     }
     json_object_foreach(object, key, value)
-        if (names_channel(r, key) && reader_find_channel(r, key) == PS_TOKENS)
+        if (is_left_out(r, key, value)
+                ? reader_leave_out(r, key, "") != STATUS_OK
+                : names_channel(r, key) &&
+                      reader_find_channel(r, key) == PS_TOKENS)
             return false;
     return true;
-}
-
-/* A number, true, false or null. */
-static bool is_scalar(const json_t *value)
-{
-    return !json_is_string(value) && !json_is_object(value) &&
-           !json_is_array(value);
 }
 
 /* Lists are as long as that of the ids, and all values are scalars. */
@@ -204,15 +256,13 @@ static bool has_scalars(reader *r, json_t *object, size_t length)
             continue;
         unknown += names_channel(r, key) &&
                    reader_find_channel(r, key) == PS_TOKENS;
-        if (!json_is_array(value) && !is_scalar(value))
+        if (is_left_out(r, key, value))
+            continue;
+        if (has_others(value) ||
+            (json_is_array(value) && json_array_size(value) != length))
             return false;
-        if (json_is_array(value) && json_array_size(value) != length)
-            return false;
-        for (size_t i = 0; i < json_array_size(value); i++)
-            if (!is_scalar(json_array_get(value, i)))
-                return false;
     }
-    return length > 0 || unknown < JSON_STRAYS;
+    return unknown < JSON_STRAYS;
 }
 
 /* ---------------------------------------------------------------- values */
