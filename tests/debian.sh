@@ -75,6 +75,7 @@ unpack() {
     has_file 'usr/share/man/man3/ps_packer_put.3*'
     has_file 'usr/share/man/man5/packstream.5*'
     has_file 'usr/share/man/man7/packstream.7*'
+    has_file 'usr/share/man/man7/packstream-files.7*'
     has_file 'usr/share/doc/packstream/docs/choosing.md*'
     has_file 'usr/share/man/man7/packstream-tutorial.7*'
     has_file usr/share/bash-completion/completions/packstream

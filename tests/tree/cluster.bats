@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# cluster.bats - packing with many machines: what packstream(7) shows for GNU
-# parallel, Open MPI and Slurm, run as it stands there, and examples/python for
-# Spark and datatrove.
+# cluster.bats - packing with many machines: what packstream-cluster(7) shows
+# for GNU parallel, Open MPI and Slurm, run as it stands there, and
+# examples/python for Spark and datatrove.
 #
 # A test is skipped where its program is missing.  PEERS_PYTHON names a
 # python3 that has packstream, as pip installs it, with datatrove and orjson or
@@ -24,13 +24,14 @@ setup() {
     ln -s "$BATS_FILE_TMPDIR"/x.* .
 }
 
-# recipe NAME: the commands of packstream(7) below the comment "recipe: NAME".
+# recipe NAME: the commands of packstream-cluster(7) below the comment
+# "recipe: NAME".
 recipe() {
     awk -v name="$1" '
         /^\.\\" recipe: / && $3 == name { wanted = 1; next }
         wanted && /^\.Bd/ { wanted = 0; inside = 1; next }
         /^\.Ed/ { inside = 0 }
-        inside' "${abs_top_srcdir:?}/man/packstream.7" |
+        inside' "${abs_top_srcdir:?}/man/packstream-cluster.7" |
         sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\e/\\/g' |
         sed -n -e 's/^[$>] //p'
 }

@@ -25,8 +25,9 @@ setup() {
         [ -x "$bindir/$file" ]
     done
     for file in packcat.1 packstat.1 packstream.1 packstream.3 packstream.5 \
-        packstream.7 packstream-resume.7 packstream-tutorial.7 packdeal.1 \
-        packplan.1 tokcat.1 tokmix.1 tokshuf.1; do
+        packstream.7 packstream-cluster.7 packstream-files.7 \
+        packstream-packing.7 packstream-tuning.7 packstream-tutorial.7 \
+        packdeal.1 packplan.1 tokcat.1 tokmix.1 tokshuf.1; do
         [ -s "$prefix/share/man/man${file##*.}/$file" ]
     done
     for file in libpackstream ps_version ps_packer_put ps_unpacker_next; do

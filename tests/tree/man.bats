@@ -318,8 +318,17 @@ statuses() {
 @test "packstream.1: examples do what they show" { run_examples packstream.1; }
 @test "packstream.5: examples do what they show" { run_examples packstream.5; }
 @test "packstream.7: examples do what they show" { run_examples packstream.7; }
-@test "packstream-resume.7: examples do what they show" {
-    run_examples packstream-resume.7
+@test "packstream-files.7: examples do what they show" {
+    run_examples packstream-files.7
+}
+@test "packstream-packing.7: examples do what they show" {
+    run_examples packstream-packing.7
+}
+@test "packstream-tuning.7: examples do what they show" {
+    run_examples packstream-tuning.7
+}
+@test "packstream-cluster.7: examples do what they show" {
+    run_examples packstream-cluster.7
 }
 @test "tokcat.1: examples do what they show" { run_examples tokcat.1; }
 @test "packcat.1: examples do what they show" { run_examples packcat.1; }

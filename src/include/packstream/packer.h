@@ -31,7 +31,7 @@ typedef enum ps_overlong {
     PS_OVERLONG_SPLIT     /* pieces of L tokens and one rest */
 } ps_overlong;
 
-/* How sequences are chosen for a pack; packstream(7) explains each. */
+/* How sequences are chosen for a pack; packstream-packing(7). */
 typedef enum ps_policy {
     PS_POLICY_AUTO,    /* exact fits, by what lengths will be worth */
     PS_POLICY_SPFHP,   /* a plan for each full window: shortest pack first */

@@ -66,8 +66,8 @@ uint64_t ps_histogram_tokens(const ps_histogram *histogram);
 void ps_histogram_free(ps_histogram *histogram);
 
 /*
- * The algorithms, which packstream(7) explains.  SPFHP, LPFHP and NNLSHP
- * are those of Krell, Kosec, Perez and Fitzgibbon (arXiv 2107.02027),
+ * The algorithms, which packstream-packing(7) explains.  SPFHP, LPFHP and
+ * NNLSHP are those of Krell, Kosec, Perez and Fitzgibbon (arXiv 2107.02027),
  * section 3.1.
  */
 typedef enum ps_algorithm {
