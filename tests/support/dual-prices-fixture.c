@@ -36,19 +36,21 @@ void come(ps_dual_prices *p, uint32_t length, uint32_t times)
     }
 }
 
-void learn(ps_dual_prices *p)
+bool learn(ps_dual_prices *p)
 {
     ps_error err;
+    bool ended;
 
     (void)ps_dual_prices_coarsen(p);
     assert_ok(ps_dual_prices_learn(p, &err), &err);
-    ps_dual_prices_follow(p);
+    ended = ps_dual_prices_follow(p);
     assert_int_equal(ps_dual_price_of(p, 0), 0);
     for (uint32_t l = 1; l <= p->capacity; l++)
         assert_true(ps_dual_price_of(p, l) >= ps_dual_price_of(p, l - 1));
     assert_true(ps_dual_price_of(p, p->capacity) <= PS_SCORE_ONE);
     for (uint32_t u = 1; u <= p->units.count; u++)
         assert_true(p->price[u] >= p->price[u - 1] - 1e-12);
+    return ended;
 }
 
 void assert_near(double is, double wanted, double by)

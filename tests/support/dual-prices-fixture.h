@@ -23,7 +23,7 @@ void come(ps_dual_prices *p, uint32_t length, uint32_t times);
  * few did.  Fails the test if prices fall, or end above that
  * of a pack.
  */
-void learn(ps_dual_prices *p);
+bool learn(ps_dual_prices *p);
 
 /* Draws lengths at random, and learns whenever it is time. */
 void stream(ps_dual_prices *p, const uint32_t *lengths, uint32_t n,

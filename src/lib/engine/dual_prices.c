@@ -279,18 +279,17 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
 
 /* ---- Prices in use ---- */
 
-void ps_dual_prices_follow(ps_dual_prices *p)
+bool ps_dual_prices_follow(ps_dual_prices *p)
 {
     double off = 0;
 
     if (!p->known)
-        return;
+        return false;
     set_demand(p);
     ps_price_cuts_mean(&p->cuts, p->demand, p->near, p->arrivals, p->price);
     scale(p);
     if (p->recent_total < p->window_size)
-        return;
-    p->windows++;
+        return false;
 
     /* Once in a window: what kind of stream this is. */
     p->variation += (fmax(window_variation(p), 1) - p->variation) /
@@ -302,6 +301,7 @@ void ps_dual_prices_follow(ps_dual_prices *p)
         off += p->count[u] *
                fabs(p->price[u] - (double)u / p->units.count);
     p->linear = off <= TUNE_NEARLY_LINEAR * p->total;
+    return true;
 }
 
 /* ---- Saved and loaded ---- */
@@ -314,7 +314,6 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_save_u64(saver, p->next);
     ps_save_u64(saver, p->interval);
     ps_save_u32(saver, p->known);
-    ps_save_u64(saver, p->windows);
     ps_save_u32(saver, p->linear);
     ps_save_double(saver, p->work);
     ps_save_double(saver, p->variation);
@@ -352,7 +351,6 @@ void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
     p->next = ps_load_u64(restorer);
     p->interval = ps_load_u64(restorer);
     p->known = ps_load_within(restorer, 0, 1) == 1;
-    p->windows = ps_load_u64(restorer);
     p->linear = ps_load_within(restorer, 0, 1) == 1;
     p->work = ps_price_number_load(restorer, MAX_COUNT);
     p->variation = ps_price_number_load(restorer, MAX_COUNT);

@@ -52,7 +52,6 @@ typedef struct ps_dual_prices {
     double work;       /* additions so far */
     uint64_t mean;     /* length, in 1/256 token; 0: unknown */
     uint64_t arrivals; /* sequences */
-    uint64_t windows;  /* of them that were followed */
     uint64_t next;     /* learn when so many arrived */
     uint64_t interval; /* records */
     bool known;        /* there is a cut that was learned */
@@ -115,8 +114,11 @@ bool ps_dual_prices_coarsen(ps_dual_prices *prices);
 /* Learns a cut for the window and what is expected.  PS_ERR_MEMORY. */
 ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 
-/* Takes the prices of the cuts that are highest for that, of those known. */
-void ps_dual_prices_follow(ps_dual_prices *prices);
+/*
+ * Takes the prices of the cuts that are highest for that, of those known.
+ * True once in a window of the stream: this call completed one.
+ */
+bool ps_dual_prices_follow(ps_dual_prices *prices);
 
 /*
  * The price of a length up to the capacity, from 0 to PS_SCORE_ONE; it does

@@ -194,6 +194,8 @@ static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
         slot = w->slots[slot].younger;
         if (slot == PS_NO_SLOT || off >= least)
             break;
+        if (w->queues[w->slots[slot].length].first != slot)
+            continue; /* as an older one */
         off += (uint64_t)gap_behind(b, w->slots[slot].length, places) << 20;
         if (off < least) {
             least = off;

@@ -41,7 +41,6 @@ typedef struct state {
     ps_value value;
     ps_pack_builder builder;
     ps_shadow shadow;
-    uint64_t judged;    /* windows */
     void *closing;      /* the policy for what is left in the end */
     uint64_t refreshed; /* when */
     int64_t mean_score; /* of packs, times TUNE_MEAN_PACKS */
@@ -57,7 +56,7 @@ static void allocate(state *s, const ps_policy_setup *o, ps_mem *mem)
     ps_dual_prices_init(&s->prices, o->capacity, o->depth, o->window_size,
                         mem);
     ps_score_init(&s->score, o->window, &s->prices, mem);
-    ps_value_init(&s->value, s->score.max_units, o->depth, mem);
+    ps_value_init(&s->value, s->prices.cuts.max_units, o->depth, mem);
     ps_shadow_init(&s->shadow, &s->prices, o->depth, mem);
 }
 
@@ -197,6 +196,7 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
     if (ps_dual_prices_coarsen(&s->prices)) {
         recount(s);
         ps_score_forget(&s->score);
+        ps_shadow_stop(&s->shadow);
     }
     if (s->prices.arrivals >= s->prices.next || !s->prices.known) {
         r = ps_dual_prices_learn(&s->prices, err);
@@ -204,11 +204,8 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
             return r;
         ps_score_learn(&s->score);
     }
-    ps_dual_prices_follow(&s->prices);
-    if (s->prices.windows > s->judged) {
-        s->judged = s->prices.windows;
+    if (ps_dual_prices_follow(&s->prices))
         ps_shadow_judge(&s->shadow);
-    }
     unlimited = has_spare_depth(s, TUNE_UNLIMITED);
     ps_score_refresh(&s->score, now, span(s));
     if (is_by_fit(s))
@@ -371,7 +368,6 @@ static void save(const void *policy, ps_saver *saver)
     ps_dual_prices_save(&s->prices, saver);
     ps_score_save(&s->score, saver);
     ps_value_save(&s->value, saver);
-    ps_save_u64(saver, s->judged);
     ps_shadow_save(&s->shadow, saver);
 }
 
@@ -388,7 +384,6 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
     recount(s);
     ps_score_load(&s->score, restorer);
     ps_value_load(&s->value, s->score.units.count, restorer);
-    s->judged = ps_load_u64(restorer);
     ps_shadow_load(&s->shadow, restorer);
     if (s->mean_score > MAX_SCORE * TUNE_MEAN_PACKS ||
         s->mean_score < -MAX_SCORE * TUNE_MEAN_PACKS)

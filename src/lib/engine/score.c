@@ -50,15 +50,15 @@ void ps_score_init(ps_score *s, const ps_window *window,
         .window = window,
         .prices = prices,
         .capacity = prices->capacity,
-        .max_units = prices->cuts.max_units,
     };
     set_span(s, prices->window_size);
     s->score = open_table(s->capacity, mem);
     s->reversed = open_table(s->capacity, mem);
-    s->by_unit = open_table(s->max_units, mem);
+    s->by_unit = open_table(prices->cuts.max_units, mem);
     s->placed = ps_mem_alloc(mem, (uint64_t)s->capacity + 1,
                              sizeof *s->placed);
-    ps_balance_init(&s->balance, s->max_units, prices->window_size, mem);
+    ps_balance_init(&s->balance, prices->cuts.max_units,
+                    prices->window_size, mem);
     set_units(s);
 }
 

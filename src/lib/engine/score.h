@@ -36,7 +36,6 @@ typedef struct ps_score {
     const ps_dual_prices *prices;
     uint32_t capacity;
     ps_units units;     /* those of the prices */
-    uint32_t max_units; /* there may be so many */
     int32_t *score;     /* by length; or NONE */
     int32_t *reversed;  /* the same by capacity - length */
     int32_t *best;      /* by unit: the best of its lengths */

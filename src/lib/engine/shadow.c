@@ -1,5 +1,5 @@
 /*
- * shadow.c - best fit run beside the policy, where two sequences fill a pack.
+ * shadow.c - best fit run beside the policy, where it may be better.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -150,7 +150,7 @@ static void start(ps_shadow *s, double bound)
     begin(s, 0, 0);
 }
 
-static void stop(ps_shadow *s)
+void ps_shadow_stop(ps_shadow *s)
 {
     ps_window *w = &s->window;
 
@@ -163,12 +163,13 @@ static void stop(ps_shadow *s)
 static void compare(ps_shadow *s, const double *price)
 {
     double excess = find_excess(s, price);
+    const double part = s->prices->few ? TUNE_EXCESS_FEW : 1;
     double limit;
 
     s->windows++;
-    limit = TUNE_EXCESS * s->windows;
+    limit = part * TUNE_EXCESS * s->windows;
     if (s->fits)
-        s->fits = excess <= limit + TUNE_EXCESS_OUT;
+        s->fits = excess <= limit + part * TUNE_EXCESS_OUT;
     else
         s->fits = s->windows >= TUNE_IN_WINDOWS &&
                   excess <= limit - TUNE_EXCESS_IN;
@@ -183,8 +184,8 @@ void ps_shadow_judge(ps_shadow *s)
     const double *price = ps_price_cut(&p->cuts, best);
     const double bound = ps_price_value(&p->cuts, p->count, price);
 
-    if (p->few || p->total > TUNE_PER_PACK * bound)
-        stop(s);
+    if (!p->few && p->total > TUNE_PER_PACK * bound)
+        ps_shadow_stop(s);
     else if (!s->runs)
         start(s, bound);
     else if (p->total < s->total) /* counts were halved */

@@ -1,5 +1,5 @@
 /*
- * shadow.h - best fit run beside the policy, where two sequences fill a pack.
+ * shadow.h - best fit run beside the policy, where it may be better.
  *
  * Where packs hold two sequences and lengths are spread evenly, the LP has
  * many optimal prices, and packing by any of them is worse than best fit.  In
@@ -7,7 +7,8 @@
  * fit packs the same sequences in a window of its own, and its packs are
  * compared with the LP bound.  If they exceed it by about one pack in each
  * window of the stream or less, whatever the size of the window, best fit
- * loses nothing but chance; otherwise it loses a part of each pack.
+ * loses nothing but chance; otherwise it loses a part of each pack.  With few
+ * lengths prices lose almost nothing, and best fit has to do as well.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +22,7 @@
 typedef struct ps_shadow {
     const ps_dual_prices *prices;
     uint32_t depth;
-    bool runs;        /* packs hold few enough sequences */
+    bool runs;        /* few lengths came, or packs hold few sequences */
     bool fits;        /* best fit is good enough to use */
     ps_window window; /* of best fit; empty unless it runs */
     uint64_t packs;   /* of best fit, since the comparison began */
@@ -42,6 +43,9 @@ void ps_shadow_admit(ps_shadow *shadow, uint32_t length);
 
 /* Starts, stops and decides.  To be called once in a window of the stream. */
 void ps_shadow_judge(ps_shadow *shadow);
+
+/* To be called when the prices count in other units. */
+void ps_shadow_stop(ps_shadow *shadow);
 
 /* The load fails if it cannot be what was saved.  Prices are loaded before. */
 void ps_shadow_save(const ps_shadow *shadow, ps_saver *saver);

@@ -187,7 +187,8 @@
  * bound in a window of the stream, and TUNE_EXCESS_OUT more in all. Once
  * given up, it has to stay below by TUNE_EXCESS_IN for some windows: it
  * starts in a window full of what the prices left. At the start best fit
- * decreasing on what came stands for it.
+ * decreasing on what came stands for it. Where few lengths came, prices lose
+ * little: TUNE_EXCESS and TUNE_EXCESS_OUT are multiplied by TUNE_EXCESS_FEW.
  *
  * The first sequence of a pack is one of the oldest: the one behind which
  * best fit leaves least, where one place younger has to gain TUNE_FIRST_AGE
@@ -199,10 +200,12 @@
 #define TUNE_EXCESS 1.15
 /* packs; 4 to 16 [-0.0006 +0.0060] */
 #define TUNE_EXCESS_OUT 6.0
+/* part of both; 0.005 to 0.05 [+0.0000 +0.0000] */
+#define TUNE_EXCESS_FEW 0.02
 /* packs [+0.0000 +0.0000] */
 #define TUNE_EXCESS_IN 2.0
-/* windows [+0.0004 +0.0000] */
-#define TUNE_IN_WINDOWS 12
+/* windows; 2 to 12 [+0.0000 +0.0009] */
+#define TUNE_IN_WINDOWS 8
 /* windows after which the excess is halved [+0.0000 +0.0000] */
 #define TUNE_EXCESS_WINDOWS 64
 /* packs above the bound, and [+0.0001 +0.0007] */

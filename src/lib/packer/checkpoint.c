@@ -30,7 +30,7 @@
 
 #define STATE_MAGIC "\x89PKT\r\n\x1a\n"
 #define STATE_MAGIC_BYTES 8
-#define STATE_VERSION 9
+#define STATE_VERSION 10
 #define STATE_CHECKSUM_BYTES 8
 
 /* What a state is of; a number in it. */

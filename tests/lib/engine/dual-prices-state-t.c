@@ -19,11 +19,11 @@
 #define AT_NEXT 20
 #define AT_INTERVAL 28
 #define AT_KNOWN 36
-#define AT_LINEAR 48
-#define AT_WORK 52
-#define AT_VARIATION 60
-#define AT_TOTAL 68
-#define AT_COUNTS 76
+#define AT_LINEAR 40
+#define AT_WORK 44
+#define AT_VARIATION 52
+#define AT_TOTAL 60
+#define AT_COUNTS 68
 
 /* ---- When, and for how long ---- */
 

@@ -40,7 +40,7 @@ static void open_stand(stand *s, uint32_t capacity, uint32_t depth,
     ps_window_init(&s->window, window, 0, capacity, &mem);
     ps_dual_prices_init(&s->prices, capacity, depth, window, &mem);
     ps_score_init(&s->score, &s->window, &s->prices, &mem);
-    ps_value_init(&s->value, s->score.max_units, depth, &mem);
+    ps_value_init(&s->value, s->prices.cuts.max_units, depth, &mem);
     assert_false(mem.failed);
     s->builder = (ps_pack_builder){.window = &s->window,
                                    .score = &s->score,

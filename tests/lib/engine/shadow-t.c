@@ -27,7 +27,6 @@
 typedef struct stand {
     ps_dual_prices *prices;
     ps_shadow shadow;
-    uint64_t judged;
 } stand;
 
 static void open_shadow(stand *s, uint32_t depth)
@@ -64,10 +63,10 @@ static uint32_t pairs(uint64_t *random)
     return 350 + random_below(random, 301);
 }
 
-/* The same, of 31 lengths. */
-static uint32_t few(uint64_t *random)
+/* Two of each fill a pack: best fit finds that. */
+static uint32_t two(uint64_t *random)
 {
-    return 350 + 10 * random_below(random, 31);
+    return random_below(random, 2) == 0 ? 149 : 350;
 }
 
 /*
@@ -112,6 +111,8 @@ static void send(stand *s, stream_of *next, uint64_t windows,
     ps_dual_prices *p = s->prices;
 
     while (windows-- > 0) {
+        bool ended;
+
         for (uint32_t i = 0; i < p->window_size; i++) {
             uint32_t length = next(random);
 
@@ -119,14 +120,15 @@ static void send(stand *s, stream_of *next, uint64_t windows,
             if (s->shadow.runs)
                 ps_shadow_admit(&s->shadow, length);
         }
-        if (ps_dual_prices_coarsen(p) || p->arrivals >= p->next || !p->known)
-            learn(p);
+        if (ps_dual_prices_coarsen(p)) {
+            ps_shadow_stop(&s->shadow);
+            ended = learn(p);
+        } else if (p->arrivals >= p->next || !p->known)
+            ended = learn(p);
         else
-            ps_dual_prices_follow(p);
-        if (p->windows > s->judged) {
-            s->judged = p->windows;
+            ended = ps_dual_prices_follow(p);
+        if (ended)
             ps_shadow_judge(&s->shadow);
-        }
     }
 }
 
@@ -161,32 +163,36 @@ static void test_fits(void **state)
     close_stand(s);
 }
 
-/* Few lengths have exact sums: not for them. */
+/* Few lengths: it runs however many fit, and starts anew in other units. */
 static void test_few(void **state)
 {
     stand *s = open_stand(CAPACITY, 3, WINDOW);
     uint64_t random = 5;
 
     for (int i = 0; i < 30; i++) {
-        send(s, few, 1, &random);
-        assert_false(s->shadow.runs || s->shadow.fits);
+        send(s, two, 1, &random);
+        assert_true(s->prices->few && s->shadow.runs && s->shadow.fits);
+        assert_int_equal(s->shadow.windows, i);
     }
-    assert_int_equal(s->judged, 30);
     send(s, pairs, 1, &random);
+    assert_false(s->prices->few);
     assert_true(s->shadow.runs && s->shadow.fits);
+    assert_int_equal(s->shadow.windows, 0);
     close_stand(s);
 }
 
-/* What best fit decreasing does worse is used after twelve good windows. */
+/* What best fit decreasing does worse is used once best fit was good. */
 static void test_doubtful(void **state)
 {
     stand *s = open_stand(CAPACITY, 3, WINDOW);
     uint64_t random = 6;
 
+    send(s, doubtful, 1, &random);
+    assert_true(s->shadow.runs && !s->shadow.fits);
+    assert_in_range(send_until(s, doubtful, true, 100, &random), 2, 11);
     for (int i = 0; i < 60; i++) {
         send(s, doubtful, 1, &random);
-        assert_true(s->shadow.runs);
-        assert_int_equal(s->shadow.fits, i >= 12);
+        assert_true(s->shadow.runs && s->shadow.fits);
     }
     close_stand(s);
 }
@@ -354,7 +360,6 @@ static stand *load_again(const stand *s, const ps_saver *saver, size_t cut,
     free(prices.bytes);
     restorer = (ps_restorer){.at = saver->bytes, .left = saver->n - cut};
     ps_shadow_load(&other->shadow, &restorer);
-    other->judged = s->judged;
     *good = !restorer.failed && restorer.left == 0;
     return other;
 }
@@ -386,7 +391,7 @@ static void assert_same(const ps_shadow *a, const ps_shadow *b)
 static void test_saved(void **state)
 {
     static stream_of *const streams[] = {pairs, doubtful, stolen, shorts,
-                                         few};
+                                         two};
 
     for (size_t i = 0; i < COUNT(streams); i++)
         for (uint64_t n = 0; n < 200; n = 2 * n + 1) {

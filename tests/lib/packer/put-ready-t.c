@@ -63,18 +63,48 @@ static ps_packer *open_for(const corpus *c, const ps_packer_options *o, int fd)
     return p;
 }
 
-/* Ends a stream, which must be the same bytes as `wanted`. */
-static void finish(ps_packer *p, int fd, const bytes *wanted)
+/* A packer, a reader of the records to put, and the packs that they make. */
+typedef struct stand {
+    corpus c;
+    bytes records;
+    bytes wanted;
+    int in;
+    int out;
+    ps_token_reader *reader;
+    ps_packer *packer;
+} stand;
+
+static stand open_stand(const ps_schema *schema, const ps_packer_options *o,
+                        uint32_t count, uint32_t longest, uint64_t seed)
+{
+    stand s = {.c = make_corpus(schema, count, longest, seed)};
+
+    s.records = corpus_records(&s.c);
+    s.wanted = corpus_packs(&s.c, o, NULL);
+    s.in = open_bytes(&s.records);
+    s.out = open_empty();
+    s.reader = open_tokens(s.in, &(ps_token_reader_options){0});
+    s.packer = open_for(&s.c, o, s.out);
+    return s;
+}
+
+/* Ends the stream, which must be the bytes that were wanted. */
+static void close_stand(stand *s)
 {
     bytes got;
     ps_error err;
 
-    assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
-    ps_packer_free(p);
-    got = read_back(fd);
-    assert_same_bytes(&got, wanted);
+    assert_ok(ps_packer_flush(s->packer, PS_FLUSH_FINISH, &err), &err);
+    ps_packer_free(s->packer);
+    got = read_back(s->out);
+    assert_same_bytes(&got, &s->wanted);
     free_bytes(&got);
-    (void)close(fd);
+    (void)close(s->out);
+    ps_token_reader_free(s->reader);
+    (void)close(s->in);
+    free_bytes(&s->records);
+    free_bytes(&s->wanted);
+    free_corpus(&s->c);
 }
 
 /* With channels and without, what fits and what does not. */
@@ -95,21 +125,11 @@ static void test_same_packs(void **state)
             .policy = cuts ? PS_POLICY_CONCAT : PS_POLICY_AUTO,
             .align = i % 5 == 0 ? 8 : 1};
         const uint32_t *limit = limits[i % COUNT(limits)];
-        corpus c = make_corpus(&schema, 400, CAPACITY + 10, 1 + i);
-        bytes records = corpus_records(&c);
-        bytes wanted = corpus_packs(&c, &o, NULL);
-        int in = open_bytes(&records);
-        int out = open_empty();
-        ps_token_reader *r = open_tokens(in, &(ps_token_reader_options){0});
-        ps_packer *p = open_for(&c, &o, out);
+        stand s = open_stand(&schema, &o, 400, CAPACITY + 10, 1 + i);
 
-        assert_in_range(put_all(p, r, limit[0], limit[1]), 200, 399);
-        finish(p, out, &wanted);
-        ps_token_reader_free(r);
-        (void)close(in);
-        free_bytes(&records);
-        free_bytes(&wanted);
-        free_corpus(&c);
+        assert_in_range(put_all(s.packer, s.reader, limit[0], limit[1]), 200,
+                        399);
+        close_stand(&s);
     }
 }
 
@@ -119,34 +139,25 @@ static void test_limits(void **state)
     const ps_schema schema = ps_schema_raw(PS_U16);
     const ps_packer_options o = {CAPACITY, 0, 1, 0,
                                  .policy = PS_POLICY_NONE};
-    corpus c = make_corpus(&schema, 30, CAPACITY, 1);
-    bytes records = corpus_records(&c);
-    bytes wanted = corpus_packs(&c, &o, NULL);
-    int in = open_bytes(&records);
-    int out = open_empty();
-    ps_token_reader *r = open_tokens(in, &(ps_token_reader_options){0});
-    ps_packer *p = open_for(&c, &o, out);
+    stand s = open_stand(&schema, &o, 30, CAPACITY, 1);
     uint64_t n;
     ps_error err;
 
-    assert_true(put_one(p, r));
-    assert_ok(ps_packer_put_ready(p, r, 0, 9, &n, &err), &err);
+    assert_true(put_one(s.packer, s.reader));
+    assert_ok(ps_packer_put_ready(s.packer, s.reader, 0, 9, &n, &err), &err);
     assert_int_equal(n, 0);
-    assert_ok(ps_packer_put_ready(p, r, 3, 9, &n, &err), &err);
+    assert_ok(ps_packer_put_ready(s.packer, s.reader, 3, 9, &n, &err), &err);
     assert_int_equal(n, 3);
-    assert_ok(ps_packer_put_ready(p, r, 100, 9, &n, &err), &err);
+    assert_ok(ps_packer_put_ready(s.packer, s.reader, 100, 9, &n, &err), &err);
     assert_int_equal(n, 5);
-    assert_int_equal(ps_packer_totals(p)->packs, 9);
-    assert_ok(ps_packer_put_ready(p, r, 100, 9, &n, &err), &err);
+    assert_int_equal(ps_packer_totals(s.packer)->packs, 9);
+    assert_ok(ps_packer_put_ready(s.packer, s.reader, 100, 9, &n, &err), &err);
     assert_int_equal(n, 0);
-    assert_ok(ps_packer_put_ready(p, r, 100, UINT64_MAX, &n, &err), &err);
+    assert_ok(ps_packer_put_ready(s.packer, s.reader, 100, UINT64_MAX, &n,
+                                  &err),
+              &err);
     assert_int_equal(n, 21);
-    finish(p, out, &wanted);
-    ps_token_reader_free(r);
-    (void)close(in);
-    free_bytes(&records);
-    free_bytes(&wanted);
-    free_corpus(&c);
+    close_stand(&s);
 }
 
 /* Until a resumed packer has what it needs, it wants each sequence. */
@@ -155,30 +166,20 @@ static void test_resumed(void **state)
     const ps_schema schema = rich_schema(PS_U16);
     const ps_packer_options o = {CAPACITY, 0, 20, 0,
                                  .policy = PS_POLICY_AUTO};
-    corpus c = make_corpus(&schema, 300, CAPACITY, 2);
-    bytes records = corpus_records(&c);
-    bytes wanted = corpus_packs(&c, &o, NULL);
-    int in = open_bytes(&records);
-    int out = open_empty();
-    ps_token_reader *r = open_tokens(in, &(ps_token_reader_options){0});
-    ps_packer *p = open_for(&c, &o, out);
+    stand s = open_stand(&schema, &o, 300, CAPACITY, 2);
     unsigned char *saved;
     size_t size;
     ps_error err;
 
-    put_corpus(p, &c, 0, 150);
-    assert_ok(ps_packer_save(p, NULL, 0, &saved, &size, &err), &err);
-    ps_packer_free(p);
-    assert_ok(ps_packer_resume(&p, out, &schema, &o, saved, size, &err),
+    put_corpus(s.packer, &s.c, 0, 150);
+    assert_ok(ps_packer_save(s.packer, NULL, 0, &saved, &size, &err), &err);
+    ps_packer_free(s.packer);
+    assert_ok(ps_packer_resume(&s.packer, s.out, &schema, &o, saved, size,
+                               &err),
               &err);
     free(saved);
-    assert_in_range(put_all(p, r, 7, 1000), 100, 150);
-    finish(p, out, &wanted);
-    ps_token_reader_free(r);
-    (void)close(in);
-    free_bytes(&records);
-    free_bytes(&wanted);
-    free_corpus(&c);
+    assert_in_range(put_all(s.packer, s.reader, 7, 1000), 100, 150);
+    close_stand(&s);
 }
 
 /* Of what a packer or a reader refuses. */
