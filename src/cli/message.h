@@ -8,8 +8,6 @@
  *
  *     options      command lines as tables, and --help from them
  *     range        "A:B", a value that several programs take
- *     svg          a page of pictures, and the file it is written to
- *     chart        axes, histograms and curves in it
  *     files        inputs, outputs and their locks, stdin and stdout too
  *     state_file   the state of a job: found, and compared with the job
  *     atomic_file  such a file, which is replaced as a whole

@@ -217,7 +217,6 @@ static void add_costs(batch *b)
     const uint32_t ranks = b->conf->ranks;
     uint64_t greatest = 0;
     double total = 0;
-    batch_costs step;
 
     memset(b->sums, 0, ranks * sizeof *b->sums);
     for (uint32_t i = 0; i < b->n; i++) {
@@ -227,14 +226,9 @@ static void add_costs(batch *b)
         greatest = *sum > greatest ? *sum : greatest;
         total += (double)b->costs[i];
     }
-    step.dealt = (double)ps_deal_max(b->deal);
-    step.in_order = (double)greatest;
-    step.mean = total / ranks;
-    b->all.dealt += step.dealt;
-    b->all.in_order += step.in_order;
-    b->all.mean += step.mean;
-    chart_bins_add(&b->bins, (const double[CHART_SUMS]){
-        step.dealt, step.in_order, step.mean});
+    b->all.dealt += (double)ps_deal_max(b->deal);
+    b->all.in_order += (double)greatest;
+    b->all.mean += total / ranks;
 }
 
 static bool deal(batch *b)

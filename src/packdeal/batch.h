@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/chart.h"
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
 #include "packdeal/window.h"
@@ -32,7 +31,7 @@ typedef struct batch {
     uint32_t *first; /* of each rank: its first pack, or n */
     uint32_t *next;  /* of each pack: the next one of its rank, or n */
     uint64_t *costs;
-    uint64_t *sums;  /* of ranks, with -v */
+    uint64_t *sums;  /* costs of ranks, had each the next pack in turn */
     ps_deal *deal;
     window window; /* that they come from, if --window is more than 1 */
     unsigned char *held; /* packs of pipes, and token records, or NULL */
@@ -42,7 +41,6 @@ typedef struct batch {
     uint64_t steps;         /* so far, with those before --start */
     uint64_t n_packs;       /* in them */
     batch_costs all;
-    chart_bins bins; /* of steps: dealt, in order and the mean, as above */
     int status; /* of a failure, which was told; else STATUS_OK */
 } batch;
 

@@ -11,7 +11,6 @@
 
 #include "cli/message.h"
 #include "cli/pattern.h"
-#include "cli/svg.h"
 
 #define DEFAULT_HIDDEN 768 /* of BERT-base and GPT-2 */
 
@@ -89,10 +88,10 @@ static const option_entry entries[] = {
      "only print lines of a step, a rank and its packs'\n"
      "numbers",
      OPTION_CONSTANT(conf, what, CONF_LIST)},
-    {0, "plot", "FILE",
-     "besides, draw how even steps are as a page: FILE ends\n"
-     "in .svg or .html",
-     OPTION_CALL_FOR(conf, plot, svg_set_name)},
+    {0, "json", NULL,
+     "with --list: a JSON object for each step, with the\n"
+     "costs of ranks",
+     OPTION_FLAG(conf, json)},
     {0, "zstd", "LEVEL",
      "compress, at LEVEL (3) from 1 to 22, so that single\n"
      "packs can still be got at",
@@ -173,7 +172,8 @@ int conf_check(conf *c)
     }
     if (c->epoch_given && !c->seed_given)
         return message_usage("--epoch: is for --seed");
-    if (c->plot != NULL && c->what == CONF_STEPS)
-        return message_usage("--plot: with --steps nothing is dealt");
+    if (c->json && (c->what != CONF_LIST || c->rank_given))
+        return message_usage("--json needs --list, and all ranks: give no "
+                             "--rank");
     return check_output(c);
 }

@@ -10,7 +10,6 @@
  *              whole packs of pipes; or token records
  *     window   which global batch gets a pack, where they may change places
  *     batch    the packs of a global batch, and their deal
- *     plot     for --plot: how even steps are
  *     shares   what is written: a stream for each rank
  *     job      shares, a list, or the number of steps
  *     main     calls them one after the other
@@ -56,7 +55,7 @@ typedef struct conf {
     uint64_t epoch;
     uint32_t window; /* global batches whose packs may change places; 0: 1 */
     uint64_t start;  /* the first step; those before it were made */
-    const char *plot;    /* a page to draw, or NULL */
+    bool json;           /* a list of objects */
     const char *output;  /* a pattern, see cli/pattern.h; NULL: stdout */
     uint32_t zstd_level; /* 0: shares are plain */
     conf_what what;

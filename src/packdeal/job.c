@@ -14,7 +14,6 @@
 #include "cli/progress.h"
 #include "packdeal/batch.h"
 #include "packdeal/input.h"
-#include "packdeal/plot.h"
 #include "packdeal/shares.h"
 
 /* The first failure of two. */
@@ -48,18 +47,6 @@ static bool begin(input *in, const conf *c)
     return !conf_reorders(c) ||
            input_shuffle(in, c->seed_given ? "seed" : "window",
                          c->seed_given ? &c->seed : NULL, c->epoch);
-}
-
-/* Draws and writes the page, if it is open; an exit status. */
-static int close_page(svg *page, batch *b, int status)
-{
-    if (page->name == NULL)
-        return status;
-    if (status == STATUS_OK)
-        plot_steps(page, b);
-    return svg_close(page, status == STATUS_OK) ? STATUS_OK
-                                                : either(status,
-                                                         STATUS_FAILURE);
 }
 
 static void report(const batch *b)
@@ -129,21 +116,14 @@ int job_shares(const conf *c)
 {
     shares s = {0};
     batch b = {0};
-    svg page = {0};
     input in;
     int status;
 
     /* Read the first batch before any output: there may be too few packs. */
     if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
-        shares_open(&s, c)) {
-        if (c->plot != NULL && !svg_open(&page, c->plot, c->names, c->n_names))
-            s.status = STATUS_FAILURE;
-        else if (c->no_sandbox || shares_sandbox(&s, &page))
-            write_all(&s, &b, &in);
-    }
-    /* The page first: a failure leaves no shares. */
+        shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
+        write_all(&s, &b, &in);
     status = either(either(in.status, b.status), s.status);
-    status = close_page(&page, &b, status);
     status = shares_end(&s, status);
     if (status == STATUS_OK && c->verbose)
         report(&b);
@@ -167,26 +147,52 @@ static void print_rank(const conf *c, const batch *b, uint32_t rank)
     putchar('\n');
 }
 
+/* The packs of each rank, their costs, and what these would be undealt. */
+static void print_step(const batch *b)
+{
+    const uint32_t ranks = b->conf->ranks;
+
+    printf("{\"step\": %" PRIu64 ", \"packs\": [", b->steps - 1);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        printf("%s[", rank == 0 ? "" : ", ");
+        for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i])
+            printf("%s%" PRIu64, i == b->first[rank] ? "" : ", ",
+                   b->packs[i].all);
+        putchar(']');
+    }
+    printf("], \"costs\": [");
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint64_t cost = 0;
+
+        for (uint32_t i = b->first[rank]; i < b->n; i = b->next[i])
+            cost += b->costs[i];
+        printf("%s%" PRIu64, rank == 0 ? "" : ", ", cost);
+    }
+    printf("], \"undealt\": [");
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        printf("%s%" PRIu64, rank == 0 ? "" : ", ", b->sums[rank]);
+    printf("]}\n");
+}
+
 int job_list(const conf *c)
 {
     const uint32_t first = c->rank_given ? c->rank : 0;
     const uint32_t end = c->rank_given ? c->rank + 1 : c->ranks;
     batch b = {0};
-    svg page = {0};
     input in;
     bool going;
     int status;
 
-    going = begin(&in, c) && batch_open(&b, c, false) &&
-            (c->plot == NULL ||
-             svg_open(&page, c->plot, c->names, c->n_names));
-    while (going && batch_next(&b, &in) && !ferror(stdout))
-        for (uint32_t rank = first; rank < end; rank++)
+    going = begin(&in, c) && batch_open(&b, c, false);
+    while (going && batch_next(&b, &in) && !ferror(stdout)) {
+        if (c->json)
+            print_step(&b);
+        for (uint32_t rank = first; !c->json && rank < end; rank++)
             print_rank(c, &b, rank);
+    }
     status = either(in.status, b.status);
-    if ((c->plot != NULL && page.name == NULL) || !files_close_stdout())
+    if (!files_close_stdout())
         status = either(status, STATUS_FAILURE);
-    status = close_page(&page, &b, status);
     if (status == STATUS_OK && c->verbose)
         report(&b);
     batch_close(&b);

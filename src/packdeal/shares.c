@@ -32,10 +32,10 @@ static bool fail_output(shares *s, const share *one, const ps_error *err)
 /* ---- Opening ---- */
 
 /*
- * Descriptors needed besides the shares: the page, the next input, or the
- * folders, the rules and an input while the sandbox is entered.
+ * Descriptors needed besides the shares: the next input, or the folder, the
+ * rules and an input while the sandbox is entered.
  */
-#define OTHER_FILES 5
+#define OTHER_FILES 3
 
 /* Checks, before any share is created, that all can be open at once. */
 static bool can_open(const shares *s)
@@ -62,11 +62,6 @@ static bool name_all(shares *s)
             pattern_name(c->output, c->rank_given ? c->rank : i);
         if (s->of[i].name == NULL) {
             (void)message_memory();
-            return false;
-        }
-        if (c->plot != NULL && file_set_would_write(c->plot, s->of[i].name)) {
-            message_error("%s: -o and --plot would both write this file",
-                          message_name(s->of[i].name));
             return false;
         }
         s->of[i].regular = !files_is_special(s->of[i].name);
@@ -111,33 +106,26 @@ bool shares_open(shares *s, const conf *c)
     return opened;
 }
 
-bool shares_sandbox(shares *s, const svg *page)
+bool shares_sandbox(shares *s)
 {
-    const bool publishes = page != NULL && page->files.n > 0;
     char place[FILES_MAX_NAME];
-    int folders[] = {-1, -1};
+    int folder = -1;
     bool entered = false;
 
     /* The folder that has all regular files, in it or below. */
     if (s->set.n > 0) {
         (void)snprintf(place, sizeof place, "%.*s",
                        (int)strcspn(s->conf->output, "%"), s->conf->output);
-        folders[0] = files_open_folder(place);
+        folder = files_open_folder(place);
     }
-    if (publishes)
-        folders[1] = files_open_folder(page->name);
-
-    if (folders[0] < 0 && s->set.n > 0)
+    if (folder < 0 && s->set.n > 0)
         message_errno("-o");
-    else if (folders[1] < 0 && publishes)
-        message_errno("%s", message_name(page->name));
     else
-        entered = sandbox_enter(s->conf->names, s->conf->n_names, folders, 2);
+        entered = sandbox_enter(s->conf->names, s->conf->n_names, &folder, 1);
     if (!entered)
         s->status = STATUS_FAILURE;
-    for (int i = 0; i < 2; i++)
-        if (folders[i] >= 0)
-            (void)close(folders[i]);
+    if (folder >= 0)
+        (void)close(folder);
     return entered;
 }
 

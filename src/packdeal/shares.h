@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "cli/file_set.h"
-#include "cli/svg.h"
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
 #include "packstream.h"
@@ -42,10 +41,9 @@ bool shares_open(shares *s, const conf *c);
 
 /*
  * Gives up what is not needed any more, but for what it takes to read the
- * inputs and to give files their names, that of `page`, too, unless it is NULL.
- * False after a message.
+ * inputs and to give files their names.  False after a message.
  */
-bool shares_sandbox(shares *s, const svg *page);
+bool shares_sandbox(shares *s);
 
 /* Begins the only stream of token records in each share.  As below. */
 bool shares_begin_tokens(shares *s, const ps_schema *schema);

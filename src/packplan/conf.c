@@ -11,16 +11,11 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "cli/svg.h"
 
 #define DEFAULT_BATCH 32
 #define MAX_BATCH 65536
 #define MAX_DEVICES (UINT32_C(1) << 20)
 #define ENTRY_BYTES 64
-
-/* What a page of curves shows unless -d is given. */
-static const uint32_t plot_depths[] = {1, 2,  3,  4,  6,
-                                       8, 12, 16, CONF_NO_CAP};
 
 const algorithm algorithms[ALGORITHMS] = {
     {"none", PS_PLAN_NONE, true},
@@ -257,7 +252,7 @@ static const option_entry entries[] = {
      OPTION_WORD(conf, overlong, option_overlongs)},
     {'d', "depth", "LIST",
      "most sequences in a pack, such as 2,3,16,max\n"
-     "(default: max; with --plot several)",
+     "(default: max)",
      OPTION_CALL(set_depths), GIVEN(CONF_DEPTH),
      .words = depth_words},
     {'a', "algorithm", "LIST",
@@ -280,10 +275,6 @@ static const option_entry entries[] = {
      "packing; for one algorithm and depth",
      OPTION_CONSTANT(conf, what, CONF_SCALING),
      OPTION_GIVEN(conf, chosen[CONF_SCALING])},
-    {0, "plot", "FILE",
-     "besides the table, draw efficiency against depth as a\n"
-     "page: FILE ends in .svg or .html",
-     OPTION_CALL_FOR(conf, plot, svg_set_name)},
     {0, "tsv", NULL, "print values with tabs between them",
      OPTION_CONSTANT(conf, form, CONF_TSV),
      OPTION_GIVEN(conf, forms[CONF_TSV])},
@@ -385,15 +376,8 @@ int conf_check(conf *c)
         return status;
     if (c->forms[CONF_TSV] && c->forms[CONF_JSON])
         return message_usage("--tsv and --json exclude each other");
-    if (c->plot != NULL && c->what != CONF_TABLE)
-        return message_usage("--plot is for the table of one capacity: not "
-                             "with --plan, --scaling or --recommend");
     if (c->what == CONF_RECOMMEND)
         return STATUS_OK;
-    if (c->plot != NULL && !c->given[CONF_DEPTH]) {
-        memcpy(c->depths, plot_depths, sizeof plot_depths);
-        c->n_depths = sizeof plot_depths / sizeof *plot_depths;
-    }
     if (c->what != CONF_TABLE)
         c->no_bound = true;
     if (c->what != CONF_TABLE && (c->n_algorithms > 1 || c->n_depths > 1))

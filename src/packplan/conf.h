@@ -8,7 +8,6 @@
  *     rows     makes and checks the plans, a row of figures for each
  *     recommend  finds a window for each of several capacities
  *     scaling  for --scaling: un-padding on many devices, to compare with
- *     plot     for --plot: draws rows as curves
  *     report   prints rows, plans or scaling, as text, TSV or JSON
  *     main     calls them one after the other
  *
@@ -93,7 +92,6 @@ typedef struct conf {
     bool given[CONF_OPTIONS];
     bool no_bound;
     bool quiet;
-    const char *plot;         /* a page to draw, or NULL */
     const char *const *names; /* inputs */
     int n_names;
 } conf;

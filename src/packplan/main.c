@@ -11,7 +11,6 @@
 #include "cli/histogram.h"
 #include "cli/message.h"
 #include "packplan/conf.h"
-#include "packplan/plot.h"
 #include "packplan/recommend.h"
 #include "packplan/report.h"
 #include "packplan/rows.h"
@@ -38,7 +37,7 @@ static int print_scaling(const conf *c, const ps_histogram *h,
 
 /* Plans for the lengths that are `aligned`, and reports on those of `of`. */
 static int plan(const conf *c, const length_counts *of,
-                const ps_histogram *aligned, svg *page)
+                const ps_histogram *aligned)
 {
     const ps_histogram *h = of->histogram;
     ps_plan *strategies;
@@ -62,8 +61,6 @@ static int plan(const conf *c, const length_counts *of,
     if (status == STATUS_OK)
         status = c->what == CONF_SCALING ? print_scaling(c, h, rs)
                                          : report_rows(c, of, rs);
-    if (status == STATUS_OK && c->plot != NULL)
-        plot_rows(page, c, h, rs);
     free(rs);
     return status;
 }
@@ -88,7 +85,7 @@ static int align(ps_histogram **aligned, const conf *c, const ps_histogram *h)
     return STATUS_OK;
 }
 
-static int run(const conf *c, svg *page)
+static int run(const conf *c)
 {
     length_counts of[CONF_LIST] = {{0}};
     recommendation found[CONF_LIST];
@@ -116,7 +113,7 @@ static int run(const conf *c, svg *page)
         if (status == STATUS_OK && c->what == CONF_RECOMMEND)
             status = recommend(&found[i], c, &of[i], aligned);
         else if (status == STATUS_OK)
-            status = plan(c, &of[i], aligned, page);
+            status = plan(c, &of[i], aligned);
         ps_histogram_free(aligned);
     }
     if (status == STATUS_OK && c->what == CONF_RECOMMEND)
@@ -130,8 +127,6 @@ int main(int argc, char **argv)
 {
     conf c = conf_new();
     option_outcome outcome;
-    svg page;
-    bool drawing = false;
     int first;
     int status;
 
@@ -143,17 +138,9 @@ int main(int argc, char **argv)
     message_quiet(c.quiet);
     c.names = option_files(argc, argv, first, &c.n_names);
     status = conf_check(&c);
-    if (status == STATUS_OK && c.plot != NULL) {
-        drawing = files_can_read(c.names, c.n_names) &&
-                  svg_open(&page, c.plot, c.names, c.n_names);
-        status = drawing ? STATUS_OK : STATUS_FAILURE;
-    }
     if (status == STATUS_OK)
-        status = run(&c, &page);
+        status = run(&c);
     if (!files_close_stdout() && status == STATUS_OK)
-        status = STATUS_FAILURE;
-    if (drawing && !svg_close(&page, status == STATUS_OK) &&
-        status == STATUS_OK)
         status = STATUS_FAILURE;
     return status;
 }

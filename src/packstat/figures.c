@@ -6,6 +6,7 @@
 
 #include "packstat/figures.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 bool histogram_add_count(histogram *h, uint32_t value, uint64_t count)
@@ -44,6 +45,46 @@ void histogram_free(histogram *h)
 {
     ps_histogram_free(h->all);
     h->all = NULL;
+}
+
+void histogram_json(FILE *out, const char *key, const histogram *h,
+                    bool counted)
+{
+    fprintf(out, ", \"%s\": %s", key, counted ? "[" : "null");
+    for (size_t i = 0; counted && i < ps_histogram_size(h->all); i++)
+        fprintf(out, "%s[%" PRIu32 ", %" PRIu64 "]", i == 0 ? "" : ", ",
+                ps_histogram_length(h->all, i), ps_histogram_count(h->all, i));
+    if (counted)
+        putc(']', out);
+}
+
+void stream_parts_add(stream_parts *p, uint32_t tokens)
+{
+    if (p->n > 0 && p->packs[p->n - 1] >> p->shift == 0) {
+        p->packs[p->n - 1]++;
+        p->tokens[p->n - 1] += tokens;
+        return;
+    }
+    if (p->n == MAX_PARTS) {
+        p->n /= 2;
+        p->shift++;
+        for (unsigned i = 0; i < p->n; i++) {
+            p->packs[i] = p->packs[2 * i] + p->packs[2 * i + 1];
+            p->tokens[i] = p->tokens[2 * i] + p->tokens[2 * i + 1];
+        }
+    }
+    p->packs[p->n] = 1;
+    p->tokens[p->n++] = tokens;
+}
+
+void stream_parts_json(FILE *out, const stream_parts *p, bool counted)
+{
+    fprintf(out, ", \"parts\": %s", counted ? "[" : "null");
+    for (unsigned i = 0; counted && i < p->n; i++)
+        fprintf(out, "%s[%" PRIu64 ", %" PRIu64 "]", i == 0 ? "" : ", ",
+                p->packs[i], p->tokens[i]);
+    if (counted)
+        putc(']', out);
 }
 
 /*

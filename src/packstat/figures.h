@@ -15,9 +15,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "packstat/channels.h"
-#include "packstat/plot_figures.h"
 #include "packstream.h"
 
 /*
@@ -37,7 +37,29 @@ bool histogram_add_count(histogram *h, uint32_t value, uint64_t count);
 /* Makes `all` hold all values; false if memory ran out. */
 bool histogram_finish(histogram *h);
 
+/* A key of a JSON object: [value, count] pairs; null where not `counted`. */
+void histogram_json(FILE *out, const char *key, const histogram *h,
+                    bool counted);
+
 void histogram_free(histogram *h);
+
+/*
+ * How full packs are along a stream: consecutive parts of 2^shift packs each,
+ * the last one of fewer.  All zeros is the start.
+ */
+#define MAX_PARTS 256
+typedef struct stream_parts {
+    unsigned n;
+    unsigned shift;
+    uint64_t packs[MAX_PARTS];
+    uint64_t tokens[MAX_PARTS];
+} stream_parts;
+
+/* Takes the next pack. */
+void stream_parts_add(stream_parts *p, uint32_t tokens);
+
+/* The key "parts" of a JSON object: [packs, tokens] pairs, or null. */
+void stream_parts_json(FILE *out, const stream_parts *p, bool counted);
 
 /* All zeros is the start. */
 typedef struct order_stats {
@@ -85,9 +107,10 @@ typedef struct pack_figures {
     uint64_t packs;    /* of so many, or PS_UNKNOWN */
     histogram lengths; /* of sequences and of pieces */
     histogram depths;
+    histogram fills; /* packs by tokens */
+    stream_parts parts;
     order_stats order;
     channel_figures channels;
-    plot_figures *plot; /* NULL without --plot */
 } pack_figures;
 
 /* Of a stream of token records. */

@@ -19,7 +19,6 @@
 #include "cli/options.h"
 #include "cli/packs.h"
 #include "cli/range.h"
-#include "cli/svg.h"
 #include "packstat/packstat.h"
 #include "packstream.h"
 
@@ -74,10 +73,6 @@ static const option_entry entries[] = {
      "count sequences and tokens by the values of this\n"
      "per-sequence channel of integers",
      OPTION_TEXT(packstat_conf, by)},
-    {0, "plot", "FILE",
-     "besides, draw it all as a page: FILE ends in .svg\n"
-     "or .html",
-     OPTION_CALL_FOR(packstat_conf, plot, svg_set_name)},
     {'t', "type", "u16|u32",
      "tokens of raw records (u16; of --against as the packs)",
      OPTION_WORD(packstat_conf, raw_type, option_token_types),
@@ -170,13 +165,6 @@ static int check(const packstat_conf *conf, char *const *names, int n)
         return message_usage("--by is for a summary or --json: not with "
                              "--histogram, --quick or --verify");
 
-    if (conf->plot != NULL &&
-        (conf->histogram || conf->verify || conf->quick))
-        return message_usage("--plot is for a summary or --json: not with "
-                             "--histogram, --verify or --quick");
-    if (conf->plot != NULL && n > SVG_SECTIONS)
-        return message_usage("--plot is for at most %d files", SVG_SECTIONS);
-
     if (conf->rejects.n > 0 && conf->against.n == 0)
         return message_usage("--rejects needs --against");
     if ((conf->vocab_size > 0 || conf->empty) && conf->against.n == 0)
@@ -200,16 +188,9 @@ static int run(const packstat_conf *conf, int argc, char **argv, int first)
 {
     int n;
     const char *const *names = option_files(argc, argv, first, &n);
-    packstat_output out = {.sections = n};
+    packstat_output out = {0};
     int status = STATUS_OK;
-    svg page;
 
-    if (conf->plot != NULL) {
-        if (!files_can_read(names, n) ||
-            !svg_open(&page, conf->plot, names, n))
-            return STATUS_FAILURE;
-        out.page = &page;
-    }
     for (int i = 0; i < n; i++)
         status = faults_worse(
             status,
@@ -228,8 +209,6 @@ static int run(const packstat_conf *conf, int argc, char **argv, int first)
                    ps_histogram_count(h, i));
     }
     if (!files_close_stdout())
-        status = faults_worse(status, STATUS_FAILURE);
-    if (out.page != NULL && !svg_close(&page, status == STATUS_OK))
         status = faults_worse(status, STATUS_FAILURE);
     histogram_free(&out.lengths);
     return status;

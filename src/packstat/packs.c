@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "packstat/audit.h"
 #include "cli/files.h"
@@ -15,7 +14,6 @@
 #include "cli/report.h"
 #include "packstat/compare.h"
 #include "packstat/packstat.h"
-#include "packstat/plot.h"
 #include "packstat/summary.h"
 
 /* A pack stream while it is read. */
@@ -37,10 +35,8 @@ typedef struct scan {
 static bool count(scan *s, const ps_pack *pack)
 {
     const packstat_conf *conf = s->conf;
-    const bool json = conf->json && !conf->quick;
-    const bool plot = s->found.plot != NULL;
-    const bool summary = plot || (!conf->json && !conf->histogram &&
-                                  !conf->verify && !conf->quick);
+    const bool reported = !conf->quick && !conf->histogram &&
+                          (conf->json || !conf->verify);
     histogram *lengths =
         conf->histogram ? &s->out->lengths : &s->found.lengths;
     ps_totals *t = &s->found.so_far;
@@ -57,15 +53,15 @@ static bool count(scan *s, const ps_pack *pack)
     t->sequences += pack->n_seq;
     t->tokens += pack->n_tok;
 
-    if (summary || json) {
+    if (reported) {
         order_stats_add(&s->found.order, s->info, pack);
         channel_figures_pack(&s->found.channels, &s->columns, s->info, pack);
+        stream_parts_add(&s->found.parts, pack->n_tok);
+        if (!histogram_add(&s->found.depths, pack->n_seq) ||
+            !histogram_add(&s->found.fills, pack->n_tok))
+            return false;
     }
-    if (plot)
-        plot_figures_add(s->found.plot, s->info, pack);
-    if (summary && !histogram_add(&s->found.depths, pack->n_seq))
-        return false;
-    if (!summary && !conf->histogram)
+    if (!reported && !conf->histogram)
         return true;
     for (uint32_t i = 0; i < pack->n_seq; i++)
         if (!histogram_add(lengths, ps_pack_piece(s->info, pack, i).n_tok))
@@ -161,6 +157,7 @@ static void print(scan *s)
     const packs *input = s->input;
     const order_stats *order = &s->found.order;
     const char *name = s->faults->file;
+    const bool counted = !s->conf->quick;
     ps_totals totals;
     double value = 0;
     bool exists;
@@ -183,12 +180,9 @@ static void print(scan *s)
 
     if (s->conf->histogram)
         return;
-    if (s->found.plot != NULL)
-        chart_bins_finish(&s->found.plot->bins);
     if (!histogram_finish(&s->found.lengths) ||
         !histogram_finish(&s->found.depths) ||
-        (s->found.plot != NULL &&
-         !plot_packs(s->out->page, name, &s->header, &totals, &s->found))) {
+        !histogram_finish(&s->found.fills)) {
         faults_no_memory(s->faults);
         return;
     }
@@ -198,7 +192,11 @@ static void print(scan *s)
         report_json_ratio(stdout, "place_correlation", exists, value);
         exists = order_stats_neighbour(order, &value);
         report_json_ratio(stdout, "neighbour_correlation", exists, value);
-        channel_figures_json(stdout, &s->found.channels, !s->conf->quick);
+        histogram_json(stdout, "lengths", &s->found.lengths, counted);
+        histogram_json(stdout, "depths", &s->found.depths, counted);
+        histogram_json(stdout, "fills", &s->found.fills, counted);
+        stream_parts_json(stdout, &s->found.parts, counted);
+        channel_figures_json(stdout, &s->found.channels, counted);
         print_names("against", &s->conf->against);
         print_names("rejects", &s->conf->rejects);
         printf("}\n");
@@ -207,7 +205,7 @@ static void print(scan *s)
     } else {
         summary_separate(stdout, &s->out->summarised);
         summary_packs(stdout, files_input_name(name), &s->header, &totals,
-                      &s->found, !s->conf->quick);
+                      &s->found, counted);
     }
 }
 
@@ -257,18 +255,6 @@ void packs_stat(const packstat_conf *conf, packs *input,
         faults_fatal(f, &err);
         return;
     }
-    if (out->page != NULL) {
-        s.found.plot = calloc(1, sizeof *s.found.plot);
-        if (s.found.plot == NULL) {
-            faults_no_memory(f);
-            return;
-        }
-        /* A page stays small: several files have half of the parts of one
-           together, as each has all other panels for itself. */
-        s.found.plot->max_parts =
-            (unsigned)(PLOT_PARTS / (out->sections > 1 ? 2 * out->sections
-                                                       : 1));
-    }
     audit_begin(&s.audit, s.info, f);
     if (conf->against.n > 0)
         compare_open(&s.comparison, conf, s.info, f);
@@ -296,5 +282,5 @@ void packs_stat(const packstat_conf *conf, packs *input,
     audit_free(&s.audit);
     histogram_free(&s.found.lengths);
     histogram_free(&s.found.depths);
-    free(s.found.plot);
+    histogram_free(&s.found.fills);
 }

@@ -10,8 +10,6 @@
  *   channels.c   labels that count, and sequences by value of a channel
  *   figures.c    histograms and correlations, counted on the way
  *   summary.c    the text for a human: labelled lines, histograms as bars
- *   plot_figures.c  what is only drawn, counted on the way
- *   plot.c       the page of --plot: a section for each file
  *   bars.c       a bar as text, as wide as a terminal
  *   faults.c     the first faults of a file are printed, the others counted
  *   audit.c      --verify: what no single pack shows, from ids and totals
@@ -32,7 +30,6 @@
 
 #include "cli/packs.h"
 #include "cli/range.h"
-#include "cli/svg.h"
 #include "packstat/faults.h"
 #include "packstat/figures.h"
 #include "packstream.h"
@@ -51,7 +48,6 @@ typedef struct packstat_conf {
     bool quick;     /* header and totals alone, of files without reading */
     bool quiet;     /* no progress, no OK */
     const char *by; /* count by the values of this channel, or NULL */
-    const char *plot; /* draw a page of this name, or NULL */
     bool range_given;
     range range; /* of each pack stream only these packs */
     bool type_given;
@@ -67,8 +63,6 @@ typedef struct packstat_conf {
 typedef struct packstat_output {
     histogram lengths; /* with --histogram */
     bool summarised;   /* a summary stands above: leave a line free */
-    svg *page;         /* with --plot, or NULL */
-    int sections;      /* that it will have */
     int fd;            /* the file that is being read */
 } packstat_output;
 

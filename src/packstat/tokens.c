@@ -11,7 +11,6 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "packstat/packstat.h"
-#include "packstat/plot.h"
 #include "packstat/summary.h"
 
 /*
@@ -131,6 +130,7 @@ static void print_json(const scan *s)
         report_json_string(stdout, s->schema->channels[i].name);
     }
     putchar(']');
+    histogram_json(stdout, "lengths", &found->lengths, true);
     channel_figures_json(stdout, &found->channels, s->known == NULL);
     printf("}\n");
 }
@@ -146,8 +146,6 @@ static void print(scan *s)
         faults_no_memory(s->faults);
         return;
     }
-    if (s->out->page != NULL)
-        plot_tokens(s->out->page, s->faults->file, s->schema, &s->found);
     if (conf->json) {
         print_json(s);
     } else if (conf->verify) {

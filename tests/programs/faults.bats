@@ -58,9 +58,9 @@ each() {
 packing=(raw wide pipes framed several stats shuffle prices unzstd)
 busy=(rejects zstd zstd3 writer threads state resume)
 other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
-    shares share share_zstd dealt sequences verify look drawn curves evenness
-    bytes ids jsonl stream indexed losses samples mix repeated kept converted
-    shuffled parts sorted merged)
+    shares share share_zstd dealt sequences verify look
+    bytes ids jsonl stream indexed losses samples mix repeated kept
+    converted shuffled parts sorted merged)
 
 @test "the table has no scenario that is not run" {
     [ "$(bash "$abs_top_srcdir/tests/support/faults.bash" list | sort)" = \

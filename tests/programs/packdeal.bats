@@ -297,6 +297,21 @@ depths() {
         packdeal -n 2 -b 2 --list --cost=0:18446744073709551615 x.pks
 }
 
+@test "--list --json: the list, and what the packs of each rank cost" {
+    skip_without python3
+    uneven
+    for option in --window=2 --last=pad --start=7; do
+        packdeal -n 4 -b 3 --cost=0:1 $option --list x.pks | tr -d - >list
+        packdeal -n 4 -b 3 --cost=0:1 $option --list --json x.pks >x.json
+        support packdeal.py objects 4 x.pks list x.json
+    done
+    for option in --steps --rank=1 '--list --rank=1' -or%d; do
+        # shellcheck disable=SC2086 # options
+        refused 64 'packdeal: --json needs --list, and all ranks' \
+            packdeal -n 4 -b 3 --json $option x.pks
+    done
+}
+
 @test "-v tells how even steps are" {
     uneven
     packdeal -n 4 -b 4 -v -o r%d x.pks 2>told
@@ -1134,7 +1149,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     local limit worked=
     # Before the first is made, even where the folder for them is not there.
     # shellcheck disable=SC2016 # it is for the other shell
-    speaker=packdeal refused 1 "-n 30: 35 files have to be open at once, but\
+    speaker=packdeal refused 1 "-n 30: 33 files have to be open at once, but\
  only 1" bash -c '
         ulimit -n 20; exec packdeal -q -n 30 -b 1 -o missing/r%02d x.pks'
     [[ $stderr == *'raise the limit, or write one share at a time with --rank' ]]
@@ -1143,7 +1158,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     for ((limit = 24; limit < 40; limit++)); do
         # shellcheck disable=SC2016 # it is for the other shell
         run bash -c 'ulimit -n "$1"; exec packdeal -q -n 20 -b 1 -o r%02d \
-            --plot=p.svg x.pks y.pks' - "$limit"
+            x.pks y.pks' - "$limit"
         worked+=$status
         [ "$status" = 0 ] || [[ $output == *'files have to be open at once'* ]]
     done

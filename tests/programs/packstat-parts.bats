@@ -30,9 +30,11 @@ heads() {
         od -An -v -tu4 -w40 | awk '{ print $4, $5, $6 }'
 }
 
-# keys FILE [OPTION...]: "key value" lines of packstat --json.
+# keys FILE [OPTION...]: "key value" lines of packstat --json, but arrays.
 keys() {
-    packstat -q --json "${@:2}" "$1" | tr -d '{}" ' | tr ',:' '\n '
+    packstat -q --json "${@:2}" "$1" |
+        sed -E 's/"(lengths|depths|fills|parts)": (null|\[[^"]*), //g' |
+        tr -d '{}" ' | tr ',:' '\n '
 }
 
 # not_told STATUS TEXT ARGUMENT...: packstat exits so and says so, alone.

@@ -351,11 +351,13 @@ import json
 x = json.load(open("x.json"))
 assert x == {"file": "-", "sequences": 3, "tokens": 18, "min_seqlen": 1,
              "max_seqlen": 12, "mean_seqlen": 6, "token_type": "u16",
-             "framed": False, "channels": [], "targets": {}}, x
+             "framed": False, "channels": [], "targets": {},
+             "lengths": [[1, 1], [5, 1], [12, 1]]}, x
 x = json.load(open("empty.json"))
 assert x == {"sequences": 0, "tokens": 0, "min_seqlen": None,
              "max_seqlen": None, "mean_seqlen": None, "token_type": "u16",
-             "framed": True, "channels": [], "targets": {}}, x
+             "framed": True, "channels": [], "targets": {},
+             "lengths": []}, x
 END
 }
 
@@ -370,6 +372,22 @@ rows = [json.loads(line) for line in open("x.json")]
 assert [row["file"] for row in rows] == ["small.tok", "small.pks", "-"]
 assert [row["tokens"] for row in rows] == [44, 44, 44]
 END
+}
+
+@test "bars are as wide as a terminal, of blocks where its locale has them" {
+    skip_without python3
+    # shellcheck disable=SC2046 # the words are the lengths
+    sequences $(yes 1 1 1 1 1 1 2 2 2 2 5 | head -n 30) >x.tok
+    packstream -q -L 16 x.tok >x.pks
+    for columns in 40 61 120; do
+        support bars.py $columns ASCII packstat -q x.pks
+        grep -qix 'c\.utf-\?8' <(locale -a) || continue
+        support bars.py $columns UTF-8 packstat -q x.pks
+    done
+    # Not for a terminal: ASCII, of 80 columns.
+    LC_ALL=C.UTF-8 packstat -q x.pks >got
+    awk '/\|/ && length > n { n = length } END { exit n != 80 }' got
+    run -1 grep -q '[^ -~]' got
 }
 
 # ----------------------------------------------------------- histogram

@@ -51,7 +51,6 @@ serious=' write pwrite ftruncate fsync fdatasync rename '
 #   lines    what shows no end, and may be whole though the input was not
 #   reports  a line for each of several inputs
 #   npy      a numpy array, whose header is put right in the end
-#   page     a page of pictures, which appears whole or not at all
 
 scenarios='
     raw        packstream 1 packs   out
@@ -86,9 +85,6 @@ scenarios='
     sequences  packdeal   1 tokens  r0 r1
     verify     packstat   3 reports out
     look       packstat   2 reports out
-    drawn      packstat   2 page    out.svg
-    curves     packplan   1 page    out.svg
-    evenness   packdeal   1 page    out.svg
     bytes      tokcat     1 tokens  out
     ids        tokcat     1 tokens  out
     jsonl      tokcat     1 tokens  out
@@ -154,13 +150,6 @@ run_sequences() {
 }
 run_verify() { faulty packstat --verify x.pks zstd.pks framed >out; }
 run_look() { faulty packstat --json - x.pks <framed.pks >out; }
-run_drawn() { faulty packstat -q --plot=out.svg framed.pks few.tok >/dev/null; }
-run_curves() {
-    faulty packplan -L 64 -a spfhp -d 2,max --plot=out.svg few.hist >/dev/null
-}
-run_evenness() {
-    faulty packdeal -n 2 -b 3 --list --plot=out.svg framed.pks >/dev/null
-}
 run_bytes() { faulty tokcat --from=bytes text >out; }
 run_ids() { faulty tokcat --from=ids -t u32 -o out numbers; }
 run_jsonl() { faulty tokcat --from=jsonl --channel=c:u8 - <few >out; }
@@ -272,7 +261,6 @@ inputs() {
     sed 's/.*/{"input_ids": [1, &], "c": 7}/; 1500q' larger |
         tokcat --from=jsonl --channel=c:u8 >longer
     tokcat --from=jsonl --channel=c:u8 few >few.tok
-    packstat --histogram few.tok >few.hist
     packstream -L 64 x >x.pks
     packstream -L 64 --zstd=1 x >zstd.pks
     packstream -L 64 framed >framed.pks
@@ -352,7 +340,6 @@ is_beginning() {
         tokens | lines) begins "$1" "$1.wanted" ;;
         reports) ! grep -qvxF -f "$1.wanted" "$1" ;;
         npy) true ;;
-        page) [ ! -s "$1" ] ;;
         zstd)
             command -v zstd >/dev/null || return 0
             zstd -qdc "$1" >part 2>/dev/null

@@ -10,6 +10,8 @@
                                 steps from where it was, in steps of MOST
     packdeal.py best R B H WHOLE    stdin has what --list prints: no deal of a
                                 step is better
+    packdeal.py objects R WHOLE LIST JSON    JSON of --cost=0:1 has the packs
+                                that LIST has, and their costs
 
 Written from packstream(5).
 
@@ -17,6 +19,7 @@ SPDX-License-Identifier: MIT
 """
 
 import itertools
+import json
 import struct
 import sys
 
@@ -196,6 +199,25 @@ def best(ranks, per_rank, hidden, whole):
         least = min(max(sum(costs[i] for i in part) for part in way)
                     for way in partitions(items, ranks, per_rank))
         assert max(sums(costs, lines, ranks)) <= least * 1.001, step
+
+
+def objects(ranks, whole, listed, found):
+    costs = [head.sum_len_sq for stream in read(whole)
+             for head in stream.heads]
+    steps = {}
+    for line in open(listed):
+        step, _, *numbers = map(int, line.split())
+        steps.setdefault(step, []).append(numbers)
+    wanted = []
+    for step, packs in steps.items():
+        in_order = sorted(sum(packs, []))
+        turns = [in_order[rank::int(ranks)] for rank in range(int(ranks))]
+        sums_of = [[sum(costs[n] for n in mine) for mine in deal]
+                   for deal in (packs, turns)]
+        wanted.append({"step": step, "packs": packs, "costs": sums_of[0],
+                       "undealt": sums_of[1]})
+    assert len(wanted) > 3
+    assert [json.loads(line) for line in open(found)] == wanted
 
 
 if __name__ == "__main__":

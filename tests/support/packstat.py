@@ -28,6 +28,7 @@ import json
 import math
 import struct
 import sys
+from collections import Counter
 from fractions import Fraction
 
 from packformat import CODES, PER_TOKEN, TYPES, hash_of, streams, up
@@ -163,6 +164,9 @@ def expect(data):
         input_tokens""".split(), 0)
     fills = []
     lengths = []
+
+    def histogram(values):
+        return [list(pair) for pair in sorted(Counter(values).items())]
     for stream in streams(data):
         greatest = 0
         for pack in stream.packs:
@@ -184,6 +188,10 @@ def expect(data):
             said[name] += stream.end[name]
     first = next(streams(data))
     room = sums["packs"] * first.capacity
+    step = 1
+    while len(fills) > 256 * step:
+        step *= 2
+    parts = [fills[i:i + step] for i in range(0, len(fills), step)]
     return dict(sums, **said, min_fill=min(fills, default=0),
                 capacity=first.capacity, depth=first.depth or None,
                 padding=room - sums["tokens"],
@@ -193,7 +201,10 @@ def expect(data):
                 packing_factor=sums["sequences"] / sums["packs"]
                 if room else None,
                 place_correlation=by_place(lengths),
-                neighbour_correlation=by_neighbour(lengths))
+                neighbour_correlation=by_neighbour(lengths),
+                lengths=histogram(sum(lengths, [])),
+                depths=histogram(map(len, lengths)), fills=histogram(fills),
+                parts=[[len(part), sum(part)] for part in parts])
 
 
 def agree(data):
