@@ -137,7 +137,7 @@ def run_test(build, data, test):
     made = os.path.join(data, test.replace("/", "-"))
     shutil.rmtree(made, ignore_errors=True)
     environment = dict(
-        os.environ, LC_ALL="C", FAULTS="", abs_top_srcdir=TOP,
+        os.environ, LC_ALL="C", LONG="1", FAULTS="", abs_top_srcdir=TOP,
         abs_top_builddir=build, LD_LIBRARY_PATH=build + "/.libs",
         PATH=f"{build}/.libs:{build}:{os.environ['PATH']}",
         GCOV_PREFIX=made, PYTHONDONTWRITEBYTECODE="1")

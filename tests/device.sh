@@ -19,7 +19,7 @@
 # SPDX-License-Identifier: MIT
 
 set -u
-export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
+export LC_ALL=C LONG=1 PYTHONDONTWRITEBYTECODE=1
 
 [ -e "${1-}/libtool" ] || {
     echo "usage: device.sh BUILD_DIR" >&2

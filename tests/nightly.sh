@@ -20,7 +20,7 @@
 # SPDX-License-Identifier: MIT
 
 set -u
-export LC_ALL=C
+export LC_ALL=C LONG=1
 
 steps="check faults resume crash signals differential memory slow builds
     static dist debian cuda valgrind soak fuzz"

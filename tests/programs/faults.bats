@@ -57,14 +57,17 @@ each() {
 
 packing=(raw wide pipes framed several stats shuffle prices unzstd)
 busy=(rejects zstd zstd3 writer threads state resume)
-other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
-    shares share share_zstd dealt sequences verify look
-    bytes ids jsonl stream indexed losses samples mix repeated kept
-    converted shuffled parts sorted merged)
+other=(records restored range unzip shares share dealt sequences verify look
+    bytes ids jsonl stream mix repeated kept converted shuffled parts sorted
+    merged)
+# Rarer ones.
+forms=(npy llmc trl tfrecord megatron datatrove share_zstd indexed losses
+    samples)
 
 @test "the table has no scenario that is not run" {
     [ "$(bash "$abs_top_srcdir/tests/support/faults.bash" list | sort)" = \
-        "$(printf '%s\n' "${packing[@]}" "${busy[@]}" "${other[@]}" | sort)" ]
+        "$(printf '%s\n' "${packing[@]}" "${busy[@]}" "${other[@]}" \
+            "${forms[@]}" | sort)" ]
 }
 
 @test "packstream: calls fail" { each calls "${packing[@]}"; }
@@ -75,6 +78,12 @@ other=(records restored range unzip npy llmc trl tfrecord megatron datatrove
 
 @test "all other programs: calls fail" {
     each calls "${other[@]}"
+}
+
+# bats test_tags=night
+@test "forms of trainers, and pictures: calls fail, and are interrupted" {
+    each calls "${forms[@]}"
+    each world "${forms[@]}"
 }
 
 @test "packstream: calls are interrupted, and disks full" {

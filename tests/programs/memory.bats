@@ -231,7 +231,7 @@ worst() {
 program=4096
 
 # The worst lengths of hostile.py, and the most that is measured with any.
-kinds="full one half sorted mixed"
+kinds="full mixed${LONG:+ one half sorted}"
 megabytes=8
 
 # hostile KIND L MEGABYTES [WIDTH]: records of such lengths.

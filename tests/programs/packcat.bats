@@ -622,8 +622,8 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 # -------------------------------------------------------------- bad input
 
 @test "input cut anywhere is noticed, and the output is a prefix" {
-    local step=${QUICK:+307}
-    : "${step:=61}"
+    local step=${LONG:+61}
+    : "${step:=307}"
     raw=--raw packed 12 8 1000 -L 8 -w 4
     whole=$(size a.pks)
     for ((at = 1; at < whole; at += at < 4096 ? 455 : step)); do
@@ -637,8 +637,8 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
 @test "a flipped bit anywhere is noticed, and the output is a prefix" {
-    local step=${QUICK:+307}
-    : "${step:=59}"
+    local step=${LONG:+59}
+    : "${step:=307}"
     raw=--raw packed 12 8 1000 -L 8 -w 4
     whole=$(size a.pks)
     for ((at = 0; at < whole; at += at < 4096 ? 449 : step)); do

@@ -2,7 +2,7 @@
 # resume.bats - packstream, stopped in any way at any instant, goes on where
 # it was: the output is byte for byte that of a job nobody disturbed.
 #
-# RESUME_KILLS says how often jobs are killed (default: 20 times in each of
+# RESUME_KILLS says how often jobs are killed (default: 5 times in each of
 # the tests that do so).
 #
 # SPDX-License-Identifier: MIT
@@ -26,7 +26,7 @@ setup() {
 }
 
 kills=${RESUME_KILLS:-${QUICK:+2}}
-kills=${kills:-20}
+kills=${kills:-5}
 
 records=${QUICK:+3000}
 records=${records:-12000}

@@ -98,7 +98,7 @@ skip_without_xxhash() {
 }
 
 # skip_if_quick: skips a long test in a build that is only another one, where
-# QUICK is set: .ci/run does so once all was done in the default build.
+# QUICK is set, as .ci/run does. How many cases a test tries is LONG's matter.
 skip_if_quick() {
     [ -z "${QUICK-}" ] || skip "QUICK is set"
 }

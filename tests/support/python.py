@@ -664,7 +664,7 @@ def indexed(path):
         refused_both(poked(data, block.at + at, code, value), "",
                      verify=False)
     if source.verifies:
-        for at in range(0, 98368, 997):
+        for at in range(0, 98368, 997 if os.environ.get("LONG") else 9973):
             refused_both(poked(data, block.at + at, "B", data[
                 block.at + at] ^ 1), "")
 

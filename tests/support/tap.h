@@ -21,21 +21,18 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/*
- * True in a build that is only another one, where QUICK is set: .ci/run does
- * so once all was done in the default build.
- */
-static inline bool is_quick(void)
+/* True unless LONG is set, as in `make nightly`: then tests try fewer cases. */
+static inline bool is_short(void)
 {
-    const char *quick = getenv("QUICK");
+    const char *is_long = getenv("LONG");
 
-    return quick != NULL && *quick != '\0';
+    return is_long == NULL || *is_long == '\0';
 }
 
-/* Skips a long test there. */
-#define skip_if_quick()  \
+/* Skips a test that only the nightly run needs. */
+#define skip_if_short()  \
     do {                 \
-        if (is_quick())  \
+        if (is_short())  \
             skip();      \
     } while (0)
 

@@ -13,7 +13,7 @@
 #ifdef TOY_VARLEN
 #define PLACES 1
 #else
-#define PLACES (is_quick() ? 3 : 13)
+#define PLACES (is_short() ? 3 : 13)
 #endif
 
 static double loss_at(bert_model *model, const toy_batch *toy,
@@ -77,7 +77,7 @@ static void test_gradients(void **state)
     };
 
     /* Those with dropout do all that the others do. */
-    for (size_t i = is_quick() ? 2 : 0; i < COUNT(cases); i++) {
+    for (size_t i = is_short() ? 2 : 0; i < COUNT(cases); i++) {
         const bert_step *const step = &cases[i].step;
         const toy_plan plan = toy_packed_plan();
         bert_config config = toy_config(53, 32);

@@ -35,6 +35,7 @@ plant() {
     [[ $output == *'its text is there 2 times'* ]]
 }
 
+# bats test_tags=night
 @test "bugs are found, and what is none is not" {
     local build=${abs_top_builddir:?}
     [ -e "$build/tests/trainer/cuda/steps-t" ] ||

@@ -300,7 +300,7 @@ static size_t output_size(const pair *p, uint32_t k)
 static void test_sequences_do_not_see_one_another(void **state)
 {
     /* Each of seven is altered, or the one amid a pack, in both ways. */
-    const uint32_t first = is_quick() ? 2 : 0, end = is_quick() ? 4 : 14;
+    const uint32_t first = is_short() ? 2 : 0, end = is_short() ? 4 : 14;
 
     for (uint32_t turn = first; turn < end; turn++) {
         const bert_step *const step = turn % 2 ? &dense : &varlen;
@@ -471,8 +471,7 @@ static void test_rounding_adds_nothing(void **state)
                                       {BERT_VARLEN, true, 3, BERT_UNPADDED}};
     const toy_plan plan = toy_packed_plan();
 
-    skip_if_quick();
-    for (size_t i = 0; i < COUNT(steps); i++) {
+    for (size_t i = 0; i < COUNT(steps); i += is_short() ? 3 : 1) {
         bert_model *const model = open_model(0.1);
         toy_batch toy = toy_open(&plan);
         bert_results x, y;
@@ -506,8 +505,8 @@ static void test_threads_change_no_bit(void **state)
     const int usual = omp_get_max_threads();
     const toy_plan plan = toy_packed_plan();
 
-    skip_if_quick();
-    for (size_t i = 0; i < COUNT(steps) && toy_can(&steps[i]); i++) {
+    for (size_t i = 0; i < COUNT(steps) && toy_can(&steps[i]);
+         i += is_short() ? 2 : 1) {
         bert_model *const model = open_model(0.1);
         toy_batch toy = toy_open(&plan);
         toy_result x;

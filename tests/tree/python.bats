@@ -113,7 +113,7 @@ all_labels() {
 }
 
 @test "aligned sequences, as naive loops make them" {
-    for n in 2 8 16; do
+    for n in 8 ${LONG:+2 16}; do
         packed x "$n" 60 32 60000 -L 32 -d 2 --align="$n"
         check views x.pks 32 2 0 "$n"
         check channels x.pks 32 2 "$n"
@@ -154,7 +154,7 @@ all_labels() {
 
 @test "blocks of any size, and an index of several parts" {
     local n
-    for n in 1 2 8; do
+    for n in 2 ${LONG:+1 8}; do
         packed x "$n" 60 32 60000 -L 32 -d 4 --block-packs="$n"
         check views x.pks 32 4
         check pipes x.pks
@@ -217,7 +217,7 @@ tokens ('<u4', (8,)) at byte 0, not tokens ('<u2', (8,)) at byte 0"
 
 @test "labels by default: their channel, masks, or the tokens" {
     local option
-    for option in --align=1 --align=8; do
+    for option in --align=8 ${LONG:+--align=1}; do
         all_labels "$option"
         labels by_default ./*.pks
         labels by_name both.pks masks.pks
@@ -230,7 +230,7 @@ END
 }
 
 @test "labels that are shifted already" {
-    for option in --align=1 --align=8; do
+    for option in --align=8 ${LONG:+--align=1}; do
         shifted "$option"
         labels shifted x.pks y.pks
         labels beyond z.pks
@@ -352,7 +352,7 @@ END
 @test "torch: every adapter has the targets of its input" {
     skip_without_modules "$peers" torch
     local option
-    for option in --align=1 --align=8; do
+    for option in --align=8 ${LONG:+--align=1}; do
         all_labels "$option"
         adapter by_default ./*.pks
         adapter masked labels.pks mask.pks
@@ -375,7 +375,7 @@ END
 
 @test "transformers, Megatron: labels that are shifted already" {
     skip_without_modules "$peers" torch
-    for option in --align=1 --align=8; do
+    for option in --align=8 ${LONG:+--align=1}; do
         shifted "$option"
         adapter shifted_flat x.pks y.pks
         adapter shifted_megatron x.pks y.pks

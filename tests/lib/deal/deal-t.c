@@ -120,7 +120,7 @@ static void test_best(void **state)
 {
     static const uint32_t shapes[][2] = {{2, 2}, {2, 3}, {2, 5}, {2, 6},
                                          {3, 2}, {3, 3}, {3, 4}, {4, 3}};
-    const int cases = is_quick() ? 200 : 2000;
+    const int cases = is_short() ? 200 : 2000;
     uint64_t random = 1;
     int best = 0;
     int all = 0;
@@ -272,7 +272,7 @@ static void test_even(void **state)
 {
     static const uint32_t shapes[][2] = {{2, 16}, {8, 16}, {64, 16},
                                          {512, 16}, {8, 56}, {3, 5000}};
-    const int cases = is_quick() ? 4 : 40;
+    const int cases = is_short() ? 4 : 40;
     static uint64_t costs[MAX_ITEMS];
     static result r;
     uint64_t random = 5;

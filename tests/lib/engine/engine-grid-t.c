@@ -197,8 +197,7 @@ static void test_grid(void **state)
 {
     unsigned wider = 0;
 
-    skip_if_quick();
-    for (size_t i = 0; i < COUNT(grid); i++)
+    for (size_t i = 0; i < COUNT(grid); i += is_short() ? 5 : 1)
         wider += try_cell(&grid[i]);
     assert_int_equal(wider, 0);
 }

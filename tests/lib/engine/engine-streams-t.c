@@ -133,7 +133,7 @@ static void test_policies(void **state)
 
     for (size_t p = 0; p < COUNT(cases); p++) {
         uint64_t random = 1 + (uint64_t)cases[p].policy;
-        const unsigned runs = cases[p].runs / (is_quick() ? 8 : 1);
+        const unsigned runs = cases[p].runs / (is_short() ? 8 : 1);
 
         for (unsigned i = 0; i < runs; i++) {
             run r = draw_run(cases[p].policy, &random);
@@ -269,8 +269,8 @@ static void test_not_below_blocks(void **state)
     static const uint32_t sizes[][3] = {/* capacity, depth, window */
         {512, 3, 256}, {512, 4, 1024}, {512, 16, 256}, {2048, 64, 256}};
 
-    skip_if_quick();
-    for (size_t i = 0; i < 2 * LENGTHS_SHAPES * COUNT(sizes); i++) {
+    for (size_t i = 0; i < 2 * LENGTHS_SHAPES * COUNT(sizes);
+         i += is_short() ? 7 : 1) {
         const uint32_t *size = sizes[i / (2 * LENGTHS_SHAPES)];
         run r = {.n = 40000,
                  .seed = 7,

@@ -330,7 +330,7 @@ static void try_all(const ps_packer_options *o, uint32_t n, uint64_t seed)
     static const uint64_t values[] = {0, 1, UINT32_MAX, UINT64_MAX};
     subject s = begin(o, n, seed);
     unsigned char *state = must_alloc(s.size);
-    size_t step = is_quick() ? 61 : 11; /* numbers have 4 or 8 */
+    size_t step = is_short() ? 61 : 11; /* numbers have 4 or 8 */
     uint64_t random = seed;
     ps_error err;
 

@@ -141,7 +141,7 @@ static bool resume_at(expected *e, uint32_t n)
 static void resume_everywhere(const corpus *c, const ps_packer_options *o,
                               uint32_t drains)
 {
-    const uint32_t step = is_quick() ? 7 : 1;
+    const uint32_t step = is_short() ? 7 : 1;
     expected e = expect(c, o, drains);
     uint32_t saved = 0;
 
@@ -194,7 +194,7 @@ static void test_options(void **state)
     corpus c = make_corpus(&schema, 120, 40, 4);
 
     for (size_t i = 0; i < COUNT(options); i++)
-        if (!is_quick() || i % 4 == 0)
+        if (!is_short() || i % 4 == 0)
             resume_everywhere(&c, &options[i], i % 3 == 0 ? 25 : 0);
     free_corpus(&c);
 }
@@ -613,7 +613,7 @@ static void test_prove(void **state)
     corpus c = make_corpus(&schema, 60, 40, 7);
 
     /* Steps of three, too, have each option both on and off. */
-    for (unsigned kind = 0; kind < 8; kind += is_quick() ? 3 : 1) {
+    for (unsigned kind = 0; kind < 8; kind += is_short() ? 3 : 1) {
         ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO,
                                .block_packs = kind & 1 ? 1 : 4,
                                .compressed = kind & 2,

@@ -249,7 +249,7 @@ static void test_goes_on(void **state)
 
         o.learn_from = h;
         whole = packs_with(&c, &o, 0);
-        for (uint32_t at = 60; at < c.count; at += is_quick() ? 29 : 7) {
+        for (uint32_t at = 60; at < c.count; at += is_short() ? 29 : 7) {
             bytes got = packs_with(&c, &o, at);
 
             assert_same_bytes(&got, &whole);

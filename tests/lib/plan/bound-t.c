@@ -47,7 +47,7 @@ static void try_bound(ps_histogram *h, uint32_t capacity, uint32_t depth)
 
 static void test_relaxation(void **state)
 {
-    const int cases = is_quick() ? 400 : 1600;
+    const int cases = is_short() ? 400 : 1600;
     uint64_t random = 1;
 
     for (int i = 0; i < cases; i++) {
@@ -171,7 +171,7 @@ static uint64_t try_plans(const ps_histogram *h, const ps_plan_options *o,
 
 static void test_random_plans(void **state)
 {
-    const int cases = is_quick() ? 300 : 1200;
+    const int cases = is_short() ? 300 : 1200;
     uint64_t random = 4;
     double packs = 0;
     double bounds = 0;
@@ -229,8 +229,7 @@ static void test_many_lengths(void **state)
     static const uint32_t depths[] = {3, 6};
     uint64_t random = 5;
 
-    skip_if_quick();
-    for (size_t k = 0; k < COUNT(depths); k++) {
+    for (size_t k = 0; k < (is_short() ? 1 : COUNT(depths)); k++) {
         uint32_t capacity = 131071; /* no whole number of units */
         ps_histogram *h = random_histogram(&random, 9000, capacity / 3, 20);
         ps_plan_options o = plan_options(capacity, depths[k]);

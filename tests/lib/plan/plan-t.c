@@ -114,8 +114,7 @@ static void test_kinds(void **state)
         {131072, 60, 3, 12},                  /* sparse */
     };
 
-    skip_if_quick();
-    for (size_t i = 0; i < COUNT(kinds); i++)
+    for (size_t i = 0; i < COUNT(kinds); i += is_short() ? 3 : 1)
         try_kind(&kinds[i], i + 1);
 }
 
@@ -356,7 +355,7 @@ static void test_memory(void **state)
 
     starve(random_histogram(&random, 40, 128, 50), &o);
     o = plan_options(512, 3);
-    starve(random_histogram(&random, is_quick() ? 50 : 250, 512, 9), &o);
+    starve(random_histogram(&random, is_short() ? 50 : 250, 512, 9), &o);
 }
 
 int main(void)

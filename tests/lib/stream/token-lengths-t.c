@@ -369,10 +369,13 @@ static void test_after_a_mark(void **state)
     free_bytes(&b);
 }
 
-/* More than one part of entries; and a stream that has more than LENGTHS can. */
+/*
+ * More than one part of entries. The long form has the most that LENGTHS holds,
+ * and one more: 4 GiB each.
+ */
 static void test_many(void **state)
 {
-    const uint32_t most = 65537;
+    const uint32_t most = is_short() ? 8001 : 65537;
     ps_schema schema = ps_schema_raw(PS_U16);
     unsigned char *payload = calloc(most, 2);
     bytes b = {0};
@@ -393,11 +396,14 @@ static void test_many(void **state)
         ps_token_writer_free(w);
         rewind_fd(fd);
         assert_result(read_all(fd, true, &offset, &err), PS_END, &err);
-        if (n == most)
+        if (n == 65537)
             b = read_back(fd);
         (void)close(fd);
     }
 
+    free(payload);
+    if (is_short())
+        return;
     /* One entry, whose length the reader could not count any more. */
     at = b.size - 32;
     b.size = at;
@@ -415,7 +421,6 @@ static void test_many(void **state)
     assert_non_null(strstr(err.text, "the stream has more than 65536"));
     (void)close(fd);
     free_bytes(&b);
-    free(payload);
 }
 
 int main(void)

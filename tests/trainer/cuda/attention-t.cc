@@ -71,7 +71,7 @@ static void compare(const rig &r, const problem &p, const char *what)
 /* ---- Tests ---- */
 
 static vector<size_t> widths = {6, 8, 16, 32, 64, 100, 128};
-static const bool quick = is_quick();
+static const bool quick = is_short();
 
 static const vector<int32_t> small = {1, 2, 15, 0, 16, 17, 33, 48};
 static const vector<int32_t> mixture = {127, 0, 128, 1, 129, 16, 300, 0};

@@ -3,7 +3,7 @@
 #
 # Runs tests of kernels in five orders of threads and streams, in one order under
 # sanitizers, and says how many tests passed in each.  Large sizes come in one
-# order, and small ones, as $QUICK asks for them, in the others; the numbers that
+# order, and small ones, without LONG, in the others; the numbers that
 # come back from the device are the same bits in all of these.
 #
 # SPDX-License-Identifier: MIT
@@ -15,7 +15,9 @@ trap 'rm -rf "$dir"' EXIT
 
 # run PROGRAM ORDER [quick]
 run() {
-    if ! QUICK=${3:+1} HOSTCUDA_ORDER=$2 HOSTCUDA_STREAMS=$2 \
+    long=1
+    [ -z "${3-}" ] || long=
+    if ! LONG=$long HOSTCUDA_ORDER=$2 HOSTCUDA_STREAMS=$2 \
         TSAN_OPTIONS=halt_on_error=1 "./$1" >"$dir/out" 2>&1; then
         grep -v '^ok' "$dir/out" >&2 || true
         echo "$1, order $2: failed" >&2

@@ -184,7 +184,7 @@ def run_once(program, order, quick, folder):
     """What is wrong, or None; and the line of bits, if there is one."""
     command = ["./" + program]
     environment = dict(os.environ, HOSTCUDA_ORDER=order,
-                       HOSTCUDA_STREAMS=order, QUICK="1" if quick else "",
+                       HOSTCUDA_STREAMS=order, LONG="" if quick else "1",
                        TSAN_OPTIONS="halt_on_error=1")
     process = subprocess.Popen(command, cwd=folder, env=environment,
                                stdout=subprocess.PIPE,

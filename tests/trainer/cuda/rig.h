@@ -55,14 +55,14 @@ static inline int done(void)
 }
 
 /*
- * Whether $QUICK asks for small sizes: sanitizers, and all orders of threads but
- * one, have time for no more.
+ * True unless LONG is set: then tests take small sizes. Sanitizers, and all
+ * orders of threads except one, have no time for more.
  */
-static inline bool is_quick(void)
+static inline bool is_short(void)
 {
-    const char *const quick = getenv("QUICK");
+    const char *const is_long = getenv("LONG");
 
-    return quick != NULL && *quick != '\0';
+    return is_long == NULL || *is_long == '\0';
 }
 
 /* hostcuda keeps destroyed events, to know them when they are used. */

@@ -493,8 +493,8 @@ int main(void)
 {
     test_segments(1);
     test_segments(500);
-    test_all(BERT_FLOAT, is_quick());
+    test_all(BERT_FLOAT, is_short());
     test_tf32();
-    test_all(BERT_BF16, is_quick());
+    test_all(BERT_BF16, is_short());
     return done();
 }

@@ -200,7 +200,7 @@ static void test_numbers(size_t heads, size_t width)
     compare(r, problem_with(r, heads, width, small, rate), "dropout");
 #endif
     compare(r, problem_with(r, heads, width, {0, 0, 1}, rate), "a row");
-    if (width == 8 && !is_quick())
+    if (width == 8 && !is_short())
         for (int32_t longest : {127, 128, 129, 384, 513})
             compare(r, problem_with(r, heads, width, {longest, 3}, rate),
                     "a bucket's edge");

@@ -749,7 +749,7 @@ static void test_all(bert_precision precision, bool quick)
 /* quick: each kernel, but not all that may become of it. */
 int main(void)
 {
-    const bool quick = is_quick();
+    const bool quick = is_short();
 
     test_all(BERT_FLOAT, quick);
     test_all(BERT_BF16, quick);
