@@ -1,8 +1,9 @@
-"""build_native.py - makes the extension packstream._native with cffi.
+"""build_native.py - makes the extension packstream._native with cffi, and
+knows the flags for all C of the Python package.
 
-The extension holds the library itself, whose sources are those in src/lib,
-and needs libzstd and libxxhash.  What Python can call is what packstream.h
-declares, as the preprocessor reads it, and the loops of native.h.
+setup.py links the extension with the library, whose sources are those in
+src/lib.  What Python can call is what packstream.h declares, as the
+preprocessor reads it, and the loops of native.h.
 
 SPDX-License-Identifier: MIT
 """
@@ -20,6 +21,14 @@ from cffi import FFI
 TOP = os.path.relpath(os.path.join(os.path.dirname(
     os.path.abspath(__file__)), ".."))
 INCLUDE = ["python", "src/include", "src/lib", "src/common"]
+PROGRAM_INCLUDE = ["src", "src/include"]
+PROGRAMS = os.environ.get("PACKSTREAM_PROGRAMS") != "no"
+# A header of each library, and Debian's package.
+LIBRARIES = {"libzstd": ("zstd.h", "libzstd-dev"),
+             "libxxhash": ("xxhash.h", "libxxhash-dev")}
+if PROGRAMS:
+    LIBRARIES.update({"jansson": ("jansson.h", "libjansson-dev"),
+                      "zlib": ("zlib.h", "zlib1g-dev")})
 # Behind Python's own flags, unless the environment has better ones.
 SPEED = [] if os.environ.get("CFLAGS") else ["-O3", "-g0"]
 CONSTANTS = ("PS_MAX_CHANNELS", "PS_NAME_BYTES")
@@ -50,43 +59,50 @@ def declarations():
         "#define %s ...\n" % name for name in CONSTANTS)
 
 
-def requirement(option, *defaults):
-    """What pkg-config says of the libraries, or what nearly all have."""
+def requirement(option, *names):
+    """What pkg-config says of these libraries, or nothing."""
     try:
-        found = subprocess.run(["pkg-config", option, "libzstd", "libxxhash"],
+        found = subprocess.run(["pkg-config", option, *names],
                                check=True, capture_output=True, text=True)
         return shlex.split(found.stdout)
     except (OSError, subprocess.CalledProcessError):
-        return list(defaults)
+        return []
 
 
-def dispatch():
-    """Whether xxHash chooses its code at run time; base/hash.h does without,
-    if the library lacks it in spite of the header."""
+def linked(*names):
+    """Arguments to link with these libraries; without pkg-config by the names
+    that nearly all systems have."""
+    return (requirement("--libs", *names) or
+            ["-l" + re.sub("^lib|lib$", "", name) for name in names]
+            ) + ["-pthread", "-lm"]
+
+
+def has_header(name):
     return subprocess.run(
-        [*compiler(), "-E", "-x", "c", "-include", "xxh_x86dispatch.h",
-         *requirement("--cflags"), os.devnull], capture_output=True,
-        check=False).returncode == 0
+        [*compiler(), "-E", "-x", "c", "-include", name,
+         *requirement("--cflags", *LIBRARIES), os.devnull],
+        capture_output=True, check=False).returncode == 0
 
+
+# base/hash.h does without the dispatch of xxHash if the library lacks it in
+# spite of the header.
+MACROS = [("_POSIX_C_SOURCE", "200809L"), ("_FILE_OFFSET_BITS", "64")] + [
+    (macro, None) for macro, header in (
+        ("HAVE_XXH_DISPATCH", "xxh_x86dispatch.h"),
+        ("HAVE_LINUX_LANDLOCK_H", "linux/landlock.h")) if has_header(header)]
+CFLAGS = SPEED + ["-std=c11", "-ffp-contract=off", "-fvisibility=hidden",
+                  "-pthread"] + requirement("--cflags", *LIBRARIES)
 
 builder = FFI()
 builder.cdef(declarations())
 builder.set_source(
     "packstream._native",
     "#include <packstream.h>\n#include <stdlib.h>\n#include \"native.h\"\n",
-    sources=[path("python/native.c")] +
-            sorted(glob.glob(path("src/lib/*/*.c"))),
+    sources=[path("python/native.c")],
     depends=sorted(glob.glob(path("src/**/*.h"), recursive=True)) +
             [path("python/native.h")],
     include_dirs=[path(name) for name in INCLUDE],
-    define_macros=[("_POSIX_C_SOURCE", "200809L")] +
-                  [("HAVE_XXH_DISPATCH", None)] * dispatch(),
-    extra_compile_args=SPEED +
-                       ["-std=c11", "-ffp-contract=off",
-                        "-fvisibility=hidden", "-pthread"] +
-                       requirement("--cflags"),
-    extra_link_args=["-pthread", "-lm"] +
-                    requirement("--libs", "-lzstd", "-lxxhash"))
-
-if __name__ == "__main__":
-    builder.compile(verbose=True)
+    define_macros=MACROS,
+    extra_compile_args=CFLAGS,
+    # Symbols of libraries that are linked in are not taken from elsewhere.
+    extra_link_args=["-Wl,-Bsymbolic"] + linked("libzstd", "libxxhash"))

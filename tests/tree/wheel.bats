@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# wheel.bats - the Python package, built as pip builds it and installed in an
-# environment of its own.
+# wheel.bats - the Python package and its programs, built by pip from a source
+# distribution and installed in an environment of their own.
 #
 # The checks are functions of python-package.py in tests/support.
 #
@@ -26,11 +26,15 @@ setup_file() {
     [ -z "${QUICK-}" ] || return 0
     python=$(builder) || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    mkdir source
+    mkdir clone source
     (cd "${abs_top_srcdir:?}" &&
-        cp -R MANIFEST.in COPYING pyproject.toml setup.py python src "$OLDPWD/source")
-    chmod -R u+w source
-    rm -rf source/python/build source/python/packstream.egg-info
+        cp -R MANIFEST.in COPYING pyproject.toml setup.py python src "$OLDPWD/clone")
+    chmod -R u+w clone
+    rm -rf clone/python/build clone/python/packstream.egg-info
+    (cd clone && "$python" -c '
+from setuptools.build_meta import build_sdist
+build_sdist("..")') >sdist.log 2>&1 || { mv sdist.log wheel.log; return 0; }
+    tar -xzf packstream-*.tar.gz -C source --strip-components=1
     (cd source && find . | sort) >tree
     CFLAGS=-O0 "$python" -m pip wheel -q --no-build-isolation --no-deps \
         --no-index -w wheels ./source >wheel.log 2>&1 || return 0
@@ -96,6 +100,23 @@ assert packstream.library.lib is None
 print(packstream.__version__)'
         [ "$output" = "$version" ]
     done
+}
+
+@test "the programs are installed, and are those of this build" {
+    local bin=$BATS_FILE_TMPDIR/venv/bin main name
+    for main in "$abs_top_srcdir"/src/*/main.c; do
+        name=$(basename "$(dirname "$main")")
+        cmp <("$bin/$name" --help) <("$name" --help)
+        cmp <("$bin/$name" --version) <("$name" --version)
+    done
+    [ "$(find "$bin" -name 'pack*' -o -name 'tok*' | wc -l)" -eq 8 ]
+    seq 20000 | gzip | "$bin/tokcat" -q --from=bytes |
+        "$bin/packstream" -q -L 64 --overlong=split --zstd >x.pks
+    seq 20000 | tokcat -q --from=bytes |
+        packstream -q -L 64 --overlong=split --zstd | cmp - x.pks
+    "$bin/packcat" --to=bytes x.pks | cmp - <(seq 20000)
+    echo '{"input_ids": [1, 2]}' | "$bin/tokcat" --from=jsonl |
+        "$bin/packstat" --json | grep -F '"tokens": 2,'
 }
 
 @test "the sources are as they were before the wheel was built" {
@@ -233,9 +254,18 @@ print(packstream.__version__)'
     local python
     python=$(builder)
     unset MAKEFLAGS MFLAGS MAKELEVEL
-    # The wheel is there; made once more it would be the same.
+    # The wheel is there; made once more it would lack the programs.
     mkdir -p "${abs_top_builddir:?}/python-wheel"
-    cp "$BATS_FILE_TMPDIR"/wheels/*.whl "$abs_top_builddir/python-wheel"
+    "$python" - "$BATS_FILE_TMPDIR"/wheels/*.whl \
+        "$abs_top_builddir/python-wheel" <<'EOF'
+import os, sys, zipfile
+old = zipfile.ZipFile(sys.argv[1])
+with zipfile.ZipFile(os.path.join(
+        sys.argv[2], os.path.basename(sys.argv[1])), "w") as new:
+    for name in old.namelist():
+        if ".data/" not in name:
+            new.writestr(name, old.read(name))
+EOF
     touch "$abs_top_builddir/python-wheel/stamp"
     make -C "$abs_top_builddir" install-python PYTHON="$python" \
         DESTDIR="$PWD/installed" pythondir=/lib/packages >install.log 2>&1
