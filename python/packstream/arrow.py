@@ -22,6 +22,7 @@ from packstream.packs import printable
 from packstream.schema import Channel, Columns, sequence_of
 
 TOKENS = "input_ids"
+MASK = "attention_mask"         # of padded rows
 BATCH_ROWS = 1 << 14
 # What the types become that the formats do not have.
 WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
@@ -101,6 +102,34 @@ def dtype_of(kind: pa.DataType, name: str) -> np.dtype:
     return np.dtype(WIDER.get(code, code))
 
 
+def unpadded(offsets: np.ndarray, mask: pa.Array, row: int) -> tuple:
+    """Where the tokens of each row begin, how many they are, and which values
+    are tokens, by an attention mask: 1 for a token, 0 for padding before or
+    after them.  Errors name the row; `row` is that of the first."""
+    other, values = list_parts(mask, MASK, row)
+    check_lengths(offsets, other, MASK, row)
+    ones = values != 0
+    wrong = ones & (values != 1)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError("row %d: %s: %s is neither 0 nor 1" % (
+            row + sequence_of(offsets, at), MASK, values[at]))
+    counts = np.diff(np.append(0, np.cumsum(ones))[offsets])
+    first = ones.copy()             # of a run of ones in its row
+    first[1:] &= ~ones[:-1]
+    edges = offsets[:-1][counts > 0]
+    first[edges] = ones[edges]
+    begins = np.flatnonzero(first)
+    runs = np.diff(np.searchsorted(begins, offsets))
+    if (runs > 1).any():
+        raise ValueError("row %d: %s: zeros between ones; only padding before "
+                         "or after the tokens can be removed"
+                         % (row + int((runs > 1).argmax()), MASK))
+    starts = offsets[:-1].copy()
+    starts[runs > 0] = begins
+    return starts, counts, ones
+
+
 # ---------------------------------------------------------------- sources
 
 def saved_files(path: str) -> List[str]:
@@ -116,6 +145,20 @@ def saved_files(path: str) -> List[str]:
     except (ValueError, TypeError, KeyError, RecursionError):
         raise ValueError("%s: its state.json is not what save_to_disk writes"
                          % printable(path)) from None
+
+
+def parts_of(path: str) -> List[Any]:
+    """The files of this name, or the rows of another package's."""
+    from packstream.loaders import loaded
+    rows = loaded(path)
+    if rows is not None:
+        return [rows]
+    return saved_files(path) if os.path.isdir(path) else [path]
+
+
+def file_of(part: Any) -> Optional[str]:
+    """The name of a part that lies in a file or a folder."""
+    return part if isinstance(part, str) else getattr(part, "path", None)
 
 
 def check_columns(there: Sequence[str], tokens: str,
@@ -181,9 +224,7 @@ class Source:
         paths = isinstance(source, (list, tuple))
         for part in source if paths else [source]:
             if isinstance(part, (str, os.PathLike)):
-                part = os.fspath(part)
-                self.parts += saved_files(part) if os.path.isdir(part) \
-                    else [part]
+                self.parts += parts_of(os.fspath(part))
             else:
                 self.parts.append(part)
         if not self.parts:
@@ -276,8 +317,8 @@ class ArrowSequences:
                  channels: Sequence[str] = (),
                  fills: Optional[Dict[str, float]] = None):
         self._source, self.tokens = Source(source), tokens
-        self.files = [part for part in self._source.parts
-                      if isinstance(part, str)]
+        self.files = [file for file in map(file_of, self._source.parts)
+                      if file is not None]
         self.channels: Dict[str, Channel] = {}
         with naming(next(iter(self.files), None)):
             self._set_channels(self._source.schema, channels, fills or {})
@@ -285,6 +326,7 @@ class ArrowSequences:
     def _set_channels(self, schema: pa.Schema, channels: Sequence[str],
                       fills: Dict[str, float]) -> None:
         check_columns(schema.names, self.tokens, channels)
+        self._masked = MASK in schema.names and self.tokens != MASK
         for name in channels:
             kind = schema.field(name).type
             per = "token" if is_list(kind) else "sequence"
@@ -295,8 +337,10 @@ class ArrowSequences:
 
     def __iter__(self) -> Iterator[Columns]:
         names, total = [self.tokens, *self.channels], 0
+        if self._masked and MASK not in names:
+            names.append(MASK)
         for part in self._source.parts:
-            file = part if isinstance(part, str) else None
+            file = file_of(part)
             row = total if file is None else 0      # files have their own
             for batch in self._source.batches(part, names):
                 with naming(file):
@@ -319,7 +363,19 @@ class ArrowSequences:
                 continue
             other, found[name] = list_parts(batch.column(i), name, row)
             check_lengths(offsets, other, name, row)
-        return Rows(offsets, found)
+        return self._unpadded(Rows(offsets, found), batch, row)
+
+    def _unpadded(self, rows: Rows, batch: pa.RecordBatch, row: int) -> Rows:
+        """Without what the attention mask says is padding."""
+        if not self._masked:
+            return rows
+        _, counts, ones = unpadded(rows.offsets, batch.column(MASK), row)
+        if ones.all():
+            return rows
+        return Rows(np.append(0, np.cumsum(counts)), {
+            name: values if name in self.channels and
+            self.channels[name].per == "sequence" else values[ones]
+            for name, values in rows.values.items()})
 
 
 def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
@@ -338,9 +394,13 @@ def from_arrow(source: Any, tokens: str = TOKENS,
                fills: Optional[Dict[str, float]] = None) -> ArrowSequences:
     """The sequences of a table, of record batches, of a datasets.Dataset, or
     of files: parquet, Arrow, or the folder that save_to_disk writes; or of a
-    list of these.
+    list of these.  Folders of mosaicml-streaming (MDS) and litdata, and .tar
+    files of WebDataset, are read by these packages.
 
     `tokens` names the column of lists of tokens.  `channels` names columns
     that ride along, of lists as long or of one number a row; `fills` says what
-    stands for them in padding, by default -100 for labels and 0 for others."""
+    stands for them in padding, by default -100 for labels and 0 for others.
+
+    Where there is a column attention_mask, its zeros are padding, which is
+    left out; zeros between ones are a ValueError."""
     return ArrowSequences(source, tokens, channels, fills)

@@ -2,6 +2,9 @@
 
     packed = packstream.pack_dataset(dataset, seq_length=2048)
 
+Of an IterableDataset STREAM_ROWS rows at a time are packed, in one process,
+when they are asked for.
+
 SPDX-License-Identifier: MIT
 """
 
@@ -18,9 +21,9 @@ from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence,
 import numpy as np
 import pyarrow as pa
 
-from packstream.arrow import (TOKENS, check_columns, check_lengths,
-                              check_transform, is_list, is_number, list_parts,
-                              numbers, numpy_type)
+from packstream.arrow import (MASK, TOKENS, check_columns, check_lengths,
+                              check_transform, first_null, is_list, is_number,
+                              list_parts, numpy_type, unpadded)
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError, printable
@@ -32,6 +35,7 @@ BATCH_VALUES = 1 << 18
 # Rows that are planned by themselves, several of these at a time; a number that
 # does not depend on the machine, since the packs do depend on it.
 PLAN_ROWS = 1 << 16
+STREAM_ROWS = 1 << 13           # of an IterableDataset; all of them are held
 MADE = ("position_ids", "seq_lengths")
 FINGERPRINT = b"packstream.fingerprint"     # in the metadata of a cache file
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -52,14 +56,14 @@ class Plan(NamedTuple):
     ends: np.ndarray
 
 
-def whole_rows(offsets: List[np.ndarray],
-               rows: Optional[np.ndarray]) -> Pieces:
-    """The rows of all chunks, or those of these numbers, in this order."""
-    lengths = np.concatenate([np.diff(o) for o in offsets])
+def whole_rows(spans: List[tuple], rows: Optional[np.ndarray]) -> Pieces:
+    """The rows of all chunks, or those of these numbers, in this order; a
+    chunk has where they start, and their lengths."""
+    lengths = np.concatenate([lengths for _, lengths in spans])
     all_rows = Pieces(
-        np.concatenate([np.full(len(o) - 1, i)
-                        for i, o in enumerate(offsets)]),
-        np.concatenate([o[:-1] for o in offsets]), lengths,
+        np.concatenate([np.full(len(starts), i)
+                        for i, (starts, _) in enumerate(spans)]),
+        np.concatenate([starts for starts, _ in spans]), lengths,
         np.arange(len(lengths)))
     return all_rows if rows is None else Pieces(*(a[rows] for a in all_rows))
 
@@ -127,28 +131,22 @@ class Lists:
         return lists_of(offsets, values, self.type)
 
 
-class Numbers:
-    """A column with one number per row.  A packed row has a list of them, one
-    per sequence."""
+class Scalars:
+    """A column with one value per row: a number, or a string that names it.  A
+    packed row has a list of them, one per sequence."""
 
     def __init__(self, name: str, column: pa.ChunkedArray):
+        column.validate(full=True)
         self.name, self.type = name, column.type
-        # A row that is not packed may lack its number.
-        present = column.drop_null()
-        self.values = np.zeros(len(column), numpy_type(column.type, name))
-        self.lacks = column.is_null().to_numpy()
-        self.values[~self.lacks] = np.concatenate(
-            [self.values[:0], *(numbers(chunk, name)
-                                for chunk in present.chunks)])
+        self.values = column.combine_chunks()
 
     def gather(self, pieces: Pieces, offsets: np.ndarray) -> pa.Array:
-        """The numbers of these pieces, as lists delimited by `offsets`."""
-        lacking = self.lacks[pieces.rows]
-        if lacking.any():
+        """The values of these pieces, as lists delimited by `offsets`."""
+        values = self.values.take(pa.array(pieces.rows))
+        if values.null_count:       # a row that is not packed may lack it
             raise ValueError("row %d: %s: a value is missing" % (
-                pieces.rows[lacking.argmax()], printable(self.name)))
-        return lists_of(offsets, pa.array(self.values[pieces.rows], self.type),
-                        pa.list_(self.type))
+                pieces.rows[first_null(values)], printable(self.name)))
+        return lists_of(offsets, values, pa.list_(self.type))
 
 
 class Labels:
@@ -180,6 +178,10 @@ def lists_of(offsets: np.ndarray, values: pa.Array,
     if pa.types.is_large_list(kind):
         return pa.LargeListArray.from_arrays(offsets, values)
     return pa.ListArray.from_arrays(offsets.astype(np.int32), values)
+
+
+def is_string(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def packed_type(kind: pa.DataType) -> pa.DataType:
@@ -222,7 +224,7 @@ class Memory:
         return self._buffers[key]
 
 
-def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
+def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
                    schema: pa.Schema, memory: Memory,
                    labels: Optional[Labels]) -> Iterator[pa.RecordBatch]:
     """The packs as rows, some at a time."""
@@ -254,7 +256,7 @@ def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
         here = Pieces(*(a[own] for a in pieces))
         for column in columns:
             made[column.name] = column.gather(here, begun) \
-                if isinstance(column, Numbers) else column.gather(
+                if isinstance(column, Scalars) else column.gather(
                     here, edges, memory.take(column.name, int(edges[-1]) *
                                              column.dtype.itemsize))
         if labels:
@@ -267,8 +269,9 @@ def packed_batches(columns: Sequence[Union[Lists, Numbers]], plan: Plan,
 
 def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                memory: Memory, tokens: str, overlong: str, position_ids: bool,
-               **options: Any) -> tuple:
-    """The schema and the batches of these rows, or all, packed."""
+               strings: bool, **options: Any) -> tuple:
+    """The schema and the batches of these rows, or all, packed; `strings` says
+    whether they may be columns."""
     one_of(OVERLONG, overlong, "overlong")
     packer_options(seq_length, **options)       # are they right?
     for name in table.column_names:
@@ -276,27 +279,32 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
             raise ValueError("there is a column %s already: are these packs?"
                              % name)
         kind = table.schema.field(name).type
-        if not is_list(kind) and (name == tokens or not is_number(kind)):
+        if not is_list(kind) and (name == tokens or not (
+                is_number(kind) or strings and is_string(kind))):
             raise ValueError(
                 "%s: a column of %s cannot be packed; list the columns to pack "
                 "with columns=" % (printable(name), printable(kind)))
     # All columns in the same chunks.
-    batches = table.to_batches()
-    table = pa.Table.from_batches(batches, table.schema)
+    table = pa.Table.from_batches(table.to_batches(), table.schema)
+    mask = table[MASK].chunks if MASK in table.column_names else None
+    if mask is not None:
+        table = table.drop_columns(MASK)
     masks = [name for name in MASKS if name in table.column_names]
     labels = None if "labels" in table.column_names or not masks \
         else Labels(tokens, masks)
-    columns = [(Lists if is_list(column.type) else Numbers)(name, column)
+    columns = [(Lists if is_list(column.type) else Scalars)(name, column)
                for name, column in zip(table.column_names, table.columns)]
     lists = [column for column in columns if isinstance(column, Lists)]
     own = next(column for column in lists if column.name == tokens)
-    first = 0
+    spans, first = [(np.zeros(0, np.int64),) * 2], 0
     for i, offsets in enumerate(own.offsets):
         for column in lists:
             check_lengths(offsets, column.offsets[i], column.name, first)
+        spans.append((offsets[:-1], np.diff(offsets)) if mask is None else
+                     unpadded(offsets, mask[i], first)[:2])
         first += len(offsets) - 1
-    pieces = cut_rows(whole_rows(own.offsets or [np.zeros(1, np.int64)], rows),
-                      seq_length, overlong)
+    pieces = cut_rows(whole_rows(spans[1:] or spans, rows), seq_length,
+                      overlong)
     fields = [pa.field(column.name, packed_type(column.type))
               for column in columns]
     if labels:
@@ -316,15 +324,19 @@ def pack_dataset(dataset: Any, seq_length: int, *,
                  position_ids: bool = False,
                  cache_file_name: Optional[str] = None,
                  **options: Any) -> Any:
-    """Packs a datasets.Dataset, each split of a DatasetDict, or a
-    pyarrow.Table: a row of the result has the tokens of several rows, at most
-    seq_length of them.
+    """Packs a datasets.Dataset or IterableDataset, each split of a DatasetDict,
+    or a pyarrow.Table: a row of the result has the tokens of several rows, at
+    most seq_length of them.
 
     A column has lists as long as that of the tokens, such as labels or masks,
     or a number for each row, such as a score.  A packed row has a list of such
     numbers, of the same type, with one for each of its sequences; all parts of
     a row that is split have the number of that row.  `columns` names those to
-    pack; by default all are.
+    pack; by default all are.  A column of strings, such as ids of rows, is
+    packed as a number is if it is named.
+
+    Where there is a column attention_mask, its zeros are padding, which is
+    left out; so is the column, since each token of the result is one.
 
     Adds seq_lengths, the lengths of the packed sequences, as TRL does;
     hf.collate derives positions from it.  position_ids=True adds positions as
@@ -338,7 +350,7 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     A dataset that lies in files is packed into a file beside them, which is
     used again for the same rows and options; cache_file_name names another,
     which is replaced if it was made of others.  One in memory is packed in
-    memory."""
+    memory.  An IterableDataset stays one: STREAM_ROWS rows at a time."""
     need_library("pack_dataset")
     arguments: Dict[str, Any] = dict(tokens=tokens, overlong=overlong,
                                      position_ids=position_ids, **options)
@@ -348,16 +360,17 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         return type(dataset)({
             split: pack_dataset(part, seq_length, columns=columns, **arguments)
             for split, part in dataset.items()})
+    arguments["strings"] = columns is not None
+    if is_iterable(dataset):
+        if cache_file_name is not None:
+            raise ValueError("an IterableDataset is not packed into a file")
+        return pack_stream(dataset, seq_length, columns, arguments)
     is_table = isinstance(dataset, pa.Table)
     if not is_table and not hasattr(dataset, "_fingerprint"):
         raise TypeError("%s: neither a datasets.Dataset nor a pyarrow.Table; "
                         "a Packer takes what is streamed"
                         % type(dataset).__name__)
-    names = list(columns or dataset.column_names)
-    check_columns(dataset.column_names, tokens,
-                  [name for name in names if name != tokens])
-    if tokens not in names:
-        raise ValueError("columns=: the tokens, %s, are missing" % tokens)
+    names = packed_names(dataset.column_names, columns, tokens)
     if is_table:
         schema, batches = pack_table(dataset.select(names), None, seq_length,
                                      Memory(reuse=False), **arguments)
@@ -386,6 +399,51 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         write_file(cache_file_name, schema.with_metadata(
             {FINGERPRINT: fingerprint}), batches)
     return datasets.Dataset.from_file(cache_file_name)
+
+
+def packed_names(there: Sequence[str], columns: Optional[Sequence[str]],
+                 tokens: str) -> List[str]:
+    """The columns to read."""
+    names = list(columns or there)
+    if MASK in there and MASK not in names:
+        names.append(MASK)
+    check_columns(there, tokens, [name for name in names if name != tokens])
+    if tokens not in names:
+        raise ValueError("columns=: the tokens, %s, are missing" % tokens)
+    return names
+
+
+def is_iterable(dataset: Any) -> bool:
+    """Whether it is an IterableDataset of datasets."""
+    return hasattr(dataset, "_ex_iterable")
+
+
+def pack_stream(dataset: Any, seq_length: int,
+                columns: Optional[Sequence[str]],
+                arguments: Dict[str, Any]) -> Any:
+    """An IterableDataset of packed rows, which keeps shards and can be
+    resumed as the other can."""
+    import datasets
+    check_transform(dataset)
+    there = dataset.column_names or list(next(iter(dataset), {}))
+    names = packed_names(there, columns, arguments["tokens"])
+    dataset = dataset.select_columns(names)
+
+    def pack(table: pa.Table, first: int = 0) -> pa.Table:
+        try:
+            schema, batches = pack_table(table, None, seq_length,
+                                         Memory(reuse=False), **arguments)
+            return pa.Table.from_batches(batches, schema)
+        except ValueError as problem:
+            raise type(problem)("after %d rows of the dataset: %s"
+                                % (first, problem)) from None
+
+    features = dataset.features and datasets.Features.from_arrow_schema(
+        pack(dataset.features.arrow_schema.empty_table()).schema)
+    packed = dataset.with_format("arrow").map(
+        lambda table, numbers: pack(table, numbers[0]), batched=True,
+        batch_size=STREAM_ROWS, with_indices=True, features=features)
+    return packed.with_format(None)
 
 
 def is_made_of(name: str, fingerprint: str) -> bool:

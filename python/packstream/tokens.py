@@ -3,6 +3,10 @@ records to standard output:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
+A column attention_mask shows the padding of rows, which is left out.  Folders
+of mosaicml-streaming (MDS) and litdata, and .tar files of WebDataset, are read
+by these packages.
+
 With -o FILE, FILE.new is written and renamed when complete; after an error or a
 signal an existing FILE is unchanged.
 
@@ -19,40 +23,21 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from packstream.packs import printable
-from packstream.writer import TokenWriter, is_replaced, new_name
-
+from packstream.program import (Parser, UsageError, check_not_input,
+                                on_signals, run)
+from packstream.writer import TokenWriter, is_replaced
 
 PROGRAM = "packstream.tokens"
-FAILURE, USAGE, DATA = 1, 64, 65
-
-
-class UsageError(Exception):
-    """The command line is wrong."""
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def on_signals(action: Any) -> None:
-    """Sets the handler of signals that end the program, unless ignored."""
-    for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, action)
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
 
 
 def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = Parser(
         prog=PROGRAM, allow_abbrev=False,
         description="Writes the token lists of parquet and Arrow files, or of "
-        "folders that save_to_disk of datasets made, as token records.")
+        "folders that save_to_disk of datasets made, as token records; also "
+        "of MDS, litdata and WebDataset.")
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write to FILE instead of standard output")
@@ -89,13 +74,6 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
     return names, fills
 
 
-def is_written(file: str, output: str) -> bool:
-    """Whether writing this output would overwrite or remove the file."""
-    names = [output, *([new_name(output)] if is_replaced(output) else [])]
-    return any(os.path.exists(name) and os.path.samefile(file, name)
-               for name in names)
-
-
 def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
     """A signal removes the new file, if there is one, and ends the program."""
     early: List[int] = []
@@ -125,9 +103,7 @@ def write_all(asked: argparse.Namespace) -> None:
 
     names, fills = split_channels(asked.channel)
     sequences = from_arrow(asked.files, asked.column, names, fills)
-    for file in sequences.files:
-        if asked.output and is_written(file, asked.output):
-            raise OSError("%s is input and output" % file)
+    check_not_input(sequences.files, asked.output)
     special = {name: getattr(asked, name + "_id")
                for name in ("pad", "bos", "eos")
                if getattr(asked, name + "_id") is not None}
@@ -159,35 +135,14 @@ def write_all(asked: argparse.Namespace) -> None:
                          % (PROGRAM, empty))
 
 
+def work(asked: argparse.Namespace) -> None:
+    if asked.output is None and sys.stdout.isatty():
+        raise OSError("token records are not for a terminal")
+    write_all(asked)
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
-    if sys.stderr is None:          # it is closed
-        sys.stderr = open(os.devnull, "w")
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    on_signals(signal.SIG_DFL)
-    status, why = FAILURE, ""
-    try:
-        asked = parse(arguments)
-        if asked.output is None and sys.stdout is None:
-            raise OSError("standard output is closed")
-        if asked.output is None and sys.stdout.isatty():
-            raise OSError("token records are not for a terminal")
-        write_all(asked)
-    except UsageError as problem:
-        why, status = str(problem), USAGE
-    except ImportError as problem:
-        why = str(problem)
-        if problem.name == "pyarrow":
-            why += "; pip install pyarrow"
-    except (OSError, MemoryError) as problem:
-        why = str(problem) or "no memory"
-    except ValueError as problem:
-        why, status = str(problem), DATA
-    else:
-        return 0
-    sys.stderr.write("%s: %s\n" % (PROGRAM, printable(why, 4096)))
-    if status == USAGE:
-        sys.stderr.write("%s: try '%s --help'\n" % (PROGRAM, PROGRAM))
-    return status
+    return run(PROGRAM, parse, work, arguments)
 
 
 if __name__ == "__main__":

@@ -332,6 +332,20 @@ skip_without_modules() {
         skip "$(cat "$BATS_TEST_TMPDIR/lacking")"
 }
 
+# own_python PACKAGE...: env/bin/python, with these packages in an environment
+# of its own, as they pin others; and own, a folder with the packstream of
+# PEERS_PYTHON.
+own_python() {
+    local -x UV_CACHE_DIR=$BATS_FILE_TMPDIR/uv
+    "$PEERS_PYTHON" -m venv env
+    env/bin/pip install -q --retries 1 --timeout 20 uv ||
+        skip "pip cannot install packages here"
+    env/bin/uv pip install -q --python env/bin/python cffi numpy "$@"
+    mkdir own
+    "$PEERS_PYTHON" -c 'import os, packstream
+os.symlink(os.path.dirname(packstream.__file__), "own/packstream")'
+}
+
 # support SCRIPT [ARGUMENT...]: a Python script of tests/support, run by
 # "$python", or else by a python3 that looks for no packages, which starts in
 # half the time.

@@ -388,6 +388,152 @@ def check_packed(packed, rows, capacity, more=()):
     assert sorted(found) == sorted(row for row in rows if row)
 
 
+def padded_rows():
+    """Padding before or after the tokens is no token, in from_arrow and in
+    pack_dataset; holes are refused by row."""
+    without_pandas()
+    rng, rows = np.random.default_rng(6), documents(shortest=0)
+    padded, masks = [], []
+    for i, row in enumerate(rows):
+        before, after = ([0, 0], [0, 2], [3, 0], [1, 1])[i % 4]
+        padded.append(rng.integers(0, 9, before).tolist() + row +
+                      rng.integers(0, 9, after).tolist())
+        masks.append([0] * before + [1] * len(row) + [0] * after)
+    for kind in (pa.int64(), pa.bool_(), pa.uint8()):
+        whole = table(padded, number=pa.array(range(len(rows))),
+                      attention_mask=pa.array(masks).cast(pa.list_(kind)))
+        at = 0
+        for columns in packstream.from_arrow(whole, channels=["mask",
+                                                              "number"]):
+            for i in range(len(columns)):
+                part = slice(*columns.offsets[i:i + 2])
+                assert columns.values["tokens"][part].tolist() == rows[at]
+                assert columns.values["mask"][part].tolist() == [
+                    token % 2 == 0 for token in rows[at]]
+                assert columns.values["number"][i] == at
+                at += 1
+        assert at == len(rows)
+        for names in (None, ["input_ids", "mask", "number"]):
+            packed = packstream.pack_dataset(whole, 64, columns=names)
+            assert "attention_mask" not in packed.column_names
+            found = {i: part for row in packed.to_pylist() for i, part in zip(
+                row["number"], zip(split(row["input_ids"], row["seq_lengths"]),
+                                   split(row["mask"], row["seq_lengths"])))}
+            assert found == {i: (row, [token % 2 == 0 for token in row])
+                             for i, row in enumerate(rows) if row}
+    for mask, why in (([1, 0, 1], "zeros between ones"),
+                      ([0, 1, 2], "2 is neither 0 nor 1"),
+                      ([1, 1], "2 values for 3 tokens")):
+        wrong = pa.table({"input_ids": [[1], [1, 2, 3]],
+                          "attention_mask": [[1], mask]})
+        for call in (lambda: list(packstream.from_arrow(wrong)),
+                     lambda: packstream.pack_dataset(wrong, 8)):
+            raises(ValueError, "row 1: attention_mask: " + why, call)
+
+
+def named_rows():
+    """Strings that name rows are packed where they are asked for."""
+    without_pandas()
+    rows = documents(99)
+    for kind in (pa.string(), pa.large_string()):
+        whole = table(rows, id=pa.array(["row %d" % i for i in
+                                         range(len(rows))], kind))
+        raises(ValueError, "id: a column of", packstream.pack_dataset, whole,
+               64)
+        packed = packstream.pack_dataset(whole, 64,
+                                         columns=["input_ids", "id"])
+        found = {name: part for row in packed.to_pylist() for name, part in
+                 zip(row["id"], split(row["input_ids"], row["seq_lengths"]))}
+        assert found == {"row %d" % i: row for i, row in enumerate(rows)}
+
+
+def streamed():
+    """An IterableDataset stays one, with each row once, and goes on from a
+    state; errors say where."""
+    import datasets
+    from packstream import dataset
+    dataset.STREAM_ROWS = 100
+    rows = documents(350)
+    whole = datasets.Dataset(table(rows).select(["input_ids", "source"]))
+
+    def generated():
+        yield from whole
+    for stream in (whole.to_iterable_dataset(num_shards=2),
+                   datasets.IterableDataset.from_generator(generated)):
+        packed = packstream.pack_dataset(stream, 64)
+        assert isinstance(packed, datasets.IterableDataset)
+        found = list(packed)
+        assert sorted(
+            part for row in found for part in zip(
+                split(row["input_ids"], row["seq_lengths"]), row["source"])
+        ) == sorted(zip(rows, whole["source"]))
+        assert len(found) < 1.1 * sum(map(len, rows)) / 64
+    begun = iter(packed)
+    first = [next(begun) for _ in range(9)]
+    state = packed.state_dict()
+    packed.load_state_dict(state)
+    assert first + list(packed) == found
+    with_features = packstream.pack_dataset(whole.to_iterable_dataset(), 64)
+    assert with_features.features["source"] == datasets.List(
+        datasets.Value("int16"))
+    raises(ValueError, "after 100 rows of the dataset: row 7: ",
+           lambda: list(packstream.pack_dataset(
+               datasets.Dataset.from_dict({"input_ids": [
+                   [1] * (9 if i == 107 else 1) for i in range(300)]}
+               ).to_iterable_dataset(), 8)))
+    raises(ValueError, "not packed into a file", packstream.pack_dataset,
+           stream, 64, cache_file_name="x")
+    raises(ValueError, "no column x", packstream.pack_dataset, stream, 64,
+           columns=["x"])
+
+
+def document(i):
+    return {"input_ids": np.arange(i % 50 + 1) * 7, "source": i % 7}
+
+
+def other_packages():
+    """What mosaicml-streaming, litdata and webdataset wrote."""
+    import json
+    import litdata
+    import webdataset
+    from streaming import MDSWriter
+    rows = [document(i) for i in range(1500)]
+    with MDSWriter(out="x.mds", columns={"input_ids": "ndarray:int64",
+                                         "source": "int"}) as writer:
+        for row in rows:
+            writer.write(row)
+    litdata.optimize(fn=document, inputs=list(range(1500)), num_workers=1,
+                     output_dir="x.lit", chunk_bytes="64KB")
+    with webdataset.TarWriter("x.tar") as writer:
+        for i, row in enumerate(rows):
+            writer.write({"__key__": "%06d" % i, "json": {
+                "source": row["source"]}, "input_ids.npy": row["input_ids"]})
+    for name in ("x.mds", "x.lit", "x.tar"):
+        source = packstream.from_arrow(name, channels=["source"])
+        found = [(columns.values["tokens"][slice(*columns.offsets[i:i + 2])]
+                  .tolist(), columns.values["source"][i])
+                 for columns in source for i in range(len(columns))]
+        assert found == [(row["input_ids"].tolist(), row["source"])
+                         for row in rows]
+    with webdataset.TarWriter("bad.tar") as writer:
+        writer.write({"__key__": "0", "npy": np.arange(3)})
+        writer.write({"__key__": "1", "json": {"input_ids": [1]}})
+        writer.write({"__key__": "2", "json": [1]})
+    raises(ValueError, "bad.tar: 2: json is not an object",
+           lambda: list(packstream.from_arrow("bad.tar")))
+    os.mkdir("bad")
+    with open("bad/index.json", "w") as file:
+        json.dump({"x": 1}, file)
+    raises(ValueError, "bad: its index.json is neither", packstream.from_arrow,
+           "bad")
+    with open("x.lit/index.json") as file:
+        index = json.load(file)
+    index["config"]["data_format"] = ["pickle"]
+    with open("x.lit/index.json", "w") as file:
+        json.dump(index, file)
+    raises(ValueError, "x.lit: pickled rows", packstream.from_arrow, "x.lit")
+
+
 def packed_tables():
     without_pandas()
     rows = documents(shortest=0)
@@ -647,8 +793,7 @@ def datasets_refused():
            whole.with_transform(lambda batch: batch), 64)
     raises(ValueError, "a transform", packstream.from_arrow,
            whole.with_transform(lambda batch: batch))
-    raises(TypeError, "IterableDataset", pack,
-           whole.to_iterable_dataset(), 64)
+    raises(TypeError, "list", pack, [], 64)
     raises(ValueError, "features", packstream.from_arrow,
            whole.to_iterable_dataset().map(lambda row: row))
     raises(ValueError, "one split", pack, datasets.DatasetDict(a=whole),

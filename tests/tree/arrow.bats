@@ -19,11 +19,11 @@ setup_file() {
         return 0
     {
         printf '%s\n' sources source_refused faults_placed hostile_arrays \
-            files_cut names_printed into_packer packed_tables packed_labels \
-            packed_numbers overlong \
+            files_cut names_printed padded_rows into_packer packed_tables \
+            packed_labels packed_numbers named_rows overlong \
             "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
-            printf '%s\n' 'import datasets' datasets_source packed_datasets \
+            printf '%s\n' 'import datasets' datasets_source packed_datasets streamed \
                 packed_numbers_of_datasets rows_left_out \
                 file_is_whole_or_not_there datasets_refused
     } >checks
@@ -63,6 +63,10 @@ setup() {
     holds names_printed
 }
 
+@test "padded rows, by their attention mask" {
+    holds padded_rows
+}
+
 @test "a packer of a table" {
     holds into_packer
 }
@@ -71,8 +75,8 @@ setup() {
     holds packed_tables
 }
 
-@test "masks become labels; columns of a number for each row" {
-    holds packed_labels packed_numbers
+@test "masks become labels; columns of a number or a name for each row" {
+    holds packed_labels packed_numbers named_rows
 }
 
 @test "columns of a number for each row, in datasets" {
@@ -87,6 +91,11 @@ setup() {
 @test "datasets, packed in memory and in files" {
     skip_without_modules "$PEERS_PYTHON" datasets
     holds packed_datasets
+}
+
+@test "datasets that are streamed" {
+    skip_without_modules "$PEERS_PYTHON" datasets
+    holds streamed
 }
 
 @test "datasets, where there is no space for the file" {
@@ -107,4 +116,11 @@ setup() {
 
 @test "python -m packstream.tokens" {
     holds program program_interrupted
+}
+
+# bats test_tags=night
+@test "MDS, litdata and WebDataset" {
+    own_python pyarrow mosaicml-streaming litdata webdataset
+    PYTHONPATH=$PWD/own python=$PWD/env/bin/python \
+        support python-arrow.py other_packages
 }

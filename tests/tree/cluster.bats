@@ -4,8 +4,8 @@
 # examples/python for Spark and datatrove.
 #
 # A test is skipped where its program is missing.  PEERS_PYTHON names a
-# python3 that has packstream, as pip installs it, with datatrove and orjson or
-# with pyspark.
+# python3 that has packstream, as pip installs it; Spark and datatrove have
+# environments of their own, at night.
 #
 # SPDX-License-Identifier: MIT
 
@@ -78,14 +78,16 @@ joined() {
 
 # bats test_tags=night
 @test "datatrove" {
-    skip_without_modules "${PEERS_PYTHON-}" datatrove packstream._native
+    skip_without_modules "${PEERS_PYTHON-}" packstream._native
+    own_python datatrove orjson
+    export PYTHONPATH=$PWD/own
     local script=$abs_top_srcdir/examples/python/datatrove_packs.py
     [ "$(sed -n '/^class/,/^def/p' "$script" | wc -l)" -lt 40 ]
     mkdir packs texts
     awk '{ print "{\"text\": \"" $0 "\"}" }' x.txt |
         split -l 450 - texts/ --additional-suffix=.jsonl
     awk '{ print length + 1, 1 }' x.txt >text.hist
-    "$PEERS_PYTHON" "$script" texts packs text.hist 2>log
+    env/bin/python "$script" texts packs text.hist 2>log
     cat packs/0000[01].pks | packcat --to=ids >got
     [ "$(wc -l <got)" -eq 900 ]
     # Each line is one of ids: those of its characters, and 256.
@@ -96,18 +98,19 @@ for line in sys.stdin:
     print(bytes(ids).decode())' <got | sort | cmp - <(sort x.txt)
     # The executor fails with a packer that does.
     mkdir none
-    run ! "$PEERS_PYTHON" "$script" texts none x.txt
+    run ! env/bin/python "$script" texts none x.txt
     [[ $output == *'packstream: x.txt: line 1: '* ]]
     absent none/*.pks
 }
 
 # bats test_tags=night
 @test "Spark" {
-    skip_without_modules "${PEERS_PYTHON-}" pyspark
+    skip_without_modules "${PEERS_PYTHON-}" packstream._native
     skip_without java
+    own_python pyspark
     mkdir packs
-    export PYSPARK_PYTHON=$PEERS_PYTHON SPARK_LOCAL_IP=127.0.0.1
-    "$PEERS_PYTHON" "$abs_top_srcdir/examples/python/spark_packs.py" \
+    export PYSPARK_PYTHON=$PWD/env/bin/python SPARK_LOCAL_IP=127.0.0.1
+    env/bin/python "$abs_top_srcdir/examples/python/spark_packs.py" \
         "$PWD/x.txt" "$PWD/packs" >out
     grep -q '^4 parts' out
     joined 4 packs/*.pks

@@ -1,0 +1,82 @@
+"""program.py - the command line of `python -m packstream.NAME`: messages,
+signals and exit status, as those of the programs in C.
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from typing import Any, Callable, Iterable, List, NoReturn, Optional
+
+from packstream.packs import printable
+from packstream.writer import is_replaced, new_name
+
+FAILURE, USAGE, DATA = 1, 64, 65
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What pip calls the modules that only some commands need.
+PACKAGES = {"pyarrow": "pyarrow", "streaming": "mosaicml-streaming",
+            "litdata": "litdata", "webdataset": "webdataset"}
+
+
+class UsageError(Exception):
+    """The command line is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def on_signals(action: Any) -> None:
+    """Sets the handler of signals that end the program, unless ignored."""
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, action)
+
+
+def check_not_input(files: Iterable[str], output: Optional[str]) -> None:
+    """Raises OSError if writing the output would overwrite or remove one of
+    the files."""
+    if output is None:
+        return
+    names = [output, *([new_name(output)] if is_replaced(output) else [])]
+    for file in files:
+        if any(os.path.exists(name) and os.path.samefile(file, name)
+               for name in names):
+            raise OSError("%s is input and output" % file)
+
+
+def run(program: str, parse: Callable[..., argparse.Namespace],
+        work: Callable[[argparse.Namespace], None],
+        arguments: Optional[List[str]]) -> int:
+    """Parses the command line and does the work; returns the exit status."""
+    if sys.stderr is None:          # it is closed
+        sys.stderr = open(os.devnull, "w")
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    on_signals(signal.SIG_DFL)
+    status, why = FAILURE, ""
+    try:
+        asked = parse(arguments)
+        if asked.output is None and sys.stdout is None:
+            raise OSError("standard output is closed")
+        work(asked)
+    except UsageError as problem:
+        why, status = str(problem), USAGE
+    except ImportError as problem:
+        why = str(problem)
+        if problem.name in PACKAGES:
+            why += "; pip install " + PACKAGES[problem.name]
+    except (OSError, MemoryError) as problem:
+        why = str(problem) or "no memory"
+    except ValueError as problem:
+        why, status = str(problem), DATA
+    else:
+        return 0
+    sys.stderr.write("%s: %s\n" % (program, printable(why, 4096)))
+    if status == USAGE:
+        sys.stderr.write("%s: try '%s --help'\n" % (program, program))
+    return status
