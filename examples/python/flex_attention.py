@@ -5,7 +5,7 @@
 Blocks of the mask in which no sequence meets itself are not computed.  The
 mask goes to flex_attention, or as attention_mask to a model of transformers,
 which would otherwise make one from position_ids itself.  On a CPU
-FlexAttention has no gradients.
+FlexAttention has no gradients: there the program only prints the losses.
 
 SPDX-License-Identifier: MIT
 """
@@ -39,19 +39,31 @@ def batches(path, device, size=8):
         yield dict(tensors, attention_mask=mask)
 
 
+def losses(model, path, device):
+    """Those of the batches, without training."""
+    model.to(device)
+    with torch.no_grad():
+        for batch in batches(path, device):
+            yield float(model(**batch).loss)
+
+
 def train(model, path, device, lr=1e-3):
     model.to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr)
     for batch in batches(path, device):
         optimizer.zero_grad()
-        model(**batch).loss.backward()
+        loss = model(**batch).loss
+        loss.backward()
         optimizer.step()
+        yield float(loss)
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    train(LlamaForCausalLM(LlamaConfig(
+    model = LlamaForCausalLM(LlamaConfig(
         vocab_size=50000, hidden_size=64, intermediate_size=128,
         num_hidden_layers=2, num_attention_heads=4,
-        attn_implementation="flex_attention")), sys.argv[1], "cuda")
+        attn_implementation="flex_attention"))
+    print(*(train(model, sys.argv[1], "cuda") if torch.cuda.is_available()
+            else losses(model, sys.argv[1], "cpu")))

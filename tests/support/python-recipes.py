@@ -698,6 +698,29 @@ def trl_sft_trainer():
     once(watch.found)
 
 
+def exported_to_trl(path):
+    """TRL's collator makes of the rows, read by `datasets` from either file,
+    what packstream.hf makes of the packs."""
+    import datasets
+    from packstream import export, hf
+    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+    for name in ("x.parquet", "x.arrow"):
+        assert export.main([path, "-o", name, "--to=trl"]) == 0
+    packs = packstream.open(path)
+    collate = DataCollatorForLanguageModeling(pad_token_id=0,
+                                              padding_free=True)
+    for data in (datasets.Dataset.from_parquet("x.parquet", cache_dir="."),
+                 datasets.Dataset.from_file("x.arrow")):
+        assert len(data) == len(packs)
+        for at in range(0, len(packs), 3):
+            rows, batch = data.select(range(at, at + 3)), packs[at:at + 3]
+            wanted, found = hf.flattened(batch), collate(list(rows))
+            for name in ("input_ids", "labels", "position_ids"):
+                assert np.array_equal(found[name], wanted[name]), name
+            for name, value in hf.collate(list(rows), hf.flattened).items():
+                assert np.array_equal(value, wanted[name]), name
+
+
 def packed_rows():
     """Rows of pack_dataset in each trainer, by hf.collate."""
     import functools
@@ -797,14 +820,125 @@ def flex(path):
     """Only the losses: FlexAttention has no gradients on a CPU.  To compile
     it would take most of a minute."""
     import torch
-    from flex_attention import batches
+    from flex_attention import losses
     torch.compiler.set_stance("force_eager")
     model = llama("flex_attention")
     watch = Watch(model)
-    with torch.no_grad():
-        for batch in batches(path, "cpu"):
-            model(**batch)
+    assert len(list(losses(model, path, "cpu"))) == PACKS // 8
     once(watch.found)
+
+
+def jax_model(path):
+    """The losses of a batch are those of its sequences, each by itself; a step
+    lowers them."""
+    import jax
+    import jax_training
+    from packstream import maxtext
+    params = jax_training.init(VOCAB, CAPACITY)
+    loss = jax.jit(jax_training.loss)
+
+    def alone(row):
+        batch = {name: np.zeros((1, CAPACITY), np.int32) for name in (
+            "inputs", "inputs_position", "inputs_segmentation", "targets",
+            "targets_segmentation")}
+        n, labels = len(row), labels_of(row)[1:]
+        batch["inputs"][0, :n] = row
+        batch["inputs_position"][0, :n] = range(n)
+        batch["inputs_segmentation"][0, :n] = 1
+        batch["targets"][0, :n - 1] = np.maximum(labels, 0)
+        batch["targets_segmentation"][0, :n - 1] = np.array(labels) != -100
+        return loss(params, batch)
+    found, wanted = (np.sum([loss(params, maxtext.features(batch))
+                             for batch in packstream.open(path).batches(8)],
+                            0), np.sum(list(map(alone, given())), 0))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    batch = maxtext.features(packstream.open(path)[:8])
+    params, first = jax_training.step(params, batch)
+    assert jax_training.step(params, batch)[1] < first
+
+
+def xformers(path):
+    """Its mask is that of the segments; attention by it that of sequences."""
+    import torch
+    from packstream import views
+    from xformers_mask import unpadded
+    for batch in packstream.open(path).batches(5):
+        tokens, targets, positions, mask = unpadded(batch)
+        numbers = np.repeat(np.arange(batch["n_seq"].sum()),
+                            views.seqused(batch, "ragged"))
+        order = np.arange(len(tokens))
+        sees = (numbers[:, None] == numbers) & (order[:, None] >= order)
+        assert ((mask.materialize(sees.shape) == 0).numpy() == sees).all()
+        assert (tokens.numpy() == views.compact(batch)).all()
+        assert len(targets) == len(positions) == len(tokens)
+        assert torch.equal(positions == 0, torch.from_numpy(
+            np.diff(numbers, prepend=-1) > 0))
+
+
+def torchtitan(path):
+    """Its loader gives each sequence once, its mask is that of the segments,
+    and a state resumes."""
+    import torch
+    from packstream import views
+    from torchtitan.models.common.attention import get_document_mask_mod
+    from torchtitan_loader import PackLoader
+
+    def loader(rank, ranks=2):
+        return PackLoader(PackLoader.Config(path=path, num_workers=0),
+                          dp_world_size=ranks, dp_rank=rank, seq_len=CAPACITY,
+                          local_batch_size=4, tokenizer=None)
+    found = []
+    for rank in range(2):
+        batches = list(loader(rank))
+        assert len(batches) == PACKS // 8
+        for inputs, targets in batches:
+            assert targets.shape == inputs["input"].shape == (4, CAPACITY)
+            found += rows({"input_ids": inputs["input"],
+                           "position_ids": inputs["positions"]})
+    once(found)
+    # In the order of the file, so that packs can be compared.
+    inputs, targets = loader(0, 1).dataset.convert(packstream.open(path)[:4])
+    segments = views.segments(packstream.open(path)[:4])
+    index = torch.arange(CAPACITY)
+    same = torch.stack([get_document_mask_mod(inputs["positions"])(
+        row, 0, index[:, None], index[None]) for row in range(4)]).numpy()
+    # Padding is a document of its own.
+    assert (same == (segments[:, :, None] == segments[:, None])).all()
+    assert torch.equal(targets, torch.from_numpy(
+        views.targets(packstream.open(path)[:4])))
+    begun = loader(0)
+    part = iter(begun)
+    next(part)
+    state = begun.state_dict()
+    rest = [inputs["input"] for inputs, _ in part]
+    other = loader(0)
+    other.load_state_dict(state)
+    again = [inputs["input"] for inputs, _ in other]
+    assert len(again) == len(rest) > 2 and all(map(torch.equal, rest, again))
+
+
+def ray_data():
+    """Both ways give each sequence once."""
+    import pyarrow as pa
+    import pyarrow.parquet
+    import ray
+    import ray_packs
+    ray_packs.LENGTH = CAPACITY
+    table = pa.table({"input_ids": given()})
+    pyarrow.parquet.write_table(table, "x.parquet")
+    ray.init(num_cpus=4, include_dashboard=False, runtime_env={"env_vars": {
+        "PYTHONPATH": os.pathsep.join(sys.path)}})
+    data = ray.data.read_parquet("x.parquet").repartition(5)
+    once(sequences_of(ray_packs.stateless(data).take_all()))
+    files = ray_packs.shares(data, os.getcwd())
+    assert len(files) == 2
+    found = []
+    for file in files:
+        for batch in packstream.open(file).batches(4):
+            found += [row.tolist() for tokens, bounds, n in zip(
+                batch["tokens"], batch["cu"], batch["n_seq"])
+                for row in np.split(tokens, bounds[1:n + 1])[:n]]
+    once(found)
 
 
 def grain_workers(path):

@@ -395,9 +395,3 @@ END
     packed y 15 40 32 60000 -L 32 -d 4 --align=8
     adapter megatron x.pks y.pks
 }
-
-@test "Megatron: PackedSeqParams takes them" {
-    skip_without_modules "$peers" torch megatron.core.packed_seq_params
-    packed x 16 40 32 60000 -L 32 -d 4
-    adapter megatron_params x.pks
-}

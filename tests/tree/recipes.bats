@@ -6,7 +6,8 @@
 # The checks are functions of python-recipes.py in tests/support.  They run
 # where PEERS_PYTHON names a python3 that has packstream itself, as pip
 # installs it, torch, torchdata, transformers, trl, datasets, accelerate,
-# grain and pyarrow.
+# grain, jax and pyarrow.  Those of packages that pin others have environments of
+# their own, at night.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,7 +19,7 @@ lacking() {
         echo "PEERS_PYTHON names no python3 with torch and trainers"
     else
         lacks_module "$PEERS_PYTHON" packstream._native torch torchdata \
-            transformers trl datasets accelerate grain pyarrow || true
+            transformers trl datasets accelerate grain jax pyarrow || true
     fi
 }
 
@@ -54,10 +55,12 @@ hf_trainer ../x.pks
 trainer_refuses ../x.pks
 import trl.trainer.sft_trainer
 trl_sft_trainer
+exported_to_trl ../x.pks
 packed_rows
 readme ${abs_top_srcdir:?}/python/README.md ../x.pks
 bert ../x.pks
 flex ../x.pks
+jax_model ../x.pks
 END
 }
 
@@ -81,6 +84,10 @@ setup() {
     holds accelerated
 }
 
+@test "JAX: losses by the fields of MaxText" {
+    holds jax_model
+}
+
 @test "Trainer, SFTTrainer of TRL; BERT; FlexAttention by block masks" {
     holds hf_trainer trl_sft_trainer bert flex
 }
@@ -88,6 +95,10 @@ setup() {
 # bats test_tags=night
 @test "models of transformers: which find boundaries in positions" {
     check models x.pks
+}
+
+@test "packstream.export: TRL's collator, from parquet and Arrow" {
+    holds exported_to_trl
 }
 
 @test "rows of pack_dataset in Trainer, SFTTrainer, Accelerate and DDP" {
@@ -120,4 +131,33 @@ setup() {
 
 @test "the lines of python/README.md for trainers" {
     holds readme
+}
+
+# own SCRIPT CHECK [ARGUMENT]...: in the environment of own_python.
+own() {
+    PYTHONPATH=$PWD/own python=$PWD/env/bin/python support "$@"
+}
+
+# bats test_tags=night
+@test "xformers: BlockDiagonalCausalMask" {
+    own_python xformers
+    own python-recipes.py xformers x.pks
+}
+
+# bats test_tags=night
+@test "torchtitan: a dataloader" {
+    own_python torchtitan
+    own python-recipes.py torchtitan x.pks
+}
+
+# bats test_tags=night
+@test "Megatron-Core: PackedSeqParams" {
+    own_python torch megatron-core
+    own python-adapters.py megatron_params x.pks
+}
+
+# bats test_tags=night
+@test "Ray Data: without state, and an actor that packs what is left" {
+    own_python 'ray[data]' pyarrow
+    own python-recipes.py ray_data
 }
