@@ -100,10 +100,13 @@ static int bound_of(double *efficiency, const length_counts *of,
     return STATUS_OK;
 }
 
-/* What is as good as the bound. */
+/* As good as the bound: nearly as full, or one pack more. */
 static double enough(const recommendation *r)
 {
-    return r->bound * (1 - RECOMMEND_WITHIN);
+    const double packs = (double)ps_histogram_tokens(r->lengths->histogram) /
+                         (r->bound * r->lengths->capacity);
+
+    return r->bound * fmin(1 - RECOMMEND_WITHIN, packs / (packs + 1));
 }
 
 /* Tries windows from the least. */

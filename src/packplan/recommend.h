@@ -24,7 +24,8 @@ typedef struct recommendation {
 
 /*
  * Finds the least window with which packstream packs a stream of these lengths
- * to within RECOMMEND_WITHIN of the bound; or that which comes nearest.
+ * to within RECOMMEND_WITHIN of the bound, or one pack; or that which comes
+ * nearest.
  * `aligned` has the lengths as they take up a pack.
  * An exit status, after a message if not STATUS_OK.
  */
