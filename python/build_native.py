@@ -31,6 +31,9 @@ if PROGRAMS:
                       "zlib": ("zlib.h", "zlib1g-dev")})
 # Behind Python's own flags, unless the environment has better ones.
 SPEED = [] if os.environ.get("CFLAGS") else ["-O3", "-g0"]
+# The hook of psn_open, which remote.py defines.
+FETCH = ("extern \"Python\" ps_result psn_fetch(void *, void *, size_t, "
+         "uint64_t, ps_error *);\n")
 CONSTANTS = ("PS_MAX_CHANNELS", "PS_NAME_BYTES")
 
 
@@ -55,7 +58,7 @@ def declarations():
             check=True, capture_output=True, text=True).stdout
             for name in ("src/include/packstream.h", "python/native.h"))
     text = re.sub(r"^#.*$", "", text, flags=re.M)
-    return text + "void free(void *);\n" + "".join(
+    return text + "void free(void *);\n" + FETCH + "".join(
         "#define %s ...\n" % name for name in CONSTANTS)
 
 

@@ -12,6 +12,7 @@
 #include "format/digest.h"
 #include "format/pack.h"
 #include "native.h"
+#include "stream/pack_file.h"
 
 #define FIRST_BYTES ((size_t)64 << 10)
 
@@ -199,6 +200,33 @@ ps_result psn_costs(ps_pack_file *file, const ps_cost *cost,
             r = ps_pack_cost(cost, &pack, &costs[*done], err);
         if (r != PS_OK)
             break;
+    }
+    return r;
+}
+
+ps_result psn_open(ps_pack_file **file, uint64_t size, psn_fetch_hook *fetch,
+                   void *context, ps_error *err)
+{
+    const ps_random_source source = {size, fetch, context};
+
+    return ps_pack_file_open_source(file, &source, err);
+}
+
+ps_result psn_extents(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
+                      uint64_t *extents, uint64_t *done, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    for (*done = 0; *done < n; ++*done) {
+        ps_pack_extent x;
+
+        r = ps_pack_file_extent(file, numbers[*done], &x, err);
+        if (r != PS_OK)
+            break;
+        *extents++ = x.at;
+        *extents++ = x.n;
+        *extents++ = x.row;
+        *extents++ = x.tables;
     }
     return r;
 }

@@ -61,6 +61,26 @@ ps_result psn_read(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
                    unsigned char *rows, unsigned char *heads,
                    psn_sink *sequences, uint64_t *done, ps_error *err);
 
+/* Reads n bytes at `offset` of a file.  err may be NULL.  PS_OK, PS_ERR_IO. */
+typedef ps_result psn_fetch_hook(void *context, void *to, size_t n,
+                                 uint64_t offset, ps_error *err);
+
+/*
+ * Opens a file of `size` bytes that `fetch` reads; it gets `context`, which must
+ * live as long as the file.
+ * As ps_pack_file_open.
+ */
+ps_result psn_open(ps_pack_file **file, uint64_t size, psn_fetch_hook *fetch,
+                   void *context, ps_error *err);
+
+/*
+ * Where packs lie in a file, by their numbers: four numbers for each, those of
+ * ps_pack_extent.  `*done` of them were found.
+ * As ps_pack_file_extent.
+ */
+ps_result psn_extents(ps_pack_file *file, const uint64_t *numbers, uint64_t n,
+                      uint64_t *extents, uint64_t *done, ps_error *err);
+
 /*
  * How many packs and sequences are in blocks that a packer made; other blocks
  * among them do not count.

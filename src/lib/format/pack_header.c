@@ -57,9 +57,6 @@ enum {
 /* The longest sequence row: all channels, of 8 bytes each. */
 #define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS)
 
-/* A row, the sequence rows of a pack, and what is beside them. */
-#define MAX_BLOCK_BYTES (UINT64_C(3) * PS_MAX_ROW_BYTES)
-
 #define COMPAT_FRAMED UINT64_C(1)
 #define COMPAT_SHARE UINT64_C(2)
 #define INCOMPAT_ALIGNED UINT64_C(1)
@@ -168,7 +165,7 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
                        info->row_bytes, info->seq_bytes);
     if (info->block_packs == 0 || info->block_packs > PS_MAX_BLOCK_PACKS ||
         (info->block_packs & (info->block_packs - 1)) != 0 ||
-        info->block_bytes > MAX_BLOCK_BYTES)
+        info->block_bytes > PS_MAX_BLOCK_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "blocks of %" PRIu32 " packs and %" PRIu64 " bytes",
                        info->block_packs, info->block_bytes);

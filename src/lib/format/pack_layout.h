@@ -35,6 +35,9 @@ enum {
 
 #define PS_MAX_BLOCK_PACKS 65536
 
+/* A row, the sequence rows of a pack, and what is beside them. */
+#define PS_MAX_BLOCK_BYTES (UINT64_C(3) * PS_MAX_ROW_BYTES)
+
 /* Checks capacity, depth, window and align.  PS_OK, PS_ERR_ARGUMENT. */
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 

@@ -1,6 +1,5 @@
 /*
- * random_input.c - the bytes of a regular file at any place, without
- * compression.
+ * random_input.c - the bytes of a file at any offset, without compression.
  *
  * Of a plain file it keeps the bytes that were asked for last, more of them if
  * they are asked for one after another, and those of a run; of a compressed one
@@ -43,6 +42,7 @@ typedef struct segment {
 
 struct ps_random_input {
     int fd;
+    ps_random_source source; /* `read` is NULL: the file of fd */
     uint64_t file_size;
     uint64_t size; /* without compression */
     piece kept;    /* what was read last */
@@ -74,8 +74,11 @@ static ps_result reserve(buffer *b, uint64_t n, ps_error *err)
 static ps_result read_at(const ps_random_input *f, uint64_t at,
                          unsigned char *to, size_t n, ps_error *err)
 {
-    ssize_t got = ps_read_at(f->fd, to, n, at);
+    ssize_t got;
 
+    if (f->source.read != NULL)
+        return f->source.read(f->source.context, to, n, at, err);
+    got = ps_read_at(f->fd, to, n, at);
     if (got < 0)
         return ps_fail_errno(err, "cannot read");
     if ((size_t)got < n)
@@ -96,6 +99,8 @@ static ps_result read_piece(ps_random_input *f, piece *p, uint64_t offset,
     ssize_t got = -1;
     ps_result r;
 
+    if (f->source.read != NULL)
+        most = n;
     if (most > f->size - offset)
         most = (size_t)(f->size - offset);
     r = reserve(&p->buffer, most, err);
@@ -111,16 +116,13 @@ static ps_result read_piece(ps_random_input *f, piece *p, uint64_t offset,
     return r;
 }
 
-/* Decompresses the frame that holds byte `offset`. */
-static ps_result read_frame(ps_random_input *f, uint64_t offset,
-                            ps_error *err)
+/* The frame that holds byte `offset`, and the segment that has it. */
+static const segment *find_frame(const ps_random_input *f, uint64_t offset,
+                                 ps_seek_frame *frame)
 {
     const segment *s = f->segments;
     uint32_t low = 0;
     uint32_t high = f->n_segments - 1;
-    ps_seek_frame frame;
-    ps_error why;
-    ps_result r;
 
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
@@ -131,7 +133,19 @@ static ps_result read_frame(ps_random_input *f, uint64_t offset,
             high = middle - 1;
     }
     s += low;
-    frame = ps_seek_table_find(s->table, offset - s->plain_at);
+    *frame = ps_seek_table_find(s->table, offset - s->plain_at);
+    return s;
+}
+
+/* Decompresses the frame that holds byte `offset`. */
+static ps_result read_frame(ps_random_input *f, uint64_t offset,
+                            ps_error *err)
+{
+    ps_seek_frame frame;
+    const segment *s = find_frame(f, offset, &frame);
+    ps_error why;
+    ps_result r;
+
     f->kept.at = f->kept.end = 0;
     r = reserve(&f->compressed, frame.bytes, err);
     if (r == PS_OK)
@@ -325,18 +339,26 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
     return PS_OK;
 }
 
-static ps_result open_file(ps_random_input *f, ps_error *err)
+/* The size of a regular file. */
+static ps_result get_size(int fd, uint64_t *size, ps_error *err)
 {
-    unsigned char magic[4];
     struct stat st;
-    ps_result r;
 
-    if (fstat(f->fd, &st) != 0)
+    if (fstat(fd, &st) != 0)
         return ps_fail_errno(err, "cannot look at the file");
     if (!S_ISREG(st.st_mode))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "only a regular file can be read at any place");
-    f->file_size = f->size = (uint64_t)st.st_size;
+    *size = (uint64_t)st.st_size;
+    return PS_OK;
+}
+
+static ps_result open_file(ps_random_input *f, ps_error *err)
+{
+    unsigned char magic[4];
+    ps_result r;
+
+    f->size = f->file_size;
     if (f->size < sizeof magic)
         return PS_OK;
     r = read_at(f, 0, magic, sizeof magic, err);
@@ -345,7 +367,9 @@ static ps_result open_file(ps_random_input *f, ps_error *err)
     return r;
 }
 
-ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
+/* Of `fd`, or of a source that has a hook. */
+static ps_result open_any(ps_random_input **file, int fd,
+                          const ps_random_source *source, ps_error *err)
 {
     ps_random_input *f = calloc(1, sizeof *f);
     ps_result r;
@@ -354,6 +378,8 @@ ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
     if (f == NULL)
         return ps_fail_memory(err);
     f->fd = fd;
+    f->source = *source;
+    f->file_size = source->size;
     r = open_file(f, err);
     if (r != PS_OK) {
         ps_random_input_free(f);
@@ -361,6 +387,42 @@ ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
     }
     *file = f;
     return PS_OK;
+}
+
+ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err)
+{
+    ps_random_source source = {0};
+    ps_result r = get_size(fd, &source.size, err);
+
+    *file = NULL;
+    return r == PS_OK ? open_any(file, fd, &source, err) : r;
+}
+
+ps_result ps_random_input_open_source(ps_random_input **file,
+                                      const ps_random_source *source,
+                                      ps_error *err)
+{
+    return open_any(file, -1, source, err);
+}
+
+void ps_random_input_extent(const ps_random_input *f, uint64_t *offset,
+                            uint64_t *n)
+{
+    ps_seek_frame frame;
+    const segment *s;
+    uint64_t last = *offset + *n - 1;
+
+    if (f->zstd == NULL)
+        return;
+    s = find_frame(f, *offset, &frame);
+    *offset = s->at + frame.at;
+    s = find_frame(f, last, &frame);
+    *n = s->at + frame.at + frame.bytes - *offset;
+}
+
+bool ps_random_input_is_compressed(const ps_random_input *f)
+{
+    return f->zstd != NULL;
 }
 
 uint64_t ps_random_input_size(const ps_random_input *f)

@@ -21,6 +21,7 @@
 #include "format/block.h"
 #include "format/pack.h"
 #include "format/pack_header.h"
+#include "format/pack_layout.h"
 #include "format/totals.h"
 #include "io/random_input.h"
 
@@ -42,6 +43,7 @@ typedef struct entries {
 /* A block of packs. */
 typedef struct block {
     uint64_t at;
+    uint64_t end;   /* of what lies up to the next block, by the index */
     uint64_t first; /* in its stream */
     uint32_t n_packs;
 } block;
@@ -251,7 +253,9 @@ static void turn_round(ps_pack_file *f)
     }
 }
 
-ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
+/* Of `fd`, or of `source` if that is not NULL. */
+static ps_result open_any(ps_pack_file **file, int fd,
+                          const ps_random_source *source, ps_error *err)
 {
     ps_pack_file *f = calloc(1, sizeof *f);
     uint64_t end = 0;
@@ -260,7 +264,9 @@ ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
     *file = NULL;
     if (f == NULL)
         return ps_fail_memory(err);
-    r = ps_random_input_open(&f->input, fd, err);
+    r = source == NULL
+            ? ps_random_input_open(&f->input, fd, err)
+            : ps_random_input_open_source(&f->input, source, err);
     if (r == PS_OK)
         r = read_header(f, 0, &f->info, err);
     if (r == PS_OK)
@@ -275,6 +281,18 @@ ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
     f->indexed = f->n_streams;
     *file = f;
     return PS_OK;
+}
+
+ps_result ps_pack_file_open(ps_pack_file **file, int fd, ps_error *err)
+{
+    return open_any(file, fd, NULL, err);
+}
+
+ps_result ps_pack_file_open_source(ps_pack_file **file,
+                                   const ps_random_source *source,
+                                   ps_error *err)
+{
+    return open_any(file, -1, source, err);
 }
 
 void ps_pack_file_free(ps_pack_file *f)
@@ -455,6 +473,7 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
     const stream *s = &f->streams[i];
     const entries *list = &f->end;
     uint64_t next = s->packs; /* the first pack behind the list */
+    uint64_t end = s->end;    /* where the blocks of the list end */
     uint32_t low, high, at;
     ps_entry e;
     ps_result r = index_stream(f, i, err);
@@ -466,6 +485,7 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
     if (low == high || entry_at(list, low).first > k) {
         const uint32_t part = last_below(list, 0, f->n_parts, k);
 
+        end = s->at + entry_at(&f->end, part).offset;
         if (part + 1 < high)
             next = entry_at(list, part + 1).first;
         r = index_part(f, s, part, err);
@@ -477,8 +497,10 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
     }
     at = last_below(list, low, high, k);
     e = entry_at(list, at);
-    if (at + 1 < high)
+    if (at + 1 < high) {
         next = entry_at(list, at + 1).first;
+        end = s->at + entry_at(list, at + 1).offset;
+    }
     if (e.first > k || next <= k || next - e.first > PS_MAX_BLOCK_PACKS ||
         e.offset > s->end - s->at ||
         (next - e.first) * (f->info.row_bytes + PS_PACK_HEAD_BYTES) >
@@ -487,7 +509,7 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
                        "the index of the stream at byte %" PRIu64
                        " has no block with pack %" PRIu64,
                        s->at, k);
-    *b = (block){s->at + e.offset, e.first, (uint32_t)(next - e.first)};
+    *b = (block){s->at + e.offset, end, e.first, (uint32_t)(next - e.first)};
     return PS_OK;
 }
 
@@ -677,6 +699,33 @@ ps_result ps_pack_file_head(ps_pack_file *f, uint64_t i, ps_pack *pack,
     if (r == PS_OK)
         r = ps_head_decode(&f->info, head, pack, err);
     return r == PS_ERR_CORRUPT ? ps_blame(pack, pack->offset, r, err) : r;
+}
+
+ps_result ps_pack_file_extent(ps_pack_file *f, uint64_t i, ps_pack_extent *x,
+                              ps_error *err)
+{
+    const block *b = &f->block;
+    ps_pack pack;
+    uint64_t rows, tables;
+    bool again;
+    ps_result r = locate(f, i, &pack, &again, err);
+
+    if (r != PS_OK)
+        return r;
+    rows = b->at + PS_BLOCK_HEAD_BYTES;
+    tables = b->at + ps_block_layout_of(&f->info, b->n_packs, 0).heads;
+    if (b->end <= tables || b->end - b->at > PS_MAX_BLOCK_BYTES)
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "the index has %" PRIu64 " bytes for the block at byte "
+                       "%" PRIu64 " with %" PRIu32 " packs",
+                       b->end - b->at, b->at, b->n_packs);
+    *x = (ps_pack_extent){.at = b->at, .n = b->end - b->at};
+    ps_random_input_extent(f->input, &x->at, &x->n);
+    if (!ps_random_input_is_compressed(f->input)) {
+        x->row = rows + (pack.index - b->first) * f->info.row_bytes;
+        x->tables = tables;
+    }
+    return PS_OK;
 }
 
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *f)

@@ -7,7 +7,29 @@
 #ifndef LIB_STREAM_PACK_FILE_H
 #define LIB_STREAM_PACK_FILE_H
 
+#include "io/random_input.h"
 #include "packstream.h"
+
+/* ps_pack_file_open for a file that is not read through a descriptor. */
+ps_result ps_pack_file_open_source(ps_pack_file **file,
+                                   const ps_random_source *source,
+                                   ps_error *err);
+
+/*
+ * Where a pack lies in the file, in bytes: the block with it, and in it the
+ * row, and the tables from the pack heads to the end of the block.  Of a
+ * compressed file the frames with all that, without row and tables.
+ */
+typedef struct ps_pack_extent {
+    uint64_t at;
+    uint64_t n;
+    uint64_t row;    /* 0 of a compressed file */
+    uint64_t tables; /* 0 of a compressed file */
+} ps_pack_extent;
+
+/* Finds pack `i`, by the index alone.  As ps_pack_file_read. */
+ps_result ps_pack_file_extent(ps_pack_file *file, uint64_t i,
+                              ps_pack_extent *extent, ps_error *err);
 
 /* A place in a stream of a file; offsets are from the start of the file. */
 typedef struct ps_pack_file_at {

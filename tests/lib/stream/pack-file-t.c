@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib-alloc.h"
+#include "stream/pack_file.h"
 
 /* ------------------------------------------------------------- good files */
 
@@ -175,6 +176,107 @@ static void test_no_packs(void **state)
     free_bytes(&plain);
 }
 
+/* ------------------------------------------------ without a descriptor */
+
+/* A file in memory, of which the bytes from `at` up to `end` can be read. */
+typedef struct store {
+    const bytes *b;
+    uint64_t at;
+    uint64_t end;
+} store;
+
+static ps_result read_store(void *context, void *to, size_t n,
+                            uint64_t offset, ps_error *err)
+{
+    const store *s = context;
+
+    assert_true(n > 0 && offset + n <= s->b->size);
+    if (offset < s->at || offset + n > s->end) {
+        if (err != NULL)
+            *err = (ps_error){.code = PS_ERR_IO, .text = "out of reach"};
+        return PS_ERR_IO;
+    }
+    memcpy(to, s->b->data + offset, n);
+    return PS_OK;
+}
+
+/* A pack takes no bytes but those of its extent, once the index was read. */
+static void check_extents(const bytes *b, const expected *e, bool compressed)
+{
+    store s = {b, 0, b->size};
+    const ps_random_source source = {b->size, read_store, &s};
+    ps_pack_file *file;
+    ps_pack_extent x;
+    ps_pack pack;
+    ps_error err;
+
+    assert_ok(ps_pack_file_open_source(&file, &source, &err), &err);
+    assert_int_equal(ps_pack_file_packs(file), e->n);
+    for (uint64_t i = 0; i < e->n; i++) {
+        s = (store){b, 0, b->size};
+        assert_ok(ps_pack_file_extent(file, i, &x, &err), &err);
+        assert_true(x.n > 0 && x.n < b->size / 2);
+        assert_int_equal(x.row == 0, compressed);
+        s = (store){b, x.at, x.at + x.n};
+        check_pack(file, e, i);
+        if (!compressed) {
+            assert_memory_equal(b->data + x.row, e->packs[i].row,
+                                e->info.row_bytes);
+            s = (store){b, x.tables, x.at + x.n};
+            assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
+        }
+    }
+    s.end = s.at;
+    assert_result(ps_pack_file_read(file, 0, &pack, &err), PS_ERR_IO, &err);
+    assert_string_equal(err.text, "out of reach");
+    s = (store){b, 0, b->size};
+    assert_result(ps_pack_file_extent(file, e->n, &x, &err), PS_ERR_ARGUMENT,
+                  &err);
+    ps_pack_file_free(file);
+}
+
+static void test_source(void **state)
+{
+    static const size_t sizes[] = {0, 333, 2000};
+    bytes plain = make_blocks(9000, 5, 4, 1); /* more than an INDEX lists */
+    bytes few = make_pack_stream(200, 5, 3);
+    expected e = read_whole(&plain);
+
+    check_extents(&plain, &e, false);
+    free_expected(&e);
+    e = read_whole(&few);
+    check_extents(&few, &e, false);
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        bytes b = compress_packs(&few, sizes[i]);
+
+        check_extents(&b, &e, true);
+        free_bytes(&b);
+    }
+    free_expected(&e);
+    free_bytes(&few);
+    free_bytes(&plain);
+}
+
+/* The index has a block of 64 bytes, fewer than its packs take. */
+static void test_wrong_extent(void **state)
+{
+    bytes b = make_pack_stream(200, 5, 3);
+    store s = {&b, 0, b.size};
+    const ps_random_source source = {b.size, read_store, &s};
+    ps_pack_file *file;
+    ps_pack_extent x;
+    ps_error err;
+
+    set_u64(end_at(&b, 192 + 24), get_u64(end_at(&b, 192)) + 64);
+    seal_packs(&b);
+    assert_ok(ps_pack_file_open_source(&file, &source, &err), &err);
+    assert_result(ps_pack_file_extent(file, 0, &x, &err), PS_ERR_CORRUPT,
+                  &err);
+    assert_non_null(strstr(err.text, "the index has 64 bytes"));
+    ps_pack_file_free(file);
+    free_bytes(&b);
+}
+
 /* ---------------------------------------------------------------- the rest */
 
 static void test_no_packs_at_all(void **state)
@@ -323,6 +425,8 @@ int main(void)
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_streams_compressed_as_one),
         cmocka_unit_test(test_no_packs),
+        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_wrong_extent),
         cmocka_unit_test(test_no_packs_at_all),
         cmocka_unit_test(test_no_regular_file),
         cmocka_unit_test(test_file_shrinks),
