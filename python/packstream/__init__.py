@@ -1,6 +1,6 @@
 """packstream - tokenised sequences in fixed-length packs, for training.
 
-    packs = packstream.open("corpus.pks")      # any order, also of zstd
+    packs = packstream.open("corpus.pks")      # any order; zstd, s3:// too
     packstream.Packer                          # packs in this process
     packstream.pack_dataset                    # packs a datasets.Dataset
     packstream.TokenWriter                     # writes what packstream packs

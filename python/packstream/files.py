@@ -12,8 +12,9 @@ import io
 import os
 import stat
 import threading
-from typing import (Any, BinaryIO, Callable, Dict, Iterator, List, Optional,
-                    Sequence, Tuple, Union)
+from concurrent.futures import ThreadPoolExecutor
+from typing import (Any, BinaryIO, Callable, Dict, Iterator, List, Mapping,
+                    Optional, Sequence, Set, Tuple, Union)
 
 import numpy as np
 
@@ -21,17 +22,21 @@ from packstream.library import (check, ffi, header_of, lib, need_library,
                                 new_error)
 from packstream.packs import (CHUNK_BYTES, HEAD, Batch, PackError, PackFile,
                               PackPipe, Packs, Run, difference, empty,
-                              first_own, join, printable)
+                              first_own, is_url, join, printable)
 
 Path = Union[str, os.PathLike]
+AHEAD = 8               # runs that are fetched ahead of one that is read
+REQUEST_BYTES = 1 << 18  # of a remote file, which take as long as a request
+COSTS_AT_ONCE = 1 << 16  # packs of one, of which the heads are looked for
 
 
 class File:
     """One file, plain or compressed, opened in each process that reads it.
-    Threads may share it."""
+    Threads may share it.  It may be a RemoteFile."""
 
-    def __init__(self, path: Path):
-        self.path = os.fspath(path)
+    def __init__(self, path: Path, remote: Any = None):
+        self.path = os.fspath(path) if remote is None else remote.name
+        self.remote = remote
         self._opened = self._open()
         _, handle, _ = self._opened
         self.packs = lib.ps_pack_file_packs(handle)
@@ -40,6 +45,12 @@ class File:
     def _open(self) -> Tuple[int, Any, Any]:
         """This process, a handle of its own, and the lock of that."""
         new, err = ffi.new("ps_pack_file **"), new_error()
+        if self.remote is not None:
+            hook = ffi.new_handle(self.remote)
+            self._check(lib.psn_open(new, self.remote.size, lib.psn_fetch,
+                                     hook, err), err, self.path)
+            return os.getpid(), ffi.gc(new[0], lambda file, hook=hook: (
+                lib.ps_pack_file_free(file))), threading.Lock()
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             check(lib.ps_pack_file_open(new, fd, err), err, self.path)
@@ -61,8 +72,55 @@ class File:
                             % printable(self.path))
         return opened
 
+    def _check(self, result: int, err: Any, where: str) -> None:
+        failure = self.remote and self.remote.failure
+        if result != lib.PS_OK and failure:
+            self.remote.failure = None
+            raise failure
+        check(result, err, where)
+
+    def expect(self, numbers: np.ndarray, heads: bool = False
+               ) -> List[Tuple[int, int]]:
+        """Has a remote file fetch these packs, or their heads alone, before
+        they are read.  A block comes as a whole, unless its tables and the
+        few rows that are wanted are less work, each with a request.  Returns
+        the ranges that this takes."""
+        if self.remote is None or not len(numbers):
+            return []
+        extents = np.empty((len(numbers), 4), np.uint64)
+        self._for_each(numbers, lambda handle, *which: lib.psn_extents(
+            handle, which[0], which[1],
+            ffi.from_buffer("uint64_t[]", extents), *which[2:]))
+        blocks: Dict[Tuple[int, int, int], Set[int]] = {}
+        for at, n, row, tables in extents.tolist():
+            blocks.setdefault((at, n, tables), set()).add(row)
+        row_bytes = self.header.row.itemsize
+        keys: List[Tuple[int, int]] = []
+        for (at, n, tables), rows in blocks.items():
+            parts = [(row, row_bytes) for row in sorted(rows) if not heads]
+            parts.append((tables, at + n - tables))
+            whole = n + REQUEST_BYTES
+            if not tables or self.remote.has((at, n)) or whole < sum(
+                    size + REQUEST_BYTES for _, size in parts):
+                parts = [(at, n)]
+            keys += parts
+        self.remote.expect(keys)
+        return keys
+
     def read(self, numbers: np.ndarray) -> Run:
-        """Packs by their numbers, uint64."""
+        """Packs by their numbers, uint64.  What a remote file has in a cache
+        may be damaged, and is then read anew."""
+        if self.remote is None:
+            return self._read(numbers)
+        keys = self.expect(numbers)
+        try:
+            return self._read(numbers)
+        except PackError:
+            self.remote.forget(keys)
+            self._opened = self._open_again()
+            return self._read(numbers)
+
+    def _read(self, numbers: np.ndarray) -> Run:
         rows = empty(len(numbers) * self.header.row.itemsize)
         heads = np.empty(len(numbers), HEAD)
         sink = ffi.gc(ffi.new("psn_sink *"), lib.psn_sink_free)
@@ -78,6 +136,14 @@ class File:
 
     def costs(self, numbers: np.ndarray, cost: Tuple[int, int]) -> np.ndarray:
         """What packs cost, by their numbers, both uint64."""
+        step = len(numbers) if self.remote is None else COSTS_AT_ONCE
+        return np.concatenate([np.empty(0, np.uint64)] + [
+            self._costs(numbers[at:at + step], cost)
+            for at in range(0, len(numbers), step or 1)])
+
+    def _costs(self, numbers: np.ndarray, cost: Tuple[int, int]
+               ) -> np.ndarray:
+        self.expect(numbers, heads=True)
         costs = np.empty(len(numbers), np.uint64)
         of = ffi.new("ps_cost *", cost)
         self._for_each(numbers, lambda handle, *which: lib.psn_costs(
@@ -94,16 +160,18 @@ class File:
         _, handle, lock = opened
         done, err = ffi.new("uint64_t *"), new_error()
         with lock:
+            if self.remote is not None:
+                self.remote.failure = None
             result = call(handle, ffi.from_buffer("uint64_t[]", numbers),
                           len(numbers), done, err)
         where = self.path
         if result != lib.PS_OK:
             where = "%s: pack %d" % (self.path, numbers[done[0]])
-        check(result, err, where)
+        self._check(result, err, where)
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"path": self.path, "packs": self.packs, "header": self.header,
-                "_opened": (0, None, None)}
+                "remote": self.remote, "_opened": (0, None, None)}
 
 
 class PackFiles(Packs):
@@ -115,12 +183,17 @@ class PackFiles(Packs):
     pickled, and each process opens the files for itself."""
 
     def __init__(self, paths: Sequence[Path],
-                 transform: Optional[Callable[[Batch], Any]] = None):
+                 transform: Optional[Callable[[Batch], Any]] = None,
+                 cache_dir: Optional[Path] = None,
+                 cache_bytes: Optional[int] = None,
+                 storage_options: Optional[Mapping[str, Any]] = None):
         super().__init__(True)
         self.verifies = True        # the library always does
-        self.files = [File(path) for path in paths]
+        self.files = open_files(paths, cache_dir, cache_bytes,
+                                storage_options)
         if not self.files:
             raise ValueError("no file to open")
+        self._remote = any(file.remote is not None for file in self.files)
         self.header = self.files[0].header
         self.transform = transform
         self.ends: List[int] = []
@@ -162,7 +235,13 @@ class PackFiles(Packs):
         return self.batch(self.run(numbers))
 
     def run(self, numbers: Any) -> Run:
+        self._expect(numbers)
         return join(*self._by_file(self.numbers(numbers), File.read))
+
+    def _expect(self, numbers: Any) -> None:
+        """Has remote files fetch these packs, those of all files at once."""
+        if self._remote:
+            self._by_file(self.numbers(numbers), File.expect)
 
     def costs(self, numbers: Any, tokens: int, squares: int) -> np.ndarray:
         """What they cost, uint64: `tokens` for each token, and `squares` for
@@ -208,24 +287,50 @@ class PackFiles(Packs):
         places: Any = range(len(self)) if order is None else np.asarray(order)
         own = places[first_own(0, rank, ranks, start)::ranks]
         for at in range(0, len(own), step):
+            if at // step % (AHEAD // 2) == 0:
+                self._expect(own[at:at + AHEAD * step])
             yield self.run(own[at:at + step]), len(places) - start
 
 
 def is_pipe(source: Any) -> bool:
     """Whether this is what can be read once, in its own order."""
     return hasattr(source, "readinto") or (
-        isinstance(source, (str, os.PathLike)) and
+        isinstance(source, (str, os.PathLike)) and not is_url(source) and
         not stat.S_ISREG(os.stat(source).st_mode))
 
 
-def open(source: Union[Path, BinaryIO, Sequence[Path]],
-         transform: Optional[Callable[[Batch], Any]] = None) -> Packs:
-    """The packs of a path, of a list of paths, or of a stream of bytes such as
-    sys.stdin.buffer.
+def open_files(paths: Sequence[Path], cache_dir: Optional[Path],
+               cache_bytes: Optional[int],
+               storage_options: Optional[Mapping[str, Any]]) -> List[File]:
+    """Files and URLs, several of these at a time: each costs requests."""
+    if not any(map(is_url, paths)):
+        return [File(path) for path in paths]
+    from packstream.remote import RemoteFile, cache_of
+    cache = cache_of(cache_dir, cache_bytes)
+    with ThreadPoolExecutor(AHEAD) as pool:
+        return list(pool.map(lambda path: File(path, RemoteFile(
+            path, cache, storage_options) if is_url(path) else None), paths))
+
+
+def open(source: Union[Path, BinaryIO, Sequence[Path], Packs],
+         transform: Optional[Callable[[Batch], Any]] = None,
+         cache_dir: Optional[Path] = None, cache_bytes: Optional[int] = None,
+         storage_options: Optional[Mapping[str, Any]] = None) -> Packs:
+    """The packs of a path or URL, of a list of them, or of a stream of bytes
+    such as sys.stdin.buffer.
 
     Regular files, plain or compressed by packstream --zstd, are PackFiles:
     packs can be taken in any order.  Anything else is read once, in its own
-    order, by batches(); it must not be compressed, and has no transform."""
+    order, by batches(); it must not be compressed, and has no transform.
+
+    URLs (s3://, gs://, https:// and all that fsspec knows) are files, too.
+    Blocks that were fetched stay in memory, up to 128 MiB, or in the folder
+    cache_dir, up to 16 GiB, which processes share and later ones find;
+    cache_bytes is another limit.  storage_options go to fsspec.
+
+    What open returned for files is returned as it is."""
+    if isinstance(source, PackFiles):
+        return source
     is_stream = hasattr(source, "readinto")
     paths = [source] if is_stream or isinstance(source, (str, os.PathLike)) \
         else list(source)
@@ -236,5 +341,11 @@ def open(source: Union[Path, BinaryIO, Sequence[Path]],
     if lib is None:
         if len(paths) != 1 or transform:
             need_library("to open several files, or with a transform,")
-        return PackFile(paths[0])
-    return PackFiles(paths, transform)
+        remote = None
+        if is_url(paths[0]):
+            from packstream.remote import RemoteFile, cache_of
+            remote = RemoteFile(paths[0], cache_of(cache_dir, cache_bytes),
+                                storage_options)
+        return PackFile(paths[0], remote=remote)
+    return PackFiles(paths, transform, cache_dir, cache_bytes,
+                     storage_options)

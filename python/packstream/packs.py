@@ -144,6 +144,11 @@ def printable(text: Any, most: int = 1023) -> str:
     return re.sub("[^ -~]", "?", text)
 
 
+def is_url(path: Any) -> bool:
+    return isinstance(path, str) and \
+        re.match(r"[A-Za-z][A-Za-z0-9+.:-]*://", path) is not None
+
+
 class Header(NamedTuple):
     """What a stream says of itself; counts are None if it did not know."""
     capacity: int               # L, tokens of a pack
@@ -882,16 +887,21 @@ class Packs:
 
 
 class PackFile(Packs):
-    """A regular file.  Packs are read when they are asked for, into memory
-    that belongs to the batch.  The file is not mapped: if another program
-    truncates it, reading raises PackError instead of SIGBUS."""
+    """A regular file, or a RemoteFile.  Packs are read when they are asked
+    for, into memory that belongs to the batch.  The file is not mapped: if
+    another program truncates it, reading raises PackError instead of
+    SIGBUS."""
 
-    def __init__(self, path: Union[str, os.PathLike], verify: bool = True):
+    def __init__(self, path: Union[str, os.PathLike], verify: bool = True,
+                 remote: Any = None):
         super().__init__(verify)
-        self.path = path
-        self.fd = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self.fd)
-        self.size = os.fstat(self.fd).st_size
+        self.path, self.remote = path, remote
+        if remote is not None:
+            self.size = remote.size
+        else:
+            self.fd = os.open(path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self.fd)
+            self.size = os.fstat(self.fd).st_size
         need(self.size, 0, EMPTY)
         self.header = self.header_of(
             self.read(0, min(HEADER_BYTES, self.size)), 0)
@@ -903,10 +913,13 @@ class PackFile(Packs):
             for stream in self.streams) or None)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.path, self.verifies)
+        return type(self), (self.path, self.verifies, self.remote)
 
     def fill(self, buffer: np.ndarray, at: int) -> None:
         """Reads the bytes from `at` on."""
+        if self.remote is not None:
+            need(at + len(buffer) <= self.size, at, CUT)
+            return self.remote.fill(buffer, at)
         while len(buffer):
             got = os.preadv(self.fd, [buffer], at)
             if not got:
@@ -996,6 +1009,7 @@ class PackFile(Packs):
         for part in range(parts, len(stream.parts)):
             table = self.table(stream, part)
             begin = int(table["next"].searchsorted(index, "right"))
+            self.expect(stream, table[begin:])
             while begin < len(table):
                 at = int(table["offset"][begin])
                 end = max(begin + 1, int(table["end"].searchsorted(
@@ -1012,6 +1026,13 @@ class PackFile(Packs):
                 begin = end
         if whole:
             stream.compare()
+
+    def expect(self, stream: Stream, spans: np.ndarray) -> None:
+        """Blocks that are read next."""
+        if self.remote is not None:
+            at = stream.at + spans["offset"]
+            self.remote.expect(list(dict.fromkeys(zip(at.tolist(), (
+                spans["end"] - spans["offset"]).tolist()))))
 
     def head_of(self, stream: Stream, span: Sequence[int], data: np.ndarray
                 ) -> Block:
@@ -1034,6 +1055,7 @@ class PackFile(Packs):
                        rows.view(head.sequence))
         spans = self.find(stream, indices)
         blocks, low = stream.at + spans["offset"], indices - spans["first"]
+        self.expect(stream, spans)
         at, packs = blocks + BLOCK.size, spans["next"] - spans["first"]
         for array, dtype, gap in ((rows, head.row, 0), (heads, HEAD, 1 << 12)):
             self.gather(at + low * dtype.itemsize, dtype.itemsize, gap, array)
@@ -1211,10 +1233,13 @@ class PackPipe(Packs):
 
 def open_packs(source: Union[str, os.PathLike, BinaryIO],
                verify: bool = True) -> Packs:
-    """Of a path, or of a stream of bytes such as sys.stdin.buffer; a path
+    """Of a path, a URL, or a stream of bytes such as sys.stdin.buffer; a path
     that is no regular file is read as a stream."""
     if hasattr(source, "readinto"):
         return PackPipe(source, verify)
+    if is_url(source):
+        from packstream.remote import MemoryCache, RemoteFile
+        return PackFile(source, verify, RemoteFile(source, MemoryCache()))
     if stat.S_ISREG(os.stat(source).st_mode):
         return PackFile(source, verify)
     return PackPipe(open(source, "rb", buffering=0), verify)
