@@ -54,8 +54,9 @@ likeness() {
 # run_sections PAGE FIRST LAST: runs them, in a folder of the page.
 run_sections() {
     local block
-    mkdir -p "${1%.md}"
-    cd "${1%.md}" || return
+    local page=${1##*/}
+    mkdir -p "${page%.md}"
+    cd "${page%.md}" || return
     blocks "$@"
     for block in blocks/*; do
         case $block in
@@ -76,9 +77,9 @@ run_sections() {
 @test "README.md: no example sets a depth, and the first fills its packs" {
     local readme=$abs_top_srcdir/README.md options
     run -1 grep -nE 'packstream .*(-d|--depth)' "$readme"
-    options=$(sed -n 's/^ *packstream \(.*\) -o corpus.pks$/\1/p' "$readme" |
+    options=$(sed -n 's/^ *packstream \(.*\) -o chat.pks$/\1/p' "$readme" |
         head -n 1)
-    [[ $options == '-L 512 '* ]]
+    [ "$options" = '-L 4096' ]
     # Words are meant to split.
     # shellcheck disable=SC2086
     awk 'BEGIN { for (i = 0; i < 20000; i++)
@@ -86,6 +87,10 @@ run_sections() {
         tokcat -q --from=ids | packstream -q $options | packstat --json - |
         sed 's/.*"efficiency": \([^,]*\),.*/\1/' |
         awk '{ print } END { exit !($1 > 0.98) }'
+}
+
+@test "README.md: thirty seconds" {
+    run_sections ../README.md 2 2
 }
 
 @test "the tutorial: from text to the packs of each rank" {

@@ -317,17 +317,14 @@ END
 }
 
 
-@test "the lines of numpy in README.md read a stream, and no joined ones" {
-    packed corpus 1 60 32 60000 -L 32 -d 4
-    sed -n '/^    import ast, numpy/,/one sequence$/s/^    //p' \
-        "$abs_top_srcdir/README.md" >lines.py
-    run -0 "$PYTHON_NUMPY" lines.py
-    read -r -a ids <<<"$(packcat --to=ids --order=pack corpus.pks)"
-    [[ $output == *"${ids[0]}"*"${ids[1]}"* ]]
-    cat corpus.pks corpus.pks >joined.pks
-    mv joined.pks corpus.pks
-    run "$PYTHON_NUMPY" lines.py
-    [ "$status" -ne 0 ]
+@test "a reader with numpy alone reads a stream, and no joined ones" {
+    local reader=$abs_top_srcdir/examples/python/numpy_reader.py
+    packed x 1 60 32 60000 -L 32 -d 4
+    "$PYTHON_NUMPY" "$reader" x.pks >got
+    packcat --range=0:1 --to=ids --order=pack x.pks | cmp - got
+    cat x.pks x.pks >joined.pks
+    run -1 "$PYTHON_NUMPY" "$reader" joined.pks
+    [[ $output == 'numpy_reader.py: several streams joined'* ]]
 }
 
 @test "JAX: names and values of packed examples" {
