@@ -19,7 +19,8 @@ FAILURE, USAGE, DATA = 1, 64, 65
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What pip calls the modules that only some commands need.
 PACKAGES = {"pyarrow": "pyarrow", "streaming": "mosaicml-streaming",
-            "litdata": "litdata", "webdataset": "webdataset"}
+            "litdata": "litdata", "webdataset": "webdataset",
+            "tokenizers": "tokenizers", "transformers": "transformers"}
 
 
 class UsageError(Exception):
@@ -38,22 +39,27 @@ def on_signals(action: Any) -> None:
             signal.signal(number, action)
 
 
+def is_written(file: str, output: str) -> bool:
+    """Whether writing the output would overwrite or remove the file."""
+    names = [output, *([new_name(output)] if is_replaced(output) else [])]
+    return any(os.path.exists(name) and os.path.samefile(file, name)
+               for name in names)
+
+
 def check_not_input(files: Iterable[str], output: Optional[str]) -> None:
     """Raises OSError if writing the output would overwrite or remove one of
     the files."""
-    if output is None:
-        return
-    names = [output, *([new_name(output)] if is_replaced(output) else [])]
     for file in files:
-        if any(os.path.exists(name) and os.path.samefile(file, name)
-               for name in names):
+        if output is not None and is_written(file, output):
             raise OSError("%s is input and output" % file)
 
 
 def run(program: str, parse: Callable[..., argparse.Namespace],
         work: Callable[[argparse.Namespace], None],
-        arguments: Optional[List[str]]) -> int:
-    """Parses the command line and does the work; returns the exit status."""
+        arguments: Optional[List[str]],
+        binary: Optional[str] = None) -> int:
+    """Parses the command line and does the work; returns the exit status.
+    Output that is `binary` does not go to a terminal."""
     if sys.stderr is None:          # it is closed
         sys.stderr = open(os.devnull, "w")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -63,6 +69,8 @@ def run(program: str, parse: Callable[..., argparse.Namespace],
         asked = parse(arguments)
         if asked.output is None and sys.stdout is None:
             raise OSError("standard output is closed")
+        if binary and asked.output is None and sys.stdout.isatty():
+            raise OSError("%s are not for a terminal" % binary)
         work(asked)
     except UsageError as problem:
         why, status = str(problem), USAGE

@@ -98,6 +98,30 @@ def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
     return writer
 
 
+class Progress:
+    """A line on the terminal, written again every half second."""
+
+    def __init__(self, quiet: bool):
+        self._shows = sys.stderr.isatty() and not quiet
+        self._begun = self._shown = time.monotonic()
+        self._rows = self._tokens = 0
+
+    def show(self, rows: int, tokens: int) -> None:
+        """Counts these, too."""
+        self._rows += rows
+        self._tokens += tokens
+        now = time.monotonic()
+        if self._shows and now - self._shown > 0.5:
+            self._shown = now
+            sys.stderr.write("\r%d rows, %.0f million tokens, %.0f s " % (
+                self._rows, self._tokens / 1e6, now - self._begun))
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._shown != self._begun:
+            sys.stderr.write("\r\033[K")
+
+
 def write_all(asked: argparse.Namespace) -> None:
     from packstream.arrow import from_arrow
 
@@ -108,9 +132,8 @@ def write_all(asked: argparse.Namespace) -> None:
                for name in ("pad", "bos", "eos")
                if getattr(asked, name + "_id") is not None}
     dtype = {"u16": "u2", "u32": "u4", None: None}[asked.type]
-    shows = sys.stderr.isatty() and not asked.quiet
-    begun = shown = time.monotonic()
-    rows = tokens = empty = 0
+    progress = Progress(asked.quiet)
+    rows = empty = 0
     writer = open_writer(asked.output, dtype=dtype, vocab_size=asked.vocab,
                          channels=sequences.channels, labels=asked.labels,
                          special=special)
@@ -121,28 +144,15 @@ def write_all(asked: argparse.Namespace) -> None:
             writer.write(full)
             empty += len(columns) - len(full)
             rows += len(columns)
-            tokens += int(columns.offsets[-1])
-            now = time.monotonic()
-            if shows and now - shown > 0.5:
-                shown = now
-                sys.stderr.write("\r%d rows, %.0f million tokens, %.0f s "
-                                 % (rows, tokens / 1e6, now - begun))
-                sys.stderr.flush()
-    if shows and shown != begun:
-        sys.stderr.write("\r\033[K")
+            progress.show(len(columns), int(columns.offsets[-1]))
+    progress.end()
     if empty and not asked.quiet:
         sys.stderr.write("%s: %d rows without tokens were left out\n"
                          % (PROGRAM, empty))
 
 
-def work(asked: argparse.Namespace) -> None:
-    if asked.output is None and sys.stdout.isatty():
-        raise OSError("token records are not for a terminal")
-    write_all(asked)
-
-
 def main(arguments: Optional[List[str]] = None) -> int:
-    return run(PROGRAM, parse, work, arguments)
+    return run(PROGRAM, parse, write_all, arguments, "token records")
 
 
 if __name__ == "__main__":

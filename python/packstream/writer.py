@@ -9,13 +9,14 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import errno
 import fcntl
 import os
 import stat
 import struct
-from typing import Any, BinaryIO, Optional, Union
+from typing import Any, BinaryIO, Dict, Mapping, Optional, Union
 
 from packstream.library import check, ffi, lib, need_library, new_error
 from packstream.schema import Channels, Columns, NativeColumns, Schema
@@ -23,6 +24,13 @@ from packstream.schema import Channels, Columns, NativeColumns, Schema
 Path = Union[str, os.PathLike]
 # struct flock for a write lock on a whole file.
 WHOLE_FILE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
+
+MARK = ("id", "offset", "sequences", "tokens", "digest")
+
+
+def native_mark(mark: Mapping[str, Any]) -> Any:
+    return ffi.new("ps_token_mark *", {name: mark[name] for name in MARK})
 
 
 def is_replaced(path: Path) -> bool:
@@ -47,6 +55,16 @@ def new_name(path: Path) -> str:
     return os.path.realpath(path) + ".new"
 
 
+def lock_file(fd: int, name: str) -> None:
+    """Excludes other jobs, where the file system has locks."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, WHOLE_FILE)
+    except OSError as problem:
+        if problem.errno in (errno.EAGAIN, errno.EACCES):
+            raise OSError(errno.EAGAIN, "another job is writing it",
+                          name) from None
+
+
 class NewFile:
     """A file that is written as NAME.new and renamed to NAME when it is
     complete, as by `packstream -o`: symbolic links to NAME are followed, the
@@ -67,14 +85,11 @@ class NewFile:
             os.fchmod(self.fd, os.stat(self.name).st_mode & 0o777)
 
     def _lock(self, fd: int) -> None:
-        """Excludes other jobs, where the file system has locks."""
         try:
-            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, WHOLE_FILE)
-        except OSError as problem:
-            if problem.errno in (errno.EAGAIN, errno.EACCES):
-                os.close(fd)
-                raise OSError(errno.EAGAIN, "another job is writing it",
-                              self.new_name) from None
+            lock_file(fd, self.new_name)
+        except OSError:
+            os.close(fd)
+            raise
 
     def _remove_left_over(self) -> None:
         fd = os.open(self.new_name, os.O_WRONLY | os.O_NOFOLLOW |
@@ -124,11 +139,13 @@ class TokenWriter:
 
     Pipes, devices and open files are written directly.  The stream is framed,
     and close() writes its end; without it readers report that the stream was
-    truncated.  The other parameters are those of Schema."""
+    truncated.  With a `mark`, a file that stands where mark() was called is
+    continued.  The other parameters are those of Schema."""
 
     def __init__(self, file: Union[str, os.PathLike, BinaryIO], *,
                  dtype: Any = None, vocab_size: int = 0,
-                 channels: Optional[Channels] = None, **schema: Any):
+                 channels: Optional[Channels] = None,
+                 mark: Optional[Mapping[str, Any]] = None, **schema: Any):
         need_library("TokenWriter")
         self.schema = Schema(dtype, channels, vocab_size, **schema)
         self._writer, self._written = None, 0
@@ -147,12 +164,21 @@ class TokenWriter:
                                os.O_CLOEXEC, 0o666)
         handle, err = ffi.new("ps_token_writer **"), new_error()
         try:
-            check(lib.ps_token_writer_open(handle, self._fd,
-                                           self.schema.native, err), err)
+            if mark is None:
+                check(lib.ps_token_writer_open(
+                    handle, self._fd, self.schema.native, err), err)
+            else:
+                check(lib.ps_token_writer_resume(
+                    handle, self._fd, self.schema.native, native_mark(mark),
+                    err), err)
         except BaseException:
             self._leave()
             raise
         self._writer = ffi.gc(handle[0], lib.ps_token_writer_free)
+        if mark is not None:
+            lengths = base64.b64decode(mark["lengths"])
+            check(lib.ps_token_writer_set_lengths(
+                self._writer, lengths, len(lengths), err), err)
 
     def write(self, sequence: Union[Any, Columns]) -> None:
         """Writes a sequence: an array of tokens; a mapping that has them and
@@ -180,6 +206,18 @@ class TokenWriter:
             else lib.ps_token_writer_flush
         err = new_error()
         check(call(self._writer, err), err)
+
+    def mark(self) -> Dict[str, Any]:
+        """Writes what is buffered, and gives the place after it, for a writer
+        that continues the file: numbers and a string, as JSON has them."""
+        self.flush()
+        place, err = lib.ps_token_writer_mark(self._writer), new_error()
+        record, size = ffi.new("unsigned char const **"), ffi.new("size_t *")
+        check(lib.ps_token_writer_lengths(self._writer, record, size, err),
+              err)
+        lengths = bytes(ffi.buffer(record[0], size[0])) if size[0] else b""
+        return {**{name: getattr(place, name) for name in MARK},
+                "lengths": base64.b64encode(lengths).decode()}
 
     def close(self) -> None:
         """Ends the stream, and renames PATH.new if a path was given."""
