@@ -7,6 +7,7 @@
 #include <packstream.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "format/block.h"
 #include "format/digest.h"
@@ -363,4 +364,14 @@ void psn_positions(int32_t *to, const int64_t *lengths, int64_t n)
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < lengths[i]; k++)
             *to++ = (int32_t)k;
+}
+
+void psn_tokenizer_digest(const void *bytes, size_t n,
+                          unsigned char digest[32])
+{
+    XXH128_canonical_t canonical;
+
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, n));
+    memset(digest, 0, 32);
+    memcpy(digest, canonical.digest, sizeof canonical.digest);
 }

@@ -149,3 +149,7 @@ void psn_gather(void *to, const unsigned char *const *arrays,
 
 /* Fills `to` with 0, 1, 2, ... for each of n lengths, one behind the other. */
 void psn_positions(int32_t *to, const int64_t *lengths, int64_t n);
+
+/* The digest of a tokenizer for the header, as of tokcat --tokenizer. */
+void psn_tokenizer_digest(const void *bytes, size_t n,
+                          unsigned char digest[32]);

@@ -5,6 +5,7 @@
     packstream.pack_dataset                    # packs a datasets.Dataset
     packstream.TokenWriter                     # writes what packstream packs
     packstream.from_arrow                      # tables and parquet, for both
+    packstream.from_text                       # text and chats, tokenized
     packstream.Deal                            # packs to ranks, equal work
 
 Adapters for trainers are modules of their own: packstream.torch, hf,
@@ -24,10 +25,11 @@ from packstream.writer import TokenWriter
 
 __all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
            "PackError", "PackFiles", "Packer", "Packs", "TokenWriter",
-           "from_arrow", "open", "pack_dataset", "pack_lengths"]
+           "from_arrow", "from_text", "open", "pack_dataset", "pack_lengths"]
 
 # What needs pyarrow or torch is imported when it is asked for.
-_LATER = {"from_arrow": "arrow", "pack_dataset": "dataset",
+_LATER = {"from_arrow": "arrow", "from_text": "tokenize",
+          "pack_dataset": "dataset",
           "PackDataset": "torch"}
 
 

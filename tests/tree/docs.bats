@@ -8,7 +8,8 @@
 # the width of columns.
 #
 # The last step of the tutorial wants torch: of the python3 that PEERS_PYTHON
-# names, or else of the one that has numpy.
+# names, or else of the one that has numpy.  Text and chats want packages that
+# the former alone has.
 #
 # SPDX-License-Identifier: MIT
 
@@ -73,6 +74,15 @@ run_sections() {
     done
 }
 
+# python3_is PYTHON: by its own name, as a link would hide the packages of a
+# venv.
+python3_is() {
+    mkdir -p peers
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$1" >peers/python3
+    chmod +x peers/python3
+    PATH=$PWD/peers:$PATH
+}
+
 # A depth that suits one text leaves packs of another nearly empty.
 @test "README.md: no example sets a depth, and the first fills its packs" {
     local readme=$abs_top_srcdir/README.md options
@@ -106,11 +116,7 @@ run_sections() {
     skip_without_modules "$python" torch
     [ -s tutorial/train.pks ] || run_sections tutorial.md 1 9
     cd "$BATS_FILE_TMPDIR"
-    # By its own name: a link would hide the packages of a venv.
-    mkdir peers
-    printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >peers/python3
-    chmod +x peers/python3
-    PATH=$PWD/peers:$PATH
+    python3_is "$python"
     OMP_NUM_THREADS=1 run_sections tutorial.md 10 10
     awk '/^step 0 / { first = $4 } /^validation/ { last = $2 }
         END { exit !(last > 0 && last < first - 1) }' printed
@@ -140,6 +146,15 @@ run_sections() {
     grep -q '"seq_lengths":.*"labels":\[-100,-100,' packed.jsonl
     packcat grain.pks | cmp - data.tok
     packcat rows.pks | cmp - data.tok
+}
+
+@test "text and chats" {
+    unset PYTHONPATH        # the package as pip installs it
+    skip_without_modules "${PEERS_PYTHON-}" packstream._native tokenizers \
+        transformers
+    python3_is "$PEERS_PYTHON"
+    HF_HUB_OFFLINE=1 run_sections text-and-chat.md 0 9
+    [ "$(wc -l <rejects.jsonl)" -eq 1 ]
 }
 
 @test "packstream-tutorial(7) is the tutorial" {

@@ -1,0 +1,746 @@
+"""tokenize.py - tokenizes text and chats, and writes token records:
+
+    python -m packstream.tokenize chat.jsonl --tokenizer=DIR |
+        packstream -L 4096 -o chat.pks
+
+In Python, packstream.from_text gives the same sequences as Columns.  Chats are
+rendered and tokenized by processes, texts by threads of tokenizers; all is
+written in the order of the input.
+
+It exits as packstream.tokens does.
+
+SPDX-License-Identifier: MIT
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import functools
+import gzip
+import hashlib
+import io
+import itertools
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import (BrokenExecutor, ProcessPoolExecutor,
+                                ThreadPoolExecutor)
+from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping,
+                    NamedTuple, Optional, Tuple)
+
+from packstream import tokens
+from packstream.encoder import (CHANNELS, KINDS, Encoded, Encoder, Refused,
+                                columns_of, is_messages, kind_of)
+from packstream.packs import printable
+from packstream.program import Parser, UsageError, is_written, run
+from packstream.schema import Columns
+from packstream.writer import NewFile, TokenWriter, is_replaced, lock_file
+
+PROGRAM = "packstream.tokenize"
+TASK_BYTES = 1 << 20            # of text that is encoded at a time
+TASK_ROWS = 1 << 10
+LINE_BYTES = 1 << 28
+STANDARD_INPUT = "-"
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+TABLES = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
+BOM = b"\xef\xbb\xbf"
+
+
+class Task(NamedTuple):
+    """Consecutive rows: bytes of lines, an Arrow stream, or a list of
+    mappings.  `number` is that of the first row in the input, `row` that in
+    its file; the first `skip` rows were written before."""
+    form: str
+    data: Any
+    count: int
+    file: Optional[str]
+    number: int = 0
+    row: int = 0
+    skip: int = 0
+
+    def where(self, i: int) -> Dict[str, Any]:
+        """Names row i: lines count from 1, rows of tables from 0."""
+        place = {"file": self.file} if self.file is not None else {}
+        if self.form in ("text", "jsonl"):
+            return {**place, "line": self.row + i + 1}
+        return {**place, "row": self.row + i}
+
+
+# ---------------------------------------------------------------- decoding
+
+def rows_of(task: Task) -> Iterator[Any]:
+    """A mapping for each row, a Refused, or None for a blank line."""
+    if task.form == "rows":
+        yield from (row if isinstance(row, Mapping) else
+                    Refused("not a mapping") for row in task.data)
+    elif task.form == "arrow":
+        import pyarrow as pa
+        for batch in pa.ipc.open_stream(task.data):
+            yield from plain_rows(batch)
+    else:
+        data = task.data[len(BOM):] if task.row == 0 and \
+            task.data.startswith(BOM) else task.data
+        lines = data.split(b"\n")
+        if data.endswith(b"\n"):
+            lines.pop()
+        yield from map(text_row if task.form == "text" else json_row, lines)
+
+
+def plain_rows(batch: Any) -> Iterator[Dict[str, Any]]:
+    """Rows as they were before a table gave them fields that they lack."""
+    columns = [[plain(value, column.type) for value in column.to_pylist()]
+               for column in batch.columns]
+    for values in zip(*columns):
+        yield dict(zip(batch.schema.names, values))
+
+
+def plain(value: Any, kind: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        is_json = getattr(kind, "extension_name", "") == "arrow.json"
+        return json.loads(value) if is_json else value
+    if isinstance(value, dict):
+        return {name: plain(item, kind.field(name).type)
+                for name, item in value.items() if item is not None}
+    if isinstance(value, list) and hasattr(kind, "value_type"):
+        return [plain(item, kind.value_type) for item in value]
+    return value
+
+
+def text_row(line: bytes) -> Any:
+    if line.endswith(b"\r"):
+        line = line[:-1]
+    try:
+        return {"text": line.decode()} if line else None
+    except UnicodeDecodeError as problem:
+        return Refused("not UTF-8 at byte %d of the line" % problem.start)
+
+
+def json_row(line: bytes) -> Any:
+    if not line.strip():
+        return None
+    try:
+        row = json.loads(line.decode(), parse_constant=no_number)
+    except UnicodeDecodeError as problem:
+        return Refused("not UTF-8 at byte %d of the line" % problem.start)
+    except (ValueError, RecursionError) as problem:
+        return Refused("not JSON: %s" % problem)
+    return row if isinstance(row, dict) else Refused("not a JSON object")
+
+
+def no_number(text: str) -> None:
+    raise ValueError("%s is not JSON" % text)
+
+
+def encode_task(encoder: Encoder, kind: str, column: Optional[str],
+                task: Task) -> Encoded:
+    """The rows of a task with their columns under the names of the kind."""
+    needed = (column,) if column else KINDS[kind][0]
+
+    def renamed(row: Any) -> Any:
+        if row is None or isinstance(row, Refused):
+            return row
+        missing = [name for name in needed if name not in row]
+        if missing:
+            return Refused("no key %s (keys: %s)" % (
+                ", ".join(missing), ", ".join(row)))
+        return {**row, kind: row[column]} if column else row
+
+    rows = map(renamed, itertools.islice(rows_of(task), task.skip, None))
+    return encoder.encode(kind, list(rows), task.number + task.skip)
+
+
+# ---------------------------------------------------------------- reading
+
+def open_input(path: str) -> BinaryIO:
+    """A file or standard input, to peek into."""
+    if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        return sys.stdin.buffer
+    return open(path, "rb")
+
+
+def decompressed(file: Any) -> Any:
+    """The same, or what gzip or zstd compressed in it."""
+    magic = file.peek(4)[:4]
+    if magic[:2] == GZIP:
+        return io.BufferedReader(gzip.GzipFile(fileobj=file))
+    if magic == ZSTD:
+        import pyarrow as pa
+        return io.BufferedReader(pa.CompressedInputStream(file, "zstd"))
+    return file
+
+
+def blocks_of(file: Any) -> Iterator[bytes]:
+    """Whole lines, so many bytes or more at a time."""
+    parts: List[bytes] = []
+    while True:
+        block = file.read(TASK_BYTES)
+        end = block.rfind(b"\n") + 1
+        if end or not block:
+            whole = b"".join([*parts, block[:end]])
+            if whole:
+                yield whole
+            parts = []
+        if not block:
+            return
+        parts.append(block[end:])
+        if len(parts) * TASK_BYTES > LINE_BYTES:
+            raise ValueError("a line of more than %d bytes" % LINE_BYTES)
+
+
+def form_of(start: bytes) -> str:
+    start = start[len(BOM):] if start.startswith(BOM) else start
+    start = start.lstrip()
+    if start[:1] == b"[":
+        raise ValueError("it begins as a JSON array does: write an object on "
+                         "each line, as jq -c '.[]' does; or --from=text")
+    return "jsonl" if start[:1] == b"{" else "text"
+
+
+def file_tasks(path: str, form: Optional[str], column: Optional[str]
+               ) -> Iterator[Task]:
+    """Of one file.  Errors name it."""
+    name = "standard input" if path == STANDARD_INPUT else path
+    try:
+        with open_input(path) as opened:
+            if opened.peek(6).startswith(TABLES) and form is None:
+                if path == STANDARD_INPUT:
+                    raise ValueError("parquet and Arrow files are not read "
+                                     "from a pipe: name the file")
+                yield from table_tasks(path, column, path)
+                return
+            file = decompressed(opened)
+            form = form or form_of(file.peek(64))
+            for block in blocks_of(file):
+                yield Task(form, block, block.count(b"\n") +
+                           (not block.endswith(b"\n")), name)
+    except (OSError, EOFError, ValueError) as problem:
+        text = getattr(problem, "strerror", None) or str(problem)
+        raise (OSError if isinstance(problem, OSError) and problem.errno
+               else ValueError)("%s: %s" % (printable(name), printable(
+                   text.removeprefix(path + ": "), 4096))) from problem
+
+
+def table_tasks(source: Any, column: Optional[str], file: Optional[str] = None
+                ) -> Iterator[Task]:
+    """Of a table, a parquet or Arrow file, or a dataset with features."""
+    import pyarrow as pa
+    from packstream.arrow import Source
+    part = Source(source)
+    names = columns_of(part.schema.names, column)
+    for batch in part.batches(source, names):
+        step = max(1, min(TASK_ROWS, batch.num_rows * TASK_BYTES //
+                          max(batch.nbytes, 1)))
+        for at in range(0, batch.num_rows, step):
+            rows = batch.slice(at, step)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, rows.schema) as stream:
+                stream.write_batch(rows)
+            yield Task("arrow", sink.getvalue().to_pybytes(), len(rows), file)
+
+
+def row_tasks(rows: Iterable[Any]) -> Iterator[Task]:
+    """Of any iterable of mappings."""
+    rows = iter(rows)
+    while True:
+        some = list(itertools.islice(rows, TASK_ROWS))
+        if not some:
+            return
+        yield Task("rows", some, len(some), None)
+
+
+def parts_of(source: Any) -> List[Any]:
+    """Files, those of folders that save_to_disk of datasets wrote included,
+    and objects."""
+    parts: List[Any] = []
+    is_list = isinstance(source, (list, tuple)) and \
+        all(isinstance(part, (str, os.PathLike)) for part in source)
+    for part in source if is_list else [source]:
+        if not isinstance(part, (str, os.PathLike)):
+            parts.append(part)
+        elif os.path.isdir(part):
+            from packstream.arrow import saved_files
+            parts += saved_files(os.fspath(part))
+        else:
+            parts.append(os.fspath(part))
+    return parts
+
+
+def tasks_of(parts: List[Any], form: Optional[str], column: Optional[str]
+             ) -> Iterator[Task]:
+    number = 0
+    for part in parts:
+        row = 0
+        if isinstance(part, str):
+            found = file_tasks(part, form, column)
+        elif hasattr(part, "schema") or getattr(part, "features", None):
+            found = table_tasks(part, column)
+        else:
+            found = row_tasks(part)
+        for task in found:
+            yield task._replace(number=number, row=row)
+            number += task.count
+            row += task.count
+
+
+# --------------------------------------------------------------- processes
+
+class Workers:
+    """Encodes tasks, some at a time, and gives the results in order.  One
+    worker is this process."""
+
+    _encoder: Encoder           # of a worker
+
+    def __init__(self, encoder: Encoder, number: int):
+        self._encoder, self._number, self._pool = encoder, number, None
+        if number > 1:
+            # All are forked here, before files and threads of Arrow are there.
+            self._pool = ProcessPoolExecutor(
+                number, multiprocessing.get_context("fork"),
+                Workers._begin, (encoder,))
+            self._pool.submit(os.getpid).result()
+
+    @staticmethod
+    def _begin(encoder: Encoder) -> None:
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        Workers._encoder = encoder
+        threading.Thread(target=Workers._end_with_parent, daemon=True).start()
+
+    @staticmethod
+    def _end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    @staticmethod
+    def _work(*arguments: Any) -> Encoded:
+        return encode_task(Workers._encoder, *arguments)
+
+    def map(self, kind: str, column: Optional[str], tasks: Iterable[Task]
+            ) -> Iterator[Tuple[Task, Encoded]]:
+        if self._pool is None:
+            for task in tasks:
+                yield task, encode_task(self._encoder, kind, column, task)
+            return
+        pending: collections.deque = collections.deque()
+        work = Workers._work
+        if kind == "text":
+            # Threads of tokenizers share one cache of words, which makes them
+            # faster than processes; while one task is in them, the other is
+            # decoded or written.
+            self._pool.shutdown()
+            os.environ.update(TOKENIZERS_PARALLELISM="true",
+                              RAYON_NUM_THREADS=str(self._number))
+            self._pool = ThreadPoolExecutor(2)
+            work = functools.partial(encode_task, self._encoder)
+        try:
+            for task in tasks:
+                pending.append((task, self._pool.submit(
+                    work, kind, column, task)))
+                if len(pending) > 2 * self._number:
+                    first, future = pending.popleft()
+                    yield first, future.result()
+            while pending:
+                first, future = pending.popleft()
+                yield first, future.result()
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+
+class TextSequences:
+    """Tokenized rows, an iterable of Columns, once; `schema` is what a
+    TokenWriter of them is to be made with, and but for `special` and
+    `tokenizer` a Packer."""
+
+    def __init__(self, source: Any, tokenizer: Any,
+                 column: Optional[str] = None, eos: Optional[str] = None,
+                 form: Optional[str] = None, workers: Optional[int] = None):
+        self._encoder, self._column = Encoder(tokenizer, eos), column
+        self._workers = Workers(self._encoder, workers or
+                                len(os.sched_getaffinity(0)))
+        parts = parts_of(source)
+        self.files = [part for part in parts if isinstance(part, str)]
+        tasks = tasks_of(parts, form, column)
+        first = list(itertools.islice(tasks, 1))
+        self.kind = self._kind_of(first)
+        self._tasks: Optional[Iterable[Task]] = itertools.chain(first, tasks)
+        self.schema = {
+            "channels": CHANNELS[self.kind],
+            "vocab_size": self._encoder.vocab_size,
+            "labels": "aligned" if CHANNELS[self.kind] else None,
+            "special": self._encoder.special,
+            "tokenizer": self._encoder.digest}
+        # What a job that is resumed must have in common with this one.
+        self.job = {"kind": self.kind, "column": column, "form": form,
+                    "eos": self._encoder.eos,
+                    "tokenizer": self._encoder.identity}
+
+    def _kind_of(self, tasks: List[Task]) -> str:
+        """Of the first row that shows it; of an empty input, text."""
+        why = None
+        for task in tasks:
+            for i, row in enumerate(rows_of(task)):
+                if isinstance(row, Refused):
+                    why = why or fault(task.where(i), "%s%s" % (
+                        row, "; --from=text takes lines of text"
+                        if task.form == "jsonl" else ""))
+                elif row is not None:
+                    kind = self._kind_of_row(row)
+                    if kind is not None:
+                        return kind
+        if why is not None:
+            raise why
+        return "text"
+
+    def _kind_of_row(self, row: Dict[str, Any]) -> Optional[str]:
+        columns = columns_of(list(row), self._column)
+        values = [row[name] for name in columns]
+        if values[0] is None:
+            return None
+        kind = kind_of(columns) if self._column is None else \
+            "messages" if is_messages(values[0]) else "text"
+        self._encoder.check(is_messages(values[0]))
+        return kind
+
+    def batches(self, skip: int = 0) -> Iterator[Tuple[Task, Encoded]]:
+        """Sequences of some rows at a time, without the first `skip` rows."""
+        tasks, self._tasks = self._tasks, None
+        if tasks is None:
+            raise ValueError("the rows were read already: call from_text "
+                             "again")
+        return self._workers.map(self.kind, self._column, skipped(tasks, skip))
+
+    def __iter__(self) -> Iterator[Columns]:
+        for task, encoded in self.batches():
+            for i, why in encoded.refused:
+                raise fault(task.where(i), why)
+            if len(encoded.columns):
+                yield encoded.columns
+
+
+def skipped(tasks: Iterable[Task], skip: int) -> Iterator[Task]:
+    end = 0
+    for task in tasks:
+        end = task.number + task.count
+        if end > skip:
+            yield task._replace(skip=max(skip - task.number, 0))
+    if end < skip:
+        raise ValueError("the input has %d rows, fewer than the %d that were "
+                         "tokenized before" % (end, skip))
+
+
+def fault(where: Dict[str, Any], why: str) -> ValueError:
+    """An error that names the row."""
+    place = ["%s" % item if name == "file" else "%s %d" % (name, item)
+             for name, item in where.items()]
+    return ValueError(": ".join([*place, why]))
+
+
+def from_text(source: Any, tokenizer: Any, column: Optional[str] = None,
+              eos: Optional[str] = None, form: Optional[str] = None,
+              workers: Optional[int] = None) -> TextSequences:
+    """The sequences of rows of text or chats, tokenized.
+
+    `source` is a file or a list of files: JSON Lines, lines of text, parquet
+    or Arrow, of which the first two may be compressed by gzip or zstd; the
+    folder that save_to_disk of datasets writes; a datasets.Dataset or
+    IterableDataset; a table; or any iterable of mappings.  `tokenizer` is a
+    tokenizer.json, the folder of a tokenizer, which chats need, or the
+    tokenizer itself.
+
+    Rows have the columns messages, prompt and completion, chosen and rejected,
+    or text; the first of these that are there are taken, unless `column` names
+    one of text or messages.  A text ends with `eos`, by default the
+    tokenizer's; "" stands for none.  Labels of messages are those of the
+    assistant's turns, and of completions those after the prompt.  A row whose
+    labels would not be exact is an error, and so is one that is no such row.
+
+    `form` is "jsonl" or "text" for files that do not show it.  `workers`
+    processes, or threads for texts, tokenize, as many as there are processors
+    unless it says otherwise; 1 stands for this process."""
+    return TextSequences(source, tokenizer, column, eos, form, workers)
+
+
+# --------------------------------------------------------------- the program
+
+def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
+    parser = Parser(
+        prog=PROGRAM, allow_abbrev=False,
+        description="Tokenizes text and chats, and writes token records. "
+        "Files are JSON Lines, lines of text (both also compressed by gzip or "
+        "zstd), parquet, Arrow, or folders that save_to_disk of datasets "
+        "made; without FILE, standard input.  Rows have the columns messages, "
+        "prompt and completion, chosen and rejected, or text; the first of "
+        "these that are there are taken.",
+        epilog="Labels are in the channel 'labels', -100 where there is none: "
+        "of messages, the assistant's turns have labels, and of the others "
+        "what follows the prompt.  A chosen and a rejected answer make two "
+        "sequences, with the number of their row in the channel 'pair', and 1 "
+        "or 0 in the channel 'chosen'.  Exits with 0; 1 where input or output "
+        "fails or memory runs out; 64 for a wrong command line; 65 for rows "
+        "that cannot be tokenized.")
+    parser.add_argument("files", nargs="*", metavar="FILE",
+                        default=[STANDARD_INPUT])
+    parser.add_argument("--tokenizer", required=True, metavar="PATH",
+                        help="a tokenizer.json; or the folder of a tokenizer, "
+                        "which chats need for its chat template")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="write to FILE instead of standard output")
+    parser.add_argument("--column", metavar="NAME",
+                        help="the column of text or messages")
+    parser.add_argument("--from", dest="form", choices=("jsonl", "text"),
+                        help="what files are that do not show it")
+    parser.add_argument("--eos", metavar="TOKEN",
+                        help="the token that ends a text, by default the "
+                        "tokenizer's own; --eos= for none")
+    parser.add_argument("--workers", type=positive, metavar="N",
+                        help="processes that tokenize, or threads for texts "
+                        "(one per processor)")
+    parser.add_argument("--rejects", metavar="FILE",
+                        help="write rows that cannot be tokenized exactly to "
+                        "FILE, with the reason, as JSON Lines, and continue")
+    parser.add_argument("--state", metavar="FILE",
+                        help="keep in FILE what is needed to resume; needs -o")
+    parser.add_argument("--state-every", type=positive, metavar="N",
+                        default=1 << 16, help="rows between two states "
+                        "(%(default)s)")
+    parser.add_argument("--resume", action="store_true",
+                        help="continue where the state says, or begin")
+    parser.add_argument("-q", "--quiet", action="store_true",
+                        help="no progress on a terminal, and no warning")
+    asked = parser.parse_args(arguments)
+    if asked.resume and not asked.state:
+        raise UsageError("--resume needs --state")
+    if asked.state and not (asked.output and is_replaced(asked.output)):
+        raise UsageError("--state needs -o FILE, a regular file")
+    return asked
+
+
+def positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 63:
+        raise argparse.ArgumentTypeError("%r is not a positive number" % text)
+    return int(text)
+
+
+class Job:
+    """A run of the program: its outputs, its state and its counts.  `saved` is
+    the state that it continues from."""
+
+    def __init__(self, asked: argparse.Namespace, sequences: TextSequences,
+                 saved: Dict[str, Any]):
+        self.asked, self.sequences, self.saved = asked, sequences, saved
+        self.rows = saved.get("rows", 0)
+        self.counts = saved.get("counts", {"empty": 0, "refused": 0,
+                                           "merged": 0})
+        self.rejects = open_at(asked.rejects, saved.get("rejects", 0)) \
+            if asked.rejects else None
+        if not asked.state:
+            self.writer = tokens.open_writer(asked.output, **sequences.schema)
+            return
+        mark = saved.get("mark")
+        self._output = open_at(asked.output, mark["offset"] if mark else 0)
+        self.writer = TokenWriter(self._output, mark=mark, **sequences.schema)
+
+    def run(self) -> None:
+        progress = tokens.Progress(self.asked.quiet)
+        with self.writer:
+            saved = self.rows
+            for task, encoded in self.sequences.batches(self.rows):
+                self._refuse(task, encoded)
+                if len(encoded.columns):
+                    self.writer.write(encoded.columns)
+                self.rows = task.number + task.count
+                self.counts["empty"] += encoded.empty
+                self.counts["merged"] += encoded.merged
+                progress.show(task.count - task.skip,
+                              int(encoded.columns.offsets[-1]))
+                if self.rows - saved >= self.asked.state_every:
+                    saved = self.rows
+                    self.save()
+        progress.end()
+        if self.rejects:
+            self.rejects.close()
+            self.rejects = None
+        self.save(ended=True)
+
+    def _refuse(self, task: Task, encoded: Encoded) -> None:
+        for i, why in encoded.refused:
+            where = task.where(task.skip + i)
+            if self.rejects is None:
+                raise ValueError("%s (--rejects=FILE lists such rows and "
+                                 "continues)" % fault(where, why))
+            self.rejects.write(json.dumps({**where, "reason": why}).encode() +
+                               b"\n")
+        self.counts["refused"] += len(encoded.refused)
+
+    def save(self, ended: bool = False) -> None:
+        """Writes the state, once all that it counts on is on the disk."""
+        if not self.asked.state:
+            return
+        state = dict(description(self.asked, self.sequences), rows=self.rows,
+                     counts=self.counts, ended=ended)
+        if ended:
+            state["size"] = os.path.getsize(self.asked.output)
+        else:
+            state["mark"] = self.writer.mark()
+        for file in (self._output, self.rejects):
+            if file is not None:
+                file.flush()
+                os.fsync(file.fileno())
+        if self.rejects is not None:
+            state["rejects"] = self.rejects.tell()
+        write_state(self.asked.state, state)
+
+    def report(self) -> None:
+        texts = {"empty": "%d rows without text were left out",
+                 "refused": "%d rows were rejected: see " +
+                 printable(self.asked.rejects or ""),
+                 "merged": "in %d sequences a token has the end of the prompt "
+                 "and the start of the completion: it has a label"}
+        for name, text in texts.items():
+            if self.counts[name] and not self.asked.quiet:
+                sys.stderr.write("%s: %s\n" % (PROGRAM, text %
+                                               self.counts[name]))
+        if not self.rows and not self.asked.quiet:
+            sys.stderr.write("%s: the input has no rows\n" % PROGRAM)
+
+
+def open_at(path: str, offset: int) -> BinaryIO:
+    """A file to write on from this byte; what follows is cut off."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    file = os.fdopen(fd, "r+b")
+    lock_file(fd, path)
+    if os.path.getsize(path) < offset:
+        raise ValueError("%s: it has fewer than the %d bytes that the state "
+                         "counts" % (printable(path), offset))
+    if file.seekable():
+        file.truncate(offset)
+        file.seek(offset)
+    return file
+
+
+def description(asked: argparse.Namespace, sequences: TextSequences
+                ) -> Dict[str, Any]:
+    """What a state is bound to."""
+    inputs = [[os.path.getsize(name), os.stat(name).st_mtime_ns]
+              if os.path.isfile(name) else [] for name in sequences.files]
+    return {"program": PROGRAM, "version": 1, "job": sequences.job,
+            "inputs": inputs, "rejected": bool(asked.rejects)}
+
+
+def read_state(asked: argparse.Namespace) -> Dict[str, Any]:
+    """The state that there is, or {}."""
+    try:
+        with open(asked.state, "rb") as file:
+            text = file.read(1 << 24)
+    except FileNotFoundError:
+        if asked.resume and os.path.exists(asked.output) and \
+                os.path.getsize(asked.output):
+            raise UsageError(
+                "%s: there is no such state, but %s is not empty: remove it "
+                "to begin anew" % (printable(asked.state),
+                                   printable(asked.output))) from None
+        return {}
+    if not asked.resume:
+        raise UsageError("%s: there is a state: --resume continues from it; "
+                         "or remove it" % printable(asked.state))
+    try:
+        state = json.loads(text)
+        digest = state.pop("digest")
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        digest = state = None
+    if state is None or digest != digest_of(state):
+        raise ValueError("%s: it is damaged, or not a state"
+                         % printable(asked.state))
+    return state
+
+
+def digest_of(state: Dict[str, Any]) -> str:
+    text = json.dumps(state, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_state(path: str, state: Dict[str, Any]) -> None:
+    new = NewFile(path)
+    try:
+        text = json.dumps(dict(state, digest=digest_of(state)))
+        with os.fdopen(os.dup(new.fd), "w") as file:
+            file.write(text + "\n")
+        os.fsync(new.fd)
+    except BaseException:
+        new.drop()
+        raise
+    new.publish()
+
+
+def check_names(asked: argparse.Namespace, files: List[str]) -> None:
+    """Raises OSError if a file has two roles."""
+    written = {name: getattr(asked, name)
+               for name in ("output", "rejects", "state")
+               if getattr(asked, name)}
+    for name, path in written.items():
+        for other in [*files, *(written[one] for one in written
+                                if one != name)]:
+            if os.path.realpath(other) == os.path.realpath(path) or \
+                    os.path.exists(other) and is_written(other, path):
+                raise OSError("%s has two roles: --%s and another"
+                              % (printable(path), name))
+
+
+def write_all(asked: argparse.Namespace) -> None:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    saved = read_state(asked) if asked.state else {}
+    sequences = from_text(asked.files, asked.tokenizer, asked.column,
+                          asked.eos, asked.form, asked.workers)
+    check_names(asked, sequences.files)
+    if saved:
+        check_state(asked, saved, description(asked, sequences))
+        if saved["ended"]:
+            return
+    # Pipes to the processes break, too, when one of them dies.
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        job = Job(asked, sequences, saved)
+        if asked.state and not saved:
+            job.save()
+        job.run()
+    except BrokenPipeError:         # quietly, as any filter ends
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
+    except BrokenExecutor:
+        raise OSError("a process that tokenizes was killed: memory may have "
+                      "run out; try fewer --workers") from None
+    job.report()
+
+
+def check_state(asked: argparse.Namespace, saved: Dict[str, Any],
+                due: Dict[str, Any]) -> None:
+    """Raises an error that names what differs from the job of the state."""
+    for name, what in (("program", "program"), ("version", "version"),
+                       ("inputs", "size or time of an input"),
+                       ("job", "tokenizer, --column, --eos or --from"),
+                       ("rejected", "--rejects")):
+        if saved.get(name) != due[name]:
+            raise ValueError("%s: the state is of another job: %s differs"
+                             % (printable(asked.state), what))
+    if saved["ended"] and (not os.path.exists(asked.output) or
+                           os.path.getsize(asked.output) != saved["size"]):
+        raise ValueError("%s: it is not the output that the state counts: "
+                         "remove %s to begin anew" % (
+                             printable(asked.output), printable(asked.state)))
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    return run(PROGRAM, parse, write_all, arguments, "token records")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
