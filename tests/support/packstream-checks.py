@@ -9,6 +9,7 @@ packformat.py, which shares no code with the library.
 SPDX-License-Identifier: MIT
 """
 
+import collections
 import json
 import os
 import random
@@ -381,12 +382,28 @@ def stats(token_path, pack_path, *json_paths):
         delay = found.pop("max_delay", packs.window)
         assert packs.end["max_displacement"] <= delay <= packs.window
         check_reasons(found, packs.end)
+        check_histograms(found, packs)
         for key, value in wanted.items():
             if isinstance(value, float):
                 assert abs(found[key] - value) < 1e-8, key
             else:
                 assert found[key] == value, (key, found[key], value)
         assert set(found) == set(wanted), set(found) ^ set(wanted)
+
+
+def check_histograms(found, packs):
+    """packstat counts lengths, depths and filled slots; packstream does not."""
+    if "lengths" not in found:
+        return
+    width = packs.schema.width
+    lengths = [[len(piece.lanes[0]) // width for piece in pack]
+               for pack in packs.packs]
+    for key, values in (("lengths", [n for pack in lengths for n in pack]),
+                        ("depths", map(len, lengths)),
+                        ("fills", map(sum, lengths))):
+        assert found.pop(key) == sorted(
+            map(list, collections.Counter(values).items())), key
+    del found["parts"]
 
 
 def check_reasons(found, end):
