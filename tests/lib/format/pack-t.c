@@ -35,8 +35,9 @@ enum {
 /* Two packs in a block: sequences of 7, 6 and 5 tokens, and of 10 and 1. */
 static bytes make_packs(void)
 {
-    static const uint32_t lengths[] = {5, 6, 7, 10, 1};
-    const ps_packer_options o = {20, 6, 3, 9, .overlong = PS_OVERLONG_ERROR};
+    static const uint32_t lengths[] = {7, 6, 5, 10, 1};
+    const ps_packer_options o = {20, 6, 3, 9, .policy = PS_POLICY_NEXTFIT,
+                                 .overlong = PS_OVERLONG_ERROR};
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_lengths(&schema, 5, lengths, 3);
     bytes b = corpus_packs(&c, &o, NULL);
