@@ -3,40 +3,43 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * packstream turns a stream of tokenised sequences (token records) into a
- * stream of fixed-size packs (a pack stream) and back, losing nothing.  Both
- * formats are specified byte by byte in packstream(5); the words used here
- * (sequence, capacity, depth, pack, window, watermark) are defined there.
+ * packstream packs a stream of tokenised sequences (token records) into a
+ * stream of fixed-size packs (a pack stream) and restores the original records
+ * from it without loss.  packstream(5) specifies both formats byte by byte and
+ * defines the terms used here: sequence, capacity, depth, pack, window,
+ * watermark.
  *
  * The interface has three levels:
  *
- *   records   ps_token_reader, ps_token_writer: token records in and out
- *   packs     ps_packer (records in, packs out), ps_pack_reader (packs in),
- *             ps_pack_file (packs in, from any place of a file),
- *             ps_spans, ps_loader (packs as a trainer wants them),
- *             ps_deal (packs to ranks, with equal work)
- *   both      ps_unpacker: packs in, the original records out
+ *    records   ps_token_reader, ps_token_writer: read and write token records
+ *    packs     ps_packer (builds packs from records), ps_pack_reader (reads
+ *              packs in order), ps_pack_file (reads packs of a file by number),
+ *              ps_spans, ps_loader (arrays and batches for trainers),
+ *              ps_deal (assigns packs to ranks so that work is balanced)
+ *    both      ps_unpacker: restores the original records from packs
  *
- * Conventions that hold for every call:
+ * Conventions:
  *
- *  - A call that can fail returns a ps_result and is PS_MUST_CHECK.  When it
- *    fails it fills the caller's ps_error, unless that is NULL, with the same
- *    code and a sentence that says what is wrong, at which record and byte
+ *  - A function that can fail returns a ps_result and is marked PS_MUST_CHECK.
+ *    On failure it fills the caller's ps_error, unless that is NULL, with the
+ *    same code and a sentence that names the problem, the record and the byte
  *    offset.  The library never prints and never exits.
- *  - After a failure a handle may only be freed.
- *  - ps_X_open makes a handle, and sets its out pointer to NULL when it
- *    fails.  ps_X_free releases a handle, and accepts NULL.
- *  - File descriptors stay the caller's: the library reads and writes them,
- *    waits on them if they are non-blocking, restarts system calls that a
- *    signal interrupts, and never closes them.
+ *  - The end of a function's comment lists the results it can return.  "_IO"
+ *    after another code is short for PS_ERR_IO, and so on.
+ *  - After a failure the only valid operation on a handle is to free it, unless
+ *    the function's comment allows more.
+ *  - ps_X_open creates a handle.  On failure it sets its out pointer to NULL.
+ *    ps_X_free releases a handle and accepts NULL.
+ *  - File descriptors remain the caller's.  The library reads and writes them,
+ *    polls them if they are non-blocking, restarts system calls interrupted by
+ *    signals, and never closes them.
  *  - Pointers inside a ps_sequence or ps_pack point into the handle that
- *    gave them, and live until the next call on it.
- *  - Lengths are in tokens, sizes in bytes, offsets in bytes from the start
- *    of the decompressed input.  Everything on disk is little-endian.
- *  - One thread at a time may use a handle.  Different handles are
- *    independent, except a token reader and the packers that take its
- *    sequences: one thread at a time may use all of these.  There is no global
- *    state.
+ *    returned them and are valid until the next call on that handle.
+ *  - Lengths are in tokens, sizes in bytes.  Offsets are in bytes from the
+ *    start of the decompressed input.  All integers on disk are little-endian.
+ *  - A handle may be used by one thread at a time.  Different handles are
+ *    independent, except that a token reader and the packers fed from it count
+ *    as one handle.  The library has no global state.
  */
 
 #ifndef PACKSTREAM_H

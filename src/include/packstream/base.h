@@ -1,5 +1,5 @@
 /*
- * base.h - the version, limits and results; part of <packstream.h>.
+ * base.h - version, limits and result codes; part of <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* The version of this header; ps_version() gives that of the library. */
+/* Version of this header.  ps_version() returns the version of the library. */
 #define PACKSTREAM_VERSION_MAJOR 0
 #define PACKSTREAM_VERSION_MINOR 1
 #define PACKSTREAM_VERSION_PATCH 0
@@ -26,17 +26,17 @@ extern "C" {
 #define PS_MUST_CHECK
 #endif
 
-/* Limits of the formats.  A stream beyond them is refused, never cut. */
-#define PS_MAX_CAPACITY (UINT32_C(1) << 24)       /* L, tokens in a pack */
-#define PS_MAX_DEPTH (UINT32_C(1) << 20)          /* sequences in one */
+/* Limits of the formats.  A stream that exceeds one is refused. */
+#define PS_MAX_CAPACITY (UINT32_C(1) << 24)       /* L, tokens per pack */
+#define PS_MAX_DEPTH (UINT32_C(1) << 20)          /* sequences per pack */
 #define PS_MAX_WINDOW (UINT32_C(1) << 24)         /* W, sequences held */
-#define PS_MAX_ROW_BYTES (UINT32_C(1) << 28)      /* the row of a pack */
-#define PS_MAX_SEQUENCE_BYTES (UINT32_C(1) << 28) /* one token record */
-#define PS_MAX_CHANNELS 23                        /* the user's channels */
-#define PS_MAX_FIELDS 28                          /* with the built-in ones */
-#define PS_NAME_BYTES 24                          /* with the final NUL */
+#define PS_MAX_ROW_BYTES (UINT32_C(1) << 28)      /* bytes per pack row */
+#define PS_MAX_SEQUENCE_BYTES (UINT32_C(1) << 28) /* bytes per record */
+#define PS_MAX_CHANNELS 23                        /* user channels */
+#define PS_MAX_FIELDS 28                          /* built-in + channels */
+#define PS_NAME_BYTES 24                          /* bytes, with the NUL */
 
-/* "No such token id" and "unknown count" on disk and in these structures. */
+/* "No such token id" and "unknown count", on disk and in structures. */
 #define PS_NO_ID UINT32_MAX
 #define PS_UNKNOWN UINT64_MAX
 
@@ -45,20 +45,20 @@ extern "C" {
  */
 
 /*
- * Every result of every call: enumerator, and the words for it.
+ * All result codes, each with its description.
  *
- *  PS_END              not a failure: the input ended, whole and checked
- *  PS_ERR_ARGUMENT     the caller asked for something impossible
- *  PS_ERR_MEMORY       out of memory
- *  PS_ERR_IO           a system call failed; ps_error.sys_errno says how
- *  PS_ERR_MAGIC        the input is not a stream of the expected kind
- *  PS_ERR_UNSUPPORTED  a newer format, or a feature this reader lacks
- *  PS_ERR_CORRUPT      a checksum or a rule of the format is broken
- *  PS_ERR_TRUNCATED    the input ends in the middle of something
- *  PS_ERR_LIMIT        beyond a limit of the format or of an option
- *  PS_ERR_RANGE        a token outside the declared vocabulary
- *  PS_ERR_OVERLONG     a sequence longer than the caller's maximum
- *  PS_ERR_EMPTY        a sequence without tokens
+ *   PS_END              not a failure: the input is complete and verified
+ *   PS_ERR_ARGUMENT     invalid argument, option or order of calls
+ *   PS_ERR_MEMORY       out of memory
+ *   PS_ERR_IO           a system call failed; ps_error.sys_errno is its errno
+ *   PS_ERR_MAGIC        the input is not a stream of the expected type
+ *   PS_ERR_UNSUPPORTED  a newer format, or a feature this reader lacks
+ *   PS_ERR_CORRUPT      wrong checksum, or a violation of the format
+ *   PS_ERR_TRUNCATED    the input ends inside a header, record or frame
+ *   PS_ERR_LIMIT        a limit of the format or of an option is exceeded
+ *   PS_ERR_RANGE        a token is outside the declared vocabulary
+ *   PS_ERR_OVERLONG     a sequence is longer than the caller's maximum
+ *   PS_ERR_EMPTY        a sequence has no tokens
  */
 #define PS_RESULTS(X)                                                   \
     X(PS_OK, "success")                                                 \
@@ -81,25 +81,25 @@ typedef enum ps_result {
 #undef PS_RESULT_ENUM
 } ps_result;
 
-/* What went wrong.  A failing call fills it; a succeeding one leaves it. */
+/* Details of a failure.  Unchanged by calls that succeed. */
 typedef struct ps_error {
     ps_result code;
-    int sys_errno;  /* for PS_ERR_IO the errno, else 0 */
+    int sys_errno;  /* errno with PS_ERR_IO, otherwise 0 */
     char text[256]; /* one sentence, no newline, printable ASCII */
 } ps_error;
 
-/* The words for a result: static, never NULL, for any value. */
+/* Description of a result: a static string, never NULL, for any value. */
 const char *ps_result_text(ps_result code);
 
-/* The library's version, "0.1.0". */
+/* Version of the library, for example "0.1.0". */
 const char *ps_version(void);
 
 /*
- * What a file that begins with these bytes seems to be, in words for a
- * message: "Parquet", or "JSON (see tokcat --from=jsonl)".  The words are
- * static; NULL if the bytes are not known.  Looks at PS_RECOGNIZE_BYTES of
- * them at most.  Raw token records are only mistaken for such a file if the
- * first count has the bytes of a magic.
+ * Guesses the type of a file from its first `n` bytes, of which at most
+ * PS_RECOGNIZE_BYTES are examined.  Returns a static string for a message, such
+ * as "Parquet" or "JSON (see tokcat --from=jsonl)", or NULL if the type is
+ * unknown.  Raw token records are misidentified only if their first count
+ * happens to equal a known magic.
  */
 #define PS_RECOGNIZE_BYTES 8
 const char *ps_recognize(const void *bytes, size_t n);

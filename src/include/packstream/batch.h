@@ -1,5 +1,5 @@
 /*
- * batch.h - packs as a trainer wants them; part of <packstream.h>.
+ * batch.h - packs as arrays and batches for trainers; part of <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,67 +20,68 @@ extern "C" {
 /* ---------------------------------------------------------------------
  * Packs for trainers: views
  *
- * An attention kernel for sequences of various lengths takes an array of
- * boundaries, `cu`: span i is the rows from cu[i] up to, but not including,
- * cu[i + 1], and no row sees one of another span.  It follows from where the
- * sequences of a pack start; a batch has those of its packs merged.
+ * Attention kernels for sequences of different lengths take an array of
+ * boundaries, `cu`: span i consists of rows cu[i] to cu[i + 1] - 1, and rows
+ * attend only within their span.  A pack's boundaries follow from its sequence
+ * starts.  A batch concatenates those of its packs.
  *
- * All calls before the loader's are pure: they read no input and allocate no
+ * All functions above the loader are pure: they read no input and allocate no
  * memory.
  */
 
 typedef enum ps_view {
     /*
-     * The sequences and no padding: n_seq spans of n_tok rows.  The rows of
-     * several packs follow one another without a gap.  If sequences are
-     * aligned, a span includes the gap after its sequence, and there are more
-     * rows.
+     * Sequences without padding: n_seq spans, n_tok rows.  The rows of
+     * consecutive packs are adjacent.  If sequences are aligned, a span
+     * includes the gap after its sequence, and n_rows exceeds n_tok.
      */
     PS_VIEW_RAGGED,
     /*
-     * All `capacity` rows of a pack in n_seq + 1 spans: the padding after the
-     * sequences is one more span, the ghost, so that a kernel writes every row.
-     * The ghost is empty in a full pack.
+     * All `capacity` rows of each pack in n_seq + 1 spans.  The last span, the
+     * ghost, covers the padding after the sequences, so that a kernel writes
+     * every row.  In a full pack it is empty.
      */
     PS_VIEW_GHOST,
     /*
-     * The same, and empty spans up to ps_max_sequences(info) + 1: every pack
-     * has as many spans, so that all shapes are fixed, as CUDA graphs need it.  A fixed bound of
-     * the longest span is the capacity or, if the totals are known, the greater
-     * of max_seqlen and capacity - min_fill.
+     * Like PS_VIEW_GHOST, with empty spans appended up to
+     * ps_max_sequences(info) + 1 per pack.  All shapes are then constant, as
+     * CUDA graphs require.  A constant bound on the longest span is the
+     * capacity or, if the stream's totals are known, the greater of max_seqlen
+     * and capacity - min_fill.
      */
     PS_VIEW_STATIC
 } ps_view;
 
 /*
- * A view of one pack or of several.  Each pack has its sequences first, then
- * its ghost and empty spans, if the view has them.  ps_pack_view and loaders
- * fill one in; so may a caller who joins packs and makes a `cu`.
+ * A view of one or several packs.  The spans of each pack are its sequences,
+ * then its ghost and its empty spans if the view has them.  Filled in by
+ * ps_pack_view and ps_loader_next, or by a caller who concatenates packs and
+ * builds `cu`.
  */
 typedef struct ps_spans {
     ps_view view;
     uint32_t n_packs;
-    const uint32_t *n_seqs; /* of each pack */
-    uint32_t n_seq;         /* of all packs */
-    uint32_t n_spans;
-    uint32_t n_rows; /* in all spans: n_tok, or n_packs * capacity */
-    uint32_t max_seqlen; /* of the longest span, perhaps a ghost */
-    const int32_t *cu; /* n_spans + 1 of them, from 0 to n_rows */
+    const uint32_t *n_seqs; /* [n_packs], sequences of each pack */
+    uint32_t n_seq;         /* sum over all packs */
+    uint32_t n_spans;       /* including ghosts and empty spans */
+    uint32_t n_rows; /* rows of all spans: n_tok, or n_packs * capacity */
+    uint32_t max_seqlen; /* longest span in rows, ghosts included */
+    const int32_t *cu; /* [n_spans + 1], ascending from 0 to n_rows */
     /*
-     * If sequences are aligned, the tokens of each sequence, or of each place
-     * as ps_spans_gather counts them: the rest of its span is a gap.  NULL if
-     * there are no gaps.
+     * If sequences are aligned, the tokens of each sequence, indexed like
+     * per-sequence elements in ps_spans_gather; the rest of its span is a gap.
+     * NULL if there are no gaps.
      */
     const int32_t *lengths;
 } ps_spans;
 
 /*
- * A pack seen in a view.  `cu` is the caller's, with room for n_seq + 2, and in
- * PS_VIEW_STATIC for ps_max_sequences(info) + 2; so is `lengths`, with room for
- * one less, which may be NULL if sequences are not aligned.  spans->n_seqs
- * points to the n_seq of `pack`.
- * PS_OK; PS_ERR_ARGUMENT (there is no such view), PS_ERR_LIMIT (in
- * PS_VIEW_STATIC: more sequences than places).
+ * Fills `spans` for one pack.  The caller provides `cu` with room for n_seq + 2
+ * elements, or ps_max_sequences(info) + 2 in PS_VIEW_STATIC, and `lengths` with
+ * room for one less.  `lengths` may be NULL if sequences are not aligned.
+ * spans->n_seqs points to pack->n_seq.
+ * PS_OK, PS_ERR_ARGUMENT (unknown view), PS_ERR_LIMIT (PS_VIEW_STATIC: more
+ * sequences than ps_max_sequences).
  */
 PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
                                      const ps_pack *pack, ps_view view,
@@ -88,57 +89,57 @@ PS_MUST_CHECK ps_result ps_pack_view(const ps_pack_info *info,
                                      ps_spans *spans, ps_error *err);
 
 /* ---------------------------------------------------------------------
- * Packs for trainers: arrays that follow from the boundaries
+ * Packs for trainers: arrays derived from the boundaries
  *
- * Each fills an array of the caller's, of one element for each row of
- * `spans`, or for each sequence where that is said.  The sequences of a view
- * count through all packs; in PS_VIEW_STATIC each pack has ps_max_sequences()
- * places for them instead.
+ * Each function fills an array provided by the caller, with one element per row
+ * of `spans` unless stated otherwise.  Per-sequence arrays number sequences
+ * consecutively over all packs.  In PS_VIEW_STATIC each pack has
+ * ps_max_sequences() slots instead, and the slots beyond its sequences are
+ * empty.
  *
- * The gap after an aligned sequence is padding, as a ghost is: it has no
+ * Gaps after aligned sequences are padding, as ghosts are: they have no
  * segment, label or weight.
  */
 
-/* Which positions the rows of padding have. */
+/* Positions of padding rows. */
 typedef enum ps_ghost {
-    PS_GHOST_COUNTS, /* 0, 1, 2, ...: not a run of one-token documents */
-    PS_GHOST_ZERO    /* 0, as seqio and MaxText have it */
+    PS_GHOST_COUNTS, /* 0, 1, 2, ...: unlike a run of one-token documents */
+    PS_GHOST_ZERO    /* 0, as in seqio and MaxText */
 } ps_ghost;
 
-/* 0, 1, 2, ... from the start of each span; in a gap as `ghost` says. */
+/* Positions 0, 1, 2, ... from the start of each span; in gaps by `ghost`. */
 void ps_spans_positions(const ps_spans *spans, ps_ghost ghost,
                         int32_t *positions);
 
-/* Which sequence of its pack a row belongs to, from 1; 0 in padding. */
+/* Number of each row's sequence within its pack, from 1; 0 for padding. */
 void ps_spans_segment_ids(const ps_spans *spans, int32_t *ids);
 
 /*
- * The first row of each sequence, where a [CLS] is.  In PS_VIEW_STATIC empty
- * places get `empty`.
+ * First row of each sequence, where its [CLS] is.  Empty slots are set to
+ * `empty`.
  */
 void ps_spans_first_rows(const ps_spans *spans, int32_t empty,
                          int32_t *rows);
 
-/* Elements of whatever type the field has. */
+/* Elements keep the type of the field. */
 #define PS_AS_STORED ((ps_type)0)
 
 /*
- * A field of packs, rearranged as the view has it: a per-token field has an
- * element for each row, a per-sequence field one for each sequence or place;
- * empty places get the field's fill.  `rows` are those of the view's packs,
- * info->row_bytes apart, `sequences` the rows of all their sequences,
- * info->seq_bytes apart.
+ * Gathers one field of the packs in the order of the view: one element per row
+ * for a per-token field, one per sequence or slot for a per-sequence field.
+ * Empty slots are set to the field's fill value.  `rows` are the rows of the
+ * view's packs, info->row_bytes apart; `sequences` are the sequence rows of all
+ * packs, info->seq_bytes apart.
  *
- * `type` is that of the elements of the array `to`:
- * PS_AS_STORED  the field's own; they stay little-endian, and `to` may lie
- *               anywhere;
- * PS_I32        int32_t: of u8, u16 and i32 the value, of u32 the same 32
- *               bits;
- * PS_I64        int64_t: of all types of integers but u64 the value, of u64
- *               the same 64 bits.
+ * `type` is the element type of `to`:
  *
- * PS_OK, PS_ERR_ARGUMENT (the field is of a type that does not become one of
- * `type`).
+ *   PS_AS_STORED  the field's own type; elements stay little-endian, and `to`
+ *                 needs no alignment
+ *   PS_I32        int32_t: u8, u16 and i32 by value, u32 as the same 32 bits
+ *   PS_I64        int64_t: any integer type by value, except u64 as the same
+ *                 64 bits
+ *
+ * PS_OK, PS_ERR_ARGUMENT (the field's type cannot be converted to `type`).
  */
 PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
                                         const ps_pack_info *info,
@@ -147,58 +148,60 @@ PS_MUST_CHECK ps_result ps_spans_gather(const ps_spans *spans,
                                         const ps_field *field, ps_type type,
                                         void *to, ps_error *err);
 
-/* The label of a row that has nothing to predict. */
+/* Label of a row without a target. */
 #define PS_NO_LABEL (-100)
 
 /*
- * Labels for the prediction of the next token.  PS_LABELS_ALIGNED: a row's
- * label is its own token, and the trainer shifts; the first row of a sequence,
- * which nothing predicts, has PS_NO_LABEL.  PS_LABELS_SHIFTED: it is the token
- * of the next row; the last row of a sequence has PS_NO_LABEL.  Either way no
- * sequence learns from another, and padding has PS_NO_LABEL.  Any other
- * convention is taken as ALIGNED.  The two arrays must not overlap.
+ * Labels for next-token prediction.  With PS_LABELS_ALIGNED the label of a row
+ * is its own token, the trainer shifts, and the first row of each sequence gets
+ * PS_NO_LABEL.  With PS_LABELS_SHIFTED it is the token of the next row, and the
+ * last row of each sequence gets PS_NO_LABEL.  No label crosses a sequence
+ * boundary, and padding gets PS_NO_LABEL.  Other conventions are treated as
+ * PS_LABELS_ALIGNED.  The two arrays must not overlap.
  */
 void ps_spans_next_labels(const ps_spans *spans,
                           ps_label_convention convention,
                           const int32_t *tokens, int32_t *labels);
 
-/* What a loss is an average of. */
+/* Denominators of a mean loss. */
 typedef struct ps_targets {
-    uint64_t tokens;    /* with a label */
-    uint64_t sequences; /* with at least one such token */
+    uint64_t tokens;    /* tokens with a label */
+    uint64_t sequences; /* sequences with at least one labelled token */
 } ps_targets;
 
 /*
- * Counts the labels that are not `ignore` (PS_NO_LABEL for labels, 0 for a mask
- * of ones), without those of padding.
+ * Counts the labels that differ from `ignore`: PS_NO_LABEL for labels, 0 for a
+ * loss mask.  Padding is not counted.
  */
 ps_targets ps_spans_targets(const ps_spans *spans, const int32_t *labels,
                             int32_t ignore);
 
-/* What counts the same in a loss. */
+/* Which units have equal weight in the loss. */
 typedef enum ps_loss {
-    PS_LOSS_PER_TOKEN,   /* all labelled tokens */
-    PS_LOSS_PER_SEQUENCE /* all sequences, and so the tokens in each */
+    PS_LOSS_PER_TOKEN,   /* labelled tokens */
+    PS_LOSS_PER_SEQUENCE /* sequences; the labelled tokens of a sequence share
+                            its weight */
 } ps_loss;
 
 /*
- * Weights w for a loss that is the sum of w times the loss of each row.
- * PS_LOSS_PER_TOKEN: 1 / n.  PS_LOSS_PER_SEQUENCE: 1 / (m n), where m is the
- * number of labels in the row's sequence.  Rows without a label have 0; so have
- * all rows if `n` is 0.
+ * Weights w such that the loss of a step is the sum of w times each row's loss:
+ * 1 / n with PS_LOSS_PER_TOKEN, and 1 / (m n) with PS_LOSS_PER_SEQUENCE, where
+ * m is the number of labels in the row's sequence.  Rows without a label have
+ * weight 0.  If n is 0, all weights are 0.
  *
- * `n` counts tokens or sequences over the whole step: the targets of all its
- * batches and ranks, added up, or, if sequences without a label are to count as
- * well, all sequences.
+ * `n` is the number of tokens or sequences in the whole step: the ps_targets of
+ * all its batches and ranks, summed.  To count sequences without a label as
+ * well, pass the number of all sequences.
  */
 void ps_spans_weights(const ps_spans *spans, const int32_t *labels,
                       int32_t ignore, ps_loss loss, uint64_t n,
                       float *weights);
 
 /*
- * The rows that have a label, in order, and the sequence (not place) of each,
- * from 0; `sequences` may be NULL.  Returns their number, the tokens of
- * ps_spans_targets; the arrays must have room for them.
+ * Rows that have a label, in ascending order, and the sequence number of each
+ * (from 0, without empty slots).  `sequences` may be NULL.  Returns their
+ * number, which is the `tokens` of ps_spans_targets.  The arrays must have room
+ * for it.
  */
 uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
                               int32_t ignore, int32_t *rows,
@@ -207,97 +210,104 @@ uint32_t ps_spans_target_rows(const ps_spans *spans, const int32_t *labels,
 /* ---------------------------------------------------------------------
  * Packs for trainers: batches
  *
- * A loader takes the packs of a reader, some at a time, into buffers, which
- * may be the caller's: pinned memory, for example, so that one copy brings a
- * batch to a device.  A thread fills them ahead.
+ * A loader reads packs from a ps_pack_reader into a ring of buffers, one batch
+ * at a time.  The caller can provide the buffers, for example in pinned memory,
+ * so that a single copy moves a batch to a device.  A thread fills them in
+ * advance.
  *
- * Ranks that read the same input share it without communication: of every
- * `ranks` x `packs` packs each gets those whose number, counted from 0 through
- * all streams, is `rank` modulo `ranks`.  With a cost, the same packs are dealt
- * so that the greatest cost of a rank is small: each rank has the batches that
- * packdeal(1) --rank gives it, and holds the packs of all ranks in memory,
- * `ranks` x `packs` of them.
+ * Ranks that read the same input share it without communication: each group of
+ * `ranks` x `packs` packs is divided among them.  By default a rank gets the
+ * packs whose number, counted from 0 over all streams, is `rank` modulo
+ * `ranks`.  If a cost is given, ps_deal assigns the group so that the maximum
+ * cost of a rank is small.  Each rank then gets the same batches as with
+ * packdeal(1) --rank, and holds the whole group in memory.
  */
 
-/* What becomes of packs that do not fill the batches of all ranks. */
+/* Handling of packs at the end that do not fill a batch for every rank. */
 typedef enum ps_last {
     /*
-     * They are given: the last batch is shorter.  Ranks that get none of them
-     * have a batch less.
+     * Return them in a shorter last batch.  Ranks without any of them have one
+     * batch less.
      */
     PS_LAST_SHORT,
-    /* They are not given: ranks have equally many batches, all full. */
+    /* Discard them.  All ranks have the same number of batches, all full. */
     PS_LAST_DROP,
     /*
-     * They are given, and packs of padding take the place of missing ones:
-     * ranks have equally many batches of the same size.  Only here may a batch
-     * have no sequence, in a rank that got none of the last packs.  Not with
-     * PS_VIEW_RAGGED.
+     * Return them and fill up with packs of padding.  All ranks have the same
+     * number of batches, all of the same size.  Only in this mode can a batch
+     * have no sequences, on a rank that gets none of the last packs.  Not
+     * available with PS_VIEW_RAGGED.
      */
     PS_LAST_PAD
 } ps_last;
 
-#define PS_LOADER_BUFFERS 4096
+#define PS_LOADER_BUFFERS 4096 /* upper limit of ps_loader_options.buffers */
 
-/* Zero is the default of all members but `packs`. */
+/* Zero selects the default of every member except `packs`. */
 typedef struct ps_loader_options {
-    uint32_t packs; /* in a batch, from 1 */
-    uint32_t rank;  /* below ranks */
-    uint32_t ranks; /* 0: 1 */
+    uint32_t packs; /* packs per batch, at least 1 */
+    uint32_t rank;  /* 0 to ranks - 1 */
+    uint32_t ranks; /* number of ranks; 0: 1 */
     ps_view view;
     ps_last last;
-    ps_cost cost;  /* zeros: packs are not dealt, but go to ranks in turn */
-    uint32_t keep;    /* batches that stay valid, with the last; 0: 1 */
-    uint32_t buffers; /* more than `keep`, at most PS_LOADER_BUFFERS; 0: enough
-                         to read ahead, if memory is NULL */
-    void *const *memory; /* as many buffers, or NULL: the loader's own */
-    bool no_thread; /* ps_loader_next reads, as if no thread could start */
+    ps_cost cost;  /* cost model for the assignment; zeros: packs go to ranks in
+                      turn */
+    uint32_t keep;    /* batches that stay valid, including the last; 0: 1 */
+    uint32_t buffers; /* number of buffers, keep + 1 to PS_LOADER_BUFFERS.  0:
+                         enough to read ahead, if memory is NULL */
+    void *const *memory; /* [buffers], provided by the caller; NULL: the loader
+                            allocates them */
+    bool no_thread; /* read in ps_loader_next instead of a thread */
 } ps_loader_options;
 
 /*
- * A batch.  All pointers but `heads` are into its buffer.  The host knows all
- * numbers here, and need not fetch any from a device.
+ * A batch.  All pointers except `heads` point into its buffer.  All counts are
+ * in host memory, so none has to be fetched from a device.
  *
- * In `spans`, boundary b of pack p is p * capacity + b, so that row r of pack p
- * is row p * capacity + r of the batch, and its ghost ends where pack p + 1
- * begins.  In PS_VIEW_STATIC the spans of pack p begin with p * (ps_max_sequences() + 1).
- * In PS_VIEW_RAGGED boundary b is b plus the rows of all packs before: no
- * padding lies between packs, and `cu` fits what ps_spans_gather makes, but not
- * the rows as they lie.
+ * In PS_VIEW_GHOST and PS_VIEW_STATIC, boundary b of pack p is p * capacity + b
+ * in `spans`: row r of pack p is row p * capacity + r of the batch, and a
+ * pack's ghost ends where the next pack starts.  In PS_VIEW_STATIC the spans of
+ * pack p start at index p * (ps_max_sequences() + 1).  In PS_VIEW_RAGGED there
+ * is no padding between packs: boundary b of a pack is b plus the number of
+ * rows in earlier packs.  There `cu` indexes the output of ps_spans_gather, not
+ * `rows`.
  */
 typedef struct ps_batch {
-    uint64_t first;   /* number of its first pack, through all streams; if it
-                         has none, that of a pack it might have had */
-    uint32_t n_packs; /* without those of padding */
-    uint32_t n_seq;   /* in them */
-    uint32_t n_tok;
-    uint64_t sum_len_sq;    /* of the sequences: what attention costs */
-    ps_spans spans;         /* of all packs, those of padding too */
-    const unsigned char *rows; /* spans.n_packs of them */
-    const unsigned char *sequences; /* n_seq sequence rows */
-    const ps_pack *heads;   /* what ps_pack_reader_next gave for n_packs */
-    unsigned char *memory;  /* the buffer */
+    uint64_t first;   /* number of the first pack over all streams; without a
+                         pack, the number it would have */
+    uint32_t n_packs; /* excluding packs of padding */
+    uint32_t n_seq;   /* sequences in these packs */
+    uint32_t n_tok;   /* tokens in these packs */
+    uint64_t sum_len_sq;    /* sum of squared sequence lengths, for attention
+                               cost */
+    ps_spans spans;         /* of all packs, including packs of padding */
+    const unsigned char *rows; /* spans.n_packs rows, info->row_bytes apart */
+    const unsigned char *sequences; /* n_seq rows, info->seq_bytes apart */
+    const ps_pack *heads;   /* [n_packs], as ps_pack_reader_next returned
+                               them */
+    unsigned char *memory;  /* start of the buffer */
 } ps_batch;
 
 /*
- * What lies where in each buffer.  A buffer begins at a multiple of 16 bytes.
- * M is ps_max_sequences() in PS_VIEW_STATIC; in other views as many sequences
- * as fit, since deeper packs may follow.  What a batch does not use is not
- * touched.
+ * Offsets in bytes of the arrays in each buffer.  A buffer is aligned to 16
+ * bytes.  M is ps_max_sequences() in PS_VIEW_STATIC.  In the other views it is
+ * as many sequences as fit the capacity, because later streams can have deeper
+ * packs.  Parts that a batch does not use are not written.
  */
 typedef struct ps_loader_layout {
-    size_t rows;      /* 0: packs, info->row_bytes apart */
-    size_t cu;        /* int32, `packs` * (M + 1) + 1 at most */
-    size_t n_seqs;    /* uint32, `packs` of them */
-    size_t lengths;   /* int32, `packs` * M at most; 0 if align is 1 */
-    size_t sequences; /* `packs` * M at most, info->seq_bytes apart */
-    size_t bytes;     /* of the whole buffer, a multiple of 64 */
+    size_t rows;      /* always 0; `packs` rows, info->row_bytes apart */
+    size_t cu;        /* int32, at most `packs` * (M + 1) + 1 */
+    size_t n_seqs;    /* uint32, `packs` */
+    size_t lengths;   /* int32, at most `packs` * M; 0 if align is 1 */
+    size_t sequences; /* at most `packs` * M rows, info->seq_bytes apart */
+    size_t bytes;     /* size of a buffer, a multiple of 64 */
 } ps_loader_layout;
 
 /*
- * The layout for a stream and options, for a caller who makes the buffers.
- * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a batch of more than 2^31 - 1 rows or
- * spans, or more memory than there are addresses).
+ * Computes the layout for a stream and options, for a caller who allocates the
+ * buffers.
+ * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (more than 2^31 - 1 rows or spans per
+ * batch, or sizes above SIZE_MAX).
  */
 PS_MUST_CHECK ps_result ps_loader_plan(const ps_pack_info *info,
                                        const ps_loader_options *options,
@@ -307,15 +317,14 @@ PS_MUST_CHECK ps_result ps_loader_plan(const ps_pack_info *info,
 typedef struct ps_loader ps_loader;
 
 /*
- * Starts to load from `reader`, which may have been resumed with
- * ps_pack_reader_resume, and must outlive the loader.  From now on only the
- * loader uses it: the caller may only ask for ps_pack_reader_totals, after
- * ps_loader_next gave PS_END, and free the reader after the loader.  The
- * reader's wait hook is removed, except with no_thread.  The options are
- * copied; the buffers are used until the loader is freed.
- * PS_OK, PS_ERR_ARGUMENT (also: the reader has a rank, a buffer is not at a
- * multiple of 16 bytes, more than PS_MAX_DEAL packs are to be dealt), _LIMIT,
- * _MEMORY, _IO.
+ * Creates a loader that reads from `reader`.  The reader may have been resumed
+ * with ps_pack_reader_resume, and must outlive the loader.  Until the loader is
+ * freed, the only other call allowed on the reader is ps_pack_reader_totals,
+ * after ps_loader_next has returned PS_END.  The reader's wait hook is removed,
+ * except with no_thread.  `options` is copied; the caller's buffers are in use
+ * until the loader is freed.
+ * PS_OK, PS_ERR_ARGUMENT (also: the reader has a rank, a buffer is not aligned
+ * to 16 bytes, more than PS_MAX_DEAL packs to assign), _LIMIT, _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
                                        ps_pack_reader *reader,
@@ -326,30 +335,31 @@ PS_MUST_CHECK ps_result ps_loader_open(ps_loader **loader,
 const ps_pack_info *ps_loader_info(const ps_loader *loader);
 
 /*
- * The next batch.  It stays valid until the keep-th call after this one: with
- * keep = 2, one batch can be copied while the next is worked on.
+ * Returns the next batch.  It stays valid until the keep-th call after this
+ * one: with keep = 2, one batch can be copied while the next is processed.
  *
- * PS_OK; PS_END, once all of the input has been checked, as by
- * ps_pack_reader_next.  A failure comes after the batches that were whole
- * before it, and again with every further call.  As ps_pack_reader_next; PS_ERR_LIMIT
- * if packs are dealt, as ps_pack_cost and ps_deal_make, and in PS_VIEW_STATIC
- * if a pack has more sequences than places.
+ * Returns PS_END once the whole input has been verified, as ps_pack_reader_next
+ * does.  A failure is returned after all batches that were complete before it,
+ * and by every later call.
+ * PS_OK, PS_END, and the failures of ps_pack_reader_next.  With a cost, also
+ * PS_ERR_LIMIT as ps_pack_cost and ps_deal_make.  In PS_VIEW_STATIC, also
+ * PS_ERR_LIMIT if a pack has more sequences than ps_max_sequences().
  */
 PS_MUST_CHECK ps_result ps_loader_next(ps_loader *loader, ps_batch *batch,
                                        ps_error *err);
 
 /*
- * As ps_pack_reader_save: the place after the last batch that was given,
- * whatever was read ahead.  Ranks that were given equally many batches have the
- * same mark, after the packs of all of them; it can be resumed with any number
- * of ranks, and any `packs`.
+ * Like ps_pack_reader_save: saves the position after the last batch returned,
+ * regardless of what was read ahead.  Ranks that have returned equally many
+ * batches have identical marks, positioned after the packs of all of them.
+ * Such a mark can be resumed with any number of ranks and any `packs`.
  */
 void ps_loader_save(const ps_loader *loader,
                     unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Stops the thread at once, even if it waits for input, and frees buffers of
- * the loader's own, with the batches in them.
+ * Stops the thread at once, even if it is waiting for input, and frees the
+ * loader's own buffers together with the batches in them.
  */
 void ps_loader_free(ps_loader *loader);
 

@@ -1,5 +1,5 @@
 /*
- * deal.h - packs for many ranks, with equal work; part of <packstream.h>.
+ * deal.h - assign packs to ranks with equal work; part of <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,64 +18,65 @@ extern "C" {
 /* ---------------------------------------------------------------------
  * Deals
  *
- * R ranks that train together take B packs each in every step, a global batch
- * of R * B packs, and every step waits for the slowest rank.  A deal gives each
- * rank exactly B packs of the batch, so that the greatest cost of a rank is
- * small.  It follows from the costs alone: ranks that know the same costs work
- * out the same deal, without communication.
+ * R ranks train together with B packs each per step, a global batch of R * B
+ * packs, and every step takes as long as its slowest rank.  A deal assigns
+ * exactly B packs of the batch to each rank and keeps the maximum cost of a
+ * rank small.  It depends on the costs alone, so ranks that know the same costs
+ * compute the same deal without communication.
  */
 
-/* The cost of a pack is tokens * its n_tok + squares * its sum_len_sq. */
+/* Cost of a pack: tokens * n_tok + squares * sum_len_sq. */
 typedef struct ps_cost {
-    uint64_t tokens;  /* of each token */
-    uint64_t squares; /* of each unit of sum_len_sq */
+    uint64_t tokens;  /* per token */
+    uint64_t squares; /* per unit of sum_len_sq */
 } ps_cost;
 
 /*
- * The cost of a transformer of width `hidden` whose attention stays within
- * sequences.  A layer multiplies 12 h^2 s + 2 h s^2 times for a sequence of s
- * tokens at width h; without the common factor that is 6 h for each token and
- * 1 for each unit of sum_len_sq.
+ * Cost of a transformer of width `hidden` with attention within sequences.  For
+ * a sequence of s tokens, a layer of width h needs 12 h^2 s + 2 h s^2
+ * multiplications.  Divided by 2 h, that is 6 h per token and 1 per unit of
+ * sum_len_sq.
  */
 ps_cost ps_cost_attention(uint32_t hidden);
 
 /*
- * The cost of a pack.  If only its head was read, nothing proves sum_len_sq and
- * n_tok: see ps_pack_file_head.
- * PS_OK, PS_ERR_LIMIT (above 64 bits).
+ * Cost of a pack.  If only the head of the pack was read, sum_len_sq and n_tok
+ * are unverified: see ps_pack_file_head.
+ * PS_OK, PS_ERR_LIMIT (the cost exceeds 64 bits).
  */
 PS_MUST_CHECK ps_result ps_pack_cost(const ps_cost *cost, const ps_pack *pack,
                                      uint64_t *value, ps_error *err);
 
-/* The most items of a deal, ranks * per_rank. */
+/* Maximum of ranks * per_rank. */
 #define PS_MAX_DEAL (UINT32_C(1) << 22)
 
 typedef struct ps_deal ps_deal;
 
 /*
- * Allocates all that deals of these numbers need: 56 bytes for each of the
- * ranks * per_rank items, 36 for each rank, and 4 for each of per_rank.
- * PS_OK, PS_ERR_ARGUMENT (one is 0, or there are too many), PS_ERR_MEMORY.
+ * Allocates all memory for deals of this size: 56 bytes per item (ranks *
+ * per_rank of them), 36 per rank, and 4 * per_rank.
+ * PS_OK, PS_ERR_ARGUMENT (a 0, or more than PS_MAX_DEAL items), PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_deal_open(ps_deal **deal, uint32_t ranks,
                                      uint32_t per_rank, ps_error *err);
 
 /*
- * Deals ranks * per_rank items: writes the rank of item i, whose cost is
- * costs[i], to ranks[i].  The same costs give the same ranks on every machine.
- * Ranks are numbered in the order of the first item that each has.  If no fewer
- * items than ranks have a cost above 0, each rank has one of them.
- * PS_OK, PS_ERR_LIMIT (all costs together exceed 63 bits; ranks is unchanged).
+ * Assigns ranks * per_rank items: item i has cost costs[i], and its rank is
+ * written to ranks[i].  Equal costs give equal assignments on every machine.
+ * Ranks are numbered in the order of their first items.  If at least `ranks`
+ * items cost more than 0, each rank gets at least one of them.
+ * PS_OK, PS_ERR_LIMIT (the sum of costs exceeds 63 bits; `ranks` is unchanged).
  */
 PS_MUST_CHECK ps_result ps_deal_make(ps_deal *deal, const uint64_t *costs,
                                      uint32_t *ranks, ps_error *err);
 
 /*
- * Of the last deal: the greatest cost of a rank, and a lower bound on it for
- * any deal of these items.  The bound is the mean of all ranks, rounded up, or
- * more if equal counts force it: the costliest item needs per_rank - 1 others,
- * which cost at least as much as the cheapest of all; so do the two costliest,
- * which take twice as many of these, and so on.
+ * Maximum cost of a rank in the last deal, and a lower bound on it for any deal
+ * of the same items.  The bound is the mean cost per rank, rounded up, or more
+ * if the equal counts force it: the rank with the costliest item also has
+ * per_rank - 1 others, which cost at least as much as the cheapest items.  The
+ * same holds for the two costliest items together with twice as many others,
+ * and so on.
  */
 uint64_t ps_deal_max(const ps_deal *deal);
 uint64_t ps_deal_bound(const ps_deal *deal);
@@ -83,17 +84,17 @@ uint64_t ps_deal_bound(const ps_deal *deal);
 void ps_deal_free(ps_deal *deal);
 
 /* ---------------------------------------------------------------------
- * Orders of epochs
+ * Epoch order
  *
- * Each epoch of a training has its n packs in an order of its own, which
- * follows from a seed: the same on every machine, and the same as packdeal(1)
- * --seed and packstream.Deal of the Python package have.
+ * Each epoch visits the n packs in its own order, which depends on a seed.  The
+ * order is the same on every machine, with packdeal(1) --seed, and with
+ * packstream.Deal in the Python package.
  */
 
 /*
- * Which of the packs 0 to n - 1 comes at `place`, from 0 to n - 1; each comes
- * at one place.  Takes no memory, and the same time at every place.  Returns a
- * place that is not below n unchanged.
+ * Returns the pack (0 to n - 1) at position `place` (0 to n - 1) of an epoch's
+ * order, which is a permutation.  Runs in constant time and memory.  If `place`
+ * >= n, returns it unchanged.
  */
 uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch,
                      uint64_t place);

@@ -1,5 +1,5 @@
 /*
- * packer.h - from sequences to a pack stream; part of <packstream.h>.
+ * packer.h - pack sequences into a pack stream; part of <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,95 +23,100 @@ extern "C" {
  * Packing
  */
 
-/* What to do with a sequence longer than the capacity. */
+/* Handling of sequences longer than the capacity. */
 typedef enum ps_overlong {
-    PS_OVERLONG_ERROR,
-    PS_OVERLONG_DROP,
+    PS_OVERLONG_ERROR,    /* fail with PS_ERR_OVERLONG */
+    PS_OVERLONG_DROP,     /* count it as rejected */
     PS_OVERLONG_TRUNCATE, /* keep the first L tokens */
-    PS_OVERLONG_SPLIT     /* pieces of L tokens and one rest */
+    PS_OVERLONG_SPLIT     /* pieces of L tokens and a remainder */
 } ps_overlong;
 
-/* How sequences are chosen for a pack; packstream-packing(7). */
+/* Packing algorithm; see packstream-packing(7). */
 typedef enum ps_policy {
-    PS_POLICY_AUTO,    /* exact fits, by what lengths will be worth */
-    PS_POLICY_SPFHP,   /* a plan for each full window: shortest pack first */
-    PS_POLICY_NNLSHP,  /* the same, by non-negative least squares */
-    PS_POLICY_BESTFIT, /* oldest first, then the longest that fits */
-    PS_POLICY_NEXTFIT, /* as they come, until one does not fit */
-    PS_POLICY_NONE,    /* each sequence alone */
-    PS_POLICY_CONCAT   /* as they come, cut where a pack is full */
+    PS_POLICY_AUTO,    /* exact fits, scored by LP dual prices of lengths */
+    PS_POLICY_SPFHP,   /* plan each full window: shortest pack first */
+    PS_POLICY_NNLSHP,  /* plan each full window: non-negative least squares */
+    PS_POLICY_BESTFIT, /* oldest sequence first, then the longest that fits */
+    PS_POLICY_NEXTFIT, /* input order; a pack ends when the next does not fit */
+    PS_POLICY_NONE,    /* one sequence per pack */
+    PS_POLICY_CONCAT   /* input order, split where a pack is full */
 } ps_policy;
 
-/* The name that -a of packstream(1) takes; NULL if there is no such policy. */
+/* Name of a policy, as for packstream -a; NULL if the policy is unknown. */
 const char *ps_policy_name(ps_policy policy);
 
-/* In which order packs leave. */
+/* Order of packs in the output. */
 typedef enum ps_pack_order {
-    PS_PACKS_BY_WINDOW, /* as it suits the packing */
-    PS_PACKS_BY_INPUT,  /* by the oldest sequence of each */
-    PS_PACKS_SHUFFLED   /* at random among some hundreds */
+    PS_PACKS_BY_WINDOW, /* the order that packs best */
+    PS_PACKS_BY_INPUT,  /* by the oldest sequence of each pack */
+    PS_PACKS_SHUFFLED   /* random, within several hundred packs */
 } ps_pack_order;
 
 /*
- * Takes the next `n` bytes of a stream in place of a descriptor:
- * write(context, bytes, n, err).  A result other than PS_OK fails the stream
- * with that result, and nothing more is written.
+ * Consumes the next `n` bytes of a stream instead of a descriptor.  A result
+ * other than PS_OK fails the stream with that result, and the hook is not
+ * called again.
  */
 typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
                                 ps_error *err);
 
 /*
- * Zero is the default of `depth`, `window` and all members from `overlong` on.
- * Times are counted in records of the input, rejected ones too; each piece of
- * a sequence that is split counts as a record.
+ * Zero selects the default of `depth`, `window` and all members from `overlong`
+ * on.  Delays are counted in input records.  Rejected records count, and so
+ * does each piece of a split sequence.
  */
 typedef struct ps_packer_options {
-    uint32_t capacity; /* L, tokens, from 1 */
-    uint32_t depth;    /* D, the most sequences of a pack; 0: no cap */
-    uint32_t window;   /* W, sequences and pieces that are held.  0: at least
-                          1,024 of them, and tokens for at least 64 packs.
-                          PS_POLICY_NEXTFIT and _CONCAT hold as many as a pack
-                          may have in any case */
+    uint32_t capacity; /* L, tokens per pack, at least 1 */
+    uint32_t depth;    /* D, maximum number of sequences per pack; 0: no
+                          limit */
+    uint32_t window;   /* W, sequences and pieces held.  0: at least 1,024, and
+                          tokens for at least 64 packs.  PS_POLICY_NEXTFIT and
+                          _CONCAT hold at least `depth` */
     uint32_t pad_id;   /* must fit the token type */
-    ps_overlong overlong; /* ERROR with PS_POLICY_CONCAT, which cuts all */
+    ps_overlong overlong; /* must be ERROR with PS_POLICY_CONCAT, which splits
+                             anyway */
     ps_policy policy;
     ps_pack_order order;
-    uint64_t seed;      /* from 1 with PS_PACKS_SHUFFLED, else unused */
-    uint64_t max_delay; /* most records that come after a sequence before it
-                           leaves; at most PS_MAX_WINDOW.  0: twice the most
-                           that the window holds, with PS_PACKS_SHUFFLED four
-                           times as many, capped at PS_MAX_WINDOW */
-    uint64_t max_bytes; /* payload held, each sequence's rounded up to 256
-                           bytes; room for at least one of L tokens.  0: no
-                           bound */
-    bool even_cost;     /* of equally full packs, those whose sum of squared
-                           lengths is near the mean first */
-    bool compressed;    /* zstd's seekable format: a block a frame */
-    int level;          /* of zstd, with `compressed` */
-    uint32_t threads;   /* that write and compress, or fewer if the system
-                           gives no more; 0: the caller does */
-    uint64_t first_pack; /* blocks with packs below this index alone are made,
-                            but not written; 0 with `compressed` */
-    uint32_t block_packs; /* a power of two up to 65536: packs of a block, which
-                             is written when it is full.  0: so many that
-                             it has 1 to 2 MiB */
-    uint32_t max_frames; /* with `compressed`; more are PS_ERR_LIMIT.  0: no
-                            bound */
-    uint32_t align;      /* divides L; sequences and pieces begin at multiples
-                            of it in a pack.  0: 1 */
-    ps_write_hook *write; /* if not NULL, takes the stream in place of `fd`;
-                             with threads, one of these calls it */
+    uint64_t seed;      /* nonzero with PS_PACKS_SHUFFLED, otherwise unused */
+    /*
+     * Maximum number of records that arrive after a sequence before it is
+     * packed, at most PS_MAX_WINDOW.  0: twice the maximum number of sequences
+     * held, or four times with PS_PACKS_SHUFFLED, capped at PS_MAX_WINDOW.
+     */
+    uint64_t max_delay;
+    uint64_t max_bytes; /* maximum payload held, in bytes, each sequence rounded
+                           up to 256; at least one sequence of L tokens must
+                           fit.  0: unlimited */
+    bool even_cost;     /* of equally full packs, prefer those whose sum of
+                           squared lengths is near the mean */
+    bool compressed;    /* zstd seekable format, one block per frame */
+    int level;          /* zstd level, if compressed */
+    uint32_t threads;   /* threads that compress and write; fewer if the system
+                           provides fewer.  0: the caller's thread */
+    uint64_t first_pack; /* build, but do not write, blocks that contain only
+                            packs below this index; must be 0 if compressed */
+    uint32_t block_packs; /* packs per block, a power of two up to 65,536; a
+                             block is written when full.  0: as many as make
+                             1 to 2 MiB */
+    uint32_t max_frames; /* maximum number of frames if compressed; beyond it
+                            PS_ERR_LIMIT.  0: unlimited */
+    uint32_t align;      /* start sequences and pieces at multiples of it within
+                            a pack; must divide L.  0: 1 */
+    ps_write_hook *write; /* if not NULL, consumes the stream instead of `fd`;
+                             called from one of the threads, if any */
     void *write_context;
-    uint32_t max_window; /* with `window` 0, the most sequences held, but never
-                            below 1,024.  0: 1,048,576 */
-    const ps_histogram *learn_from; /* lengths to expect, up to L, such as
-                           those of the whole corpus.  PS_POLICY_AUTO learns
-                           from them before the first pack.  The caller's;
-                           read only during the call.  NULL: none */
+    uint32_t max_window; /* if `window` is 0, the maximum number of sequences
+                            held, but never below 1,024.  0: 1,048,576 */
+    /*
+     * Expected lengths up to L, for example of the whole corpus.
+     * PS_POLICY_AUTO learns from them before the first pack.  Owned by the
+     * caller and read only during the call.  NULL: none.
+     */
+    const ps_histogram *learn_from;
 } ps_packer_options;
 
 /*
- * Whether ps_packer_open would accept schema and options.
+ * Checks whether ps_packer_open would accept schema and options.
  * PS_OK, PS_ERR_ARGUMENT, PS_ERR_LIMIT (a row above PS_MAX_ROW_BYTES).
  */
 PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
@@ -119,16 +124,19 @@ PS_MUST_CHECK ps_result ps_packer_check(const ps_schema *schema,
                                         ps_error *err);
 
 /*
- * The most bytes that a packer with these options takes, whatever the input:
- * what it allocates, payloads that stay in the blocks of a reader, and the
- * histogram to learn from.  The table of frames is counted only if max_frames
- * bounds it.
- * UINT64_MAX if ps_packer_check refuses the options, or if it would be more.
+ * Upper bound, in bytes, on the memory of a packer with these options for any
+ * input.  Includes its allocations, payloads that stay in a reader's blocks,
+ * and the histogram to learn from.  The table of frames is included only if
+ * max_frames bounds it.  Returns UINT64_MAX if ps_packer_check rejects the
+ * options or the bound overflows.
  */
 uint64_t ps_packer_memory(const ps_schema *schema,
                           const ps_packer_options *options);
 
-/* The most that ps_packer_save and _resume take besides, with the states. */
+/*
+ * Upper bound, in bytes, on what ps_packer_save and ps_packer_resume need in
+ * addition, including the states.
+ */
 uint64_t ps_packer_save_memory(const ps_schema *schema,
                                const ps_packer_options *options,
                                size_t note_bytes);
@@ -136,9 +144,8 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
 typedef struct ps_packer ps_packer;
 
 /*
- * Starts a pack stream on `fd` for sequences of `schema`, which is copied.
- * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a row above PS_MAX_ROW_BYTES),
- * _MEMORY, _IO.
+ * Creates a packer that writes a pack stream to `fd`.  `schema` is copied.
+ * PS_OK, PS_ERR_ARGUMENT, _LIMIT (a row above PS_MAX_ROW_BYTES), _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
                                        const ps_schema *schema,
@@ -146,13 +153,13 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
                                        ps_error *err);
 
 /*
- * Takes the next sequence of the input.  Its payload is copied, unless it lies
- * where a reader put it: the packer then holds that block of the reader.  Ids
- * count up from 0, dropped sequences included.  A sequence longer than the
- * capacity is truncated or split as the options say; with ERROR it gives
- * PS_ERR_OVERLONG, with DROP it is counted, and its payload may be NULL.
- * PS_POLICY_CONCAT splits each sequence where a pack ends.
- * Packs that are decided go to the output buffer.
+ * Adds the next sequence of the input.  Its payload is copied, unless it lies
+ * in a block of a token reader: then the packer keeps a reference to the block.
+ * Ids count up from 0 and include dropped sequences.  A sequence longer than
+ * the capacity is truncated or split if the options say so.  With
+ * PS_OVERLONG_ERROR it fails with PS_ERR_OVERLONG.  With PS_OVERLONG_DROP it is
+ * counted, and its payload may be NULL.  PS_POLICY_CONCAT splits sequences at
+ * pack boundaries.  Completed packs go to the output buffer.
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _MEMORY, _IO, _LIMIT (a payload above
  * PS_MAX_SEQUENCE_BYTES).
  */
@@ -161,13 +168,14 @@ PS_MUST_CHECK ps_result ps_packer_put(ps_packer *packer,
                                       ps_error *err);
 
 /*
- * Puts sequences that a reader has ready: each has come as a whole and fits the
- * capacity.  ps_token_reader_next and ps_packer_put do the same for one at a
- * time, which takes longer.  Puts at most `most`, and no more once there are so
- * many packs; *n says how many.  With less, ps_token_reader_next tells what
- * comes next.  After ps_packer_resume none is ready until the packer has got
- * back what it needs.
- * As ps_packer_put; of a failure, *n counts the sequence that it befell.
+ * Adds sequences that `reader` has already buffered completely and that fit the
+ * capacity.  Equivalent to ps_token_reader_next and ps_packer_put for one
+ * sequence at a time, but faster.  Stops after `most` sequences, or once the
+ * packer has made `packs` packs.  *n is the number of sequences added.  If it
+ * is smaller than `most`, call ps_token_reader_next for whatever follows.
+ * After ps_packer_resume it adds nothing until the packer has received the
+ * sequences it needs again.
+ * Results as ps_packer_put.  On failure *n includes the sequence that failed.
  */
 PS_MUST_CHECK ps_result ps_packer_put_ready(ps_packer *packer,
                                             ps_token_reader *reader,
@@ -175,102 +183,101 @@ PS_MUST_CHECK ps_result ps_packer_put_ready(ps_packer *packer,
                                             uint64_t *n, ps_error *err);
 
 /*
- * Why a sequence of the input is in no pack.  If several reasons apply, the
- * first for which it was left out counts.
+ * Reasons why an input sequence is in no pack.  If several apply, only the one
+ * it was rejected for is counted.
  */
 typedef enum ps_reject {
     PS_REJECT_OVERLONG,     /* longer than the capacity */
-    PS_REJECT_EMPTY,        /* without tokens */
-    PS_REJECT_OUT_OF_VOCAB, /* a token outside the vocabulary */
+    PS_REJECT_EMPTY,        /* no tokens */
+    PS_REJECT_OUT_OF_VOCAB, /* has a token outside the vocabulary */
     PS_REJECTS
 } ps_reject;
 
-/* "overlong", "empty", "out_of_vocab"; NULL if there is no such reason. */
+/* "overlong", "empty" or "out_of_vocab"; NULL for an unknown reason. */
 const char *ps_reject_name(ps_reject reason);
 
 /*
- * Takes the next sequence of the input, as ps_packer_put, but leaves it out: it
- * counts, also as a record that delays others.  Its payload is not read and may
- * be NULL, and it may have no tokens.  A resumed packer that gets it again
- * skips it.
- * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, and _CORRUPT as ps_packer_resume says.
+ * Consumes the next sequence of the input, like ps_packer_put, but does not
+ * pack it.  It is counted, and adds to the delay of sequences held.  Its
+ * payload is not read and may be NULL, and n_tok may be 0.  A resumed packer
+ * skips a sequence that it rejected before.
+ * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, and _CORRUPT as for ps_packer_resume.
  */
 PS_MUST_CHECK ps_result ps_packer_reject(ps_packer *packer,
                                          const ps_sequence *sequence,
                                          ps_reject reason, ps_error *err);
 
-/* What was left out for one reason. */
+/* Sequences and tokens rejected for one reason. */
 typedef struct ps_rejected {
     uint64_t sequences;
     uint64_t tokens;
 } ps_rejected;
 
 /*
- * The counts so far; over all reasons they add up to rejected_sequences and
- * rejected_tokens of the totals.  Zeros if there is no such reason.
+ * Counts so far.  Summed over all reasons they equal rejected_sequences and
+ * rejected_tokens of ps_packer_totals.  Zeros for an unknown reason.
  */
 ps_rejected ps_packer_rejected(const ps_packer *packer, ps_reject reason);
 
 /*
- * How far ps_packer_flush goes.  Only whole blocks are written: where a block
- * ends must not depend on when it is asked for.
+ * Modes of ps_packer_flush.  NOWAIT and DECIDED write full blocks only,
+ * because block boundaries must not depend on when the caller flushes.
  */
 typedef enum ps_flush {
     /*
-     * A thread writes the blocks that are full; the call does not wait for
-     * it, and a later call gives its failure.  Without threads, as
-     * PS_FLUSH_DECIDED.
+     * Start writing full blocks on a thread, without waiting for it.  A later
+     * call returns its failure.  Without threads, the same as PS_FLUSH_DECIDED.
      */
     PS_FLUSH_NOWAIT,
-    /* Writes the blocks that are full. */
+    /* Write full blocks. */
     PS_FLUSH_DECIDED,
     /*
-     * Packs all that is held, as at the end of the input, closes the block and
-     * writes it; the stream goes on.  This costs efficiency, and the packs
-     * depend on where it is done.
+     * Pack everything held, as at the end of the input, then close and write
+     * the block.  More sequences can follow.  This lowers efficiency, and the
+     * packs depend on where it is done.
      */
     PS_FLUSH_DRAIN,
     /*
-     * Packs all that is held, proves that nothing was lost, and writes END:
-     * the stream is whole.
+     * Pack everything held, verify that nothing was lost, and write END.  The
+     * stream is then complete.
      */
     PS_FLUSH_FINISH,
     /*
-     * Writes the packs that are decided, also those of a block that is not
-     * full, but no END: what is held is lost, and readers see that the stream
-     * is cut.  For a stream that cannot be finished after a failure.
+     * Write all completed packs, including those of a partial block, but no
+     * END.  Sequences still held are lost, and readers report a truncated
+     * stream.  For a stream that cannot be finished after a failure.
      */
     PS_FLUSH_ABANDON
 } ps_flush;
 
 /*
- * Writes packs, as `flush` says.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON
- * nothing can be put, drained or finished.
- * PS_OK, PS_ERR_ARGUMENT (the stream has ended; or no such way to flush),
- * _MEMORY, _IO; _CORRUPT from PS_FLUSH_FINISH (the books do not balance), and
- * as ps_packer_resume and ps_packer_verify_replay say.
+ * Writes packs as `flush` says.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON the
+ * packer accepts no more sequences and cannot be drained or finished.
+ * PS_OK, PS_ERR_ARGUMENT (the stream has ended, or `flush` is invalid),
+ * _MEMORY, _IO; PS_FLUSH_FINISH also _CORRUPT (totals do not balance), and as
+ * for ps_packer_resume and ps_packer_verify_replay.
  */
 PS_MUST_CHECK ps_result ps_packer_flush(ps_packer *packer, ps_flush flush,
                                         ps_error *err);
 
-/* The totals so far, and the header; both live as long as the packer. */
+/* Totals so far, and the header.  Both are valid as long as the packer. */
 const ps_totals *ps_packer_totals(const ps_packer *packer);
 const ps_pack_info *ps_packer_info(const ps_packer *packer);
 
 /*
- * The longest delay so far: how many records of the input, with the one being
- * put, had come after a sequence when it went to a pack.  Never above max_delay
+ * Maximum delay so far: the number of input records, including the current one,
+ * that arrived after a sequence before it was packed.  Never exceeds max_delay
  * of the options.
  */
 uint64_t ps_packer_delay(const ps_packer *packer);
 
 /*
- * Packs that were decided because no more could be held, while that was less
- * than eight packs of tokens: packs are then less full than with more to choose
- * from.  Since the packer was opened or resumed.
+ * Number of packs built early because nothing more could be held, while less
+ * than eight packs' worth of tokens were held.  Such packs are less full.
+ * Counted since the packer was opened or resumed.
  */
 typedef struct ps_scarce {
-    uint64_t by_window; /* the window had as many sequences as it may */
+    uint64_t by_window; /* the window was at its maximum number of sequences */
     uint64_t by_bytes;  /* max_bytes were held */
 } ps_scarce;
 ps_scarce ps_packer_scarce(const ps_packer *packer);
@@ -282,16 +289,18 @@ void ps_packer_free(ps_packer *packer);
  */
 
 /*
- * Which of `n` sequences share a pack, for a program that has the sequences
- * elsewhere: in a table, for example.  The packs are those
- * that a packer makes of sequences of these lengths.
+ * Computes which of `n` sequences share a pack, for a program that stores the
+ * sequences elsewhere, for example in a table.  The result is the same as a
+ * packer's for sequences of these lengths.
  *
- * `lengths` has n lengths in tokens, from 1 to the capacity.  `order` gets the
- * n numbers of the sequences, from 0, pack after pack; ends[p] is where pack p
- * ends in it.  Both must have room for n; *n_packs gets the number of packs.
+ * lengths[i] is from 1 to the capacity, in tokens.  `order` receives the n
+ * sequence numbers, from 0, pack by pack; pack p ends before index ends[p].
+ * Both arrays must have room for n elements.  *n_packs receives the number of
+ * packs.
  *
- * `overlong` must be ERROR and the policy not CONCAT, since nothing is cut
- * here.  Options about payloads, blocks and threads are ignored.
+ * `overlong` must be PS_OVERLONG_ERROR and the policy not PS_POLICY_CONCAT,
+ * since nothing can be cut here.  Options about payloads, blocks and threads
+ * are ignored.
  *
  * PS_OK, PS_ERR_ARGUMENT, _OVERLONG, _EMPTY, _MEMORY.
  */
@@ -301,40 +310,41 @@ PS_MUST_CHECK ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
                                         uint64_t *n_packs, ps_error *err);
 
 /* ---------------------------------------------------------------------
- * Stopping and resuming
+ * Saving and resuming
  *
- * A packer can be saved between two sequences, and another one, in another
- * process, resumed from that state.  Both together write the bytes that one
- * would have written.  A state holds no payloads: the sequences that were held
- * when it was made, and all between them, must be put again.
+ * A packer can be saved between two sequences, and another packer, in another
+ * process, can resume from that state.  Together they write the same bytes as
+ * one uninterrupted packer.  A state contains no payloads: the sequences held
+ * when it was saved, and all between them, must be added again.
  */
 
-/* What a state says of itself; the note is that of ps_packer_save. */
+/* Summary of a state. */
 typedef struct ps_state {
-    uint64_t packs;         /* made so far */
-    uint64_t output_bytes;  /* written so far */
-    uint64_t output_packs;  /* in these bytes; the state has the open block */
-    uint64_t output_digest; /* of these packs, as ps_pack_reader_digest */
-    uint64_t input_sequences;
-    uint64_t resume_from_id; /* the id of the first to be put again */
+    uint64_t packs;           /* packs made so far */
+    uint64_t output_bytes;    /* bytes written so far */
+    uint64_t output_packs;    /* packs in these bytes; the state has the rest */
+    uint64_t output_digest;   /* digest of these packs, as
+                                 ps_pack_reader_digest */
+    uint64_t input_sequences; /* sequences put or rejected so far */
+    uint64_t resume_from_id;  /* id of the first sequence to add again */
     bool finished;
-    bool blank; /* nothing was put; the others are 0 */
-    const unsigned char *note; /* in the state */
+    bool blank;                /* nothing was added yet; all counts are 0 */
+    const unsigned char *note; /* points into the state */
     size_t note_bytes;
 } ps_state;
 
 /*
- * The id of the first sequence that must be put again if the packer is saved
- * now; if none must, that of the next one.
+ * Id of the first sequence that has to be added again if the packer is saved
+ * now, or of the next sequence if none has to.
  */
 uint64_t ps_packer_resume_from_id(const ps_packer *packer);
 
 /*
- * Writes as PS_FLUSH_DECIDED, and gives the state of the packer, with a note of
- * the caller's in it and the packs of a block that is not full; the caller
- * frees it.
- * PS_OK, PS_ERR_ARGUMENT (no pack was made yet, and the stream has not ended;
- * or a packer that was resumed has not got back what it needs), _IO, _MEMORY.
+ * Writes full blocks, as PS_FLUSH_DECIDED, and returns a state of the packer.
+ * The state includes the caller's note and the packs of the partial block.  The
+ * caller frees it.
+ * PS_OK, PS_ERR_ARGUMENT (no pack was made yet and the stream has not ended, or
+ * a resumed packer has not yet received what it needs), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        size_t note_bytes,
@@ -342,8 +352,9 @@ PS_MUST_CHECK ps_result ps_packer_save(ps_packer *packer, const void *note,
                                        ps_error *err);
 
 /*
- * The state before anything is put: the note alone.  It fits any schema and
- * options, and no packer is resumed from it.
+ * Returns the state before any sequence is added: just the note.  It fits any
+ * schema and options, but a packer cannot be resumed from it.  The caller frees
+ * it.
  * PS_OK, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_state_blank(const void *note, size_t note_bytes,
@@ -351,18 +362,18 @@ PS_MUST_CHECK ps_result ps_state_blank(const void *note, size_t note_bytes,
                                        ps_error *err);
 
 /*
- * Checks a state for damage and reads what it says of itself.
- * PS_OK, PS_ERR_MAGIC (something else), _UNSUPPORTED, _CORRUPT, _TRUNCATED.
+ * Checks a state for damage and reads its summary.
+ * PS_OK, PS_ERR_MAGIC (not a state), _UNSUPPORTED, _CORRUPT, _TRUNCATED.
  */
 PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
                                       size_t bytes, ps_state *summary,
                                       ps_error *err);
 
 /*
- * Whether the state, of a finished stream or not, is of a packer with this
- * schema and these options; `threads` and first_pack may differ.
- * PS_OK, PS_ERR_ARGUMENT (it says what differs), _MEMORY and the failures of
- * ps_state_read.
+ * Checks whether a state, of a finished stream or not, is from a packer with
+ * this schema and these options.  `threads` and `first_pack` may differ.
+ * PS_OK, PS_ERR_ARGUMENT (the text names the difference), _MEMORY and the
+ * failures of ps_state_read.
  */
 PS_MUST_CHECK ps_result ps_state_fits(const unsigned char *state,
                                       size_t bytes, const ps_schema *schema,
@@ -370,11 +381,11 @@ PS_MUST_CHECK ps_result ps_state_fits(const unsigned char *state,
                                       ps_error *err);
 
 /*
- * Makes, from the last state of a stream that has ended, a packer that only
- * tells what it did: its header, totals, rejects and delay.  Schema and options
- * as in ps_state_fits.
- * PS_OK, PS_ERR_ARGUMENT (they differ, or the stream has not ended), _MEMORY
- * and the failures of ps_state_read.
+ * Creates a packer from the last state of a stream that has ended.  It can only
+ * report: its header, totals, rejects and delay.  Schema and options must match
+ * as for ps_state_fits.
+ * PS_OK, PS_ERR_ARGUMENT (a mismatch, or the stream has not ended), _MEMORY and
+ * the failures of ps_state_read.
  */
 PS_MUST_CHECK ps_result ps_packer_open_ended(ps_packer **packer,
                                              const ps_schema *schema,
@@ -383,11 +394,11 @@ PS_MUST_CHECK ps_result ps_packer_open_ended(ps_packer **packer,
                                              size_t bytes, ps_error *err);
 
 /*
- * Has a packer that starts anew, before anything is put, prove that it makes
- * the packs of the state again: when it has written as many packs, their digest
- * must be that of the state.  If it is not, or if it makes fewer packs,
- * PS_FLUSH_FINISH, ps_packer_save and ps_packer_replay_verified give
- * PS_ERR_CORRUPT.
+ * Makes a packer that starts from the beginning verify that it repeats the
+ * packs of `state`.  Call it before any sequence is added.  Once the packer has
+ * written as many packs, their digest must equal that of the state.  On a
+ * mismatch, or if it makes fewer packs, PS_FLUSH_FINISH, ps_packer_save and
+ * ps_packer_replay_verified fail with PS_ERR_CORRUPT.
  * PS_OK, PS_ERR_ARGUMENT and the failures of ps_state_read.
  */
 PS_MUST_CHECK ps_result ps_packer_verify_replay(ps_packer *packer,
@@ -395,29 +406,30 @@ PS_MUST_CHECK ps_result ps_packer_verify_replay(ps_packer *packer,
                                                 size_t bytes, ps_error *err);
 
 /*
- * Writes all packs so far, and tells whether it is proved by now.
+ * Writes all packs made so far and checks that the replay has been verified.
  * PS_OK, PS_ERR_CORRUPT and the failures of ps_packer_flush.
  */
 PS_MUST_CHECK ps_result ps_packer_replay_verified(ps_packer *packer,
                                                   ps_error *err);
 
 /*
- * As ps_packer_open, but goes on where a state was saved.  Schema and options,
- * except `threads`, must be the same.  With first_pack 0, the output must be
- * at byte output_bytes of the state.  Any other first_pack is at least the
- * output_packs of the state: the header is written again, then the blocks
- * from that of this pack on.  If the stream of the state has ended, first_pack
- * is its number of packs, and only PS_FLUSH_FINISH may be called.
+ * Like ps_packer_open, but resumes from a saved state.  Schema and options must
+ * be the same, except `threads` and first_pack.  If first_pack is 0, `fd` must
+ * be positioned at byte output_bytes of the state.  Otherwise first_pack is at
+ * least output_packs of the state, and the packer writes the header again, then
+ * the blocks from the one with this pack on.  If the stream of the state has
+ * ended, first_pack is its number of packs, and only PS_FLUSH_FINISH may be
+ * called.
  *
- * Then put the sequences again, or reject those that were left out: from
- * resume_from_id of the state, or any before it, on.  Until all that the state
- * needs has come, the packer packs nothing, and refuses PS_FLUSH_DRAIN,
- * PS_FLUSH_FINISH and ps_packer_save.  As ever, the payload of an overlong
- * sequence that is dropped may be NULL.
+ * Then add the sequences again, or reject those that were rejected before,
+ * starting at resume_from_id of the state or earlier.  Until all that the state
+ * needs has arrived, the packer makes no packs and refuses PS_FLUSH_DRAIN,
+ * PS_FLUSH_FINISH and ps_packer_save.  The payload of an overlong sequence that
+ * is dropped may be NULL.
  *
- * PS_ERR_ARGUMENT (other options, schema or first_pack; a blank state) and
- * the failures of ps_packer_open and ps_state_read.  After it, ps_packer_put
- * gives PS_ERR_CORRUPT if what comes again is not what came before.
+ * PS_ERR_ARGUMENT (other options, schema or first_pack; a blank state) and the
+ * failures of ps_packer_open and ps_state_read.  Afterwards ps_packer_put
+ * returns PS_ERR_CORRUPT if a sequence differs from the original one.
  */
 PS_MUST_CHECK ps_result ps_packer_resume(ps_packer **packer, int fd,
                                          const ps_schema *schema,

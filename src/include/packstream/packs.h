@@ -1,6 +1,6 @@
 /*
- * packs.h - pack streams in, and back to the original records;
- * part of <packstream.h>.
+ * packs.h - read pack streams and restore the original records; part of
+ * <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,120 +19,125 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------
- * Pack streams: what they say of themselves
+ * Pack streams: header and totals
  */
 
-/* The source of a field of the format's own, such as `tokens`. */
+/* ps_field.source of a built-in field, such as `tokens`. */
 #define PS_BUILT_IN UINT32_MAX
 
-/* A column: of the rows of packs, or of the sequence rows. */
+/* A column of pack rows or of sequence rows. */
 typedef struct ps_field {
-    ps_channel channel; /* per token: of rows; else of sequence rows */
-    uint32_t source; /* index in schema.channels, or PS_BUILT_IN */
-    uint32_t offset; /* from the start of the row, bytes */
+    ps_channel channel; /* per token: in rows; per sequence: in sequence rows */
+    uint32_t source;    /* index in schema.channels, or PS_BUILT_IN */
+    uint32_t offset;    /* bytes from the start of the row */
 } ps_field;
 
 /* The header of a pack stream. */
 typedef struct ps_pack_info {
     uint16_t version_major;
     uint16_t version_minor;
-    uint32_t capacity; /* L */
-    uint32_t depth;    /* no pack has more sequences; 0: not known */
-    uint32_t window;   /* most sequences that come before one with a smaller
-                          id: it bounds the memory of a reader that restores
-                          the order */
+    uint32_t capacity; /* L, tokens */
+    uint32_t depth;    /* maximum number of sequences per pack; 0: unknown */
+    uint32_t window;   /* maximum number of sequences that precede one with a
+                          smaller id; bounds the memory of a reader that
+                          restores input order */
     bool split;        /* overlong sequences were split into pieces */
-    bool share;        /* other packs of the stream are elsewhere */
-    uint32_t align;    /* sequences begin at multiples of it, which divides
-                          the capacity; 1: without gaps */
-    uint32_t pad_id;   /* in unused places of `tokens` */
-    ps_schema schema;  /* of the token records, as they came */
-    uint64_t seed;     /* of the order of packs; 0 = none */
-    uint64_t options_digest;
-    uint64_t n_packs; /* these five PS_UNKNOWN when streamed */
+    bool share;        /* the stream is a share: its other packs are
+                          elsewhere */
+    uint32_t align;    /* sequences start at multiples of it; divides the
+                          capacity; 1: no gaps */
+    uint32_t pad_id;   /* value of `tokens` in padding */
+    ps_schema schema;  /* of the original token records */
+    uint64_t seed;     /* of the pack order; 0: not shuffled */
+    uint64_t options_digest; /* hash of the packer's options; 0: unknown */
+    uint64_t n_packs; /* this and the next four: PS_UNKNOWN if streamed */
     uint64_t n_sequences;
     uint64_t n_tokens;
     uint64_t max_seqlen;
     uint64_t min_fill;
-    uint32_t row_bytes;   /* of a pack: tokens and per-token channels */
-    uint32_t seq_bytes;   /* of a sequence row */
-    uint32_t block_packs; /* in a block that is not closed earlier */
-    uint64_t block_bytes; /* no block is longer */
-    uint32_t n_fields;    /* built-in ones and the user's channels */
+    uint32_t row_bytes;   /* bytes of a pack row: tokens, per-token channels */
+    uint32_t seq_bytes;   /* bytes of a sequence row */
+    uint32_t block_packs; /* packs in a block, unless it is closed early */
+    uint64_t block_bytes; /* maximum size of a block in bytes */
+    uint32_t n_fields;    /* built-in fields and user channels */
     ps_field fields[PS_MAX_FIELDS];
-    char dtype[2040]; /* a row, then a sequence row, as numpy dtype literals,
-                         each with a line feed behind it */
+    char dtype[2040]; /* row, then sequence row, as numpy dtype literals, each
+                         followed by a line feed */
 } ps_pack_info;
 
-/* Bytes of the header before the first block, and of a pack's head. */
+/* Size of the header, which precedes the first block, and of a pack head. */
 #define PS_PACK_HEADER_BYTES 4096
 #define PS_PACK_HEAD_BYTES 40
 
-/* The index of the field that stands first in every stream. */
+/* Index of `tokens`, the first field of every stream. */
 #define PS_FIELD_TOKENS 0
 
-/* The field of that name, or NULL.  The pointer is into `info`. */
+/* Returns the field of that name, or NULL.  The pointer is into `info`. */
 const ps_field *ps_pack_field(const ps_pack_info *info, const char *name);
 
 /*
- * The most sequences that a pack of the stream may have: the depth if it is
- * known, else as many as fit.
+ * Maximum number of sequences per pack: the depth if known, otherwise as many
+ * as fit the capacity.
  */
 uint32_t ps_max_sequences(const ps_pack_info *info);
 
 /*
- * Whether packs of a stream with the header `a` may follow those of one with
- * `b`: if their geometry is the same (packstream(5), "Concatenation").  The
- * error's text is like that of ps_schema_compare.
+ * Checks whether packs of a stream with header `a` may follow packs of one with
+ * header `b`, that is, whether their geometry is equal; see packstream(5),
+ * "Concatenation".  The text of the error is like that of ps_schema_compare.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_pack_info_compare(const ps_pack_info *a,
                                              const ps_pack_info *b,
                                              ps_error *err);
 
-/* What became of the input; the END record has it, and readers check it. */
+/* Totals of a stream, stored in END and verified by readers. */
 typedef struct ps_totals {
     uint64_t packs;
-    uint64_t sequences; /* in packs; each piece counts */
-    uint64_t tokens;    /* in packs */
-    uint64_t input_sequences;
+    uint64_t sequences;       /* in packs; each piece counts */
+    uint64_t tokens;          /* in packs */
+    uint64_t input_sequences; /* read from the input */
     uint64_t input_tokens;
-    uint64_t rejected_sequences; /* dropped whole, whatever the reason */
+    uint64_t rejected_sequences; /* for any reason */
     uint64_t rejected_tokens;
-    uint64_t truncated_sequences; /* cut, the rest kept */
-    uint64_t truncated_tokens;    /* cut away */
-    uint64_t split_sequences;     /* of the input, cut into pieces */
-    uint64_t extra_pieces;        /* pieces beyond one per sequence */
-    uint64_t max_displacement;    /* see packstream(5) */
+    uint64_t truncated_sequences; /* sequences cut to the capacity */
+    uint64_t truncated_tokens;    /* tokens cut off */
+    uint64_t split_sequences;     /* input sequences cut into pieces */
+    uint64_t extra_pieces;        /* pieces, less one per split sequence */
+    uint64_t max_displacement;    /* maximum, over packs, of the greatest id so
+                                     far minus the lowest id in the pack */
     uint32_t max_seqlen;          /* 0 without packs */
     uint32_t max_depth;           /* 0 without packs */
-    uint32_t min_fill;            /* tokens in the emptiest pack, or 0 */
+    uint32_t min_fill;            /* tokens in the emptiest pack; 0 without
+                                     packs */
 } ps_totals;
 
 /*
- * True if every input sequence and token is accounted for: in = packed +
- * rejected, and for tokens + truncated.
+ * True if the totals account for every input sequence and token: input
+ * sequences = packed + rejected, with each split sequence counted once, and
+ * input tokens = packed + rejected + truncated.
  */
 bool ps_totals_balance(const ps_totals *totals);
 
-/* ceil(tokens / capacity): no packing needs fewer packs. */
+/* ceil(tokens / capacity), a lower bound on the number of packs. */
 uint64_t ps_lower_bound(uint64_t tokens, uint32_t capacity);
 
 /* ---------------------------------------------------------------------
- * Packs in
+ * Reading packs
  */
 
 /* One pack of a stream. */
 typedef struct ps_pack {
     uint64_t index;     /* in its stream, from 0 */
-    uint64_t checksum;
-    uint64_t watermark; /* ids below it are in this pack or before */
-    uint64_t sum_len_sq;
-    uint32_t n_seq;
-    uint32_t n_tok;
-    uint32_t max_seqlen;
-    uint32_t stream;             /* which of joined streams, from 0 */
-    uint64_t offset;          /* of its block in the input, bytes */
+    uint64_t checksum;  /* XXH3 of index, row, sequence rows and head */
+    uint64_t watermark; /* no lower id is in a later pack */
+    uint64_t sum_len_sq;         /* sum of squared sequence lengths */
+    uint32_t n_seq;              /* number of sequences, at least 1 */
+    uint32_t n_tok;              /* number of tokens, at most the capacity */
+    uint32_t max_seqlen;         /* longest sequence, tokens */
+    uint32_t stream;             /* number of its stream if streams are joined,
+                                    from 0 */
+    uint64_t offset;          /* offset of its block in the input, bytes */
     const unsigned char *row; /* info->row_bytes bytes */
     const unsigned char *sequences; /* n_seq rows, info->seq_bytes apart */
 } ps_pack;
@@ -140,7 +145,7 @@ typedef struct ps_pack {
 typedef struct ps_pack_reader ps_pack_reader;
 
 /*
- * Starts to read a pack stream from `fd`; zstd frames are decompressed.
+ * Starts reading a pack stream from `fd`.  zstd frames are decompressed.
  * PS_OK, PS_ERR_MEMORY, _IO, _MAGIC, _UNSUPPORTED, _CORRUPT, _TRUNCATED,
  * _LIMIT.
  */
@@ -148,31 +153,33 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
                                             ps_error *err);
 
 /*
- * The first header, but with the largest window of the streams so far; lives
- * as long as the reader.  If it does not say the depth, and the input is a
- * whole regular file, that is the greatest in any of its packs.
+ * The first header, with `window` set to the maximum of the streams so far.  If
+ * it does not state the depth and the input is a complete regular file, `depth`
+ * is that of the deepest pack in the file.  Valid as long as the reader.
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
-/* The header of the stream that the last pack was in, unchanged. */
+/* The unmodified header of the stream that contains the last pack. */
 const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 
 /*
- * The next pack, valid until the next call.  Its checksum, its head and its
- * sequence rows have been checked: each sequence has tokens, and begins where
- * the one before it ends, or at the next multiple of the alignment.
- * PS_END after the END record of the last stream, once totals and digest
- * agree with what was read and nothing follows but, in a compressed stream,
- * the seek table, which must be that of its frames.  Streams of equal
- * geometry may follow one another.
- * Failures: PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
+ * Returns the next pack, which is valid until the next call.  Its checksum,
+ * head and sequence rows have been verified: every sequence has tokens, and
+ * starts where the previous one ends or at the next multiple of the alignment.
+ *
+ * Returns PS_END after the END record of the last stream.  Totals and digest
+ * then agree with the packs read, and nothing follows, except in a compressed
+ * stream a seek table that matches its frames.  Streams of equal geometry may
+ * follow one another.
+ *
+ * PS_OK, PS_END, PS_ERR_IO, _CORRUPT, _TRUNCATED, _UNSUPPORTED, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_reader_next(ps_pack_reader *reader,
                                             ps_pack *pack, ps_error *err);
 
 /*
- * The totals of the streams that have ended so far, added up (maxima and
- * minima over them).  Complete after PS_END.
+ * Totals of the streams that have ended so far: sums, maxima and minima.
+ * Complete after PS_END.
  */
 const ps_totals *ps_pack_reader_totals(const ps_pack_reader *reader);
 
@@ -180,57 +187,56 @@ const ps_totals *ps_pack_reader_totals(const ps_pack_reader *reader);
 void ps_pack_reader_on_wait(ps_pack_reader *reader, ps_wait_hook *hook,
                             void *context);
 
-/* Bytes taken from the input so far, after decompression. */
+/* Bytes consumed so far, after decompression. */
 uint64_t ps_pack_reader_offset(const ps_pack_reader *reader);
 
 /*
- * The digest of the packs of this stream so far, as END has it of all: it
- * proves that they are those that were written, in this order.
+ * Digest of the packs read so far in this stream, computed like the digest in
+ * END.  Equal digests mean the same packs in the same order.
  */
 uint64_t ps_pack_reader_digest(const ps_pack_reader *reader);
 
 /*
- * From now on ps_pack_reader_next gives only the packs whose number, counted
- * from 0 through all streams, is `rank` modulo `ranks`.  Ranks that read the
- * same input thus get every pack once.  The reader still reads and checks the
- * packs of other ranks.
- * PS_OK, PS_ERR_ARGUMENT (`rank` is not below `ranks`).
+ * Restricts ps_pack_reader_next to packs whose number, counted from 0 over all
+ * streams, is `rank` modulo `ranks`, so that ranks reading the same input get
+ * every pack once.  Packs of other ranks are still read and verified.
+ * PS_OK, PS_ERR_ARGUMENT (`rank` >= `ranks`).
  */
 PS_MUST_CHECK ps_result ps_pack_reader_share(ps_pack_reader *reader,
                                              uint32_t rank, uint32_t ranks,
                                              ps_error *err);
 
 /*
- * The place where a reader is, for a trainer to keep with its own state: bytes
- * with a checksum, the same on every machine.
+ * Saves the position of a reader, for a trainer's checkpoint.  A mark has a
+ * checksum and is the same on every machine.
  *
- * It is after the last pack that was given; after PS_END, after the last pack
- * of the input.  All packs before it count as done, whichever rank they went
- * to.  With the same `rank` and `ranks`, each rank resumes its own mark.  To
- * go on with other `ranks`, let all ranks take equally many packs, and resume
- * the mark of the last rank, `ranks` - 1, in every new rank: before it are
- * exactly the packs that were taken.
+ * The position is after the last pack returned, or after the last pack of the
+ * input once PS_END was returned.  All packs before it count as done, on every
+ * rank.  With unchanged `ranks` each rank resumes from its own mark.  To change
+ * `ranks`, let all ranks read equally many packs, then resume every new rank
+ * from the mark of the last old rank, `ranks` - 1: exactly the packs read are
+ * before it.
  */
 #define PS_PACK_MARK_BYTES 384
 void ps_pack_reader_save(const ps_pack_reader *reader,
                          unsigned char mark[PS_PACK_MARK_BYTES]);
 
 /*
- * Goes on at the place of a mark, of which every byte is checked.  Call it
- * before any pack is read.  Totals, numbers of packs and the check of END are
- * then as if all had been read.
+ * Resumes reading at a mark, whose bytes are all verified.  Call it before any
+ * pack is read.  Totals, pack numbers and the check of END are as if all packs
+ * had been read.
  *
- * In a plain regular file that begins with the stream and is whole, the reader
- * goes to the place by the index: before it, it reads only headers and the pack
- * before the place, to see that they fit.  Any other input it reads from the
- * start and checks.  An input may also start later, as a resumed packstream
- * writes it: with the header, then a block that does not begin after the place.
- * The reader then skips what is before the place, and trusts the mark for what
- * is missing, until END proves the digest.
+ * In a plain regular file that is complete and starts with the stream, the
+ * reader seeks: it reads only headers and the pack before the position, to
+ * check that they match the mark.  Any other input is read and verified from
+ * the start.  An input may also start later, as the output of a resumed
+ * packstream does: with the header, then a block that starts no later than the
+ * position.  The reader then skips packs before the position and trusts the
+ * mark for those missing, until the digest in END confirms them.
  *
- * PS_OK, PS_ERR_ARGUMENT (the mark is of another stream, or packs were read),
- * _MAGIC (no mark), _CORRUPT (a damaged mark, the failures of
- * ps_pack_reader_next, or packs after the place are missing), _UNSUPPORTED (a
+ * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or packs were
+ * read), _MAGIC (not a mark), _CORRUPT (a damaged mark, failures of
+ * ps_pack_reader_next, or packs missing after the position), _UNSUPPORTED (a
  * mark of a later version), _TRUNCATED, _MEMORY, _IO, _LIMIT.
  */
 PS_MUST_CHECK ps_result ps_pack_reader_resume(ps_pack_reader *reader,
@@ -240,161 +246,166 @@ PS_MUST_CHECK ps_result ps_pack_reader_resume(ps_pack_reader *reader,
 void ps_pack_reader_free(ps_pack_reader *reader);
 
 /*
- * Packs of a file, in any order.  The file is regular: plain, or compressed
- * in zstd's seekable format, as packstream writes it.  Every pack costs the
- * same to read, wherever it lies.  In a compressed file a whole frame is
- * decompressed, and kept for the packs beside it.
+ * Random access to the packs of a regular file, either plain or compressed in
+ * zstd's seekable format as packstream writes it.  Every pack takes equally
+ * long to read.  In a compressed file the whole frame is decompressed and
+ * cached for neighbouring packs.
  */
 typedef struct ps_pack_file ps_pack_file;
 
 /*
- * Opens the file of `fd` from its first byte; the descriptor's offset is
- * neither used nor moved.  Reads and checks the header and END of every stream
- * in the file, and the seek table of a compressed file.
+ * Opens the file from its first byte.  The file offset of `fd` is neither used
+ * nor changed.  Reads and verifies the header and END of every stream, and the
+ * seek table of a compressed file.
  * PS_OK, PS_ERR_ARGUMENT (not a regular file), _MEMORY, _IO, _MAGIC,
- * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT,
- * _TRUNCATED, _LIMIT (above 2^20 streams, or a frame above 256 MiB).
+ * _UNSUPPORTED (also: zstd frames without a seek table), _CORRUPT, _TRUNCATED,
+ * _LIMIT (above 2^20 streams, or a frame above 256 MiB).
  */
 PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
                                           ps_error *err);
 
 /*
- * The first header, but with the largest window of all streams, and the depth
- * of the deepest pack if no header says one.
+ * The first header, with `window` set to the maximum of all streams, and
+ * `depth` to that of the deepest pack if no header states it.
  */
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
 
-/* How many packs and streams there are, and the totals of all streams. */
+/* Number of packs and streams, and the totals of all streams. */
 uint64_t ps_pack_file_packs(const ps_pack_file *file);
 uint32_t ps_pack_file_streams(const ps_pack_file *file);
 const ps_totals *ps_pack_file_totals(const ps_pack_file *file);
 
 /*
- * Stream `i` of the file, from 0 on: its own header and totals.
- * PS_OK; PS_ERR_ARGUMENT (there is no such stream), and if the file has
- * changed, as ps_pack_file_open.
+ * Returns header and totals of stream `i`, from 0.
+ * PS_OK, PS_ERR_ARGUMENT (no such stream), and if the file has changed, the
+ * failures of ps_pack_file_open.
  */
 PS_MUST_CHECK ps_result ps_pack_file_stream(ps_pack_file *file, uint32_t i,
                                             ps_pack_info *info,
                                             ps_totals *totals, ps_error *err);
 
 /*
- * Pack `i` of the file; they are numbered from 0 through all streams, while
- * pack->index starts again in each.  It is checked as by ps_pack_reader_next.
- * Only a reader of all packs can check the digest and the totals of END.
- * PS_OK; PS_ERR_ARGUMENT (there is no such pack), _CORRUPT, _IO, _MEMORY,
- * _TRUNCATED (the file has shrunk).  After any of these other packs can
- * still be read.
+ * Reads pack `i`, counted from 0 over all streams; pack->index restarts in each
+ * stream.  The pack is verified as by ps_pack_reader_next.  The digest and
+ * totals in END are not, since that takes reading all packs.
+ * PS_OK, PS_ERR_ARGUMENT (no such pack), _CORRUPT, _IO, _MEMORY, _TRUNCATED
+ * (the file has shrunk).  After any failure other packs can still be read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_read(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);
 
 /*
- * The head of pack `i` alone: its numbers; pack->row and pack->sequences are
- * NULL.  The heads of a block lie together and are read at once.  The checksum
- * covers the row, too, and is not checked: a damaged head shows only in more
- * sequences or tokens than a pack can have; other numbers may be wrong.
- * As ps_pack_file_read.
+ * Reads only the head of pack `i`; pack->row and pack->sequences are NULL.  The
+ * heads of a block are stored together and read at once.  The checksum is not
+ * verified, because it covers the row as well: damage is detected only if n_seq
+ * or n_tok are out of range, and other values can be wrong.
+ * Results as ps_pack_file_read.
  */
 PS_MUST_CHECK ps_result ps_pack_file_head(ps_pack_file *file, uint64_t i,
                                           ps_pack *pack, ps_error *err);
 
 void ps_pack_file_free(ps_pack_file *file);
 
-/* One sequence, or one piece of a split sequence, inside a pack. */
+/* A sequence, or a piece of a split sequence, inside a pack. */
 typedef struct ps_piece {
-    uint64_t id;       /* of the sequence in the input */
-    uint32_t begin;    /* its first token's place in the pack */
-    uint32_t n_tok;    /* of the piece */
-    uint32_t seq_off;  /* the piece's place in the sequence */
+    uint64_t id;       /* id of the sequence in the input */
+    uint32_t begin;    /* offset of the first token in the pack, in tokens */
+    uint32_t n_tok;    /* tokens of the piece */
+    uint32_t seq_off;  /* offset of the piece in its sequence, in tokens */
     uint32_t seq_len;  /* tokens of the whole sequence */
 } ps_piece;
 
-/* Sequence `i` < pack->n_seq of a pack that a reader or a file gave. */
+/*
+ * Returns sequence `i`, 0 to n_seq - 1, of a pack returned by a reader or file.
+ */
 ps_piece ps_pack_piece(const ps_pack_info *info, const ps_pack *pack,
                        uint32_t i);
 
 /*
- * Copies the payload of sequence `i` (ps_payload_bytes(&info->schema,
- * its n_tok) bytes) to `payload`.
+ * Copies the payload of sequence `i` to `payload`:
+ * ps_payload_bytes(&info->schema, n_tok) bytes, where n_tok is that of
+ * ps_pack_piece.
  */
 void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
                      uint32_t i, void *payload);
 
 /*
- * Checks the rules that ps_pack_reader_next does not, since breaking them
- * cannot mislead a reader of the sequences: sum_len_sq, unused places, padding,
- * zeros between fields, tokens within the vocabulary.
- * The message does not name the pack; the caller does.
+ * Checks the rules that ps_pack_reader_next skips because a violation cannot
+ * mislead a reader of the sequences: sum_len_sq, unused elements, padding,
+ * zeros between fields, tokens within the vocabulary.  The message does not
+ * name the pack; callers add that.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_RANGE.
  */
 PS_MUST_CHECK ps_result ps_pack_check(const ps_pack_info *info,
                                       const ps_pack *pack, ps_error *err);
 
 /* ---------------------------------------------------------------------
- * Packs out: a share of a stream, or several streams as one
+ * Writing packs: a share of a stream, or several streams joined
  *
- * A share is a stream of some packs of another one, in their order unless it is
- * shuffled; packstream(5), "Shares".  ps_packer makes packs; a pack writer
- * writes those of a reader again.
+ * A share contains some packs of another stream, in the same order unless
+ * shuffled; see packstream(5), "Shares". ps_packer makes new packs; a pack
+ * writer writes existing ones.
  */
 
-/* As in ps_packer_options.  Zeros: plain, written by the caller. */
+/*
+ * As in ps_packer_options.  Zeros: uncompressed, written by the caller's
+ * thread.
+ */
 typedef struct ps_pack_writer_options {
     bool compressed;
     int level;
     uint32_t threads;
-    bool shuffled; /* packs come in any order, perhaps of several streams:
-                      watermarks are 0, the window is PS_MAX_WINDOW */
-    bool joined;   /* all packs come, those of one stream behind those of
-                      another: they become one stream, and no share of it */
+    bool shuffled; /* packs come in any order, possibly from several streams:
+                      watermarks are 0, and the window is PS_MAX_WINDOW */
+    bool joined;   /* all packs come, stream after stream: the output is one
+                      whole stream, not a share */
 } ps_pack_writer_options;
 
 typedef struct ps_pack_writer ps_pack_writer;
 
 /*
- * Starts a share of the stream whose header is `info`, as
- * ps_pack_reader_stream and ps_pack_file_stream give it.
- * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version may have what this
- * one cannot hand on, and a share is not joined), _MEMORY, _IO.
+ * Starts a share of the stream with header `info`, as returned by
+ * ps_pack_reader_stream or ps_pack_file_stream.
+ * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version can have fields that
+ * this one cannot copy, and a share cannot be joined), _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_open(
     ps_pack_writer **writer, int fd, const ps_pack_info *info,
     const ps_pack_writer_options *options, ps_error *err);
 
 /*
- * Writes the next pack of that stream, as a reader or a file gave it.  It is
- * copied, and gets the index that it has in the share.
- * PS_OK, PS_ERR_ARGUMENT (a head without its row, or the stream has ended), _IO,
- * _MEMORY.
+ * Writes the next pack of that stream, as returned by a reader or file.  The
+ * pack is copied, and its index becomes its number in the share.
+ * PS_OK, PS_ERR_ARGUMENT (a head without its row, or the stream has ended),
+ * _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_put(ps_pack_writer *writer,
                                            const ps_pack *pack,
                                            ps_error *err);
 
 /*
- * From now on adds `by`, at first 0, to the ids in packs: the input sequences
- * of the streams before the one that the packs are of.  For a shuffled share
- * of several streams, and for streams that are joined.
+ * Adds `by` to the ids of all following packs: the number of input sequences in
+ * the streams before the current one.  Initially 0.  For shuffled shares of
+ * several streams, and for joined streams.
  */
 void ps_pack_writer_raise_ids(ps_pack_writer *writer, uint64_t by);
 
 /*
- * Closes the block and has all packs so far written soon, without waiting;
- * without threads, writes them.
+ * Closes the block and starts writing all packs so far, without waiting.
+ * Without threads, writes them.
  * PS_OK, PS_ERR_IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_push(ps_pack_writer *writer,
                                             ps_error *err);
 
 /*
- * Ends the stream with END, whose input is that of `totals`, the totals of the
- * whole stream.  If streams follow one another, `next` is the header of the
- * next one, of equal geometry, whose packs follow; else NULL.  Those that become
- * one end once, with the sums of their totals and NULL.  Pushes, and waits only
- * if compressed.
- * PS_OK, PS_ERR_CORRUPT (`totals` have fewer sequences or tokens than the
- * packs), _ARGUMENT (called again after NULL, or another geometry), _IO,
+ * Writes END, with the input counts of `totals`, the totals of the whole
+ * original stream.  If another stream of equal geometry follows, `next` is its
+ * header and its packs come next; otherwise `next` is NULL.  Joined streams end
+ * once, with the sums of their totals and NULL.  Starts writing, as
+ * ps_pack_writer_push, and waits only if compressed.
+ * PS_OK, PS_ERR_CORRUPT (`totals` has fewer sequences or tokens than the
+ * packs), _ARGUMENT (called again after NULL, or the geometry differs), _IO,
  * _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
@@ -403,43 +414,44 @@ PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
                                            ps_error *err);
 
 /*
- * Waits until all is written, after the last stream has ended.
- * PS_OK, PS_ERR_ARGUMENT (it has not), _IO, _MEMORY.
+ * Waits until everything is written.  Call it after the last stream has ended.
+ * PS_OK, PS_ERR_ARGUMENT (it has not ended), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
                                               ps_error *err);
 
-/* What was not pushed or finished may be lost. */
+/* Packs that were not pushed or finished can be lost. */
 void ps_pack_writer_free(ps_pack_writer *writer);
 
 /*
- * Opens whichever kind of stream `fd` holds: exactly one of *packs and
- * *tokens is set, both are NULL after a failure.  Anything but a pack stream
- * is read as token records, with default options.  As the two open calls.
+ * Opens either type of stream: on success exactly one of *packs and *tokens is
+ * set, after a failure both are NULL.  Anything except a pack stream is read as
+ * token records with default options.
+ * Results as the two open functions.
  */
 PS_MUST_CHECK ps_result ps_open_any(int fd, ps_type raw_type,
                                     ps_pack_reader **packs,
                                     ps_token_reader **tokens, ps_error *err);
 
 /* ---------------------------------------------------------------------
- * Unpacking: the original records
+ * Unpacking: restoring the original records
  */
 
 typedef enum ps_order {
-    PS_ORDER_INPUT, /* as they came; pieces joined again */
-    PS_ORDER_PACK   /* as they lie in the packs; pieces as they are */
+    PS_ORDER_INPUT, /* input order; pieces are joined */
+    PS_ORDER_PACK   /* order of the packs; pieces stay separate */
 } ps_order;
 
 typedef struct ps_unpacker ps_unpacker;
 
-/* What an unpacker holds at most unless it is told otherwise. */
+/* Default of ps_unpacker_set_max_bytes: 4 GiB. */
 #define PS_UNPACKER_BYTES (UINT64_C(4) << 30)
 
 /*
- * Takes sequences out of the packs of `reader`, which must outlive the
- * unpacker.  In input order it holds back what came early: at most
- * PS_UNPACKER_BYTES and, if sequences were split, one more of at most
- * PS_MAX_SEQUENCE_BYTES.
+ * Extracts the sequences from the packs of `reader`, which must outlive the
+ * unpacker.  In input order, sequences that arrive early are held back: at most
+ * PS_UNPACKER_BYTES in total, plus one of up to PS_MAX_SEQUENCE_BYTES if
+ * sequences were split.
  * PS_OK, PS_ERR_MEMORY; in input order PS_ERR_UNSUPPORTED for a share of a
  * stream with split sequences, whose pieces may be elsewhere.
  */
@@ -447,16 +459,20 @@ PS_MUST_CHECK ps_result ps_unpacker_open(ps_unpacker **unpacker,
                                          ps_pack_reader *reader,
                                          ps_order order, ps_error *err);
 
-/* Bounds the sequences that are held back, with some 50 bytes for each. */
+/*
+ * Sets the limit, in bytes, on sequences held back, including about 50 bytes of
+ * overhead for each.
+ */
 void ps_unpacker_set_max_bytes(ps_unpacker *unpacker, uint64_t bytes);
 
 /*
- * The next sequence; `id` counts within its stream, `offset` is 0.  In
- * input order ids rise, with gaps where sequences were rejected; a truncated
- * sequence comes as it was kept.
- * As ps_pack_reader_next; in input order PS_ERR_CORRUPT also for an id given
- * twice or below the watermark, and for pieces that do not join, and
- * PS_ERR_LIMIT when more must be held back than the header's window allows.
+ * Returns the next sequence; `id` counts within its stream, `offset` is 0.  In
+ * input order ids ascend, with gaps where sequences were rejected.  A truncated
+ * sequence is returned as it was packed.
+ * Results as ps_pack_reader_next; in input order also PS_ERR_CORRUPT (a
+ * duplicate id, an id below the watermark, or pieces that do not join) and
+ * PS_ERR_LIMIT (more sequences to hold back than the header's window or the
+ * byte limit allows).
  */
 PS_MUST_CHECK ps_result ps_unpacker_next(ps_unpacker *unpacker,
                                          ps_sequence *sequence,

@@ -1,5 +1,5 @@
 /*
- * schema.h - what a sequence is made of; part of <packstream.h>.
+ * schema.h - token types and channels of a stream; part of <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,10 +18,10 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------
- * Schemas: what a sequence is made of
+ * Schemas: the contents of a sequence
  */
 
-/* Element types.  The values are those stored on disk. */
+/* Element types.  The values are those on disk. */
 typedef enum ps_type {
     PS_U8 = 1,
     PS_U16 = 2,
@@ -33,18 +33,21 @@ typedef enum ps_type {
     PS_F64 = 8
 } ps_type;
 
-/* What a channel has one element for.  The values are those on disk. */
+/*
+ * Whether a channel has one element per token or per sequence.  The values are
+ * those on disk.
+ */
 typedef enum ps_kind {
     PS_PER_TOKEN = 1,
     PS_PER_SEQUENCE = 2
 } ps_kind;
 
 /*
- * A named column of values.  The name is a letter, then letters, digits and
- * underscores, at most PS_NAME_BYTES - 1, and not a word that the formats
- * use themselves.  `fill` is the little-endian bit pattern of the element
- * that stands in unused places of a pack (in an i32 channel, 0xffffff9c
- * for -100); its bits above the element's width are zero.
+ * A named column of values.  The name starts with a letter, followed by
+ * letters, digits and underscores, is at most PS_NAME_BYTES - 1 bytes long, and
+ * is not reserved by the formats.  `fill` is the value of unused elements in a
+ * pack, as a little-endian bit pattern: 0xffffff9c is -100 in an i32 channel.
+ * Bits above the element's width are 0.
  */
 typedef struct ps_channel {
     char name[PS_NAME_BYTES];
@@ -53,7 +56,7 @@ typedef struct ps_channel {
     uint64_t fill;
 } ps_channel;
 
-/* Special token ids, each PS_NO_ID where there is none. */
+/* Special token ids, PS_NO_ID if undefined. */
 typedef enum ps_special {
     PS_PAD,
     PS_BOS,
@@ -64,67 +67,71 @@ typedef enum ps_special {
     PS_SPECIALS
 } ps_special;
 
-/* What a label at position t is the target for; only recorded. */
+/* Which token the label at position t is for.  Recorded, not interpreted. */
 typedef enum ps_label_convention {
     PS_LABELS_UNSTATED = 0,
-    PS_LABELS_ALIGNED = 1, /* for position t: the trainer shifts */
-    PS_LABELS_SHIFTED = 2  /* for position t + 1: shifted already */
+    PS_LABELS_ALIGNED = 1, /* position t: the trainer shifts */
+    PS_LABELS_SHIFTED = 2  /* position t + 1: already shifted */
 } ps_label_convention;
 
 /*
- * What the records of a stream consist of.  A raw stream has no channels and
- * declares nothing; even its token type comes from the caller.
+ * Contents of the records of a stream.  A raw stream has no channels and no
+ * declarations; the caller provides its token type.
  */
 typedef struct ps_schema {
-    bool framed;         /* a header describes the stream; else raw */
+    bool framed;         /* the stream has a header; otherwise it is raw */
     ps_type token_type;  /* PS_U16 or PS_U32 */
-    uint32_t vocab_size; /* tokens are below it; 0 = not declared */
-    uint32_t special[PS_SPECIALS];
+    uint32_t vocab_size; /* tokens are below it; 0: not declared */
+    uint32_t special[PS_SPECIALS]; /* indexed by ps_special */
     ps_label_convention labels;
-    uint8_t tokenizer[32]; /* digest of the tokenizer; zeros = unknown */
-    uint32_t n_channels;
-    ps_channel channels[PS_MAX_CHANNELS]; /* PER_TOKEN and PER_SEQUENCE */
+    uint8_t tokenizer[32]; /* digest of the tokenizer; zeros: unknown */
+    uint32_t n_channels;   /* 0 to PS_MAX_CHANNELS */
+    ps_channel channels[PS_MAX_CHANNELS]; /* of either kind */
 } ps_schema;
 
-/* An empty schema for tokens of `token_type`, raw, nothing declared. */
+/* Returns a raw schema with tokens of `token_type` and no declarations. */
 ps_schema ps_schema_raw(ps_type token_type);
 
 /*
- * Checks names, types, kinds, fills, special ids and counts, as all calls do
- * that take a schema.
+ * Checks names, types, kinds, fills, special ids and counts.  Every function
+ * that takes a schema performs this check.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_schema_check(const ps_schema *schema,
                                         ps_error *err);
 
 /*
- * Whether records of schema `a` may follow those of `b`; both are such as
- * ps_schema_check accepts.  The error's text is what differs first, with the
- * value in `a` and then that in `b`: "vocab_size is 50304, not 50257".
+ * Checks whether records of schema `a` may follow records of schema `b`.  Both
+ * must pass ps_schema_check.  The text of the error names the first difference,
+ * with the value in `a` before the value in `b`: "vocab_size is 50304, not
+ * 50257".
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result ps_schema_compare(const ps_schema *a,
                                           const ps_schema *b, ps_error *err);
 
-/* True if ps_schema_compare gives PS_OK. */
+/* True if ps_schema_compare returns PS_OK. */
 bool ps_schema_equal(const ps_schema *a, const ps_schema *b);
 
-/* Bytes of an element; its name, "u16"; numpy's, "<u2".  0 or "?": no type. */
+/*
+ * Size of an element in bytes, its name ("u16"), and its numpy name ("<u2"). 0
+ * or "?" for an invalid type.
+ */
 size_t ps_type_bytes(ps_type type);
 const char *ps_type_name(ps_type type);
 const char *ps_type_numpy(ps_type type);
 
-/* The type of a name such as "u16"; false if there is none. */
+/* Finds the type with a name such as "u16"; false if unknown. */
 bool ps_type_from_name(const char *name, ps_type *type);
 
 /*
- * A sequence's payload is one run of bytes: its tokens, then each per-token
- * channel (as many elements as tokens), then one element of each
- * per-sequence channel; channels in table order, no padding.
+ * A payload is contiguous: the tokens, then each per-token channel (n_tok
+ * elements), then one element of each per-sequence channel.  Channels are in
+ * table order, without padding.
  *
- * Its size, and the offset in it of channel `channel` (an index into
- * schema->channels; PS_TOKENS for the tokens).  Cannot overflow for
- * n_tok <= UINT32_MAX.
+ * These return its size, and the offset in it of `channel`: an index into
+ * schema->channels, or PS_TOKENS for the tokens.  Both are in bytes and cannot
+ * overflow for n_tok <= UINT32_MAX.
  */
 #define PS_TOKENS UINT32_MAX
 uint64_t ps_payload_bytes(const ps_schema *schema, uint32_t n_tok);

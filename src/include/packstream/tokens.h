@@ -1,5 +1,5 @@
 /*
- * tokens.h - token records in and out; part of <packstream.h>.
+ * tokens.h - read and write token records; part of <packstream.h>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,51 +18,51 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------
- * Token records in
+ * Reading token records
  */
 
-/* One sequence as a reader hands it out. */
+/* A sequence as returned by a reader. */
 typedef struct ps_sequence {
     uint64_t id;                  /* ordinal in the input, from 0 */
-    uint64_t offset;              /* of its record in its file */
-    uint32_t n_tok;               /* at least 1: see PS_ERR_EMPTY */
+    uint64_t offset;              /* of its record in its file, bytes */
+    uint32_t n_tok;               /* 0 only with PS_ERR_EMPTY */
     const unsigned char *payload; /* or NULL: see PS_ERR_OVERLONG */
     size_t payload_bytes;
     /*
-     * Private to readers and packers: the payload as a reader gave it, and
-     * the block it lies in, which a packer can keep instead of copying.  NULL
-     * in a sequence that the caller makes.
+     * Private to readers and packers: the payload as returned by the reader,
+     * and the reference-counted block that contains it.  A packer can keep the
+     * block instead of copying.  NULL in a sequence made by the caller.
      */
     const unsigned char *lent;
     struct ps_block *block;
 } ps_sequence;
 
 /*
- * A reader calls hook(context, err).  A result other than PS_OK ends the read
- * with that result.
+ * Called by a reader.  A result other than PS_OK ends the read with that
+ * result.
  */
 typedef ps_result ps_wait_hook(void *context, ps_error *err);
 
-/* Zero is the default of all members. */
+/* Zero selects the default of every member. */
 typedef struct ps_token_reader_options {
-    uint64_t window;     /* largest window of zstd frames, in bytes, at least
-                            1024; a frame that needs more is PS_ERR_LIMIT.
-                            0: 128 MiB */
-    uint32_t vocab_size; /* every token must be below it and below the size
-                            that the stream declares.  0: only below the
-                            latter, if there is one */
+    uint64_t window;     /* maximum window of zstd frames, in bytes, at least
+                            1,024; a frame that needs more is PS_ERR_LIMIT.  0:
+                            128 MiB */
+    uint32_t vocab_size; /* every token must be below it, and below the size
+                            that the stream declares, if any.  0: only the
+                            latter */
     /*
-     * The caller handles these results without a message: PS_ERR_OVERLONG,
-     * PS_ERR_RANGE, PS_ERR_EMPTY.  They leave the ps_error untouched, which
-     * saves the time to write it.
+     * The caller handles PS_ERR_OVERLONG, PS_ERR_RANGE or PS_ERR_EMPTY without
+     * a message.  The reader then leaves the ps_error untouched, which saves
+     * the time of formatting it.
      */
     bool expect_overlong;
     bool expect_outside;
     bool expect_empty;
     /*
-     * The writer of a stream can ask with a flush record that all before it
-     * be packed.  In a raw stream a count of 0 is one if raw_flush is set, and
-     * PS_ERR_EMPTY if not.  Without a hook flush records are skipped.
+     * A flush record asks the reader to pack everything before it.  In a raw
+     * stream a count of 0 is a flush record if raw_flush is set, otherwise
+     * PS_ERR_EMPTY.  Flush records are skipped if on_flush is NULL.
      */
     bool raw_flush;
     ps_wait_hook *on_flush;
@@ -72,10 +72,10 @@ typedef struct ps_token_reader_options {
 typedef struct ps_token_reader ps_token_reader;
 
 /*
- * Starts to read token records from `fd`: framed, or raw with tokens of
- * `raw_type`, told apart by the magic; zstd frames are decompressed.  Empty
- * input is a raw stream without records.  The options are copied; NULL stands
- * for the defaults.
+ * Starts reading token records from `fd`.  The magic distinguishes framed
+ * streams from raw ones, whose tokens have type `raw_type`.  zstd frames are
+ * decompressed.  Empty input is a raw stream without records.  `options` is
+ * copied; NULL selects the defaults.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, _MAGIC (a pack stream), _UNSUPPORTED,
  * _CORRUPT, _TRUNCATED, _LIMIT.
  */
@@ -84,43 +84,45 @@ ps_token_reader_open(ps_token_reader **reader, int fd, ps_type raw_type,
                      const ps_token_reader_options *options, ps_error *err);
 
 /*
- * From now on a payload above `bytes` is PS_ERR_LIMIT, but can be skipped.
- * The limit is at first, and at most, PS_MAX_SEQUENCE_BYTES.
+ * Sets the maximum payload size in bytes.  A larger payload is PS_ERR_LIMIT,
+ * but can be skipped.  Initially PS_MAX_SEQUENCE_BYTES, which is also the upper
+ * limit.
  */
 void ps_token_reader_set_longest(ps_token_reader *reader, uint64_t bytes);
 
 /*
- * The most bytes that a reader allocates, whatever the input, with this longest
- * payload and window (0: 128 MiB), reading ahead or not.  Blocks that a packer
- * keeps are not counted.
+ * Upper bound, in bytes, on what a reader allocates for any input, given the
+ * maximum payload size and zstd window in bytes (0: 128 MiB).  Blocks kept by a
+ * packer are not included.
  */
 uint64_t ps_token_reader_memory(uint64_t longest, uint64_t window,
                                 bool read_ahead);
 
 /*
- * From now on, before the first record is read, the lengths of sequences are
- * counted, and compared with LENGTHS where a framed stream has it: otherwise
- * only its sums are.  It takes up to 4 MiB more, and does nothing for a stream
- * that is not read from its beginning.
+ * Makes the reader count sequence lengths and compare the counts with the
+ * LENGTHS record of each framed stream that has one.  Otherwise only the sums
+ * of LENGTHS are checked.  Call it before the first record is read.  Takes up
+ * to 4 MiB more memory.  Has no effect on a stream that is not read from its
+ * start.
  */
 void ps_token_reader_check_lengths(ps_token_reader *reader);
 
-/* The stream's schema; lives as long as the reader. */
+/* The stream's schema.  Valid as long as the reader. */
 const ps_schema *ps_token_reader_schema(const ps_token_reader *reader);
 
 /*
- * The next sequence, if it has at most `max_tokens` tokens.
+ * Returns the next sequence if it has at most `max_tokens` tokens.
  *
- * PS_OK; PS_END after the last record (in a framed stream, after its END
- * has been checked against what was read).
+ * Returns PS_END after the last record; in a framed stream END has then been
+ * verified against the records read.
  *
- * After three results reading can go on.  `sequence` then has id, offset and
- * length, but no payload.  After PS_ERR_OVERLONG and PS_ERR_RANGE (a token is
+ * Three failures can be recovered from.  `sequence` then has its id, offset and
+ * length, but no payload.  After PS_ERR_OVERLONG and PS_ERR_RANGE (a token
  * outside the vocabulary) the next call must be ps_token_reader_hold or
  * ps_token_reader_skip.  After PS_ERR_EMPTY (a count of 0 in a raw stream)
  * there is nothing to hold or skip.
  *
- * Failures: PS_ERR_MEMORY, _IO, _CORRUPT (totals that do not agree),
+ * Other failures: PS_ERR_MEMORY, _IO, _CORRUPT (totals that do not match),
  * _TRUNCATED, _LIMIT, _UNSUPPORTED.
  */
 PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
@@ -129,15 +131,15 @@ PS_MUST_CHECK ps_result ps_token_reader_next(ps_token_reader *reader,
                                              ps_error *err);
 
 /*
- * Reads the pending sequence whole (hold), or skips it in bounded memory.
- * Memory grows only with the bytes that arrive.
+ * Reads the pending sequence completely (hold), or skips it in bounded memory.
+ * Memory grows only as bytes arrive.
  *
- * The tokens of an overlong sequence are checked, too.  After PS_ERR_RANGE,
- * call again to go on without the check.  If skip gave it, part of the sequence
- * may be gone, and hold is PS_ERR_ARGUMENT.
+ * The tokens of an overlong sequence are checked as well.  After PS_ERR_RANGE,
+ * call again to continue without the check.  If skip returned it, part of the
+ * sequence may be gone, and hold fails with PS_ERR_ARGUMENT.
  *
- * As ps_token_reader_next; hold gives PS_ERR_LIMIT for a payload above
- * PS_MAX_SEQUENCE_BYTES.
+ * Results as ps_token_reader_next; hold also returns PS_ERR_LIMIT for a payload
+ * above PS_MAX_SEQUENCE_BYTES.
  */
 PS_MUST_CHECK ps_result ps_token_reader_hold(ps_token_reader *reader,
                                              ps_sequence *sequence,
@@ -146,61 +148,64 @@ PS_MUST_CHECK ps_result ps_token_reader_skip(ps_token_reader *reader,
                                              ps_error *err);
 
 /*
- * After PS_END: goes on with another file of the same schema; ids go on.
- * As ps_token_reader_open; PS_ERR_CORRUPT if the schemas differ,
- * PS_ERR_TRUNCATED if the file is empty where a header is due.
+ * After PS_END: continues with another file of the same schema.  Ids keep
+ * counting.
+ * Results as ps_token_reader_open; also PS_ERR_CORRUPT (the schemas differ) and
+ * PS_ERR_TRUNCATED (the file is empty where a header is required).
  */
 PS_MUST_CHECK ps_result ps_token_reader_append(ps_token_reader *reader,
                                                int fd, ps_error *err);
 
 /*
- * Calls `hook` whenever the reader is about to wait for input, so that a filter
- * can pass on what it has.
+ * Sets a hook that is called whenever the reader is about to wait for input, so
+ * that a filter can write what it has.
  */
 void ps_token_reader_on_wait(ps_token_reader *reader, ps_wait_hook *hook,
                              void *context);
 
 /*
- * From now on a thread, if the system gives one, reads the input ahead, also
- * that of ps_token_reader_append.  The descriptor must stay open until the
- * reader is freed or has another.
+ * Starts a thread that reads the input ahead, including files added with
+ * ps_token_reader_append.  If no thread can be started, the reader works
+ * without one.  The descriptor must stay open until the reader is freed or gets
+ * another one.
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_reader_read_ahead(ps_token_reader *reader,
                                                    ps_error *err);
 
 /*
- * A descriptor for the hook to poll(2) for POLLIN: it is readable once the
- * reader can go on.  Do not read from it.
+ * A descriptor for the wait hook to poll(2) for POLLIN: it becomes readable
+ * once the reader can continue.  Do not read from it.
  */
 int ps_token_reader_descriptor(const ps_token_reader *reader);
 
-/* Bytes taken from the input so far, after decompression. */
+/* Bytes consumed so far, after decompression. */
 uint64_t ps_token_reader_offset(const ps_token_reader *reader);
 
 /*
- * A place between two records of one file or of several in a row, from which
- * another reader can go on.
+ * A position between two records of one file, or of several files read in
+ * sequence, at which another reader can resume.
  */
 typedef struct ps_token_mark {
     uint64_t id;     /* of the next record */
     uint64_t offset; /* bytes before it in its file, after decompression */
-    uint64_t earlier_bytes; /* bytes of the files before */
-    uint64_t sequences; /* these three since the last header, as in END */
+    uint64_t earlier_bytes; /* bytes of the files before this one */
+    uint64_t sequences; /* this and the next two: since the last header, as in
+                           END */
     uint64_t tokens;
     uint64_t digest;
 } ps_token_mark;
 
-/* The place after the last record; no sequence may be pending. */
+/* The position after the last record.  No sequence may be pending. */
 ps_token_mark ps_token_reader_mark(const ps_token_reader *reader);
 
 /*
- * Goes to a mark in the file that was just opened, before any record is read.
- * The reader seeks in a plain regular file, and reads any other input up to the
- * mark.  END is checked as if all had been read.
- * PS_OK, PS_ERR_ARGUMENT (records were read), _TRUNCATED (the input ends
- * before the mark), _CORRUPT (the mark lies in the header), and the failures
- * of ps_token_reader_next.
+ * Moves to a mark in the file that was just opened, before any record is read.
+ * In a plain regular file the reader seeks; any other input is read up to the
+ * mark.  END is verified as if all records had been read.
+ * PS_OK, PS_ERR_ARGUMENT (records were read), _TRUNCATED (the input ends before
+ * the mark), _CORRUPT (the mark is inside the header), and the failures of
+ * ps_token_reader_next.
  */
 PS_MUST_CHECK ps_result ps_token_reader_seek(ps_token_reader *reader,
                                              const ps_token_mark *mark,
@@ -209,15 +214,15 @@ PS_MUST_CHECK ps_result ps_token_reader_seek(ps_token_reader *reader,
 void ps_token_reader_free(ps_token_reader *reader);
 
 /* ---------------------------------------------------------------------
- * Token records out
+ * Writing token records
  */
 
 typedef struct ps_token_writer ps_token_writer;
 
 /*
- * Starts a stream on `fd`: framed or raw as schema->framed says.
- * PS_OK, PS_ERR_ARGUMENT (a schema that does not hold, channels in a raw
- * stream), _MEMORY, _IO.
+ * Starts a stream on `fd`, framed or raw according to schema->framed.
+ * PS_OK, PS_ERR_ARGUMENT (an invalid schema, or channels in a raw stream),
+ * _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_token_writer_open(ps_token_writer **writer,
                                              int fd,
@@ -225,15 +230,15 @@ PS_MUST_CHECK ps_result ps_token_writer_open(ps_token_writer **writer,
                                              ps_error *err);
 
 /*
- * The place after all that was put; call it after ps_token_writer_flush.
+ * The position after all records put.  Call it after ps_token_writer_flush.
  * `offset` is the number of bytes written.
  */
 ps_token_mark ps_token_writer_mark(const ps_token_writer *writer);
 
 /*
- * As ps_token_writer_open, but goes on at a mark; the descriptor must stand
+ * Like ps_token_writer_open, but resumes at a mark; `fd` must be positioned
  * there.  The stream gets no LENGTHS record, since the lengths before the mark
- * are not known, unless ps_token_writer_set_lengths is called next.
+ * are unknown, unless ps_token_writer_set_lengths is called next.
  */
 PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
                                                int fd,
@@ -242,9 +247,9 @@ PS_MUST_CHECK ps_result ps_token_writer_resume(ps_token_writer **writer,
                                                ps_error *err);
 
 /*
- * The LENGTHS record that the stream would get if it ended here, `*n` bytes
- * that stay valid until the next call with the writer.  *n is 0 if it would get
- * none.  Keep it with a mark.
+ * Returns the LENGTHS record that the stream would get if it ended here: `*n`
+ * bytes, valid until the next call on the writer.  *n is 0 if it would get
+ * none.  Store it together with a mark.
  * PS_OK, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result
@@ -252,19 +257,20 @@ ps_token_writer_lengths(ps_token_writer *writer, const unsigned char **record,
                         size_t *n, ps_error *err);
 
 /*
- * Gives a resumed writer the lengths before the mark, `n` bytes as
- * ps_token_writer_lengths gave them there, so that the stream becomes the same
- * as without a stop.  With n = 0 it gets no LENGTHS record.
- * PS_OK, PS_ERR_MEMORY, PS_ERR_CORRUPT (not those of the mark).
+ * Restores the lengths before the mark in a resumed writer, from the `n` bytes
+ * that ps_token_writer_lengths returned there, so that the stream is the same
+ * as without the interruption.  With n = 0 it gets no LENGTHS record.
+ * PS_OK, PS_ERR_MEMORY, PS_ERR_CORRUPT (the bytes do not match the mark).
  */
 PS_MUST_CHECK ps_result ps_token_writer_set_lengths(ps_token_writer *writer,
                                                     const void *record,
                                                     size_t n, ps_error *err);
 
 /*
- * Writes a record: `n_tok` >= 1 and a payload of ps_payload_bytes(schema,
- * n_tok) bytes.  Tokens are not checked.
- * PS_OK, PS_ERR_ARGUMENT, _IO, _MEMORY, _LIMIT (above PS_MAX_SEQUENCE_BYTES).
+ * Writes a record of `n_tok` >= 1 tokens and a payload of
+ * ps_payload_bytes(schema, n_tok) bytes.  Tokens are not checked.
+ * PS_OK, PS_ERR_ARGUMENT, _IO, _MEMORY, _LIMIT (a payload above
+ * PS_MAX_SEQUENCE_BYTES).
  */
 PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
                                             uint32_t n_tok,
@@ -272,22 +278,22 @@ PS_MUST_CHECK ps_result ps_token_writer_put(ps_token_writer *writer,
                                             ps_error *err);
 
 /*
- * Writes a flush record, which asks that all before it be packed, and all
- * that is buffered.  In a raw stream only readers with `raw_flush` know it.
+ * Writes a flush record, which asks the reader to pack everything before it,
+ * and flushes the buffer.  In a raw stream only readers with `raw_flush`
+ * understand it.
  * PS_OK, PS_ERR_ARGUMENT (after ps_token_writer_finish), _IO.
  */
 PS_MUST_CHECK ps_result ps_token_writer_put_flush(ps_token_writer *writer,
                                                   ps_error *err);
 
-/* Writes what is buffered.  PS_OK, PS_ERR_IO. */
+/* Writes the buffered bytes.  PS_OK, PS_ERR_IO. */
 PS_MUST_CHECK ps_result ps_token_writer_flush(ps_token_writer *writer,
                                               ps_error *err);
 
 /*
- * Ends the stream and flushes.  A framed stream gets its END, without which
- * readers report it as cut, and before it LENGTHS, which repeats how many
- * sequences of each length there are, unless there were more than 65536
- * lengths.
+ * Ends the stream and flushes.  A framed stream gets END, without which readers
+ * report truncation.  Before END it gets LENGTHS, the number of sequences of
+ * each length, unless there are more than 65,536 distinct lengths.
  * PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result ps_token_writer_finish(ps_token_writer *writer,
