@@ -1,6 +1,5 @@
 /*
- * bitset.c - a set of small numbers that finds its greatest member below a
- * limit in a few steps.
+ * bitset.c - a set of small integers with fast predecessor search.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -64,8 +63,8 @@ void ps_bitset_remove_word(ps_bitset *set, uint32_t number)
 }
 
 /*
- * Climbs until a word holds a member below, then descends to the greatest
- * one in it.
+ * Ascends until a level has a member before `at`, then descends to the greatest
+ * member below it.
  */
 bool ps_bitset_before_word(const ps_bitset *set, uint32_t at,
                            uint32_t *number)

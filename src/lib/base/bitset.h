@@ -1,10 +1,9 @@
 /*
- * bitset.h - a set of small numbers that finds its greatest member below a
- * limit in a few steps.
- *
- * Most calls touch one word of the lowest level only; these are inline.
+ * bitset.h - a set of small integers with fast predecessor search.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Most calls touch a single word of the lowest level.  That path is inline.
  */
 
 #ifndef LIB_BASE_BITSET_H
@@ -16,29 +15,33 @@
 #include "base/mem_bound.h"
 
 /*
- * The lowest level has a bit for each number, in words of 64; the next one a
- * bit for each of these words that is not zero, and so on up to a single word.
- * Five levels hold 64^5 numbers.
+ * The lowest level has one bit per number, in 64-bit words.  Each higher level
+ * has one bit per word of the level below, set if the word is nonzero, up to a
+ * single word.  Five levels hold 64^5 numbers.
  */
 #define PS_BITSET_LEVELS 5
 
 typedef struct ps_bitset {
-    uint64_t *level[PS_BITSET_LEVELS];
-    uint64_t *words; /* all levels, one allocation */
-    unsigned n_levels;
+    uint64_t *level[PS_BITSET_LEVELS]; /* [0] is the lowest; points into
+                                          words */
+    uint64_t *words; /* storage of all levels, owned by the set */
+    unsigned n_levels; /* 1 to PS_BITSET_LEVELS */
 } ps_bitset;
 
-/* For numbers 0..max, below 64^5.  Sets mem->failed without memory. */
+/*
+ * Initialises an empty set for numbers 0 to `max`, max < 64^5.  Sets
+ * mem->failed if out of memory.
+ */
 void ps_bitset_init(ps_bitset *set, uint32_t max, ps_mem *mem);
 void ps_bitset_destroy(ps_bitset *set);
 
-/* Tells the upper levels that a word of the lowest one is no longer empty. */
+/* Updates the upper levels after lowest-level word `word` became nonzero. */
 void ps_bitset_add_word(ps_bitset *set, uint32_t word);
 
-/* Tells them that it is empty again. */
+/* Updates the upper levels after lowest-level word `word` became zero. */
 void ps_bitset_remove_word(ps_bitset *set, uint32_t word);
 
-/* The greatest member in the words before one; false if there is none. */
+/* Finds the greatest member in the words before `word`; false if none. */
 bool ps_bitset_before_word(const ps_bitset *set, uint32_t word,
                            uint32_t *number);
 
@@ -74,7 +77,7 @@ static inline void ps_bitset_remove(ps_bitset *set, uint32_t number)
         ps_bitset_remove_word(set, number / 64);
 }
 
-/* The greatest member <= limit into *number; false if there is none. */
+/* Finds the greatest member <= limit; false if none. */
 static inline bool ps_bitset_at_most(const ps_bitset *set, uint32_t limit,
                                      uint32_t *number)
 {

@@ -1,5 +1,5 @@
 /*
- * error.c - results as words, and filling a ps_error.
+ * error.c - result descriptions, and filling in a ps_error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ ps_result ps_fail(ps_error *err, ps_result code, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
-    /* The system may give its reasons in any language. */
+    /* strerror_r can return text in any language and encoding. */
     for (char *c = err->text; *c != '\0'; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';

@@ -1,21 +1,21 @@
 /*
- * error.h - filling a ps_error.
- *
- * This room, base, has what every other room needs, and calls none of them:
- *
- *   error.h      a function that fails fills a ps_error and returns its code
- *   mem_bound.h  allocating, growing arrays, and bounds of both
- *   bitset.h     a set of numbers that finds the next lower member fast
- *   histogram.h  how many sequences there are of each length
- *   serial.h     numbers saved to bytes, and loaded from damaged ones
- *   thread.h     threads that handle no signals
- *   hash.h, random.h, prefetch.h
- *                XXH3, SplitMix64, and asking for bytes in advance
- *
- * Numbers in unaligned bytes are in src/common/bytes.h, which the programs
- * use as well.
+ * error.h - filling in a ps_error.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * This module, base, is used by all other modules and uses none of them:
+ *
+ *   error.h      a function that fails fills in a ps_error and returns its code
+ *   mem_bound.h  allocation, growing arrays, and memory bounds of both
+ *   bitset.h     set of integers with fast predecessor search
+ *   histogram.h  number of sequences of each length
+ *   serial.h     saving values to bytes, and loading untrusted bytes
+ *   thread.h     threads that handle no signals
+ *   hash.h, random.h, prefetch.h
+ *                XXH3, SplitMix64, cache prefetch
+ *
+ * Little-endian access to unaligned bytes is in src/common/bytes.h, which the
+ * programs use as well.
  */
 
 #ifndef LIB_BASE_ERROR_H
@@ -29,14 +29,19 @@
 #define PS_PRINTF(a, b)
 #endif
 
-/* Fills `err`, unless it is NULL, and returns `code`. */
+/*
+ * Fills in `err`, unless it is NULL, and returns `code`.  Bytes outside
+ * printable ASCII are replaced by '?'.
+ */
 ps_result ps_fail(ps_error *err, ps_result code, const char *format, ...)
     PS_PRINTF(3, 4);
 
-/* PS_ERR_IO for errno, which is kept: "WHAT: its description". */
+/*
+ * PS_ERR_IO with the text "WHAT: description of errno".  Copies errno to `err`.
+ */
 ps_result ps_fail_errno(ps_error *err, const char *what);
 
-/* PS_ERR_MEMORY. */
+/* PS_ERR_MEMORY with the text "out of memory". */
 ps_result ps_fail_memory(ps_error *err);
 
 #endif

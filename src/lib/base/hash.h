@@ -1,11 +1,11 @@
 /*
- * hash.h - XXH3, in the fastest version that the processor can run.
- *
- * libxxhash chooses that at run time in calls with names of their own, which
- * Debian 12 has in the shared library, but not in the archive.  So they are
- * weak: in a program that is linked without them they are NULL.
+ * hash.h - XXH3, using the fastest variant the processor supports.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * libxxhash selects the variant at run time in functions with separate names.
+ * Debian 12 has them in the shared library but not in the static one, so they
+ * are declared weak: they are NULL in a program linked without them.
  */
 
 #ifndef LIB_BASE_HASH_H
@@ -31,7 +31,7 @@ static inline uint64_t ps_hash(const void *data, size_t n)
     return XXH3_64bits(data, n);
 }
 
-/* The hash of what comes in parts; a state fails only if it is NULL. */
+/* Streaming hash.  XXH3_64bits_update can fail only if `state` is NULL. */
 static inline void ps_hash_update(XXH3_state_t *state, const void *data,
                                   size_t n)
 {

@@ -1,12 +1,12 @@
 /*
- * histogram.c - how many sequences there are of each length.
- *
- * An array of bins.  Its front part is in order and free of repeats; what
- * does not fit there is put behind it as it comes, and the whole is put in
- * order when somebody looks or when the array is full.  So lengths may come
- * in any order at the cost of a sort, and in ascending order at none.
+ * histogram.c - number of sequences of each length.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * An array of bins.  Its first n_settled bins are sorted and distinct.  Lengths
+ * not found there are appended in arrival order, and the array is sorted and
+ * merged when it is read or full.  Lengths in ascending order therefore never
+ * cost a sort.
  */
 
 #include "base/histogram.h"
@@ -16,33 +16,33 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-/* Beyond it sums would not fit a signed 64-bit integer. */
+/* Keeps sums within a signed 64-bit integer. */
 #define MAX ((uint64_t)INT64_MAX)
 
 #define MIN_BINS 64
 
 typedef struct bin {
-    uint64_t count;
-    uint32_t length;
+    uint64_t count;  /* sequences */
+    uint32_t length; /* tokens */
 } bin;
 
-/* Apart from the handle: looking at a histogram may put it in order. */
+/* Separate from the handle because reading a const histogram can sort it. */
 typedef struct table {
     bin *bins;
-    size_t n;
-    size_t n_settled; /* the front part */
-    size_t capacity;
+    size_t n;         /* bins in use */
+    size_t n_settled; /* sorted, distinct bins at the start */
+    size_t capacity;  /* bins allocated */
 } table;
 
 struct ps_histogram {
     table *table;
-    uint64_t sequences;
-    uint64_t tokens;
+    uint64_t sequences; /* sum over all bins */
+    uint64_t tokens;    /* sum over all bins */
 };
 
 /*
- * When repeats fill it, it may double once more than it has to; and to be
- * put in order it is copied.
+ * Repeated lengths can make the array double once more than necessary, and
+ * qsort may copy it.
  */
 uint64_t ps_histogram_bytes(uint32_t lengths)
 {
@@ -87,7 +87,7 @@ static int compare_bins(const void *a, const void *b)
     return (x->length > y->length) - (x->length < y->length);
 }
 
-/* Puts the bins in order, one for each length. */
+/* Sorts the bins and merges equal lengths. */
 static void settle(table *t)
 {
     size_t n = 0;
@@ -122,7 +122,7 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: more than 2^63 - 1 tokens");
 
-    /* Another bin may need space, unless repeats have filled the array. */
+    /* Grow only if merging repeats frees less than half of the array. */
     if (t->n == t->capacity) {
         settle(t);
         if (t->n >= t->capacity / 2) {

@@ -1,5 +1,5 @@
 /*
- * histogram.h - what the library needs of ps_histogram beyond packstream.h.
+ * histogram.h - internal additions to ps_histogram.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,10 +9,13 @@
 
 #include "packstream.h"
 
-/* Index of the first bin of at least that length. */
+/* Index of the first bin whose length is at least `length`. */
 size_t ps_histogram_find(const ps_histogram *h, uint32_t length);
 
-/* The most that a histogram of so many lengths takes, and its making. */
+/*
+ * Upper bound, in bytes, on a histogram with `lengths` distinct lengths,
+ * including temporary memory.
+ */
 uint64_t ps_histogram_bytes(uint32_t lengths);
 
 #endif

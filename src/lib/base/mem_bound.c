@@ -1,6 +1,6 @@
 /*
- * mem_bound.c - allocations whose sizes can be known without making them,
- * and arrays that grow.
+ * mem_bound.c - allocations whose size can be computed without making them, and
+ * growing arrays.
  *
  * SPDX-License-Identifier: MIT
  */

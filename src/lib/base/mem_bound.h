@@ -1,13 +1,13 @@
 /*
- * mem_bound.h - allocations whose sizes can be known without making them,
- * and arrays that grow.
- *
- * The function that allocates the arrays of an object gets a ps_mem, and
- * calls ps_mem_alloc for each.  The same function, given a ps_mem that only
- * counts, tells the bound of the memory that the object takes; so the two
- * cannot differ.  Sums stay at the greatest number instead of overflowing.
+ * mem_bound.h - allocations whose size can be computed without making them, and
+ * growing arrays.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The function that allocates the arrays of an object takes a ps_mem and calls
+ * ps_mem_alloc for each array.  Given a ps_mem that only counts, the same
+ * function computes the memory bound of the object, so the two cannot diverge.
+ * Sums saturate at UINT64_MAX.
  */
 
 #ifndef LIB_BASE_MEM_BOUND_H
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What malloc adds to an allocation, and to one that has its own pages. */
+/* Overhead of malloc per allocation, and per mmapped one, in bytes. */
 #define PS_MEM_HEAD 32
 #define PS_MEM_PAGE 4096
 #define PS_MEM_LARGE (UINT64_C(64) << 10)
@@ -32,7 +32,7 @@ static inline uint64_t ps_mem_times(uint64_t a, uint64_t b)
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-/* A bound for `n` elements of `size` bytes, allocated at once. */
+/* Upper bound, in bytes, for one allocation of `n` elements of `size` bytes. */
 static inline uint64_t ps_mem_array(uint64_t n, size_t size)
 {
     uint64_t all = ps_mem_times(n, size);
@@ -43,17 +43,17 @@ static inline uint64_t ps_mem_array(uint64_t n, size_t size)
 }
 
 /*
- * Gives an array a capacity of at least `needed` elements.  A new one (NULL,
- * a capacity of 0) starts at `min` of them, at least 1; a full one doubles.
- * Returns the array, which may have moved, or NULL without memory: then the
- * old one is untouched, and still the caller's to free.
+ * Grows an array to a capacity of at least `needed` elements.  A new array
+ * (NULL, capacity 0) starts at `min` >= 1 elements; a full one doubles.
+ * Returns the array, which may have moved.  If out of memory, returns NULL; the
+ * old array is then unchanged and still owned by the caller.
  */
 void *ps_array_grow(void *array, size_t *capacity, size_t needed, size_t min,
                     size_t size);
 
 /*
- * A bound for such an array with `n` elements: its capacity may be twice as
- * many, and the old one is there while it moves.
+ * Upper bound, in bytes, for such an array with `n` elements: its capacity may
+ * be twice as large, and the old array exists until it has been copied.
  */
 static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
                                       size_t size)
@@ -64,7 +64,7 @@ static inline uint64_t ps_mem_growing(uint64_t n, uint64_t min,
                       ps_mem_array(max, size));
 }
 
-/* The same where the capacity is known to be `min`, doubled as needed. */
+/* The same, if the capacity is known to start at `min` and to double. */
 static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
                                        size_t size)
 {
@@ -79,14 +79,15 @@ static inline uint64_t ps_mem_doubling(uint64_t n, uint64_t min,
 }
 
 typedef struct ps_mem {
-    uint64_t bytes; /* asked for so far */
-    bool counts;    /* nothing is allocated, only counted */
-    bool failed;    /* an allocation has failed */
+    uint64_t bytes; /* requested so far */
+    bool counts;    /* count only, do not allocate */
+    bool failed;    /* an allocation failed */
 } ps_mem;
 
 /*
- * `n` zeroed elements of `size` bytes; the caller frees them.  NULL if `m`
- * only counts, or fails: then m->failed is set.
+ * Returns `n` zeroed elements of `size` bytes, owned by the caller.  Returns
+ * NULL if `m` only counts or if out of memory, and in the latter case sets
+ * m->failed.
  */
 void *ps_mem_alloc(ps_mem *m, uint64_t n, size_t size);
 

@@ -1,10 +1,10 @@
 /*
- * prefetch.h - asking for bytes before they are read.
- *
- * Bytes that another thread or the kernel wrote lie in the cache of another
- * processor; waiting for them costs more than most of what is done with them.
+ * prefetch.h - cache prefetch.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Bytes written by another thread or by the kernel are in the cache of another
+ * processor.  Waiting for them costs more than most of the work done on them.
  */
 
 #ifndef LIB_BASE_PREFETCH_H
@@ -12,9 +12,9 @@
 
 #include <stddef.h>
 
-#define PS_LINE_BYTES 64 /* of a cache */
+#define PS_LINE_BYTES 64 /* cache line */
 
-/* `p` may be any address, even a wrong one. */
+/* `p` can be any address, even an invalid one. */
 static inline void ps_prefetch(const void *p)
 {
 #ifdef __GNUC__
@@ -24,7 +24,7 @@ static inline void ps_prefetch(const void *p)
 #endif
 }
 
-/* Lines come in pairs. */
+/* Fetches whole pairs of lines: processors transfer lines in pairs. */
 static inline void ps_prefetch_bytes(const unsigned char *p, size_t n)
 {
     for (size_t i = 0; i < n; i += 2 * PS_LINE_BYTES) {

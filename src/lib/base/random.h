@@ -1,9 +1,9 @@
 /*
- * random.h - numbers that look random, the same ones on every machine.
- *
- * SplitMix64 (Steele, Lea and Flood 2014); any seed will do.
+ * random.h - pseudo-random numbers, the same on every machine.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * SplitMix64 (Steele, Lea and Flood 2014).  Any seed is valid.
  */
 
 #ifndef LIB_BASE_RANDOM_H
@@ -20,7 +20,10 @@ static inline uint64_t ps_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Below `n`, from 1 to 2^32; some come more often by less than n / 2^32. */
+/*
+ * Returns a number below `n`, 1 <= n <= 2^32.  The relative bias is below n /
+ * 2^32.
+ */
 static inline uint64_t ps_random_below(uint64_t *state, uint64_t n)
 {
     return (ps_random(state) >> 32) * n >> 32;

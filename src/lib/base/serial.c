@@ -1,6 +1,5 @@
 /*
- * serial.c - numbers saved to bytes, and loaded from bytes that may have been
- * damaged.
+ * serial.c - saving values to bytes, and loading untrusted bytes.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,11 +1,12 @@
 /*
- * serial.h - numbers saved to bytes, and loaded from bytes that may have been
- * damaged: what a saved state is made of.
- *
- * A caller need not check each number: a saver without memory and a restorer
- * without bytes fail for good, and `failed` is checked in the end.
+ * serial.h - saving values to bytes, and loading untrusted bytes.  Used for
+ * saved states.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Errors are sticky, so callers need not check every call: a saver that runs
+ * out of memory and a restorer that runs out of bytes set `failed`, and the
+ * caller checks it once at the end.
  */
 
 #ifndef LIB_BASE_SERIAL_H
@@ -16,10 +17,10 @@
 #include <stdint.h>
 
 typedef struct ps_saver {
-    unsigned char *bytes; /* for the caller to free; or NULL */
-    size_t n;
-    size_t capacity;
-    bool failed; /* for want of memory */
+    unsigned char *bytes; /* owned by the caller; NULL if empty */
+    size_t n;             /* bytes saved */
+    size_t capacity;      /* bytes allocated */
+    bool failed;          /* out of memory */
 } ps_saver;
 
 void ps_save_u32(ps_saver *saver, uint32_t value);
@@ -28,25 +29,28 @@ void ps_save_double(ps_saver *saver, double value);
 void ps_save_bytes(ps_saver *saver, const void *bytes, size_t n);
 
 typedef struct ps_restorer {
-    const unsigned char *at;
-    size_t left;
-    bool failed; /* more was asked for than there is */
+    const unsigned char *at; /* next byte; not owned */
+    size_t left;             /* bytes left */
+    bool failed;             /* too few bytes, or a value out of range */
 } ps_restorer;
 
-/* 0 after a failure. */
+/* Return 0 after a failure. */
 uint32_t ps_load_u32(ps_restorer *restorer);
 uint64_t ps_load_u64(ps_restorer *restorer);
 double ps_load_double(ps_restorer *restorer);
 
-/* `n` bytes where they are, or NULL. */
+/* Returns a pointer to the next `n` bytes, or NULL. */
 const unsigned char *ps_load_bytes(ps_restorer *restorer, uint64_t n);
 
-/* A number from `min` to `max`; fails, and gives `min`, on any other. */
+/*
+ * Loads a number from `min` to `max`.  Any other value is a failure and returns
+ * `min`.
+ */
 uint32_t ps_load_within(ps_restorer *restorer, uint32_t min, uint32_t max);
 
 /*
- * The count of elements that follow, each of at least `each` bytes.  Fails,
- * and gives 0, if it is above `max` or fewer bytes are left.
+ * Loads the number of elements that follow, each of at least `each` bytes.
+ * Fails and returns 0 if it exceeds `max` or the bytes left.
  */
 uint32_t ps_load_count(ps_restorer *restorer, uint32_t max, size_t each);
 

@@ -1,5 +1,5 @@
 /*
- * thread.c - threads that leave signals to the others.
+ * thread.c - threads that do not handle signals.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-/* The signals that are sent to the thread which causes them. */
+/* Signals that are delivered to the thread that causes them. */
 static const int own_signals[] = {SIGPIPE, SIGXFSZ, SIGSEGV, SIGBUS,
                                   SIGFPE,  SIGILL,  SIGABRT, SIGSYS};
 
@@ -28,9 +28,9 @@ ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
     for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; i++)
         (void)sigdelset(&blocked, own_signals[i]);
     if (failure == 0) {
-        /* The system's 8 MiB are more than the stack needs. */
+        /* Much less than the system's default of 8 MiB. */
         (void)pthread_attr_setstacksize(&attributes, PS_THREAD_STACK_BYTES);
-        /* A thread begins with the signal mask of the one that starts it. */
+        /* A new thread inherits the signal mask of its creator. */
         (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
         failure = pthread_create(thread, &attributes, run, context);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

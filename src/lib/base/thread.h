@@ -1,5 +1,5 @@
 /*
- * thread.h - threads that leave signals to the others.
+ * thread.h - threads that do not handle signals.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,13 +12,13 @@
 #include "packstream.h"
 
 /*
- * Starts a thread that blocks all signals but those which it causes itself,
- * such as SIGPIPE.  PS_ERR_IO.
+ * Starts a thread in which all signals are blocked, except those it causes
+ * itself, such as SIGPIPE.  PS_ERR_IO.
  */
 ps_result ps_thread_start(pthread_t *thread, void *(*run)(void *),
                           void *context, ps_error *err);
 
-/* The memory of a thread: its stack, and what the system adds to it. */
+/* Memory of a thread: its stack, and the system's overhead. */
 #define PS_THREAD_STACK_BYTES ((size_t)512 << 10)
 #define PS_THREAD_BYTES (PS_THREAD_STACK_BYTES + ((size_t)32 << 10))
 

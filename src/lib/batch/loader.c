@@ -1,5 +1,5 @@
 /*
- * loader.c - batches of packs, read ahead of their use on a thread of its own.
+ * loader.c - batches of packs, read ahead on a thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "io/fd.h"
 
-/* ---- Beginning and end ---- */
+/* ---- Opening and closing ---- */
 
-/* The slots, in memory of the caller or of the loader. */
+/* Creates the slots, in the caller's or the loader's memory. */
 static ps_result make_slots(ps_loader *l, ps_error *err)
 {
     const ps_loader_options *o = &l->options;
@@ -25,7 +25,7 @@ static ps_result make_slots(ps_loader *l, ps_error *err)
     if (o->memory == NULL)
         l->own = malloc(o->buffers * l->layout.bytes);
     l->slots = calloc(o->buffers, sizeof *l->slots);
-    /* No product overflows: each pack has more bytes in `bytes`. */
+    /* No overflow: each pack takes more bytes in `bytes`. */
     l->heads = calloc((size_t)o->buffers * o->packs, sizeof *l->heads);
     if (l->slots == NULL || l->heads == NULL ||
         (o->memory == NULL && l->own == NULL))
@@ -111,12 +111,12 @@ ps_result ps_loader_next(ps_loader *l, ps_batch *batch, ps_error *err)
 {
     ps_slot *slot = &l->slots[l->given % l->options.buffers];
 
-    /* A result that is no batch is not counted, and so given again. */
+    /* Results other than PS_OK are not counted, so they repeat. */
     if (l->has_thread) {
         bool wake;
 
         (void)pthread_mutex_lock(&l->lock);
-        /* The oldest batch that was kept ends its life with this call. */
+        /* The oldest batch kept becomes invalid with this call. */
         if (l->given >= l->options.keep)
             l->released = l->given - l->options.keep + 1;
         while (l->filled == l->given)

@@ -1,25 +1,24 @@
 /*
- * loader.h - a loader from inside the library: its buffers, and what fills
- * them.
- *
- * The room `batch` gives packs to trainers: as views, as arrays, in batches.
- * It reads packs with stream, and may use base, deal, io, format and stream.
- *
- * spans.h, view.c   a pack as the boundaries of its sequences, a ps_spans;
- *                   fields of packs as one array.
- * span_arrays.c     what follows from boundaries: positions, labels, weights.
- * loader.c          ps_loader_open, _next, _free: the side of the user.
- * loader_layout.c   checks the options, lays out a buffer.
- * loader_fill.c     reads a batch into its buffer and merges its boundaries.
- * loader_deal.c     deals the packs of all ranks by their costs.
- * loader_threads.c  the thread that fills buffers ahead of their use.
- *
- * A slot is a buffer and the batch in it.  The slots are a ring, in which
- * `released` <= `given` <= `filled`: the thread fills slots from `filled` on,
- * the user is given those from `given` on, and keeps those from `released` on.
- * Without a thread ps_loader_next fills a slot itself.
+ * loader.h - internals of the loader: its buffers and how they are filled.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * This module, batch, provides packs to trainers as views, arrays and batches.
+ * It may use base, deal, io, format and stream.
+ *
+ *   spans.h, view.c   a pack as boundaries of sequences, a ps_spans; fields of
+ *                     packs as arrays
+ *   span_arrays.c     arrays of positions, labels and weights from boundaries
+ *   loader.c          ps_loader_open, _next, _free: the user's side
+ *   loader_layout.c   check options, lay out a buffer
+ *   loader_fill.c     read a batch into its buffer and merge its boundaries
+ *   loader_deal.c     assign the packs of a round to ranks by cost
+ *   loader_threads.c  the thread that fills buffers ahead
+ *
+ * A slot is a buffer with its batch.  The slots form a ring, with `released` <=
+ * `given` <= `filled`: the thread fills slots from `filled` on, the user gets
+ * those from `given` on, and may use those from `released` on.  Without a
+ * thread ps_loader_next fills the slots.
  */
 
 #ifndef LIB_BATCH_LOADER_H
@@ -31,26 +30,26 @@
 #include "packstream.h"
 #include "stream/pack_reader.h"
 
-/* A buffer and the batch in it, or the result that comes in its place. */
+/* A buffer with its batch, or with the result returned instead. */
 typedef struct ps_slot {
-    unsigned char *memory;
+    unsigned char *memory; /* layout.bytes bytes */
     ps_pack *heads;
     ps_batch batch;
     ps_result result;
     ps_error err;
-    unsigned char mark[PS_PACK_MARK_BYTES]; /* after the batch */
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* position after the batch */
 } ps_slot;
 
-/* A round whose packs are dealt: those of all ranks. */
+/* All packs of a round, used only if packs are assigned by cost. */
 typedef struct ps_loader_round {
-    ps_deal *deal; /* NULL: packs are not dealt */
-    unsigned char *rows;
-    unsigned char *sequences; /* sequence rows, one pack after another... */
-    size_t sequences_size;    /* ...bytes of room for them... */
-    size_t sequences_used;    /* ...and of the packs so far */
+    ps_deal *deal;            /* NULL: packs go to ranks in turn */
+    unsigned char *rows;      /* of all packs, info.row_bytes apart */
+    unsigned char *sequences; /* sequence rows, pack after pack */
+    size_t sequences_size;    /* allocated for them, bytes */
+    size_t sequences_used;    /* used by the packs so far, bytes */
     ps_pack *heads;
-    uint64_t *costs;
-    uint32_t *ranks; /* who gets each */
+    uint64_t *costs; /* by pack */
+    uint32_t *ranks; /* rank of each pack */
 } ps_loader_round;
 
 struct ps_loader {
@@ -59,46 +58,47 @@ struct ps_loader {
     ps_form form;
     ps_loader_options options; /* with defaults filled in */
     ps_loader_layout layout;
-    uint32_t places; /* for sequences of a pack, in a buffer */
+    uint32_t places; /* sequences per pack that a buffer can hold */
     ps_slot *slots; /* batch i is in slot i % options.buffers */
-    ps_pack *heads; /* of all slots */
-    unsigned char *own; /* memory of all slots, or NULL: the caller's */
-    unsigned char mark[PS_PACK_MARK_BYTES]; /* after the last one given */
-    bool ended; /* without a thread: slot `given` has a result */
-    uint32_t wake_batches; /* so many are worth a wake-up of the user */
+    ps_pack *heads; /* of all slots; options.packs each */
+    unsigned char *own; /* memory of all slots; NULL: the caller's */
+    unsigned char mark[PS_PACK_MARK_BYTES]; /* position after the last batch
+                                               returned */
+    bool ended; /* no thread: slot `given` has a final result */
+    uint32_t wake_batches; /* filled batches for which the user is woken */
     bool has_thread;
     pthread_t thread;
-    int quit[2]; /* a pipe; wakes the thread if it waits for input, to end */
+    int quit[2]; /* pipe that stops the thread when it waits for input */
 
-    /* This and the reader are the thread's. */
+    /* Owned by the thread, like the reader. */
     ps_loader_round round;
 
-    /* The lock guards these. */
+    /* `lock` guards the members below. */
     pthread_mutex_t lock;
-    pthread_cond_t batch_ready; /* for the user */
-    pthread_cond_t slots_freed; /* for the thread */
-    uint64_t filled;            /* slots with a batch, or the last result */
-    uint64_t given;             /* batches that the user has got */
-    uint64_t released;          /* batches that the user is done with */
+    pthread_cond_t batch_ready; /* wakes the user */
+    pthread_cond_t slots_freed; /* wakes the thread */
+    uint64_t filled;            /* slots with a batch or the final result */
+    uint64_t given;             /* batches returned to the user */
+    uint64_t released;          /* batches the user may no longer use */
     bool full;                  /* the thread waits for slots */
-    bool stop;                  /* the loader is freed */
+    bool stop;                  /* ps_loader_free was called */
 };
 
-/* The most sequences that a pack may have in buffers for that view. */
+/* Maximum number of sequences per pack in buffers for that view. */
 uint32_t ps_loader_places(const ps_pack_info *info, ps_view view);
 
-/* Checks the options and fills in the defaults.  As ps_loader_plan. */
+/* Checks the options and fills in defaults.  Results as ps_loader_plan. */
 ps_result ps_loader_settle(const ps_pack_info *info,
                            const ps_loader_options *options,
                            ps_loader_options *settled,
                            ps_loader_layout *layout, ps_error *err);
 
-/* Reads the next batch into a slot; may take as long as the input does. */
+/* Reads the next batch into a slot.  Blocks as long as the input does. */
 void ps_loader_fill(ps_loader *loader, ps_slot *slot);
 
-/* ---- Rounds that are dealt ---- */
+/* ---- Rounds assigned by cost ---- */
 
-/* Makes room for a round, if packs are to be dealt. */
+/* Allocates a round, if packs are assigned by cost. */
 ps_result ps_loader_open_round(ps_loader *loader, ps_error *err);
 void ps_loader_free_round(ps_loader *loader);
 
@@ -106,12 +106,12 @@ void ps_loader_free_round(ps_loader *loader);
 ps_result ps_loader_keep(ps_loader *loader, uint64_t i, const ps_pack *pack,
                          ps_error *err);
 
-/* Says in round.ranks who gets each of the `n` packs in round.heads. */
+/* Sets round.ranks for the first `n` packs of round.heads. */
 ps_result ps_loader_deal(ps_loader *loader, uint64_t n, ps_error *err);
 
 /* ---- The thread ---- */
 
-/* Without a thread, which is not a failure, the user fills. */
+/* Starts the thread.  If that fails, the user fills the slots; not an error. */
 ps_result ps_loader_start(ps_loader *loader, ps_error *err);
 
 #endif

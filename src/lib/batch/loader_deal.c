@@ -1,10 +1,10 @@
 /*
- * loader_deal.c - rounds of which each rank gets packs of equal cost.
- *
- * Who gets a pack is known when the costs of all packs of its round are, so a
- * round is kept until it is whole.
+ * loader_deal.c - assign the packs of a round to ranks with equal cost.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The assignment depends on the costs of all packs in the round, so the round
+ * is buffered until it is complete.
  */
 
 #include "batch/loader.h"
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-/* At first there is room for so many bytes of sequence rows. */
+/* Initial allocation for sequence rows, bytes. */
 #define MIN_SEQUENCES 4096
 
 ps_result ps_loader_open_round(ps_loader *l, ps_error *err)
@@ -84,15 +84,15 @@ ps_result ps_loader_deal(ps_loader *l, uint64_t n, ps_error *err)
     const unsigned char *sequences = round->sequences;
     ps_result r = PS_OK;
 
-    /* They do not move any more. */
+    /* The array no longer moves. */
     for (uint64_t i = 0; i < n; i++) {
         round->heads[i].sequences = sequences;
         sequences += (size_t)round->heads[i].n_seq * l->info.seq_bytes;
     }
 
     /*
-     * The last packs are too few for a round: places that stay empty are dealt
-     * as packs without cost, in a round that is no larger than it must be.
+     * An incomplete last round.  Make it as small as possible, and fill it up
+     * with packs of cost 0, which represent missing ones.
      */
     if (n < (uint64_t)l->options.packs * ranks) {
         const uint32_t per_rank = (uint32_t)((n + ranks - 1) / ranks);

@@ -1,11 +1,11 @@
 /*
- * loader_fill.c - batches of packs, read into their buffers.
- *
- * Each batch is a rank's part of a round: of `packs` packs for every rank.
- * All packs of a round are read before its batch is given, so that all ranks
- * know the same of where the input ends, and have the same marks.
+ * loader_fill.c - read batches of packs into their buffers.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A batch is one rank's part of a round, which has `packs` packs for every
+ * rank.  All packs of a round are read before the batch is returned.  All ranks
+ * therefore agree on where the input ends, and have identical marks.
  */
 
 #include "batch/loader.h"
@@ -14,14 +14,14 @@
 
 #include "batch/spans.h"
 
-/* The row of pack `p` of a buffer. */
+/* Address of the row of pack `p` in a buffer. */
 static unsigned char *row_at(const ps_loader *l, const ps_slot *slot,
                              uint32_t p)
 {
     return slot->memory + (size_t)p * l->info.row_bytes;
 }
 
-/* A slot for a batch that begins after all packs that were counted. */
+/* Starts a batch after all packs counted so far. */
 static void begin(const ps_loader *l, ps_slot *slot)
 {
     const uint64_t ranks = l->options.ranks;
@@ -36,8 +36,9 @@ static void begin(const ps_loader *l, ps_slot *slot)
 }
 
 /*
- * Makes the batch of the packs in a slot: adds padding, merges the arrays,
- * and marks the place.  int32 is enough for all, as ps_loader_plan saw.
+ * Completes the batch from the packs in a slot: adds padding, merges the arrays
+ * and saves the position. int32 cannot overflow; ps_loader_plan has checked the
+ * sizes.
  */
 static void finish(const ps_loader *l, ps_slot *slot)
 {
@@ -75,7 +76,7 @@ static void finish(const ps_loader *l, ps_slot *slot)
     ps_pack_reader_save(l->reader, slot->mark);
 }
 
-/* Copies a pack into the slot, as the next of the batch. */
+/* Appends a copy of a pack to the batch. */
 static void take(const ps_loader *l, ps_slot *slot, const ps_pack *pack)
 {
     const size_t size = l->info.seq_bytes;
@@ -109,7 +110,9 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
         r = ps_pack_reader_next(l->reader, &pack, &slot->err);
         if (r != PS_OK)
             break;
-        /* Whoever gets it, so that all ranks fail at the same batch. */
+        /*
+         * Check packs of all ranks, so that all ranks fail at the same batch.
+         */
         if (pack.n_seq > l->places)
             r = ps_view_refuse(&pack, l->places, &slot->err);
         else if (is_dealt)
@@ -119,7 +122,7 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
         n++;
     }
 
-    /* Of a round that is dealt, ours are known when it is whole. */
+    /* With costs, our packs are known once the round is complete. */
     if (is_dealt && n > 0 &&
         (r == PS_OK || (r == PS_END && o->last != PS_LAST_DROP))) {
         const uint64_t first = ps_pack_reader_packs(l->reader) - n;
@@ -134,7 +137,7 @@ void ps_loader_fill(ps_loader *l, ps_slot *slot)
         r = dealt == PS_OK ? r : dealt;
     }
 
-    /* A last round that is not whole may still give a batch. */
+    /* An incomplete last round can still provide a batch. */
     if (r == PS_END && ((o->last == PS_LAST_SHORT && b->n_packs > 0) ||
                         (o->last == PS_LAST_PAD && n > 0)))
         r = PS_OK;

@@ -1,6 +1,5 @@
 /*
- * loader_layout.c - the options of a loader, and where everything lies in its
- * buffers.
+ * loader_layout.c - options of a loader, and the layout of its buffers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,10 +12,10 @@
 #include "batch/spans.h"
 #include "bytes.h"
 
-/* So many bytes of packs are read ahead, if that is a number of batches... */
+/* Bytes of packs to read ahead... */
 #define AHEAD_BYTES ((uint64_t)1 << 20)
 
-/* ...between these. */
+/* ...within these limits, in batches. */
 #define AHEAD_MIN 3
 #define AHEAD_MAX 256
 
@@ -62,8 +61,8 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
 }
 
 /*
- * A stream that follows the first may have deeper packs than its header says.
- * Only a view with a fixed number of places cannot show them.
+ * Later streams can have deeper packs than the first header states.  Only a
+ * view with a fixed number of slots cannot represent them.
  */
 uint32_t ps_loader_places(const ps_pack_info *info, ps_view view)
 {
@@ -74,7 +73,7 @@ uint32_t ps_loader_places(const ps_pack_info *info, ps_view view)
     return ps_max_sequences(&any);
 }
 
-/* No size can overflow: all stay below 2^62, whatever the numbers. */
+/* No overflow: all sizes are below 2^62 for any valid input. */
 static ps_result lay_out(const ps_pack_info *info,
                          const ps_loader_options *o, ps_loader_layout *layout,
                          ps_error *err)
@@ -139,7 +138,7 @@ ps_result ps_loader_plan(const ps_pack_info *info,
 {
     ps_loader_options o = *options;
 
-    /* The buffers are not made before the layout is known. */
+    /* The layout is needed before the caller can allocate the buffers. */
     if (o.buffers != 0)
         o.memory = NULL;
     return ps_loader_settle(info, &o, &o, layout, err);

@@ -1,11 +1,12 @@
 /*
- * loader_threads.c - the thread of a loader, which fills slots ahead.
- *
- * A wakeup costs as much as reading some packs.  So the user is woken for
- * `wake_batches`, or when the thread must wait for input; and the thread, if it
- * waits for slots, when half of those that it can fill are free.
+ * loader_threads.c - the loader's thread, which fills slots ahead.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A wakeup costs as much as reading several packs.  The user is therefore woken
+ * only for `wake_batches` batches, or when the thread has to wait for input.
+ * The thread, when waiting for slots, is woken once half of those it can fill
+ * are free.
  */
 
 #include "batch/loader.h"
@@ -14,10 +15,10 @@
 #include "base/thread.h"
 #include "io/fd.h"
 
-/* So many bytes of packs are worth a wakeup of the user. */
+/* Bytes of packs for which the user is woken. */
 #define WAKE_BYTES ((uint64_t)512 << 10)
 
-/* Fills slots until all is read or the loader is freed. */
+/* Thread function: fills slots until the input ends or the loader is freed. */
 static void *run(void *context)
 {
     ps_loader *l = context;
@@ -50,7 +51,10 @@ static void *run(void *context)
     return NULL;
 }
 
-/* The reader's wait hook: the user gets what there is, and may stop us. */
+/*
+ * Wait hook of the reader: lets the user have the batches so far, and waits for
+ * input or for ps_loader_free.
+ */
 static ps_result wait_input(void *context, ps_error *err)
 {
     ps_loader *l = context;

@@ -1,24 +1,24 @@
 /*
- * span_arrays.c - arrays that follow from the boundaries of packs, and so are
- * not stored: positions, segments, labels, weights.
+ * span_arrays.c - arrays derived from the boundaries of packs and therefore not
+ * stored: positions, segments, labels, weights.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "batch/spans.h"
 
-/* A walk over the spans, pack by pack. */
+/* Iterator over the packs of a view. */
 typedef struct walk {
     const ps_spans *spans;
-    uint32_t pack;       /* the next one */
-    uint32_t first;      /* span of this pack */
-    uint32_t seqs;       /* its first span that is no sequence */
-    uint32_t end;        /* the first span of the next pack */
-    uint32_t place;      /* of its first sequence */
-    uint32_t next_place; /* of the next pack's */
+    uint32_t pack;       /* next pack */
+    uint32_t first;      /* first span of the current pack */
+    uint32_t seqs;       /* its first span that is not a sequence */
+    uint32_t end;        /* first span of the next pack */
+    uint32_t place;      /* index of its first sequence or slot */
+    uint32_t next_place; /* the same for the next pack */
 } walk;
 
-/* Goes on to the next pack; false behind the last. */
+/* Advances to the next pack; false after the last. */
 static bool walk_next(walk *w)
 {
     if (w->pack == w->spans->n_packs)
@@ -32,7 +32,7 @@ static bool walk_next(walk *w)
     return true;
 }
 
-/* The row behind the last token of span `s`; a ghost has none. */
+/* Row after the last token of span `s`.  A ghost has no tokens. */
 static int32_t tokens_end(const walk *w, uint32_t s)
 {
     const ps_spans *spans = w->spans;
@@ -45,7 +45,7 @@ static int32_t tokens_end(const walk *w, uint32_t s)
 }
 
 /* ---------------------------------------------------------------------
- * A value for each row
+ * One value per row
  */
 
 static void fill(int32_t begin, int32_t end, int32_t value, int32_t *to)
@@ -100,7 +100,7 @@ void ps_spans_next_labels(const ps_spans *spans,
 }
 
 /* ---------------------------------------------------------------------
- * Rows of the sequences
+ * Rows of sequences
  */
 
 void ps_spans_first_rows(const ps_spans *spans, int32_t empty, int32_t *rows)
@@ -115,7 +115,7 @@ void ps_spans_first_rows(const ps_spans *spans, int32_t empty, int32_t *rows)
     }
 }
 
-/* How many tokens of a span have a label. */
+/* Number of tokens in a span that have a label. */
 static uint32_t labelled(const walk *w, uint32_t s, const int32_t *labels,
                          int32_t ignore)
 {

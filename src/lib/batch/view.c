@@ -1,6 +1,5 @@
 /*
- * view.c - packs seen with or without their padding, and their fields as
- * arrays.
+ * view.c - packs with or without padding, and their fields as arrays.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -89,7 +88,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
  * Fields
  */
 
-/* Fills an array of int32 with `n` integers of up to 32 bits. */
+/* Converts `n` integers of up to 32 bits to int32. */
 static void gather_i32(const unsigned char *from, ps_type type, size_t n,
                        int32_t *to)
 {
@@ -104,7 +103,7 @@ static void gather_i32(const unsigned char *from, ps_type type, size_t n,
             to[i] = (int32_t)load_u32(from + 4 * i);
 }
 
-/* Fills an array of int64 with `n` integers of any type. */
+/* Converts `n` integers of any type to int64. */
 static void gather_i64(const unsigned char *from, ps_type type, size_t n,
                        int64_t *to)
 {
@@ -124,7 +123,7 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
         memcpy(to, from, n * sizeof *to);
 }
 
-/* Fills elements `at` to at + n of an array as ps_spans_gather does. */
+/* Sets elements `at` to at + n - 1 of an array as for ps_spans_gather. */
 static void gather(const unsigned char *from, ps_type stored, size_t n,
                    ps_type type, void *to, size_t at)
 {
@@ -150,8 +149,8 @@ ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
     const bool is_wide = c->type == PS_U64 || c->type == PS_I64;
     const unsigned char *seq = sequences;
     unsigned char fill[8];
-    uint32_t first = 0; /* span of the pack */
-    size_t done = 0;    /* elements */
+    uint32_t first = 0; /* first span of the pack */
+    size_t done = 0;    /* elements written */
 
     if (type != PS_AS_STORED && !(type == PS_I32 && is_narrow) &&
         !(type == PS_I64 && (is_narrow || is_wide)))

@@ -1,5 +1,5 @@
 /*
- * cost.c - what a pack costs.
+ * cost.c - cost of a pack.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * deal.c - the deal of a global batch.
+ * deal.c - assign the packs of a global batch to ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -64,16 +64,19 @@ void ps_deal_free(ps_deal *d)
     free(d);
 }
 
-/* The bound is tried for so many times as many items as there are ranks. */
+/* The bound considers up to this many items per rank. */
 #define BOUND_ROWS 16
 
-/* So many means are worked out for each of these items, on average, at most. */
+/* Maximum number of means computed per considered item, on average. */
 #define BOUND_WORK 4
 
-/* A greatest sum that is no farther above it, as a part, is good enough. */
+/* A maximum sum within bound / ENOUGH_PART of the bound is good enough. */
 #define ENOUGH_PART 1024
 
-/* The cost of the `n` costliest items, and of the n cheapest. */
+/*
+ * Total cost of the `n` costliest and of the `n` cheapest items.  Uses the
+ * prefix sums in `spare`.
+ */
 static uint64_t costliest(const ps_deal *d, uint32_t n)
 {
     return n == 0 ? 0 : d->spare[n - 1].cost;
@@ -85,13 +88,14 @@ static uint64_t cheapest(const ps_deal *d, uint32_t n)
 }
 
 /*
- * Raises the bound by what equal counts force.  Of the `top` costliest items,
- * more than k * ranks, some ranks have more than k.  Let these be m ranks: the
- * others have at most k each, so the m have at least top - k * (ranks - m) of
- * them, and otherwise at least the cheapest of all.  One of the m costs their
- * mean or more.  How many they are is not known, so the least mean counts: it
- * falls and then rises with m, and is not less where m is above
- * top - k * ranks.
+ * Raises the bound to account for the equal counts.  If `top`, the number of
+ * costliest items considered, exceeds k * ranks, some ranks have more than k of
+ * them.  Let m be the number of these ranks.  The others have at most k each,
+ * so the m ranks together have at least top - k * (ranks - m).  Their other
+ * items cost at least as much as the cheapest ones.  One of the m ranks costs
+ * at least the mean.  As m is unknown, the bound is the minimum mean over all
+ * m.  The mean first falls, then rises with m, and m > top - k * ranks cannot
+ * give a lower one.
  */
 static void raise_bound(ps_deal *d)
 {
@@ -126,7 +130,7 @@ static void raise_bound(ps_deal *d)
     }
 }
 
-/* Takes the costs: sorts the items and works out the bound.  PS_ERR_LIMIT. */
+/* Copies and sorts the costs, and computes the bound.  PS_OK, PS_ERR_LIMIT. */
 static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
 {
     uint64_t total = 0;
@@ -146,7 +150,7 @@ static ps_result take_costs(ps_deal *d, const uint64_t *costs, ps_error *err)
     return PS_OK;
 }
 
-/* Puts the items in the order of their sets, each set sorted. */
+/* Reorders the items set by set, each set sorted. */
 static void lay_out(ps_deal *d)
 {
     ps_deal_item *from = d->items;
@@ -177,7 +181,7 @@ ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
     if (r != PS_OK)
         return r;
 
-    /* Sets by differencing, or in the other way if that is better. */
+    /* Use differencing, or longest-first if that is better. */
     max = ps_deal_difference(d);
     if (max > d->enough && ps_deal_longest_first(d) < max) {
         uint32_t *links = d->links;
@@ -193,8 +197,8 @@ ps_result ps_deal_make(ps_deal *d, const uint64_t *costs, uint32_t *ranks,
         d->max = ps_mem_max(d->max, d->sets[i].sum);
 
     /*
-     * Sets are numbered in the order of the first item that each has.  That
-     * has nothing to do with cost, so no rank gets the fullest set every time.
+     * Number the ranks in order of their first items.  This order is unrelated
+     * to cost, so no rank always gets the costliest set.
      */
     for (uint32_t i = 0; i < d->n; i++)
         ranks[d->items[i].index] = i / d->per_rank;

@@ -1,6 +1,6 @@
 /*
- * difference.c - differencing: the two least even blocks of sets become one,
- * in which the sums of one even out those of the other.
+ * difference.c - differencing: repeatedly merge the two blocks with the largest
+ * internal differences, so that their sums balance each other.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,10 @@ static ps_deal_set *block_at(const ps_deal *d, uint32_t block)
     return d->sets + (size_t)block * d->ranks;
 }
 
-/* Whether block `a` is less even than `b`; the sets of each are sorted. */
+/*
+ * True if block `a` has a larger difference than `b`.  The sets of each are
+ * sorted.
+ */
 static bool is_less_even(const ps_deal *d, uint32_t a, uint32_t b)
 {
     const ps_deal_set *x = block_at(d, a);
@@ -25,7 +28,7 @@ static bool is_less_even(const ps_deal *d, uint32_t a, uint32_t b)
     return dx != dy ? dx > dy : a < b;
 }
 
-/* Moves the block at place `at` of the heap of `n` down to where it belongs. */
+/* Sifts the block at index `at` of the heap of `n` blocks down. */
 static void sift_down(ps_deal *d, uint32_t at, uint32_t n)
 {
     uint32_t block = d->blocks[at];
@@ -47,8 +50,8 @@ static void sift_down(ps_deal *d, uint32_t at, uint32_t n)
 }
 
 /*
- * Joins block `b` to `a`: its least set to the greatest there, and so on.  Then
- * sorts the sets by their sums.
+ * Merges block `b` into `a`: the least set of b joins the greatest set of a,
+ * and so on.  Then sorts the sets by sum.
  */
 static void join(ps_deal *d, uint32_t a, uint32_t b)
 {

@@ -1,15 +1,14 @@
 /*
- * epoch.c - the order of packs in an epoch, a number at a time.
- *
- * A Feistel network permutes the numbers of 2 * half bits: each round swaps
- * their halves and mixes a hash of the one into the other.  Where a number is
- * not below n, it is permuted again until it is, which keeps the order a
- * permutation of the numbers below n (cycle walking; Black and Rogaway 2002).
- * So the order takes no memory, as in the shuffles for GPUs of Mitchell et al.
- * (2022).  Halves of less than 3 bits have too few functions: some orders would
- * come more often than others.
+ * epoch.c - order of packs in an epoch, computed one number at a time.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A Feistel network permutes the numbers of 2 * half bits: each round swaps the
+ * halves and mixes a hash of one into the other.  A result that is not below n
+ * is permuted again until it is, which yields a permutation of the numbers
+ * below n (cycle walking; Black and Rogaway 2002).  No memory is needed, as in
+ * the GPU shuffles of Mitchell et al. (2022).  Halves below 3 bits have too few
+ * round functions: some orders would be more frequent than others.
  */
 
 #include "base/random.h"
@@ -29,7 +28,7 @@ uint64_t ps_shuffled(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t place)
     while (half < HALF_MAX && n > UINT64_C(1) << 2 * half)
         half++;
     do {
-        uint64_t round_keys = key; /* the state that makes them */
+        uint64_t round_keys = key; /* generator of the round keys */
         uint64_t left = place >> half;
         uint64_t right = place & ((UINT64_C(1) << half) - 1);
 

@@ -1,5 +1,5 @@
 /*
- * exchange.c - swaps one or two items of the fullest set for as many cheaper
+ * exchange.c - swap one or two items of the costliest set for as many cheaper
  * ones of another set, as long as that helps.
  *
  * SPDX-License-Identifier: MIT
@@ -8,33 +8,33 @@
 #include "base/mem_bound.h"
 #include "deal/deal.h"
 
-/* That many of the emptiest sets are tried before the others. */
+/* Number of sets with the least sums that are tried first. */
 #define EMPTIEST 32
 
-/* How many items and pairs may be looked at, for each item of the deal. */
+/* Maximum number of items and pairs examined, per item of the deal. */
 #define WORK 512
 
-/* What a set can give away, sorted. */
+/* Items or pairs that a set can give away, sorted by cost. */
 typedef struct choices {
     const ps_deal_item *list;
-    uint32_t n;
+    uint32_t n; /* number of items or pairs */
 } choices;
 
-/* The index of a pair holds the places of both items in their set. */
+/* The index of a pair encodes the positions of its items in the set. */
 #define PAIR(first, second) ((second) * PS_DEAL_PAIRED + (first))
 #define FIRST(pair) ((pair) % PS_DEAL_PAIRED)
 #define SECOND(pair) ((pair) / PS_DEAL_PAIRED)
 
-/* A swap, and the greater sum of the two sets after it. */
+/* A swap, and the greater of the two sums after it. */
 typedef struct swap {
     uint64_t max;
-    uint32_t other; /* place of the other set in deal->order */
+    uint32_t other; /* index of the other set in deal->order */
     bool pairs;
-    uint32_t from;  /* of the fullest set: the place of an item, or a pair */
-    uint32_t to;    /* the same of the other set */
+    uint32_t from;  /* item position or pair in the costliest set */
+    uint32_t to;    /* the same in the other set */
 } swap;
 
-/* The items of a set; or, if there is room for them, all pairs of these. */
+/* Returns the items of a set or, if `pairs` is not NULL, all pairs of them. */
 static choices choices_of(const ps_deal *d, uint32_t set, ps_deal_item *pairs)
 {
     const ps_deal_item *items = d->items + (size_t)set * d->per_rank;
@@ -51,11 +51,11 @@ static choices choices_of(const ps_deal *d, uint32_t set, ps_deal_item *pairs)
 }
 
 /*
- * Finds the best swap of one of `a`, of the fullest set, for one of `b`, of the
- * other one, and stores it in *best if it is better than that.  The fullest set
- * should lose half of the difference of the two sums.  As both lists are
- * sorted, one pass over them finds what comes nearest: the next b makes the
- * loss greater, the next a makes it less.
+ * Finds the best swap between `a`, items or pairs of the costliest set, and
+ * `b`, those of the other set, and stores it in *best if it is an improvement.
+ * Ideally the costliest set loses half of the difference between the sums.
+ * Both lists are sorted, so one pass finds the nearest: advancing b increases
+ * the loss, advancing a decreases it.
  */
 static void find_swap(const ps_deal *d, uint32_t other, bool pairs, choices a,
                       choices b, swap *best)
@@ -86,9 +86,9 @@ static void find_swap(const ps_deal *d, uint32_t other, bool pairs, choices a,
 }
 
 /*
- * Tries items, or pairs, of the sets at these places of the order, the emptiest
- * first, until a swap brings both sets down to `enough`; returns the work.
- * Sets are not tried whose mean with the fullest is not below the best swap.
+ * Tries items, or pairs, of the sets at indexes first to end - 1 of the order
+ * until a swap brings both sets down to `enough`.  Stops at sets whose mean
+ * with the costliest set is not below the best swap.  Returns the work done.
  */
 static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end, bool pairs,
                          uint64_t enough, swap *best)
@@ -110,7 +110,7 @@ static uint64_t try_sets(ps_deal *d, uint32_t first, uint32_t end, bool pairs,
     return work;
 }
 
-/* Moves the set at a place of the order, whose sum has changed, along it. */
+/* Restores the order after the sum of the set at index `at` has changed. */
 static void settle(ps_deal *d, uint32_t at)
 {
     uint32_t set = d->order[at];
@@ -147,7 +147,7 @@ static void apply_swap(ps_deal *d, const swap *s)
     } else {
         swap_items(&a[s->from], &b[s->to]);
     }
-    /* One or two items of each are out of place. */
+    /* At most two items of each set are out of place. */
     ps_deal_insertion_sort(a, d->per_rank);
     ps_deal_insertion_sort(b, d->per_rank);
     for (uint32_t i = 0; i < d->per_rank; i++)
@@ -155,14 +155,14 @@ static void apply_swap(ps_deal *d, const swap *s)
     d->sets[full].sum = sum;
     d->sets[other].sum = both - sum;
 
-    /* The other set comes to stand before the once fullest, or behind it. */
+    /* The other set may have moved past the previously costliest one. */
     settle(d, s->other);
     settle(d, d->order[last] == full ? last : last - 1);
 }
 
 /*
- * A swap is good enough if the fullest set loses an eighth of what it has more
- * than the emptiest: to look for the best one costs more than another swap.
+ * A swap is good enough if the costliest set loses an eighth of its excess over
+ * the least.  Searching for the best swap would cost more than another swap.
  */
 void ps_deal_exchange(ps_deal *d)
 {

@@ -1,13 +1,13 @@
 /*
- * longest.c - longest processing time first: items from the costliest on, each
- * to the set with the least sum of those that are not full yet.
+ * longest.c - longest processing time first: assign items in descending order
+ * of cost, each to the set with the least sum among those not full.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "deal/deal.h"
 
-/* Whether set `a` comes before `b`: a lesser sum, or the lower number. */
+/* True if set `a` precedes `b`: lower sum, then lower number. */
 static bool is_before(const ps_deal_set *sets, uint32_t a, uint32_t b)
 {
     return sets[a].sum != sets[b].sum ? sets[a].sum < sets[b].sum : a < b;
@@ -16,7 +16,7 @@ static bool is_before(const ps_deal_set *sets, uint32_t a, uint32_t b)
 uint64_t ps_deal_longest_first(ps_deal *d)
 {
     ps_deal_set *sets = d->spare_sets;
-    uint32_t *heap = d->order; /* of the sets that are not full */
+    uint32_t *heap = d->order; /* heap of the sets that are not full */
     uint32_t n = d->ranks;
     uint64_t max = 0;
 
@@ -37,7 +37,10 @@ uint64_t ps_deal_longest_first(ps_deal *d)
         if (set->sum > max)
             max = set->sum;
 
-        /* It sinks to its place, or the last one in that of a full set. */
+        /*
+         * Sift the set down.  A full set is replaced by the last one of the
+         * heap.
+         */
         if (++set->n == d->per_rank)
             sinking = heap[--n];
         for (uint32_t child = 1; child < n; child = 2 * at + 1) {

@@ -1,5 +1,5 @@
 /*
- * sort.c - items by cost: a radix sort, whose time does not depend on them.
+ * sort.c - radix sort of items by cost, with data-independent running time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include "deal/deal.h"
 
-#define FEW 48 /* below that many items insertion sort is faster */
+#define FEW 48 /* insertion sort is faster below this */
 
 void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n)
 {
@@ -25,9 +25,8 @@ void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n)
 }
 
 /*
- * Sorts by the lowest byte of the costs first, by the highest last; each pass
- * keeps the order of equal bytes.  Bytes that are equal in all costs need no
- * pass.
+ * Sorts by the lowest byte of the costs first.  Each pass is stable.  Bytes
+ * that are equal in all costs need no pass.
  */
 void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * block.c - the blocks of a pack stream: packs, their index, and END.
+ * block.c - blocks of a pack stream: packs, index and END.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 /* "PKSB" */
 #define BLOCK_MAGIC UINT32_C(0x42534B50)
 
-/* Places in the head of a block. */
+/* Offsets in a block head. */
 enum {
     AT_MAGIC = 0,
     AT_KIND = 4,
@@ -32,7 +32,7 @@ enum {
     AT_CHECKSUM = 56
 };
 
-/* Places in END. */
+/* Offsets in END. */
 enum {
     AT_TOTALS = PS_BLOCK_HEAD_BYTES,
     AT_TOTALS_ZERO = AT_TOTALS + PS_TOTALS_BYTES,
@@ -60,12 +60,15 @@ void ps_block_head_encode(const ps_block_head *head,
     store_u64(to + AT_CHECKSUM, ps_hash(to, AT_CHECKSUM));
 }
 
-/* Whether the numbers of a head fit its kind. */
+/* Checks that the numbers of a head are valid for its kind. */
 static bool fits_kind(const ps_pack_info *info, const ps_block_head *h)
 {
     switch (h->kind) {
     case PS_BLOCK_PACKS:
-        /* Each sequence has a pack: both numbers are within the header's. */
+        /*
+         * Every pack has at least one sequence.  Both counts are bounded by
+         * the header, so the layout cannot overflow.
+         */
         return h->n_packs >= 1 && h->n_packs <= info->block_packs &&
                h->n_seqs >= h->n_packs &&
                (h->body == 0 || !ps_is_version_known(info)) &&
@@ -220,7 +223,7 @@ ps_result ps_entries_check(const unsigned char *entries, uint32_t n,
     return PS_OK;
 }
 
-/* Writes the head of a block that needs no header, behind its body. */
+/* Writes the head of an INDEX or END block, whose body is already in place. */
 static void encode_head(ps_block_kind kind, uint64_t first, uint64_t bytes,
                         unsigned char *to)
 {

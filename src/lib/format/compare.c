@@ -1,10 +1,10 @@
 /*
- * compare.c - the first thing in which two schemas or headers differ.
- *
- * The text is "vocab_size is 50304, not 50257": what the first has, and then
- * what the second has.
+ * compare.c - find the first difference between two schemas or headers.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The text of the error gives the value in the first before the value in the
+ * second: "vocab_size is 50304, not 50257".
  */
 
 #include <inttypes.h>
@@ -16,10 +16,10 @@
 #include "format/pack_header.h"
 #include "format/schema.h"
 
-/* Digits of the longest digest, and a NUL. */
+/* 64 hexadecimal digits of a digest, "..." and a NUL. */
 #define VALUE_BYTES 68
 
-/* "WHAT is X, not Y", where a number that is `none` has no value. */
+/* "WHAT is X, not Y".  The value `none` is printed as "none". */
 static ps_result number_differs(ps_error *err, const char *what, uint32_t a,
                                 uint32_t b, uint32_t none)
 {
@@ -33,7 +33,7 @@ static ps_result number_differs(ps_error *err, const char *what, uint32_t a,
     return ps_fail(err, PS_ERR_ARGUMENT, "%s is %s, not %s", what, x, y);
 }
 
-/* The fill of a channel as a number; floats as their bits. */
+/* Prints the fill of a channel as a number, for floats its bit pattern. */
 static void print_fill(char text[VALUE_BYTES], const ps_channel *c)
 {
     if (c->type == PS_I32)
@@ -55,7 +55,7 @@ static const ps_channel *find_channel(const ps_schema *s, const char *name)
     return NULL;
 }
 
-/* Which there are, then their order, then what each is. */
+/* Compares the set of names first, then order, then attributes. */
 static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
                                   ps_error *err)
 {
@@ -97,7 +97,7 @@ static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
     return PS_OK;
 }
 
-/* The first 8 bytes of a digest in hexadecimal, or all, or "none". */
+/* Prints the first `n` bytes of a digest in hexadecimal, or "none". */
 static void print_digest(char text[VALUE_BYTES], const uint8_t digest[32],
                          size_t n)
 {
@@ -180,7 +180,10 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
         {"row_bytes", a->row_bytes, b->row_bytes},
         {"seq_bytes", a->seq_bytes, b->seq_bytes},
     };
-    /* The last three numbers and the fields follow from the schema. */
+    /*
+     * The last three numbers and the fields are derived from the schema, so
+     * that is compared first.
+     */
     ps_result r = ps_schema_compare(&a->schema, &b->schema, err);
 
     for (size_t i = 0; r == PS_OK && i < sizeof numbers / sizeof numbers[0];

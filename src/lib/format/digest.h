@@ -1,10 +1,10 @@
 /*
- * digest.h - digests of all packs or records so far, as END has them.
- *
- * Each is a chain in which one hash is the seed of the next, so that 64 bits
- * are all there is to keep.
+ * digest.h - running digests of packs and records, as stored in END.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Each step hashes one item with the previous digest as the seed, so the state
+ * is a single 64-bit number.
  */
 
 #ifndef LIB_FORMAT_DIGEST_H
@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "bytes.h"
 
-/* The digest of packs after one more, whose checksum is given. */
+/* Extends a digest by a pack with the given checksum. */
 static inline uint64_t ps_pack_digest(uint64_t digest, uint64_t checksum)
 {
     unsigned char link[8];
@@ -25,15 +25,15 @@ static inline uint64_t ps_pack_digest(uint64_t digest, uint64_t checksum)
 }
 
 /*
- * The digest of framed records after one more: of its count, and of the hash
- * of the bytes behind that.
+ * Extends a digest by a framed record, given its count and the hash of the
+ * bytes after the count.
  */
 static inline uint64_t ps_token_digest(uint64_t digest, uint32_t count,
                                        uint64_t hash)
 {
     unsigned char link[12];
 
-    /* Written as count and hash, compilers would store byte by byte. */
+    /* Storing count and hash separately compiles to byte stores. */
     store_u64(link, count | hash << 32);
     store_u32(link + 8, (uint32_t)(hash >> 32));
     return XXH3_64bits_withSeed(link, sizeof link, digest);

@@ -1,5 +1,5 @@
 /*
- * lengths_record.c - the bytes of LENGTHS.
+ * lengths_record.c - encode and decode LENGTHS records.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * pack.c - building and reading packs.
+ * pack.c - build, decode and check packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-/* What the checksum is of: three numbers, and most of the head. */
+/*
+ * Bytes covered by a pack checksum: the index, two hashes, and the head from
+ * n_seq on.
+ */
 #define SUMMED_HEAD (PS_PACK_HEAD_BYTES - PS_HEAD_N_SEQ)
 #define SUMMED_BYTES (24 + SUMMED_HEAD)
 
@@ -51,7 +54,7 @@ ps_form ps_form_of(const ps_pack_info *info)
                     .seq_bytes = info->seq_bytes,
                     .split = info->split,
                     .align = info->align};
-    uint64_t used = 0; /* of a sequence row */
+    uint64_t used = 0; /* bytes of a sequence row in use */
 
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
@@ -74,7 +77,10 @@ ps_form ps_form_of(const ps_pack_info *info)
     return form;
 }
 
-/* Repeats an element of so many bytes until all are written. */
+/*
+ * Fills `all` bytes with copies of an element of `bytes` bytes, doubling the
+ * filled part in each step.
+ */
 static void repeat(unsigned char *to, uint64_t element, size_t bytes,
                    size_t all)
 {
@@ -89,7 +95,10 @@ static void repeat(unsigned char *to, uint64_t element, size_t bytes,
     }
 }
 
-/* Fills `n` places of a field from `first` on; returns what is behind. */
+/*
+ * Fills `n` elements of a field, starting at `first`, with its fill value.
+ * Returns the address after them.
+ */
 static unsigned char *fill_field(const ps_pack_builder *b,
                                  const ps_form_field *f, uint32_t first,
                                  uint32_t n)
@@ -186,7 +195,7 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
                            "sequence %" PRIu32 " has %" PRIu32
                            " tokens, and room for %" PRIu32,
                            i, n, info->capacity - next);
-        /* The alignment divides the capacity, so that a gap fits, too. */
+        /* Cannot exceed the capacity, which is a multiple of the alignment. */
         next += ps_aligned(n, info->align);
         sum += n;
         max = n > max ? n : max;
@@ -195,7 +204,7 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT,
                        "n_tok is %" PRIu32 ", it should be %" PRIu64,
                        pack->n_tok, sum);
-    /* Kernels are given max_seqlen: it is that of the longest sequence. */
+    /* Trainers pass max_seqlen to kernels unchecked, so it must be exact. */
     if (max != pack->max_seqlen)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "max_seqlen is %" PRIu32 ", it should be %" PRIu32,

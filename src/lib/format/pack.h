@@ -1,27 +1,28 @@
 /*
- * pack.h - building and reading packs: a row, the sequence rows, a head;
+ * pack.h - build, decode and check packs: row, sequence rows, head;
  * packstream(5) "Rows", "Sequence rows" and "Pack heads".
  *
- * This room, format, knows the two formats byte by byte.  It works on bytes in
- * memory, and leaves it to the rooms stream and packer to read and write them.
- *
- *   schema.h         what a token and its channels are; common to both formats
- *   version.h        the versioning rules, likewise
- *   token_header.h   the header and control records of framed token records
- *   lengths_record.h the histogram that framed records end with
- *   pack_header.h    the header of a pack stream
- *   pack_layout.h    where a pack stream has what; only writers ask
- *   pack.h           one pack: built in place, or checked and decoded
- *   pack_check.c     the rules of a pack that a reader may leave unchecked
- *   block.h          blocks, which packs lie in, their index, and END
- *   totals.h         the sums that END repeats;  digest.h, the digests in it
- *   pack_mark.h      a place between two packs, as a reader's mark keeps it
- *
- * Whatever is decoded comes from a hostile file: each decoder checks all that
- * memory safety rests on, and says PS_ERR_CORRUPT otherwise.  A decoder names
- * no place in the file; its caller adds that.  The room uses base alone.
- *
  * SPDX-License-Identifier: MIT
+ *
+ * This module, format, implements both formats.  It works on bytes in memory;
+ * the modules stream and packer read and write them.
+ *
+ *   schema.h         token types and channels; common to both formats
+ *   version.h        versioning rules; common to both formats
+ *   token_header.h   header and control records of framed token records
+ *   lengths_record.h histogram at the end of framed token records
+ *   pack_header.h    header of a pack stream
+ *   pack_layout.h    offsets in rows and heads, and sizes; for writers
+ *   pack.h           one pack: built in place, or checked and decoded
+ *   pack_check.c     pack rules that readers may leave unchecked
+ *   block.h          blocks of packs, index and END
+ *   totals.h         the totals in END
+ *   digest.h         the digests in END
+ *   pack_mark.h      a position between two packs, saved as a mark
+ *
+ * Decoders treat their input as hostile: they check everything that memory
+ * safety depends on and return PS_ERR_CORRUPT otherwise.  Their messages do not
+ * contain file positions; callers add them.  This module uses only base.
  */
 
 #ifndef LIB_FORMAT_PACK_H
@@ -50,7 +51,7 @@ static inline uint32_t ps_seq_n_tok(const unsigned char *seq)
     return load_u32(seq + PS_SEQ_TOK);
 }
 
-/* Places that so many tokens take up. */
+/* Elements occupied by `n_tok` tokens, including the gap after them. */
 static inline uint32_t ps_aligned(uint32_t n_tok, uint32_t align)
 {
     const uint32_t over = align == 1 ? 0 : n_tok % align;
@@ -61,59 +62,60 @@ static inline uint32_t ps_aligned(uint32_t n_tok, uint32_t align)
 /* ---- Building ---- */
 
 /*
- * Where a part of the payload goes: the tokens or a user's channel.  In a
- * payload of n tokens it starts at `before` * n if it is per token, else
- * behind the per-token parts at `before`.
+ * A part of the payload, either the tokens or a user channel, and the field it
+ * is copied to.  In a payload of n tokens, a per-token part starts at byte
+ * `before` * n.  A per-sequence part starts `before` bytes after the last
+ * per-token part.
  */
 typedef struct ps_payload_column {
-    uint32_t offset; /* of the field: in the row, or in a sequence row */
-    uint32_t bytes;  /* of an element */
+    uint32_t offset; /* of the field in the row or sequence row, bytes */
+    uint32_t bytes;  /* per element */
     bool per_token;
-    uint32_t before;
+    uint32_t before; /* bytes; see above */
 } ps_payload_column;
 
-/* The columns of a stream, in payload order; returns their number. */
+/* Lists the columns of a stream in payload order and returns their number. */
 uint32_t ps_payload_columns(const ps_pack_info *info,
                             ps_payload_column columns[PS_MAX_FIELDS]);
 
-/* What it takes to fill the unused places of a per-token field. */
+/* A per-token field, for filling its unused elements. */
 typedef struct ps_form_field {
-    uint32_t offset;
-    uint32_t bytes; /* of an element */
-    uint32_t gap;   /* bytes from its end to the next field's start */
-    uint64_t fill;
+    uint32_t offset; /* in the row, bytes */
+    uint32_t bytes;  /* per element */
+    uint32_t gap;    /* bytes between its end and the next field */
+    uint64_t fill;   /* little-endian bit pattern */
 } ps_form_field;
 
-/* How packs of a stream are built, worked out once. */
+/* Parameters for building packs of a stream, derived from its header once. */
 typedef struct ps_form {
-    uint32_t capacity;
+    uint32_t capacity; /* tokens */
     uint32_t row_bytes;
     uint32_t seq_bytes;
     bool split;
-    bool gaps; /* in sequence rows, behind channels */
-    uint32_t align;
-    uint32_t n_fields; /* per token */
+    bool gaps;         /* sequence rows have unused bytes */
+    uint32_t align;    /* tokens; divides the capacity */
+    uint32_t n_fields; /* number of per-token fields */
     ps_form_field fields[PS_MAX_FIELDS];
 } ps_form;
 
 ps_form ps_form_of(const ps_pack_info *info);
 
 /*
- * A pack under construction, in memory that the caller provides: at first all
- * but the first three members are 0.
+ * A pack being built, in memory provided by the caller.  To start, set the
+ * first three members and zero the others.
  */
 typedef struct ps_pack_builder {
     const ps_form *form;
-    unsigned char *row;       /* form->row_bytes of them */
-    unsigned char *seq;       /* the next sequence row */
+    unsigned char *row;       /* form->row_bytes bytes */
+    unsigned char *seq;       /* next sequence row */
     uint32_t n_seq;
     uint32_t n_tok;
-    uint32_t n_rows; /* places that are taken: the next sequence's start */
-    uint32_t max_seqlen;
+    uint32_t n_rows;     /* elements in use, and the next sequence's start */
+    uint32_t max_seqlen; /* longest sequence so far, tokens */
     uint64_t sum_len_sq;
 } ps_pack_builder;
 
-/* The sequence row of the next sequence; zeroed where it may have gaps. */
+/* Returns the next sequence row, zeroed if it has unused bytes. */
 static inline unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
 {
     if (b->form->gaps)
@@ -121,13 +123,14 @@ static inline unsigned char *ps_pack_next_sequence(const ps_pack_builder *b)
     return b->seq;
 }
 
-/* Fills `n` places from `first` on, of all per-token fields. */
+/* Fills `n` elements of every per-token field, starting at `first`. */
 void ps_pack_pad(const ps_pack_builder *builder, uint32_t first, uint32_t n);
 
 /*
- * Adds a sequence, which must fit: writes the format's members of its row.
- * Before that, the caller copies its columns: per token, from place n_rows of
- * the row on; per sequence, to the row that ps_pack_next_sequence gave.
+ * Adds a sequence, which must fit, by writing the built-in fields of its
+ * sequence row.  The caller has already copied the payload: per-token columns
+ * to the row from element n_rows on, per-sequence columns to the row returned
+ * by ps_pack_next_sequence.
  */
 static inline void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
 {
@@ -153,12 +156,12 @@ static inline void ps_pack_add(ps_pack_builder *b, const ps_piece *piece)
         b->max_seqlen = piece->n_tok;
 }
 
-/* Fills the unused places behind the last sequence. */
+/* Fills the elements after the last sequence. */
 void ps_pack_end(const ps_pack_builder *builder);
 
 /* ---- Heads ---- */
 
-/* Writes a head, but for the checksum. */
+/* Writes a head with checksum 0. */
 static inline void ps_head_encode(unsigned char head[PS_PACK_HEAD_BYTES],
                                   const ps_pack_builder *b, uint32_t first_seq,
                                   uint64_t watermark)
@@ -177,7 +180,7 @@ static inline uint64_t ps_head_checksum(const unsigned char *head)
     return load_u64(head + PS_HEAD_CHECKSUM);
 }
 
-/* Where the sequence rows of a pack begin in those of its block. */
+/* Index of the pack's first sequence row within its block. */
 static inline uint32_t ps_head_first_seq(const unsigned char *head)
 {
     return load_u32(head + PS_HEAD_FIRST_SEQ);
@@ -194,7 +197,7 @@ static inline uint64_t ps_head_watermark(const unsigned char *head)
 }
 
 /*
- * Reads the numbers of a head into *pack; its other members are left alone.
+ * Decodes the numbers of a head into *pack.  Other members are unchanged.
  * PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *head,
@@ -202,27 +205,28 @@ ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *head,
 
 /* ---- Whole packs ---- */
 
-/* The checksum of a pack, which binds its parts to its index. */
+/* Checksum of a pack, which covers its index as well as its contents. */
 uint64_t ps_pack_checksum(const ps_pack_info *info, uint64_t index,
                           const unsigned char *head, const unsigned char *row,
                           const unsigned char *sequences);
 
 /*
- * Reads a pack; pack->index, row and sequences are given.  Checks all that
- * memory safety rests on, and the checksum.  PS_OK, PS_ERR_CORRUPT.
+ * Decodes and checks a pack, given pack->index, row and sequences.  Checks the
+ * checksum and everything that memory safety depends on.
+ * PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
                          ps_pack *pack, ps_error *err);
 
 /*
- * Whether the sequences of a pack, whose head was decoded, follow one another,
- * each from the first position that is free, and make up the head's numbers.
+ * Checks that sequences are contiguous, except for gaps of the alignment, and
+ * agree with the numbers of the head, which has been decoded.
  * PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_pack_check_sequences(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err);
 
-/* The sequence row of sequence `i`. */
+/* Sequence row of sequence `i`. */
 static inline const unsigned char *
 ps_pack_sequence(const ps_pack_info *info, const ps_pack *pack, uint32_t i)
 {

@@ -1,6 +1,6 @@
 /*
- * pack_check.c - the sequences of a pack that a reader gave, and the rules
- * that the reader leaves unchecked.
+ * pack_check.c - access to the sequences of a pack, and the rules that readers
+ * leave unchecked.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ void ps_pack_payload(const ps_pack_info *info, const ps_pack *pack,
     }
 }
 
-/* Places from `first` up to `end` of a field must hold its fill. */
+/* Elements first to end - 1 of a field must equal its fill value. */
 static ps_result check_fill(const ps_field *f, const unsigned char *elements,
                             uint32_t first, uint32_t end, ps_error *err)
 {
@@ -75,9 +75,8 @@ static ps_result check_fill(const ps_field *f, const unsigned char *elements,
 }
 
 /*
- * The places of a per-token field behind each sequence, up to the next one or
- * to the end of the row, are unused.  The gap behind the field, which ends at
- * byte `limit`, must be zero.
+ * The elements of a per-token field between sequences, and after the last one,
+ * are unused.  The bytes from the field's end to byte `limit` must be zero.
  */
 static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
                               const ps_field *f, uint32_t limit, ps_error *err)
@@ -104,7 +103,7 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
     return r;
 }
 
-/* So must be the bytes between the fields of a sequence row. */
+/* Bytes between the fields of a sequence row must be zero. */
 static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
                             ps_error *err)
 {
@@ -129,7 +128,7 @@ static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/* The head repeats a sum for those who read nothing else. */
+/* sum_len_sq is for programs that read only heads. */
 static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
                            ps_error *err)
 {
@@ -147,10 +146,7 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     return PS_OK;
 }
 
-/*
- * Tokens of sequences must be in the vocabulary; the pad id between them may
- * be outside.
- */
+/* Tokens of sequences must be in the vocabulary.  The pad id need not be. */
 static ps_result check_vocabulary(const ps_pack_info *info,
                                   const ps_pack *pack, ps_error *err)
 {
@@ -179,7 +175,7 @@ ps_result ps_pack_check(const ps_pack_info *info, const ps_pack *pack,
     const bool is_known = ps_is_version_known(info);
     ps_result r = check_sum(info, pack, err);
 
-    /* A field that a later version has added has its own rules. */
+    /* Built-in fields added by a later version can have different rules. */
     for (uint32_t i = 0; r == PS_OK && i < info->n_fields; i++) {
         const ps_field *f = &info->fields[i];
         const bool is_last = i + 1 == info->n_fields ||

@@ -1,5 +1,5 @@
 /*
- * pack_header.c - the 4096-byte header of a pack stream.
+ * pack_header.c - encode and decode the 4096-byte header of a pack stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #include "format/schema.h"
 #include "format/version.h"
 
-/* Where the header has what; packstream(5) says what it means. */
+/* Offsets in the header; packstream(5) describes the fields. */
 enum {
     AT_VERSION = 8,
     AT_HEADER_BYTES = 16,
@@ -51,17 +51,20 @@ enum {
     AT_CHECKSUM = PS_PACK_HEADER_BYTES - 8
 };
 
-/* In an entry of the table: 0, or 1 + the index in the user's channels. */
+/*
+ * Offset in a table entry.  0: built in; otherwise 1 + index of the user
+ * channel.
+ */
 #define ENTRY_SOURCE 27
 
-/* The longest sequence row: all channels, of 8 bytes each. */
+/* Maximum size of a sequence row: all fields, 8 bytes each. */
 #define MAX_SEQ_BYTES (8 * PS_MAX_FIELDS)
 
 #define COMPAT_FRAMED UINT64_C(1)
 #define COMPAT_SHARE UINT64_C(2)
 #define INCOMPAT_ALIGNED UINT64_C(1)
 
-/* The high bit and the line ends betray text-mode and 7-bit transport. */
+/* As in PNG, damage by text-mode or 7-bit transfers is detectable. */
 static const unsigned char magic[8] = {0x89, 'P',  'K',  'S',
                                        '\r', '\n', 0x1a, '\n'};
 
@@ -126,7 +129,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     store_u64(to + AT_CHECKSUM, ps_hash(to, AT_CHECKSUM));
 }
 
-/* All but the table and the dtype. */
+/* Decodes everything except the table and the dtype. */
 static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
 {
@@ -186,8 +189,8 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
 }
 
 /*
- * A field must lie inside its row, and behind the one before it, which ends at
- * *end.
+ * Checks that a field is inside its row and starts after the previous field,
+ * which ends at *end.
  */
 static ps_result check_place(const ps_pack_info *info, const ps_field *f,
                              uint32_t count, uint64_t *end, ps_error *err)
@@ -207,8 +210,8 @@ static ps_result check_place(const ps_pack_info *info, const ps_field *f,
 }
 
 /*
- * Reads the table.  A stream of a later minor version may hold built-in
- * fields that we do not know: they stay in the table and are left alone.
+ * Decodes the table.  Built-in fields of a later minor version stay in the
+ * table and are ignored.
  */
 static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
                               ps_error *err)
@@ -244,7 +247,7 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
         if (f->source == PS_BUILT_IN)
             continue;
 
-        /* A user's channel goes back to its place in the schema. */
+        /* Restore the user channel at its index in the schema. */
         if (f->source >= PS_MAX_CHANNELS)
             return ps_fail(err, PS_ERR_CORRUPT, "field '%s' has no source",
                            f->channel.name);
@@ -259,7 +262,7 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
     return PS_OK;
 }
 
-/* Whether a field of the format's own is there, in its place. */
+/* True if a built-in field with these properties exists at `offset`. */
 static bool has_own(const ps_pack_info *info, const char *name, ps_type type,
                     ps_kind kind, uint32_t offset)
 {
@@ -269,7 +272,7 @@ static bool has_own(const ps_pack_info *info, const char *name, ps_type type,
            f->channel.kind == kind && f->offset == offset;
 }
 
-/* Finds the fields that every stream has, and those of its options. */
+/* Checks for the built-in fields of every stream and derives `split`. */
 static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 {
     const ps_field *tokens = &info->fields[PS_FIELD_TOKENS];
@@ -293,8 +296,8 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
 }
 
 /*
- * In a version that we know there is one way to lay a record out.  The dtype
- * must say the same, or readers that go by it would be misled.
+ * Each known version has exactly one layout.  The dtype must match it, because
+ * numpy readers rely on the dtype alone.
  */
 static ps_result check_layout(const unsigned char *from,
                               const ps_pack_info *info, ps_error *err)
@@ -325,7 +328,7 @@ static ps_result check_layout(const unsigned char *from,
     if (r != PS_OK)
         return r;
 
-    /* What a later version may give a meaning is zero in those we know. */
+    /* Bytes reserved for later versions are zero in known versions. */
     zero = all_zero(from + AT_ZERO, AT_SEED - AT_ZERO) &&
            (info->align > 1 || load_u32(from + AT_ALIGN) == 0) &&
            all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
@@ -372,14 +375,14 @@ ps_result ps_pack_header_decode(const unsigned char *from,
     if (r == PS_OK)
         r = ps_schema_check(&info->schema, err);
 
-    /* What a later version adds, and how, is not ours to judge. */
+    /* The layout of a later version is unknown. */
     if (r == PS_OK && ps_is_version_known(info))
         r = check_layout(from, info, err);
     if (r == PS_OK)
         memcpy(info->dtype, from + AT_DTYPE, sizeof info->dtype - 1);
     if (r == PS_OK || r == PS_ERR_CORRUPT)
         return r;
-    /* What a caller could not ask for is, in a header, damage. */
+    /* An argument error in a header means that the header is damaged. */
     if (err != NULL)
         err->code = PS_ERR_CORRUPT;
     return PS_ERR_CORRUPT;

@@ -1,6 +1,6 @@
 /*
- * pack_header.h - the 4096-byte header of a pack stream; packstream(5)
- * "Pack stream header".
+ * pack_header.h - the 4096-byte header of a pack stream; packstream(5) "Pack
+ * stream header".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,32 +10,33 @@
 
 #include "packstream.h"
 
-/*
- * True if `n` bytes, at most 8 of which count, are the magic of a pack
- * stream or the start of it.
- */
+/* True if the first min(n, 8) bytes match the magic of a pack stream. */
 bool ps_is_pack_magic_prefix(const unsigned char *bytes, size_t n);
 
-/* Whether a frame is a header alone; eight bytes of its content are given. */
+/*
+ * True if a zstd frame contains just a header, given the size of its content
+ * and the first eight bytes of it.
+ */
 bool ps_is_pack_head(const unsigned char *content, uint64_t bytes);
 
-/* Writes the header to `to`, PS_PACK_HEADER_BYTES bytes. */
+/* Writes the header, PS_PACK_HEADER_BYTES bytes. */
 void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to);
 
 /*
- * Reads one.  PS_OK, PS_ERR_MAGIC, _UNSUPPORTED, _CORRUPT.
+ * Decodes and checks a header.
+ * PS_OK, PS_ERR_MAGIC, _UNSUPPORTED, _CORRUPT.
  */
 ps_result ps_pack_header_decode(const unsigned char *from,
                                 ps_pack_info *info, ps_error *err);
 
 /*
- * The same where only `got` bytes are there, which may be too few.
- * PS_ERR_TRUNCATED besides.
+ * The same for input of which only `got` bytes are available.  Also returns
+ * PS_ERR_TRUNCATED.
  */
 ps_result ps_pack_header_read(const unsigned char *from, size_t got,
                               ps_pack_info *info, ps_error *err);
 
-/* A stream's digest before its first pack: the checksum of the header. */
+/* Initial value of a stream's digest: the checksum of its header. */
 uint64_t ps_pack_digest_begin(const unsigned char *header);
 
 #endif

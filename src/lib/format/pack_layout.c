@@ -1,10 +1,10 @@
 /*
- * pack_layout.c - where everything lies in a pack stream.
- *
- * The layout follows from capacity, split, align and the channels; how large a
- * block may be, from the depth as well.
+ * pack_layout.c - offsets and sizes in a pack stream.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The layout depends on capacity, split, align and the channels.  The maximum
+ * size of a block also depends on the depth.
  */
 
 #include "format/pack_layout.h"
@@ -18,12 +18,12 @@
 #include "bytes.h"
 #include "format/block.h"
 
-/* Rows and heads of a full block take so many bytes, if it is not set. */
+/* Default for rows and heads of a full block: at least this many bytes. */
 #define BLOCK_BYTES (UINT32_C(1) << 20)
 
 /* ---- Fields ---- */
 
-/* Appends a field to a row of which *end bytes are taken. */
+/* Appends a field to a row with *end bytes in use. */
 static void add_field(ps_pack_info *info, uint64_t *end,
                       const ps_channel *channel, uint32_t source)
 {
@@ -43,7 +43,9 @@ static void add_channels(ps_pack_info *info, uint64_t *end, ps_kind kind)
             add_field(info, end, &info->schema.channels[i], i);
 }
 
-/* Adds them all; says how long a row and a sequence row are. */
+/*
+ * Adds all fields.  Returns the size of a row and of a sequence row in bytes.
+ */
 static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
 {
     static const ps_channel built_in[] = {
@@ -68,9 +70,9 @@ static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
     *seq = round_up(*seq, 8);
 }
 
-/* ---- The same for numpy ---- */
+/* ---- numpy dtypes ---- */
 
-/* Appends to info->dtype; false, with what fits, when it is full. */
+/* Appends to info->dtype; false if it does not fit. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -89,7 +91,7 @@ static bool append(ps_pack_info *info, size_t *used, const char *format, ...)
     return true;
 }
 
-/* Appends the dtype of one kind of row. */
+/* Appends the dtype of a row or sequence row. */
 static bool append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
                          uint32_t bytes)
 {
@@ -167,7 +169,7 @@ ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
     return PS_OK;
 }
 
-/* How many packs a block has, and how many bytes at most. */
+/* Sets the number of packs per block and the maximum size of a block. */
 static ps_result size_block(ps_pack_info *info, ps_error *err)
 {
     const uint64_t of_pack =

@@ -1,6 +1,6 @@
 /*
- * pack_layout.h - where everything lies in a pack stream; packstream(5) "Rows"
- * and "Sequence rows".
+ * pack_layout.h - offsets and sizes in a pack stream; packstream(5) "Rows" and
+ * "Sequence rows".
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #include "packstream.h"
 
-/* The format's own members of a sequence row; the last two if split. */
+/* Offsets of built-in fields in a sequence row; the last two if split. */
 enum {
     PS_SEQ_ID = 0,
     PS_SEQ_START = 8,
@@ -19,18 +19,18 @@ enum {
     PS_SEQ_FULL_LEN = 20
 };
 
-/* The members of a pack head. */
+/* Offsets in a pack head. */
 enum {
     PS_HEAD_CHECKSUM = 0,
     PS_HEAD_FIRST_SEQ = 8,
-    PS_HEAD_N_SEQ = 12, /* the checksum covers all from here on */
+    PS_HEAD_N_SEQ = 12, /* the checksum covers the head from here */
     PS_HEAD_N_TOK = 16,
     PS_HEAD_MAX_SEQLEN = 20,
     PS_HEAD_SUM_LEN_SQ = 24,
     PS_HEAD_WATERMARK = 32
 };
 
-/* Sequence rows of a block take no more bytes, unless its only pack does. */
+/* Maximum size of the sequence rows in a block of more than one pack, bytes. */
 #define PS_BLOCK_SEQ_BYTES (UINT32_C(1) << 20)
 
 #define PS_MAX_BLOCK_PACKS 65536
@@ -42,8 +42,8 @@ enum {
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err);
 
 /*
- * Works out fields, row_bytes, seq_bytes, block_bytes, dtype, and block_packs if
- * that is 0, from capacity, depth, split, align and schema.
+ * Computes fields, row_bytes, seq_bytes, block_bytes, dtype and, if it is 0,
+ * block_packs, from capacity, depth, split, align and schema.
  * PS_OK, PS_ERR_ARGUMENT (capacity, depth, window, align or block_packs out of
  * range), _LIMIT.
  */

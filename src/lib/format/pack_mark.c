@@ -1,11 +1,11 @@
 /*
- * pack_mark.c - a place between two packs of a stream, and the mark
- * that is kept of it.
- *
- * A mark is "PKSM", a version, the numbers of the place, zeros, and the XXH3
- * of all that; little-endian.  Totals and digest are laid out as in END.
+ * pack_mark.c - saved positions between two packs of a stream.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A mark consists of "PKSM", a version, the members of ps_pack_place, zeros,
+ * and the XXH3 of all that, little-endian.  Totals and digest are laid out as
+ * in END.
  */
 
 #include "format/pack_mark.h"
@@ -35,7 +35,7 @@
 
 _Static_assert(AT_ZERO <= AT_CHECKSUM, "the numbers fit a mark");
 
-/* No input has more packs: their bytes would not fit 63 bits. */
+/* Bound on packs in an input: more would exceed 2^63 bytes. */
 #define PACKS_MAX (UINT64_C(1) << 55)
 
 static const unsigned char magic[4] = {'P', 'K', 'S', 'M'};
@@ -70,7 +70,7 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
 {
     const ps_totals *seen = &place->seen;
     const ps_totals *before = &place->before;
-    uint64_t none; /* the streams before have no digest */
+    uint64_t none; /* `before` has no digest; must be 0 */
     bool possible;
 
     *place = (ps_pack_place){0};
@@ -101,7 +101,7 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
         .watermark = load_u64(mark + AT_INDEX + 32),
     };
 
-    /* Whether there can be such a place at all. */
+    /* Reject positions that cannot exist. */
     possible =
         seen->packs <= PACKS_MAX && before->packs <= PACKS_MAX &&
         (place->index.n_blocks <= PS_INDEX_BLOCKS ||

@@ -1,5 +1,5 @@
 /*
- * recognize.c - other programs' files, by their first bytes.
+ * recognize.c - recognize files of other programs by their first bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +41,7 @@ static bool is_space(unsigned char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* An object, alone or the first in a list. */
+/* True for the start of an object, or of a list of objects. */
 static bool is_json(const unsigned char *p, size_t n)
 {
     size_t i = 0;
@@ -64,17 +64,16 @@ const char *ps_recognize(const void *bytes, size_t n)
         if (n >= beginnings[i].n &&
             memcmp(p, beginnings[i].bytes, beginnings[i].n) == 0)
             return beginnings[i].name;
-    /* A message: a marker, and the size of what describes it, in words. */
+    /*
+     * Arrow IPC message: continuation marker and metadata size, 8-byte words.
+     */
     if (n == 8 && load_u32(p) == UINT32_MAX && load_u32(p + 4) > 0 &&
         load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24)
         return "Arrow (see python3 -m packstream.tokens)";
     if (is_json(p, n))
         return "JSON (see tokcat --from=jsonl)";
 
-    /*
-     * Text in any encoding that has ASCII in it.  Less of it can be the
-     * beginning of anything.
-     */
+    /* Text in any ASCII-compatible encoding.  Fewer bytes are ambiguous. */
     if (n < PS_RECOGNIZE_BYTES)
         return NULL;
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /*
- * schema.c - schemas: types, channels, and what a payload measures.
+ * schema.c - types, channels and payload sizes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ static const struct {
     [PS_F32] = {"f32", "<f4", 4}, [PS_F64] = {"f64", "<f8", 8},
 };
 
-/* Where a table entry has what, behind the name. */
+/* Offsets in a table entry, which starts with the name. */
 enum {
     AT_TYPE = 24,
     AT_KIND = 25,
@@ -38,7 +38,7 @@ enum {
 
 #define N_TYPES (sizeof types / sizeof types[0])
 
-/* Names that the formats and their exports use themselves. */
+/* Names used by the formats and their exports. */
 static const char *const reserved[] = {
     "checksum",  "index",      "watermark", "sum_len_sq", "first_seq",
     "n_seq",     "n_tok",      "max_seqlen", "seq_id",    "seq_start",
@@ -91,7 +91,7 @@ ps_schema ps_schema_raw(ps_type token_type)
     return schema;
 }
 
-/* Letters by their codes, whatever the locale takes for a letter. */
+/* ASCII letters only, independent of the locale. */
 static bool is_name(const char *name)
 {
     size_t n = strnlen(name, PS_NAME_BYTES);
@@ -162,7 +162,10 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
                            c->name);
     }
 
-    /* Special ids: of the tokens' width and, but for pad, the vocabulary. */
+    /*
+     * Special ids must fit the token type.  All except pad must also be below
+     * vocab_size.
+     */
     for (int i = 0; i < PS_SPECIALS; i++) {
         const uint32_t id = s->special[i];
 
@@ -297,8 +300,7 @@ uint32_t ps_tokens_check(const unsigned char *tokens, uint32_t n_tok,
     uint32_t i = 0;
 
     /*
-     * First the maximum, without leaving the loop early: compilers make vector
-     * instructions of that.
+     * Compute the maximum first: a loop without early exit can be vectorized.
      */
     if (type == PS_U16)
         for (size_t k = 0; k < n_tok; k++) {

@@ -1,5 +1,5 @@
 /*
- * token_header.c - the header of framed token records and END.
+ * token_header.c - header and END of framed token records.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include "bytes.h"
 #include "format/version.h"
 
-/* Where the header has what; packstream(5) says what it means. */
+/* Offsets in the header; packstream(5) describes the fields. */
 enum {
     AT_VERSION = 8,
     AT_HEADER_BYTES = 16,
@@ -29,7 +29,7 @@ enum {
     AT_TABLE = PS_TOKEN_FIXED_BYTES
 };
 
-/* And where END has it, behind a count of 0. */
+/* Offsets in END, which starts with a count of 0. */
 enum {
     AT_END_KIND = 4,
     AT_END_SEQUENCES = 8,
@@ -37,7 +37,7 @@ enum {
     AT_END_DIGEST = 24
 };
 
-/* The high bit and the line ends betray text-mode and 7-bit transport. */
+/* As in PNG, damage by text-mode or 7-bit transfers is detectable. */
 static const unsigned char magic[8] = {0x89, 'T',  'O',  'K',
                                        '\r', '\n', 0x1a, '\n'};
 
@@ -113,7 +113,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
     ps_specials_decode(from + AT_SPECIALS, schema);
     memcpy(schema->tokenizer, from + AT_TOKENIZER, sizeof schema->tokenizer);
 
-    /* What a later version may give a meaning is zero in those we know. */
+    /* Bytes reserved for later versions are zero in known versions. */
     zero = all_zero(from + AT_ZERO, AT_VOCAB_SIZE - AT_ZERO) &&
            all_zero(from + AT_ZEROS, AT_TABLE - AT_ZEROS);
     schema->n_channels = load_u32(from + AT_N_CHANNELS);
@@ -133,7 +133,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
                        "unused bytes of the header are not zero");
     if (ps_schema_check(schema, err) == PS_OK)
         return PS_OK;
-    /* What a caller could not ask for is, in a header, damage. */
+    /* An argument error in a header means that the header is damaged. */
     if (err != NULL)
         err->code = PS_ERR_CORRUPT;
     return PS_ERR_CORRUPT;

@@ -1,5 +1,5 @@
 /*
- * totals.c - keeping ps_totals, and what follows from them.
+ * totals.c - maintain and check ps_totals.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "bytes.h"
 
-/* The numbers in the order of their bytes. */
+/* The members in the order of their encoding. */
 #define TOTALS_U64(X, t, digest)                                        \
     X((t)->packs)                                                       \
     X((t)->sequences)                                                   \
@@ -67,7 +67,7 @@ void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
 #undef LOAD_U32
 }
 
-/* *sum += n; false if it does not fit, as in an END that others made. */
+/* *sum += n; false on overflow, which a foreign END can cause. */
 static bool add(uint64_t *sum, uint64_t n)
 {
     *sum += n;
@@ -144,7 +144,7 @@ bool ps_totals_add(ps_totals *t, const ps_totals *other)
            add(&t->extra_pieces, other->extra_pieces);
 }
 
-/* A number as END or the header declares it, and as it was counted. */
+/* A number declared by END or the header, and its actual value. */
 typedef struct total {
     const char *name;
     uint64_t declared;
@@ -200,7 +200,7 @@ ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
                        "END says that a pack has %" PRIu32
                        " sequences, the most are %" PRIu32,
                        end->max_depth, ps_max_sequences(info));
-    /* A count that is not known agrees with any. */
+    /* An unknown count matches any value. */
     for (size_t i = 0; i < n; i++)
         if (totals[i].declared == PS_UNKNOWN)
             totals[i].declared = totals[i].seen;

@@ -1,5 +1,5 @@
 /*
- * totals.h - keeping ps_totals.
+ * totals.h - maintain and check ps_totals.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include "packstream.h"
 
-/* Counts one pack. */
+/* Adds one pack. */
 void ps_totals_add_pack(ps_totals *totals, uint32_t n_seq, uint32_t n_tok,
                         uint32_t max_seqlen);
 
@@ -17,8 +17,8 @@ void ps_totals_add_pack(ps_totals *totals, uint32_t n_seq, uint32_t n_tok,
 bool ps_totals_add(ps_totals *totals, const ps_totals *other);
 
 /*
- * The bytes of totals and a digest, as they stand in END (packstream(5), "END
- * record"), in marks and in states: the numbers of 64 bits, then those of 32.
+ * Encoding of totals and a digest in END (packstream(5), "END record"), marks
+ * and states: first the 64-bit numbers, then the 32-bit ones.
  */
 #define PS_TOTALS_BYTES 116
 
@@ -27,13 +27,15 @@ void ps_totals_encode(const ps_totals *totals, uint64_t digest,
 void ps_totals_decode(const unsigned char from[PS_TOTALS_BYTES],
                       ps_totals *totals, uint64_t *digest);
 
-/* END must repeat what the packs make.  PS_OK, PS_ERR_CORRUPT. */
+/*
+ * Compares the totals in END with those of the packs.  PS_OK, PS_ERR_CORRUPT.
+ */
 ps_result ps_totals_compare(const ps_totals *end, const ps_totals *seen,
                             ps_error *err);
 
 /*
- * END must account for all of the input, and the counts of the header, where
- * they are known, must be END's.  PS_OK, PS_ERR_CORRUPT.
+ * Checks that END accounts for all of the input and agrees with the known
+ * counts of the header.  PS_OK, PS_ERR_CORRUPT.
  */
 ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
                           ps_error *err);

@@ -1,6 +1,5 @@
 /*
- * version.c - the library's version, and the versioning rules that both
- * formats share.
+ * version.c - the library's version, and the versioning rules of both formats.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +23,7 @@ const char *ps_version(void)
                       PACKSTREAM_VERSION_PATCH);
 }
 
-/* Behind a magic: the probe shows the byte order. */
+/* Offsets after the magic.  The probe detects the wrong byte order. */
 enum { AT_PROBE = 0, AT_MAJOR = 4, AT_MINOR = 6 };
 
 void ps_version_encode(unsigned char *to, uint16_t major)

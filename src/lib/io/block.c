@@ -1,10 +1,10 @@
 /*
- * block.c - blocks of input, each of which lasts as long as somebody holds it.
- *
- * The block that was released last is taken first: it is the likeliest to be
- * in the cache.
+ * block.c - reference-counted blocks of input.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Free blocks are reused last in, first out, because the most recently released
+ * block is the most likely to be in the cache.
  */
 
 #include "io/block.h"
@@ -32,7 +32,7 @@ ps_result ps_pool_open(ps_pool **pool, ps_error *err)
     return PS_OK;
 }
 
-/* Frees the blocks that nobody holds, and with the last block the pool. */
+/* Frees unreferenced blocks, and the pool once it has no blocks. */
 static void sweep(ps_pool *pool)
 {
     ps_block **at = &pool->all;

@@ -1,10 +1,10 @@
 /*
- * block.h - blocks of input, each of which lasts as long as somebody holds it.
- *
- * The reader takes blocks from a pool, perhaps on a thread of its own.  One
- * user holds and releases them.
+ * block.h - reference-counted blocks of input.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A reader, possibly on its own thread, takes blocks from a pool.  A single
+ * user thread holds and releases them.
  */
 
 #ifndef LIB_IO_BLOCK_H
@@ -14,47 +14,53 @@
 
 #include "packstream.h"
 
-/* The bytes of a block, and the room in front of them. */
+/* Size of a block, and of the headroom before it, in bytes. */
 #define PS_BLOCK_BYTES ((size_t)256 << 10)
 #define PS_BLOCK_HEADROOM ((size_t)64 << 10)
 #define PS_BLOCK_ALLOCATED (PS_BLOCK_HEADROOM + PS_BLOCK_BYTES)
 
-/* Here, as blocks are, so that holding and releasing a block can be inline. */
+/* Defined here so that hold and release can be inline. */
 typedef struct ps_pool {
-    struct ps_block *all;
-    uint32_t held;
-    bool closed;
-    pthread_mutex_t lock; /* guards these: */
-    struct ps_block *free;
+    struct ps_block *all;  /* linked by next_of_all */
+    uint32_t held;         /* blocks with at least one holder */
+    bool closed;           /* freed with the last holder */
+    pthread_mutex_t lock;  /* guards `free` */
+    struct ps_block *free; /* linked by next */
 } ps_pool;
 
 typedef struct ps_block {
-    unsigned char *bytes;
+    unsigned char *bytes; /* PS_BLOCK_BYTES, after the headroom */
     ps_pool *pool;
-    uint32_t holders;
-    struct ps_block *next; /* of those that are free */
+    uint32_t holders;      /* reference count */
+    struct ps_block *next; /* in the free list */
     struct ps_block *next_of_all;
 } ps_block;
 
-/* PS_ERR_MEMORY. */
+/* Creates an empty pool.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_pool_open(ps_pool **pool, ps_error *err);
 
-/* Blocks that are held stay until they are released. */
+/*
+ * Frees the pool.  Held blocks, and the pool with them, stay until they are
+ * released.
+ */
 void ps_pool_close(ps_pool *pool);
 
-/* Frees blocks that were taken but never held; while nobody reads. */
+/*
+ * Returns blocks that were taken but never held to the free list.  No reader
+ * may be running.
+ */
 void ps_pool_reclaim(ps_pool *pool);
 
 /*
- * A block that nobody holds, and that is not given out again before somebody
- * has held and released it.  PS_ERR_MEMORY.
+ * Takes an unheld block from the pool.  It is not returned to the pool until it
+ * has been held and released.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_pool_take(ps_pool *pool, ps_block **block, ps_error *err);
 
-/* A bound of the memory of a pool with so many blocks. */
+/* Upper bound, in bytes, on the memory of a pool with `blocks` blocks. */
 uint64_t ps_pool_bytes(uint64_t blocks);
 
-/* How many blocks are held. */
+/* Number of blocks that are held. */
 static inline uint32_t ps_pool_held(const ps_pool *pool)
 {
     return pool->held;
@@ -66,7 +72,7 @@ static inline void ps_block_hold(ps_block *block)
         block->pool->held++;
 }
 
-/* Makes a block that nobody holds any more one that can be taken again. */
+/* Returns a block without holders to the pool. */
 void ps_block_give_back(ps_block *block);
 
 static inline void ps_block_release(ps_block *block)
@@ -75,11 +81,11 @@ static inline void ps_block_release(ps_block *block)
         ps_block_give_back(block);
 }
 
-/* Whether the `n` bytes at `p` lie in a block, or in front of it. */
+/* True if the `n` bytes at `p` are inside the block or its headroom. */
 static inline bool ps_block_has(const ps_block *block, const unsigned char *p,
                                 size_t n)
 {
-    /* In front of the headroom it wraps around, and is too far. */
+    /* An address below the headroom wraps around to a large offset. */
     const size_t at = (uintptr_t)p -
                       (uintptr_t)(block->bytes - PS_BLOCK_HEADROOM);
 

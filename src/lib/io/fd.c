@@ -1,13 +1,13 @@
 /*
- * fd.c - system calls on descriptors, restarted and completed.
- *
- * Another process that shares a descriptor may have made it non-blocking;
- * then we wait with poll instead of losing data.
+ * fd.c - system calls on descriptors, with restarts and retries.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A descriptor can be non-blocking because another process shares it and made
+ * it so.  In that case these functions poll instead of failing.
  */
 
-/* F_SETPIPE_SZ is Linux's own. */
+/* F_SETPIPE_SZ is specific to Linux. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,7 +21,7 @@
 
 #include "base/error.h"
 
-/* Waits until `fd` is ready; false, with errno, if waiting itself fails. */
+/* Polls until `fd` is ready.  Returns false, with errno set, if poll fails. */
 static bool wait_for(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
@@ -74,7 +74,7 @@ ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err)
             p += put;
             n -= (size_t)put;
         } else if (put == 0) {
-            /* Some devices say "full" this way; do not spin on them. */
+            /* Some devices return 0 when full.  Retrying would loop forever. */
             errno = ENOSPC;
             return ps_fail_errno(err, "cannot write");
         } else if (errno == EAGAIN) {

@@ -1,5 +1,5 @@
 /*
- * fd.h - system calls on descriptors, restarted and completed.
+ * fd.h - system calls on descriptors, with restarts and retries.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,43 +12,46 @@
 
 #include "packstream.h"
 
-/* The size of our buffers, and of pipes where the system lets us set it. */
+/* Size of our buffers, and of pipes where it can be set, in bytes. */
 #define PS_IO_BYTES ((size_t)256 << 10)
 
 /*
- * read(2), restarted after a signal; waits if the descriptor is non-blocking.
- * Returns what read does.
+ * read(2), restarted after signals.  Polls if the descriptor is non-blocking.
+ * Returns the result of read.
  */
 ssize_t ps_read(int fd, void *buf, size_t n);
 
 /*
- * The `n` bytes at `offset`, by pread(2), restarted and completed.  Returns
- * fewer only where the file ends; -1 with errno.
+ * pread(2), restarted until `n` bytes are read.  Returns less than `n` only at
+ * the end of the file, and -1 with errno on failure.
  */
 ssize_t ps_read_at(int fd, void *buf, size_t n, uint64_t offset);
 
-/* Writes all `n` bytes, however the descriptor cuts them up. */
+/* Writes all `n` bytes.  PS_OK, PS_ERR_IO. */
 ps_result ps_write_all(int fd, const void *buf, size_t n, ps_error *err);
 
-/* True if a read would have to wait; false for regular files and at EOF. */
+/* True if a read would block; false for regular files and at end of file. */
 bool ps_would_wait(int fd);
 
 /*
- * Waits until `fd` has something to read; false once `quit` has.  Why a wait
- * fails, the next read tells.
+ * Polls until `fd` is readable and returns true, or false once `quit` is
+ * readable.  If poll fails, returns true: the next read reports the error.
  */
 bool ps_wait_input(int fd, int quit);
 
-/* Makes a pipe as large as our buffer, if it is one and may be. */
+/*
+ * Increases a pipe's capacity to PS_IO_BYTES if possible.  No effect on other
+ * descriptors.
+ */
 void ps_widen_pipe(int fd);
 
 /*
- * A pipe with which one thread wakes another.  Both ends are non-blocking, and
- * the caller closes them.  PS_ERR_IO.
+ * Creates a pipe for waking another thread.  Both ends are non-blocking and
+ * close-on-exec.  The caller closes them.  PS_OK, PS_ERR_IO.
  */
 ps_result ps_wakeup_pipe_open(int wakeup[2], ps_error *err);
 
-/* Makes the first end of such a pipe readable. */
+/* Makes the read end, wakeup[0], readable. */
 void ps_wake(const int wakeup[2]);
 
 #endif

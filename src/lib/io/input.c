@@ -1,13 +1,12 @@
 /*
- * input.c - a buffered input that hands out contiguous bytes, decompressed
- * if need be.
- *
- * Plain bytes are handed out where they were read, in a block that stays as
- * long as somebody holds it.  What is left of one block is copied in front of
- * the next; if that is too much, it is joined with what follows in a buffer.
- * Decompressed bytes lie in that buffer, too.
+ * input.c - buffered input that returns contiguous bytes and decompresses zstd.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Uncompressed bytes are returned in place, in a reference-counted block.  The
+ * unread rest of a block is copied to the headroom of the next one.  A rest too
+ * large for that is joined with the following bytes in a buffer.  Decompressed
+ * bytes are always in the buffer.
  */
 
 #include "io/input.h"
@@ -23,19 +22,19 @@
 #include "io/zstd_frame.h"
 
 /*
- * No frame may ask for a larger window than the zstd program's default; zstd
- * takes no smaller limit than the minimum.
+ * The largest window is the default limit of the zstd program; the smallest is
+ * the lowest limit that zstd accepts.
  */
 #define ZSTD_LARGEST_WINDOW_LOG 27
 #define ZSTD_MIN_WINDOW_LOG 10
 
 /*
- * Read with a large piece, so that the next peek, perhaps of a few bytes, finds
- * some.  What is left of them is moved, so they are not many.
+ * Extra bytes read along with a large piece, so that the next peek, often of a
+ * few bytes, needs no system call.  Few, because they have to be moved.
  */
 #define FOLLOWING_BYTES ((size_t)4 << 10)
 
-/* What zstd takes for input, besides the window. */
+/* Bytes that zstd allocates for input, in addition to the window. */
 #define ZSTD_INPUT_BYTES ((uint64_t)640 << 10)
 
 static int window_log(uint64_t window)
@@ -47,7 +46,7 @@ static int window_log(uint64_t window)
     return log;
 }
 
-/* The last piece of a peek may reach beyond what was asked for. */
+/* The last piece of a peek can extend beyond the bytes requested. */
 void ps_input_set_max(ps_input *in, uint64_t bytes)
 {
     uint64_t max = ps_mem_sum(bytes, PS_IO_BYTES);
@@ -60,7 +59,7 @@ uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded)
     uint64_t buffer = ps_mem_array(1, PS_IO_BYTES);
     uint64_t bytes = ps_read_ahead_bytes(threaded);
 
-    /* There are two buffers while it grows. */
+    /* Both the old and the new buffer exist while it grows. */
     if (max > 0)
         buffer = ps_mem_times(2, ps_mem_sum(ps_mem_sum(max, PS_IO_BYTES),
                                             PS_MEM_PAGE));
@@ -77,7 +76,7 @@ static ps_result wait_for_input(ps_input *in, ps_error *err)
     return in->hook(in->hook_context, err);
 }
 
-/* The next piece; 0 bytes at the end of the input. */
+/* Returns the next piece; 0 bytes at the end of the input. */
 static ps_result next_span(ps_input *in, ps_span *span, ps_error *err)
 {
     const ps_result r = wait_for_input(in, err);
@@ -85,7 +84,10 @@ static ps_result next_span(ps_input *in, ps_span *span, ps_error *err)
     return r == PS_OK ? ps_read_ahead_next(in->read_ahead, span, err) : r;
 }
 
-/* Holds the block that came last; nothing that is left lies in the other. */
+/*
+ * Holds the block of the last piece and releases the previous one, which
+ * contains no unread bytes.
+ */
 static void hold_block(ps_input *in, ps_block *block)
 {
     if (block == in->block)
@@ -96,7 +98,10 @@ static void hold_block(ps_input *in, ps_block *block)
     in->block = block;
 }
 
-/* Doubles the buffer, so that a byte is moved only a few times. */
+/*
+ * Grows the buffer to at least `min` bytes.  It doubles, so that the amortized
+ * cost of copying is constant per byte.
+ */
 static ps_result grow_buffer(ps_input *in, size_t min, ps_error *err)
 {
     size_t size = in->buffer_size == 0 ? PS_IO_BYTES : in->buffer_size;
@@ -122,9 +127,9 @@ static ps_result grow_buffer(ps_input *in, size_t min, ps_error *err)
 }
 
 /*
- * Moves what is left to the front of the buffer, with room behind it for
- * `more` bytes.  These have arrived, or are few, so a false length costs no
- * memory.
+ * Moves unread bytes to the start of the buffer, with room for `more` bytes
+ * after them.  `more` bytes have arrived or are few, so a false length in the
+ * input cannot cause a large allocation.
  */
 static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
 {
@@ -147,8 +152,9 @@ static ps_result move_to_buffer(ps_input *in, size_t more, ps_error *err)
 }
 
 /*
- * Reads to the buffer what is missing of `want` bytes, more than a block has,
- * and some of what follows.  The buffer grows with what has come.
+ * Reads the missing part of `want` bytes, which exceed a block, and some of the
+ * following bytes directly to the buffer.  The buffer grows only as bytes
+ * arrive.
  */
 static ps_result fill_buffer(ps_input *in, size_t want, ps_error *err)
 {
@@ -170,7 +176,7 @@ static ps_result fill_buffer(ps_input *in, size_t want, ps_error *err)
     return PS_OK;
 }
 
-/* Adds a piece of plain input to what is left. */
+/* Adds a piece of uncompressed input to the unread bytes. */
 static ps_result fill_plain(ps_input *in, ps_error *err)
 {
     ps_span span;
@@ -183,14 +189,15 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
         return PS_OK;
 
     if (!in->in_buffer && span.block == in->block) {
-        /* It follows what is left. */
+        /* The piece directly follows the unread bytes. */
     } else if (in->left == 0 ||
                (span.block != in->block && in->left <= span.n &&
                 in->left <= PS_BLOCK_HEADROOM)) {
         /*
-         * What is left goes in front of the piece; only in front of a block,
-         * because others may hold the bytes before any other piece.  Never
-         * more is copied than has come, or many small pieces would cost much.
+         * Copy the unread bytes to just before the piece.  This is possible
+         * only at the start of a block: the bytes before any other piece may be
+         * held by others.  Never copy more bytes than have arrived, or many
+         * small pieces would make the cost quadratic.
          */
         if (in->left > 0)
             memcpy(span.bytes - in->left, in->at, in->left);
@@ -208,8 +215,8 @@ static ps_result fill_plain(ps_input *in, ps_error *err)
 }
 
 /*
- * Lets zstd add to `out`.  Inside a frame it is called even without new
- * input, because it may hold output that did not fit the last time.
+ * Decompresses into `out`.  Inside a frame zstd is called even without new
+ * input, because it can have output that did not fit before.
  */
 static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
 {
@@ -246,7 +253,7 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
     return PS_OK;
 }
 
-/* Adds decompressed bytes to what is left; none only at the end. */
+/* Adds decompressed bytes to the unread bytes.  Adds none only at the end. */
 static ps_result fill_decompressed(ps_input *in, size_t want, ps_error *err)
 {
     size_t size = in->buffer_size - (size_t)(in->at - in->buffer);
@@ -328,7 +335,7 @@ ps_result ps_input_peek_more(ps_input *in, size_t want,
     if (r != PS_OK || *got < 4 || !ps_is_frame_magic(*data))
         return r == PS_OK ? peek(in, want, data, got, err) : r;
 
-    /* Zstd frames have come: what was read so far is their start. */
+    /* The input is zstd: treat the bytes read so far as compressed. */
     r = grow_buffer(in, PS_IO_BYTES, err);
     if (r != PS_OK)
         return r;
@@ -363,7 +370,7 @@ ps_result ps_input_skip(ps_input *in, uint64_t n, ps_error *err)
         ps_input_take(in, got);
         n -= got;
 
-        /* What has not come may be passed over without reading it. */
+        /* Skip bytes that were not read yet without reading them. */
         if (n > 0 && in->zstd == NULL && !in->at_eof) {
             uint64_t skipped = ps_read_ahead_skip(in->read_ahead, n);
 
@@ -386,7 +393,7 @@ bool ps_input_can_skip(const ps_input *in)
 ps_result ps_input_read_ahead(ps_input *in, ps_error *err)
 {
     in->threaded = true;
-    /* Behind the end nothing is read: the descriptor may be closed by now. */
+    /* At the end the caller may already have closed the descriptor. */
     return in->at_eof ? PS_OK : ps_read_ahead_start(in->read_ahead, err);
 }
 
@@ -440,7 +447,7 @@ ps_result ps_input_reopen(ps_input *in, int fd, ps_error *err)
     in->in_buffer = in->in_frame = false;
     in->progress = (zstd_progress){.compressed = 0};
     in->frames = (ps_seek_check){.is_head = in->frames.is_head};
-    in->looked = in->at_eof = true; /* if it fails */
+    in->looked = in->at_eof = true; /* in case the open fails */
     r = ps_read_ahead_open(&in->read_ahead, fd, in->pool, err);
     if (r == PS_OK && in->threaded)
         r = ps_read_ahead_start(in->read_ahead, err);

@@ -1,26 +1,25 @@
 /*
- * input.h - a buffered input that hands out contiguous bytes, decompressed
- * if need be.
- *
- * This room, io, moves bytes between descriptors and the rest of the library;
- * it knows nothing of tokens and packs.  A reader takes bytes from an input:
- *
- *   input.h         peek and take, plain or zstd; copies as little as it can
- *   read_ahead.h    what an input reads from, on a thread if asked for
- *   block.h         the memory it reads into, counted by those who hold it
- *   random_input.h  any bytes of a regular file, also of a compressed one
- *
- * A writer builds records in an output:
- *
- *   output.h        a ring of blocks, written or compressed on threads
- *
- * Below them are fd.h (system calls, restarted and completed), zstd_frame.h
- * (single frames), seek_table.h (the table that ends a compressed file) and
- * seek_table_check.h (whether that table fits the frames before it).
- *
- * The room uses base, and nothing else of the library.
+ * input.h - buffered input that returns contiguous bytes and decompresses zstd.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * This module, io, moves bytes between descriptors and the rest of the library,
+ * and is independent of tokens and packs.  Readers use an input:
+ *
+ *   input.h         peek and take, with few copies; detects zstd
+ *   read_ahead.h    reads for an input, optionally on a thread
+ *   block.h         reference-counted memory that is read into
+ *   random_input.h  random access to regular files, also compressed ones
+ *
+ * Writers build records in an output:
+ *
+ *   output.h        a ring of blocks, written and compressed on threads
+ *
+ * These build on fd.h (system calls with restarts), zstd_frame.h (single
+ * frames), seek_table.h (the table at the end of a compressed file) and
+ * seek_table_check.h (checks that table against the frames).
+ *
+ * This module uses only base.
  */
 
 #ifndef LIB_IO_INPUT_H
@@ -32,58 +31,58 @@
 #include "zstd_stream.h"
 
 /*
- * Open so that a look at what has come costs no call.  Before the first peek
- * `window` may be set, and frames.is_head: which frames begin a stream with a
- * seek table.
+ * Defined here so that peeking at buffered bytes needs no call.  `window` and
+ * frames.is_head, which detects the start of a stream that must have a seek
+ * table, may be set before the first peek.
  */
 typedef struct ps_input {
-    unsigned char *at; /* bytes that were read but not taken, */
-    size_t left;       /* so many, in `block` or in `buffer` */
-    unsigned char nothing; /* what `at` is before anything was read */
-    uint64_t taken;        /* bytes, since the start */
+    unsigned char *at;     /* unread bytes, in `block` or in `buffer` */
+    size_t left;           /* number of unread bytes */
+    unsigned char nothing; /* `at` points here before anything is read */
+    uint64_t taken;        /* bytes consumed since the start */
     ps_pool *pool;
     ps_read_ahead *read_ahead;
-    ps_block *block; /* the last that came; held */
-    bool looked;     /* for the magic of zstd */
+    ps_block *block; /* block of the last piece; held */
+    bool looked;     /* for the zstd magic */
     bool at_eof;
-    bool in_buffer;
-    bool threaded;
-    unsigned char *buffer; /* joins blocks, or holds decompressed bytes */
-    size_t buffer_size;
-    size_t buffer_max;
-    uint64_t window; /* the largest that a frame may have, in bytes */
+    bool in_buffer;        /* the unread bytes are in `buffer` */
+    bool threaded;         /* ps_input_read_ahead was called */
+    unsigned char *buffer; /* joined blocks, or decompressed bytes */
+    size_t buffer_size;    /* allocated, bytes */
+    size_t buffer_max;     /* limit of buffer_size, bytes */
+    uint64_t window;       /* maximum window of a frame, bytes */
     ps_wait_hook *hook;
     void *hook_context;
-    ZSTD_DCtx *zstd;          /* NULL: the input is plain */
-    ZSTD_inBuffer compressed; /* bytes that are not decompressed yet */
-    bool in_frame;
+    ZSTD_DCtx *zstd;          /* NULL: the input is not compressed */
+    ZSTD_inBuffer compressed; /* bytes to decompress, in `block` */
+    bool in_frame;            /* a frame has started and not ended */
     zstd_progress progress;
-    ps_seek_check frames; /* seen so far, and their seek tables */
+    ps_seek_check frames; /* frames so far, checked against seek tables */
 } ps_input;
 
 /*
- * Nothing is read yet; the first peek sees whether zstd frames have come.
- * PS_ERR_MEMORY.
+ * Creates an input that reads from `fd`.  Nothing is read before the first
+ * peek, which also detects zstd.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_input_open(ps_input **input, int fd, ps_error *err);
 
-/* Sets the most bytes that a peek will ask for; before the first peek. */
+/* Sets the maximum size of a peek in bytes.  Call it before the first peek. */
 void ps_input_set_max(ps_input *input, uint64_t bytes);
 
-/* A bound of its memory with these limits, whatever the input. */
+/* Upper bound, in bytes, on the memory of an input with these limits. */
 uint64_t ps_input_bytes(uint64_t max, uint64_t window, bool threaded);
 
-/* ps_input_peek, where not all bytes are there yet. */
+/* Slow path of ps_input_peek: not all bytes are buffered. */
 ps_result ps_input_peek_more(ps_input *input, size_t want,
                              const unsigned char **data, size_t *got,
                              ps_error *err);
 
 /*
- * Makes the next `want` bytes available in one piece at *data, or fewer if
- * the input ends before; *got says how many.  The buffer grows only with
- * bytes that have arrived.  The bytes stay valid until the next peek.
- * PS_OK, PS_ERR_MEMORY, _IO; for zstd _CORRUPT, _TRUNCATED, _LIMIT; or what
- * the wait hook gave.
+ * Makes the next `want` bytes available contiguously at *data.  *got is `want`,
+ * or less if the input ends first.  The buffer grows only as bytes arrive.  The
+ * bytes are valid until the next peek.
+ * PS_OK, PS_ERR_MEMORY, _IO; for zstd _CORRUPT, _TRUNCATED, _LIMIT; and the
+ * results of the wait hook.
  */
 static inline ps_result ps_input_peek(ps_input *input, size_t want,
                                       const unsigned char **data,
@@ -96,7 +95,7 @@ static inline ps_result ps_input_peek(ps_input *input, size_t want,
     return PS_OK;
 }
 
-/* Passes over `n` bytes of what the last peek gave. */
+/* Consumes `n` bytes returned by the last peek. */
 static inline void ps_input_take(ps_input *input, size_t n)
 {
     input->at += n;
@@ -105,19 +104,19 @@ static inline void ps_input_take(ps_input *input, size_t n)
 }
 
 /*
- * Passes over the next `n` bytes; a plain regular file is not read for that.
- * As ps_input_peek; PS_ERR_TRUNCATED if the input ends before.
+ * Skips the next `n` bytes.  In an uncompressed regular file it seeks.
+ * Results as ps_input_peek; also PS_ERR_TRUNCATED if the input ends first.
  */
 ps_result ps_input_skip(ps_input *input, uint64_t n, ps_error *err);
 
-/* Whether it is such a file; known after the first peek. */
+/* True if ps_input_skip seeks.  Valid after the first peek. */
 bool ps_input_can_skip(const ps_input *input);
 
 void ps_input_on_wait(ps_input *input, ps_wait_hook *hook, void *context);
 
 /*
- * The block with the bytes of the last peek, or NULL: a caller that holds it
- * need not copy them.
+ * Block that contains the bytes of the last peek, or NULL.  A caller that holds
+ * it need not copy the bytes.
  */
 static inline ps_block *ps_input_block(const ps_input *input)
 {
@@ -125,17 +124,17 @@ static inline ps_block *ps_input_block(const ps_input *input)
 }
 
 /*
- * Goes on with another input, as new but for its blocks and settings.
- * PS_ERR_MEMORY, PS_ERR_IO.
+ * Switches to another input.  Blocks and settings are kept; everything else is
+ * as in a new input.  PS_OK, PS_ERR_MEMORY, PS_ERR_IO.
  */
 ps_result ps_input_reopen(ps_input *input, int fd, ps_error *err);
 
-/* Reads on a thread of its own from now on.  PS_ERR_IO. */
+/* Starts reading on a separate thread.  PS_OK, PS_ERR_IO. */
 ps_result ps_input_read_ahead(ps_input *input, ps_error *err);
 
 /*
- * Poll it for POLLIN: it is readable when a wait that the hook was called for
- * would end.  Do not read from it.
+ * A descriptor to poll for POLLIN: it becomes readable when the wait that the
+ * hook announced would end.  Do not read from it.
  */
 int ps_input_descriptor(const ps_input *input);
 

@@ -1,12 +1,12 @@
 /*
- * output.c - a buffered output in which blocks are built in place, written
- * and, if asked for, compressed on threads of its own.
- *
- * The blocks lie in a ring.  The caller fills one after another; threads take
- * them in turn, each to compress its own, and write them in order.  Plain
- * blocks are written by one thread.
+ * output.c - buffered output with blocks that are built in place and written,
+ * or compressed and written, on threads.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The blocks form a ring.  The caller fills them in order.  Threads take full
+ * blocks in turn; each compresses its own block, and they write in order.
+ * Uncompressed blocks are written by a single thread.
  */
 
 #include "io/output.h"
@@ -23,50 +23,50 @@
 #include "io/seek_table.h"
 #include "io/zstd_frame.h"
 
-#define FEW 2          /* blocks for which a thread that writes is woken */
+#define FEW 2          /* full blocks that wake the writing thread */
 
-/* Beyond the blocks that threads are busy with: so many bytes of them. */
+/* Spare blocks in the ring beyond one per thread, in bytes. */
 #define SPARE_BYTES (4 * PS_IO_BYTES)
-#define SMALLEST (PS_IO_BYTES / 64) /* a block */
-#define MIN_SPARE 2
+#define SMALLEST (PS_IO_BYTES / 64) /* minimum size of a block */
+#define MIN_SPARE 2                 /* limits of that, in blocks */
 #define MAX_SPARE 64
 
 typedef struct block {
-    unsigned char *bytes;
-    size_t used;
-    bool finalize; /* before it is written, */
-    bool drop;     /* if it is */
+    unsigned char *bytes; /* [size], owned by the output */
+    size_t used;          /* bytes */
+    bool finalize;        /* finalize it before it is written */
+    bool drop;            /* do not write it */
 } block;
 
 struct ps_output {
-    int fd;
+    int fd; /* not owned */
     ps_output_options options;
-    ps_output_finalizer finalizer; /* its functions NULL: none */
-    size_t size; /* of a block */
-    block *blocks;
-    uint32_t n_blocks;
-    ps_compressor **compressors; /* one a thread, or one */
+    ps_output_finalizer finalizer; /* functions are NULL if there is none */
+    size_t size;                   /* of a block, bytes */
+    block *blocks;                 /* ring of n_blocks */
+    uint32_t n_blocks;             /* at least 1 */
+    ps_compressor **compressors;   /* one per thread, or one for the caller */
     uint32_t n_compressors;
-    ps_seek_table *table;
+    ps_seek_table *table; /* of frames written; NULL if not compressed */
     pthread_t *threads;
     uint32_t n_threads;
 
-    /* For the thread that writes, or the caller if there is none. */
+    /* Used by the writing thread, or by the caller if there is none. */
     file_end end;
-    uint64_t written;
+    uint64_t written; /* bytes, including earlier runs */
 
     /*
-     * Numbers of blocks: those below `filling` are full, those below `taken`
-     * in the hands of a thread, those below `done` written.  The lock guards
-     * them, and all that follows.
+     * Block numbers, counted from 0: blocks below `filling` are full, those
+     * below `taken` are with a thread, those below `done` are written.  `lock`
+     * guards these and all members below.
      */
     pthread_mutex_t lock;
-    pthread_cond_t work;     /* there may be some for a thread */
-    pthread_cond_t progress; /* a block was written */
+    pthread_cond_t work;     /* signalled when a block is full */
+    pthread_cond_t progress; /* signalled when a block was written */
     uint64_t filling;
     uint64_t taken;
     uint64_t done;
-    uint32_t n_started; /* threads that know their compressor */
+    uint32_t n_started; /* threads that have claimed a compressor */
     bool stop;
     bool failed;
     ps_error err;
@@ -84,7 +84,7 @@ static block *current(const ps_output *out)
 
 /* ---- Writing ---- */
 
-/* Only the first failure counts; nothing is written after it. */
+/* Records the first failure.  Nothing is written after it. */
 static void note_failure(ps_output *out, ps_result r, const ps_error *err)
 {
     if (r == PS_OK || out->failed)
@@ -102,14 +102,14 @@ static ps_result give_failure(const ps_output *out, ps_error *err)
     return out->err.code;
 }
 
-/* Finalizes a block; on any thread. */
+/* Finalizes a block.  Runs on any thread. */
 static void finalize(const ps_output *out, const block *b)
 {
     if (b->finalize)
         out->finalizer.finalize(out->finalizer.context, b->bytes);
 }
 
-/* Shows what was finalized, in order. */
+/* Passes a finalized block to `follow`, in output order. */
 static void follow(const ps_output *out, const block *b)
 {
     if (b->finalize)
@@ -154,13 +154,16 @@ static void block_done(ps_output *out)
     b->used = 0;
     b->finalize = b->drop = false;
     out->done++;
-    /* A caller who waits had better find more than one free. */
+    /*
+     * Wake the caller only when half of the ring is free, so that it can fill
+     * several blocks per wakeup.
+     */
     if (out->options.compressed ||
         out->filling - out->done <= out->n_blocks / 2)
         (void)pthread_cond_broadcast(&out->progress);
 }
 
-/* Writes a full block.  Called with the lock, and works without it. */
+/* Writes a full block.  Called with the lock held; releases it meanwhile. */
 static void write_plain(ps_output *out)
 {
     const block *b = block_at(out, out->taken++);
@@ -178,7 +181,7 @@ static void write_plain(ps_output *out)
     block_done(out);
 }
 
-/* The same, compressed; it waits for its turn. */
+/* Compresses a full block, and writes it when it is its turn. */
 static void write_compressed(ps_output *out, ps_compressor *compressor)
 {
     uint64_t number = out->taken++;
@@ -233,9 +236,9 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* ---- What the caller does ---- */
+/* ---- The caller's side ---- */
 
-/* Ends the block: it is full, or to be written as it is. */
+/* Passes the current block on for writing, full or not. */
 static ps_result hand_over(ps_output *out, ps_error *err)
 {
     ps_result r;
@@ -243,7 +246,7 @@ static ps_result hand_over(ps_output *out, ps_error *err)
     (void)pthread_mutex_lock(&out->lock);
     out->filling++;
     if (out->n_threads > 0) {
-        /* To wake a thread costs nearly as much as to write a block. */
+        /* Waking a thread costs almost as much as writing a block. */
         if (out->options.compressed || out->filling - out->taken >= FEW)
             (void)pthread_cond_signal(&out->work);
     } else if (out->options.compressed) {
@@ -362,23 +365,26 @@ ps_result ps_output_finish(ps_output *out, ps_error *err)
 
 /* ---- Opening and closing ---- */
 
-/* What options ask for: threads, and the ring that these are busy with. */
+/* Number of threads, and the ring needed to keep them busy. */
 typedef struct ring_shape {
     uint32_t threads;
     uint32_t blocks;
-    size_t size; /* of a block */
+    size_t size; /* of a block, bytes */
 } ring_shape;
 
 static ring_shape ring_for(const ps_output_options *o)
 {
-    /* What is put, such as END, must fit a frame. */
+    /*
+     * Bytes added by ps_output_put, such as END, must fit one frame.
+     * Without frames, blocks need no more than `largest` bytes.
+     */
     const bool small = !o->compressed && o->largest > 0;
     const size_t least = small ? SMALLEST : PS_IO_BYTES;
     const size_t size = o->largest > least ? o->largest : least;
     const size_t spare = SPARE_BYTES / size;
     ring_shape ring = {.threads = o->threads, .blocks = 1, .size = size};
 
-    /* More than one thread cannot write plain bytes in order. */
+    /* Several threads could not write uncompressed bytes in order. */
     if (!o->compressed && o->threads > 1)
         ring.threads = 1;
     if (ring.threads > 0)
@@ -408,8 +414,8 @@ uint64_t ps_output_bytes(const ps_output_options *o)
 }
 
 /*
- * Opens the compressors, and a seek table: an empty one, or that of the frames
- * that were written before.
+ * Opens the compressors and a seek table, either empty or, when resuming, with
+ * the frames already written.
  */
 static ps_result open_compressors(ps_output *out, ps_error *err)
 {
@@ -484,7 +490,10 @@ ps_result ps_output_open(ps_output **output, int fd,
         return r;
     }
 
-    /* With fewer threads it takes longer, and with none the caller does it. */
+    /*
+     * If fewer threads can be started, output is just slower.  Without any, the
+     * caller writes.
+     */
     while (out->n_threads < ring.threads &&
            ps_thread_start(&out->threads[out->n_threads], run_thread, out,
                            NULL) == PS_OK)

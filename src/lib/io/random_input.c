@@ -1,11 +1,12 @@
 /*
- * random_input.c - the bytes of a file at any offset, without compression.
- *
- * Of a plain file it keeps the bytes that were asked for last, more of them if
- * they are asked for one after another, and those of a run; of a compressed one
- * the frame that was decompressed last.
+ * random_input.c - random access to the uncompressed contents of a regular
+ * file.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * For an uncompressed file the last read is cached, with read-ahead if reads
+ * are sequential, and so is the current run.  For a compressed file the last
+ * frame is cached.
  */
 
 #include "io/random_input.h"
@@ -23,39 +24,39 @@
 
 typedef struct buffer {
     unsigned char *bytes;
-    size_t size;
+    size_t size; /* bytes allocated */
 } buffer;
 
-/* Bytes of the file, without compression, from `at` up to `end`. */
+/* Bytes `at` to `end` - 1 of the uncompressed contents. */
 typedef struct piece {
     buffer buffer;
     uint64_t at;
     uint64_t end;
 } piece;
 
-/* Frames that have a seek table behind them. */
+/* Consecutive frames followed by their seek table. */
 typedef struct segment {
-    uint64_t at;       /* of the first frame in the file */
-    uint64_t plain_at; /* of its bytes without compression */
+    uint64_t at;       /* offset of the first frame in the file */
+    uint64_t plain_at; /* offset of its uncompressed contents */
     ps_seek_table *table;
 } segment;
 
 struct ps_random_input {
-    int fd;
+    int fd;                  /* not owned */
     ps_random_source source; /* `read` is NULL: the file of fd */
-    uint64_t file_size;
-    uint64_t size; /* without compression */
-    piece kept;    /* what was read last */
-    piece run;     /* of a plain file */
-    ZSTD_DCtx *zstd; /* NULL: a plain file */
-    buffer compressed; /* a frame of the file */
-    buffer joined;     /* bytes of several frames */
+    uint64_t file_size;      /* when opened, bytes */
+    uint64_t size;           /* uncompressed, bytes */
+    piece kept;              /* last read, or last frame */
+    piece run;               /* last read of ps_random_input_read_run */
+    ZSTD_DCtx *zstd;         /* NULL: an uncompressed file */
+    buffer compressed;       /* one frame of the file, or a seek table */
+    buffer joined;           /* bytes from several frames */
     segment *segments;
     uint32_t n_segments;
     size_t segments_capacity;
 };
 
-/* Makes a buffer larger; the bytes in it are gone then. */
+/* Ensures a capacity of `n` bytes.  Growing discards the contents. */
 static ps_result reserve(buffer *b, uint64_t n, ps_error *err)
 {
     if (n <= b->size)
@@ -90,8 +91,9 @@ static ps_result read_at(const ps_random_input *f, uint64_t at,
 }
 
 /*
- * Reads the `n` bytes at `offset` into a piece, and up to `most` with them.  If
- * those behind the n cannot be read, that is for whoever asks for them.
+ * Reads the `n` bytes at `offset` into a piece, and up to `most` bytes in
+ * total.  Errors in the bytes after the first n are left to the read that needs
+ * them.
  */
 static ps_result read_piece(ps_random_input *f, piece *p, uint64_t offset,
                             size_t n, size_t most, ps_error *err)
@@ -116,7 +118,7 @@ static ps_result read_piece(ps_random_input *f, piece *p, uint64_t offset,
     return r;
 }
 
-/* The frame that holds byte `offset`, and the segment that has it. */
+/* Finds the frame that contains byte `offset`, and its segment. */
 static const segment *find_frame(const ps_random_input *f, uint64_t offset,
                                  ps_seek_frame *frame)
 {
@@ -169,8 +171,9 @@ static ps_result read_frame(ps_random_input *f, uint64_t offset,
 }
 
 /*
- * Collects bytes that lie in several frames, of which the first is kept.  What
- * packstream writes never needs it, but other programs cut where they like.
+ * Collects bytes that span several frames, the first of which is cached.  Not
+ * needed for files written by packstream, but other programs can start frames
+ * anywhere.
  */
 static ps_result join(ps_random_input *f, uint64_t offset, size_t n,
                       const unsigned char **bytes, ps_error *err)
@@ -216,7 +219,10 @@ static ps_result read_compressed(ps_random_input *f, uint64_t offset, size_t n,
     return PS_OK;
 }
 
-/* Bytes of a plain file; those that are not there yet come into piece `p`. */
+/*
+ * Reads an uncompressed file.  Bytes that are not cached are read into piece
+ * `p`.
+ */
 static ps_result read_plain(ps_random_input *f, piece *p, uint64_t offset,
                             size_t n, size_t most,
                             const unsigned char **bytes, ps_error *err)
@@ -242,7 +248,7 @@ ps_result ps_random_input_read(ps_random_input *f, uint64_t offset, size_t n,
 
     if (f->zstd != NULL)
         return read_compressed(f, offset, n, bytes, err);
-    /* A caller that goes on where the last read ended will want more. */
+    /* Sequential reads are likely to continue. */
     if (goes_on && n > 0 && n < PS_IO_BYTES)
         most = PS_IO_BYTES / n * n;
     return read_plain(f, &f->kept, offset, n, most, bytes, err);
@@ -258,7 +264,10 @@ ps_result ps_random_input_read_run(ps_random_input *f, uint64_t offset,
                       err);
 }
 
-/* Reads the table that ends at *end, which becomes where its frames start. */
+/*
+ * Reads the seek table that ends at *end, and sets *end to the start of its
+ * frames.
+ */
 static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
 {
     unsigned char footer[PS_SEEK_FOOTER_BYTES];
@@ -305,7 +314,7 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
     return PS_OK;
 }
 
-/* Reads the tables, from the last to the first. */
+/* Reads all seek tables, starting with the last. */
 static ps_result open_compressed(ps_random_input *f, ps_error *err)
 {
     uint64_t end = f->file_size;
@@ -333,7 +342,7 @@ static ps_result open_compressed(ps_random_input *f, ps_error *err)
         s[i].plain_at = f->size;
         f->size += s[i].table->end.plain_at;
     }
-    /* A table may have been large; no frame needs as much. */
+    /* A table can be large, and no frame needs that much. */
     free(f->compressed.bytes);
     f->compressed = (buffer){0};
     return PS_OK;

@@ -1,6 +1,7 @@
 /*
- * random_input.h - the bytes of a file at any offset, without compression: of
- * a plain file, or of one in zstd's seekable format.
+ * random_input.h - random access to the contents of a regular file, either
+ * uncompressed or in zstd's seekable format.  Offsets are in bytes of the
+ * uncompressed contents.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,43 +11,42 @@
 
 #include "packstream.h"
 
-/* The most seek tables, and pack streams, in a file. */
+/* Maximum number of seek tables, and of pack streams, in a file. */
 #define PS_STREAMS_MAX (UINT32_C(1) << 20)
 
 typedef struct ps_random_input ps_random_input;
 
 /*
- * The offset of the descriptor never changes.
- * PS_OK, PS_ERR_ARGUMENT (no regular file), _IO, _MEMORY, _TRUNCATED; for
+ * Opens a file.  The file offset of `fd` is not used or changed.
+ * PS_OK, PS_ERR_ARGUMENT (not a regular file), _IO, _MEMORY, _TRUNCATED; for
  * zstd _UNSUPPORTED (no seek table), _CORRUPT, _LIMIT.
  */
 ps_result ps_random_input_open(ps_random_input **file, int fd, ps_error *err);
 
 /* A file that is not read through a descriptor, such as one on a server. */
 typedef struct ps_random_source {
-    uint64_t size;
-    /* Reads n bytes at `offset`; all of them lie in the file.  err may be
-     * NULL.  PS_OK, or PS_ERR_IO. */
+    uint64_t size; /* bytes */
+    /*
+     * Reads n bytes at `offset`, all within the file.  err may be NULL.
+     * Returns PS_OK or PS_ERR_IO.
+     */
     ps_result (*read)(void *context, void *to, size_t n, uint64_t offset,
                       ps_error *err);
     void *context;
 } ps_random_source;
 
-/*
- * The same for such a file.  No byte is read that is not needed: no read goes
- * further in the hope of more to come.
- */
+/* Opens such a file.  Reads only the bytes that are asked for: no read-ahead. */
 ps_result ps_random_input_open_source(ps_random_input **file,
                                       const ps_random_source *source,
                                       ps_error *err);
 
-/* How many bytes there are. */
+/* Size of the uncompressed contents in bytes. */
 uint64_t ps_random_input_size(const ps_random_input *file);
 
 /*
- * The `n` >= 1 bytes at `offset`, all of which lie in the file, in one piece
- * that stays valid until the next call.  After a failure other bytes can be
- * read.
+ * Returns the `n` >= 1 bytes at `offset`, which must be inside the file,
+ * contiguously at *bytes.  They are valid until the next call.  After a failure
+ * other bytes can still be read.
  * PS_OK, PS_ERR_IO, _MEMORY, _TRUNCATED (the file has shrunk); for zstd
  * _CORRUPT.
  */
@@ -54,9 +54,8 @@ ps_result ps_random_input_read(ps_random_input *file, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err);
 
 /*
- * The same for bytes that are asked for from front to back, with gaps that are
- * cheaper to read than to pass over: those that follow are read with them, and
- * kept beside what other reads have.
+ * The same for ascending reads with gaps that are cheaper to read than to skip.
+ * It reads ahead, and caches separately from ps_random_input_read.
  */
 ps_result ps_random_input_read_run(ps_random_input *file, uint64_t offset,
                                    size_t n, const unsigned char **bytes,

@@ -1,14 +1,13 @@
 /*
- * read_ahead.c - an input read piece by piece, ahead of its use on a thread of
- * its own if asked for.
- *
- * A block is filled by as many reads as it takes, so that an input which
- * comes in drops does not take a block for each.
- *
- * A user who waits for other things as well polls a wakeup pipe: the thread
- * writes into it when there is something to take again.
+ * read_ahead.c - input read in pieces, optionally ahead on a thread.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Several reads share a block, so that an input arriving in small pieces does
+ * not use a block for each of them.
+ *
+ * A user that also waits for other events polls a wakeup pipe.  The thread
+ * writes to it when another piece is available.
  */
 
 #include "io/read_ahead.h"
@@ -24,14 +23,14 @@
 #include "base/thread.h"
 #include "io/fd.h"
 
-#define MIN_READ ((size_t)64 << 10) /* less than that is left of a block */
-#define ALIGNMENT 16
+#define MIN_READ ((size_t)64 << 10) /* a block with less space left is full */
+#define ALIGNMENT 16                /* bytes; see read_piece */
 
 /*
- * The queue holds pieces that the user has not taken.  To wake a thread costs
- * as much as to read some of them, so none is woken for one: not the user
- * while more can be read at once, and not the reading thread before half of
- * the queue is free.
+ * The queue holds pieces not yet taken by the user.  Waking a thread costs as
+ * much as reading several pieces.  So the user is not woken for fewer than FEW
+ * pieces while more input can be read at once, and the reading thread sleeps
+ * until half of the queue is free.
  */
 #define QUEUE 8
 #define FEW 2
@@ -43,32 +42,32 @@ typedef struct piece {
 } piece;
 
 struct ps_read_ahead {
-    int fd;
+    int fd; /* not owned */
     ps_pool *pool;
-    ps_block *block; /* into which is read... */
-    size_t used;     /* ...behind so many bytes */
-    uint64_t offset; /* in the input of what is read next */
+    ps_block *block; /* being filled */
+    size_t used;     /* bytes of it in use */
+    uint64_t offset; /* of the next read in the input, bytes */
     piece queue[QUEUE];
     bool threaded;
     pthread_t thread;
-    int wakeup[2]; /* a pipe that wakes the user, */
-    int quit[2];   /* and one that ends the thread */
+    int wakeup[2]; /* pipe that wakes the user */
+    int quit[2];   /* pipe that stops the thread */
 
-    /* The lock guards these. */
+    /* `lock` guards the members below. */
     pthread_mutex_t lock;
-    pthread_cond_t not_empty; /* for the user */
-    pthread_cond_t not_full;  /* for the thread */
-    uint64_t filled; /* pieces, */
-    uint64_t taken;  /* and those that the user took */
-    bool polled;     /* the user was told to poll since its last piece, */
-    bool wake_user;  /* and nothing was written for that yet */
-    bool full;       /* the thread waits for room */
+    pthread_cond_t not_empty; /* wakes the user */
+    pthread_cond_t not_full;  /* wakes the thread */
+    uint64_t filled;          /* pieces put into the queue */
+    uint64_t taken;           /* pieces taken by the user */
+    bool polled;              /* user polls since its last piece */
+    bool wake_user;           /* nothing written to `wakeup` for that yet */
+    bool full;                /* the thread waits for space */
     bool stop;
 };
 
 /*
- * The pool has a block that the user has, one that is read into, and those
- * between them.
+ * The pool contains one block in use by the user, one being filled, and those
+ * in the queue.
  */
 uint64_t ps_read_ahead_bytes(bool threaded)
 {
@@ -78,10 +77,10 @@ uint64_t ps_read_ahead_bytes(bool threaded)
 }
 
 /*
- * Reads a piece, on whatever thread.
+ * Reads a piece.  Runs on the thread or the user's.
  *
- * Every byte of the input lies as far behind a multiple of ALIGNMENT in memory
- * as in the input, also where pieces have odd sizes: so do fields of packs.
+ * Each byte has the same offset modulo ALIGNMENT in memory as in the input,
+ * even if pieces have odd sizes.  Fields of packs are therefore aligned.
  */
 static ps_result read_piece(ps_read_ahead *a, ps_span *span, ps_error *err)
 {
@@ -117,11 +116,11 @@ ps_result ps_read_ahead_into(ps_read_ahead *a, unsigned char *to, size_t size,
         return ps_fail_errno(err, "cannot read");
     *n = (size_t)got;
     a->offset += *n;
-    a->block = NULL; /* as after a skip */
+    a->block = NULL; /* keep the alignment, as after a skip */
     return PS_OK;
 }
 
-/* Of a regular file the size is known, so its end is not passed. */
+/* Seeks in a regular file, but not beyond its end. */
 uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
 {
     struct stat st;
@@ -137,11 +136,11 @@ uint64_t ps_read_ahead_skip(ps_read_ahead *a, uint64_t n)
     if (lseek(a->fd, (off_t)n, SEEK_CUR) < 0)
         return 0;
     a->offset += n;
-    a->block = NULL; /* what is read next belongs elsewhere in one */
+    a->block = NULL; /* the next read needs another alignment */
     return n;
 }
 
-/* The thread: fills the queue until the input ends or the user does. */
+/* Thread function: fills the queue until the end of the input or stop. */
 static void *run(void *context)
 {
     ps_read_ahead *a = context;
@@ -168,7 +167,10 @@ static void *run(void *context)
         a->filled++;
         now = now || a->filled >= a->taken + FEW;
         if (now && a->wake_user) {
-            /* With the lock, or the user could see it a wait too late. */
+            /*
+             * With the lock held: otherwise the user could be woken by a byte
+             * meant for its previous wait.
+             */
             a->wake_user = false;
             ps_wake(a->wakeup);
         }
@@ -196,7 +198,7 @@ ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
         (void)pthread_cond_wait(&a->not_empty, &a->lock);
     (void)pthread_mutex_unlock(&a->lock);
 
-    /* Empties the pipe, so that it does not wake the user once more. */
+    /* Drain the pipe, so that the next poll does not return at once. */
     while (woken && read(a->wakeup[0], &c, 1) < 0 && errno == EINTR)
         continue;
 
@@ -204,7 +206,7 @@ ps_result ps_read_ahead_next(ps_read_ahead *a, ps_span *span, ps_error *err)
     *span = p->span;
     if (p->result != PS_OK && err != NULL)
         *err = p->err;
-    /* The last piece, the end or a failure, stays for good. */
+    /* The last piece, end or failure, stays in the queue. */
     if (span->n == 0)
         return p->result;
 
@@ -256,7 +258,7 @@ ps_result ps_read_ahead_open(ps_read_ahead **read_ahead, int fd, ps_pool *pool,
     return PS_OK;
 }
 
-/* Without a thread the user reads. */
+/* If no thread can be started, the user's thread keeps reading. */
 ps_result ps_read_ahead_start(ps_read_ahead *a, ps_error *err)
 {
     ps_result r = PS_OK;

@@ -1,11 +1,11 @@
 /*
  * seek_table.c - the seek table of zstd's seekable format.
  *
- * The entries are kept as the file has them, so that a table takes no more
- * memory than bytes in the file.  Besides, a mark tells where each 64th frame
- * lies, from which a search goes on.
- *
  * SPDX-License-Identifier: MIT
+ *
+ * Entries are kept in their encoded form, so a table takes about as much memory
+ * as space in the file.  Marks store the position of every 64th frame and bound
+ * the search.
  */
 
 #include "io/seek_table.h"
@@ -19,20 +19,20 @@
 
 #define SEEKABLE_MAGIC UINT32_C(0x8F92EAB1)
 
-/* An entry has two sizes; the footer the number of frames and a descriptor. */
+/* Offsets in an entry and in the footer. */
 #define ENTRY_BYTES_AT 0
 #define ENTRY_PLAIN_AT 4
 #define FOOTER_FRAMES_AT 0
 #define FOOTER_DESCRIPTOR_AT 4
 #define FOOTER_MAGIC_AT 5
 
-/* Bits of the descriptor that a newer format may use. */
+/* Descriptor bits reserved for newer versions of the format. */
 #define RESERVED (0xff & ~PS_SEEK_WITH_CHECKSUMS)
 
-/* No frame shrinks more: 4 bytes stand for a block of 128 KiB at best. */
+/* Upper bound on compression: at best 4 bytes encode a 128 KiB block. */
 #define BEST_RATIO (UINT32_C(1) << 15)
 
-/* Every so many frames a mark is set. */
+/* Frames per mark. */
 #define MARK_EVERY 64
 
 static size_t entry_at(uint32_t frame)
@@ -40,14 +40,14 @@ static size_t entry_at(uint32_t frame)
     return PS_SEEK_PREFIX_BYTES + (size_t)frame * PS_SEEK_ENTRY_BYTES;
 }
 
-/* Sets the capacity, at least 1. */
+/* Sets the capacity in frames, at least 1. */
 static ps_result reserve(ps_seek_table *t, uint32_t capacity, ps_error *err)
 {
     size_t n_marks = (capacity - 1) / MARK_EVERY + 1;
     unsigned char *buf;
     ps_seek_mark *marks;
 
-    /* PS_SEEK_FRAMES_MAX keeps the sizes near 2^30: no overflow. */
+    /* PS_SEEK_FRAMES_MAX limits the size to about 2^30: no overflow. */
     buf = realloc(t->buf, entry_at(capacity) + PS_SEEK_FOOTER_BYTES);
     if (buf == NULL)
         return ps_fail_memory(err);
@@ -75,7 +75,7 @@ ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err)
     return PS_OK;
 }
 
-/* There are two of each array while it grows. */
+/* Includes the old arrays, which exist while the table grows. */
 uint64_t ps_seek_table_takes(uint32_t max)
 {
     uint64_t n = (uint64_t)max + 1;
@@ -137,7 +137,7 @@ void ps_seek_table_encode(ps_seek_table *t, const unsigned char **bytes,
 }
 
 /* ---------------------------------------------------------------------
- * A table from a file
+ * Decoding a table
  */
 
 bool ps_is_seek_footer(const unsigned char *footer)
@@ -154,8 +154,8 @@ static uint32_t entry_bytes(const unsigned char *footer)
 }
 
 /*
- * A reader may ignore two of the reserved bits.  They are refused all the
- * same, so that no flipped bit goes unseen.
+ * The format allows readers to ignore two of the reserved bits.  Rejecting them
+ * as well means that every flipped bit is detected.
  */
 ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
                                 uint64_t *table_bytes, ps_error *err)
@@ -178,7 +178,7 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
     return PS_OK;
 }
 
-/* Adds an entry of a file; its frame lies within the first `end` bytes. */
+/* Adds an entry of a file.  Its frame must lie within the first `end` bytes. */
 static ps_result decode_entry(ps_seek_table *t, const unsigned char *entry,
                               uint64_t end, ps_error *err)
 {
@@ -190,7 +190,7 @@ static ps_result decode_entry(ps_seek_table *t, const unsigned char *entry,
                        "the seek table has %" PRIu32 " bytes for frame %"
                        PRIu32 ", but %" PRIu64 " are left",
                        bytes, t->frames, end - t->end.at);
-    /* What cannot be compressed grows a little. */
+    /* Incompressible data grows slightly. */
     if (bytes / 2 > PS_FRAME_BYTES_MAX || plain > PS_FRAME_BYTES_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
                        "frame %" PRIu32 " of the seek table has %" PRIu32
@@ -244,7 +244,7 @@ ps_seek_frame ps_seek_table_find(const ps_seek_table *t, uint64_t offset)
     uint32_t high = (t->frames - 1) / MARK_EVERY;
     ps_seek_frame f;
 
-    /* The last mark that is not behind `offset`. */
+    /* Find the last mark at or before `offset`. */
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
 

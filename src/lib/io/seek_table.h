@@ -10,83 +10,91 @@
 
 #include "packstream.h"
 
-/* The most frames in a table, and bytes of a frame that we will unpack. */
+/*
+ * Maximum number of frames in a table, and maximum uncompressed size in bytes
+ * of a frame that we read.
+ */
 #define PS_SEEK_FRAMES_MAX (UINT32_C(1) << 27)
 #define PS_FRAME_BYTES_MAX (UINT32_C(1) << 28)
 
-/* In front of the entries there are two numbers, behind them a footer. */
+/* Two 32-bit numbers precede the entries; a footer follows them. */
 #define PS_SEEK_SKIPPABLE_MAGIC UINT32_C(0x184D2A5E)
 #define PS_SEEK_PREFIX_BYTES 8
 #define PS_SEEK_FOOTER_BYTES 9
 
-/* An entry, and its checksum if that bit of the descriptor is set. */
+/*
+ * Size of an entry, and of its optional checksum, which is present if this bit
+ * of the descriptor is set.
+ */
 #define PS_SEEK_ENTRY_BYTES 8
 #define PS_SEEK_CHECKSUM_BYTES 4
 #define PS_SEEK_WITH_CHECKSUMS 0x80
 
-/* Where a frame begins, counted from the first one. */
+/* Start of a frame, relative to the first frame, in bytes. */
 typedef struct ps_seek_mark {
-    uint64_t at;
-    uint64_t plain_at; /* without compression */
+    uint64_t at;       /* in the file */
+    uint64_t plain_at; /* in the uncompressed contents */
 } ps_seek_mark;
 
-/* Open to inspection; `max` can be set to less. */
+/* Members may be read directly.  `max` may be lowered. */
 typedef struct ps_seek_table {
-    unsigned char *buf; /* prefix, entries, space for a footer */
-    uint32_t frames;
-    uint32_t capacity;   /* frames that fit */
-    uint32_t max;        /* frames that there may be, at least 1 */
-    ps_seek_mark *marks; /* of frames 0, 64, 128 and so on */
-    ps_seek_mark end;    /* behind the last: what all frames have */
+    unsigned char *buf;  /* prefix, entries, space for a footer */
+    uint32_t frames;     /* number of frames */
+    uint32_t capacity;   /* frames allocated */
+    uint32_t max;        /* maximum number of frames, at least 1 */
+    ps_seek_mark *marks; /* positions of frames 0, 64, 128, ... */
+    ps_seek_mark end;    /* end of the last frame: sizes of all frames */
 } ps_seek_table;
 
-/* A frame of a table: its place and size, compressed and plain. */
+/* Position and size of a frame, compressed and uncompressed, in bytes. */
 typedef struct ps_seek_frame {
-    uint32_t number;
-    uint64_t at; /* from the first frame */
-    uint32_t bytes;
-    uint64_t plain_at;
-    uint32_t plain;
+    uint32_t number;   /* from 0 */
+    uint64_t at;       /* from the first frame */
+    uint32_t bytes;    /* compressed size */
+    uint64_t plain_at; /* uncompressed contents, from the first frame */
+    uint32_t plain;    /* uncompressed size */
 } ps_seek_frame;
 
-/* An empty table.  PS_OK, PS_ERR_MEMORY. */
+/* Creates an empty table.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_seek_table_open(ps_seek_table **table, ps_error *err);
 
-/* A bound of the memory of a table of at most `max` frames. */
+/* Upper bound, in bytes, on the memory of a table with `max` frames. */
 uint64_t ps_seek_table_takes(uint32_t max);
 
 /*
- * Adds a frame behind the last one.
+ * Appends a frame.
  * PS_OK, PS_ERR_MEMORY, _LIMIT (too many frames, or a size above 32 bits).
  */
 ps_result ps_seek_table_add(ps_seek_table *table, uint64_t bytes,
                             uint64_t plain, ps_error *err);
 
-/* The table as it ends a file; valid until the next call. */
+/*
+ * Returns the encoded table for the end of a file.  Valid until the next call.
+ */
 void ps_seek_table_encode(ps_seek_table *table, const unsigned char **bytes,
                           size_t *n);
 
-/* True if the PS_SEEK_FOOTER_BYTES at `footer` may be those of a table. */
+/* True if PS_SEEK_FOOTER_BYTES bytes look like the footer of a table. */
 bool ps_is_seek_footer(const unsigned char *footer);
 
 /*
- * Reads a footer, which ends `before` bytes of a file: how many of these
- * are the table's.
+ * Decodes a footer at the end of the first `before` bytes of a file, and
+ * returns the size of its table.
  * PS_OK, PS_ERR_UNSUPPORTED (no seek table, or a newer one), _CORRUPT.
  */
 ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
                                 uint64_t *table_bytes, ps_error *err);
 
 /*
- * Reads the `n` bytes of a table that ps_seek_footer_decode found at the end
- * of `before` bytes.  The frames lie directly before it.
+ * Decodes a table of `n` bytes, as found by ps_seek_footer_decode, at the end
+ * of the first `before` bytes of a file.  Its frames directly precede it.
  * PS_OK, PS_ERR_MEMORY, _UNSUPPORTED, _CORRUPT, _LIMIT.
  */
 ps_result ps_seek_table_decode(ps_seek_table **table,
                                const unsigned char *bytes, uint64_t n,
                                uint64_t before, ps_error *err);
 
-/* The frame with plain byte `offset`, below end.plain_at. */
+/* Finds the frame that contains uncompressed byte `offset` < end.plain_at. */
 ps_seek_frame ps_seek_table_find(const ps_seek_table *table,
                                  uint64_t offset);
 

@@ -1,11 +1,11 @@
 /*
- * seek_table_check.c - whether the frames of a compressed input are those of
- * the seek table behind them, checked while they pass.
- *
- * Most inputs have no table, and those of other writers are left alone.  A
- * table is wanted behind a stream that begins with a frame known as its head.
+ * seek_table_check.c - check seek tables against the frames before them while
+ * reading.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Most inputs have no seek table, and tables of other writers are not checked.
+ * A table is required only after a stream whose first frame is_head recognizes.
  */
 
 #include "io/seek_table_check.h"
@@ -20,7 +20,7 @@
 #include "bytes.h"
 #include "io/seek_table.h"
 
-/* In the fifth byte of a frame: its content's checksum ends it. */
+/* Flag in the fifth byte of a frame: a content checksum ends the frame. */
 #define FRAME_HAS_CHECKSUM 4
 
 static uint64_t add_link(uint64_t chain, uint64_t packed, uint64_t plain,
@@ -40,7 +40,10 @@ static bool is_table(const ps_seek_check *c)
            load_u32(c->head) == PS_SEEK_SKIPPABLE_MAGIC;
 }
 
-/* `n` bytes of a table behind its prefix; entries may be cut anywhere. */
+/*
+ * Processes `n` bytes of a table after its prefix.  Entries can be split
+ * anywhere between calls.
+ */
 static void see_table(ps_seek_check *c, const unsigned char *bytes, size_t n)
 {
     const unsigned char *part = c->part;
@@ -76,8 +79,8 @@ static void see_table(ps_seek_check *c, const unsigned char *bytes, size_t n)
 }
 
 /*
- * Keeps the first eight of the bytes that pass, `before` of which came before
- * these.  Returns how many of these are among them.
+ * Collects the first eight bytes of a frame or its contents.  `before` bytes
+ * came in earlier calls.  Returns the number of bytes used.
  */
 static size_t keep_first(unsigned char first[8], uint64_t before,
                          const unsigned char *bytes, size_t n)
@@ -89,7 +92,7 @@ static size_t keep_first(unsigned char first[8], uint64_t before,
     return n;
 }
 
-/* The frame ends: a table, or one that a table tells of. */
+/* Handles the end of a frame, which can be a seek table. */
 static void end_frame(ps_seek_check *c)
 {
     const bool table = is_table(c);
@@ -103,7 +106,9 @@ static void end_frame(ps_seek_check *c)
         c->bad = true;
         c->bad_at = c->at;
     }
-    /* The next table is of the frames behind this one, or from it on. */
+    /*
+     * The next table covers the frames after this table, or from this head on.
+     */
     if (table || starts) {
         c->wanted = starts;
         c->unchecked = false;
@@ -139,7 +144,10 @@ void ps_seek_check_see(ps_seek_check *c, const unsigned char *bytes,
         const uint64_t size = load_u32(c->head + 4);
 
         if (head > 0) {
-            /* Entries of which size fill it, if each frame has one? */
+            /*
+             * Entry size with which the table has one entry per frame; 0 if
+             * none.
+             */
             c->entry_bytes = 0;
             if (size == PS_SEEK_FOOTER_BYTES + c->frames * PS_SEEK_ENTRY_BYTES)
                 c->entry_bytes = PS_SEEK_ENTRY_BYTES;

@@ -1,12 +1,12 @@
 /*
- * seek_table_check.h - whether the frames of a compressed input are those of
- * the seek table behind them, checked while they pass.
- *
- * Without its seek table a truncated file looks complete, so readers check
- * the table.  They keep a digest of the sizes of the frames, and compare it
- * with that of the entries.
+ * seek_table_check.h - check seek tables against the frames before them while
+ * reading.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A compressed file cut after a frame looks complete except for its missing
+ * seek table, so readers check for the table.  They compare a digest of the
+ * frame sizes with a digest of the table's entries.
  */
 
 #ifndef LIB_IO_SEEK_TABLE_CHECK_H
@@ -16,56 +16,61 @@
 
 #include "packstream.h"
 
-/* Sizes alone, or with the checksums that a table may have. */
+/* Digests of sizes only, and of sizes and content checksums. */
 enum { PS_CHAIN_SIZES, PS_CHAIN_CHECKSUMS, PS_CHAINS };
 
 /*
- * Whether a frame begins a stream that a seek table must follow: the first
- * eight bytes of its content are given, and how many it has.
+ * Returns true if a frame starts a stream that must have a seek table.  Given
+ * the first eight bytes of its content, and the size of the content.
  */
 typedef bool ps_is_head(const unsigned char *content, uint64_t bytes);
 
-/* All zero before the first frame, but for is_head. */
+/* All members except is_head are zero before the first frame. */
 typedef struct ps_seek_check {
-    ps_is_head *is_head; /* NULL: no table is ever wanted */
+    ps_is_head *is_head; /* NULL: no table is required */
 
-    /* The frames behind the last table or, if one is wanted, from the head. */
-    bool wanted;
-    uint64_t frames;
-    uint64_t chains[PS_CHAINS];
-    bool unchecked; /* one of them has no checksum */
+    /*
+     * Frames since the last table or, if a table is required, since the head.
+     */
+    bool wanted;                /* a table is required */
+    uint64_t frames;            /* number of frames */
+    uint64_t chains[PS_CHAINS]; /* running digests */
+    bool unchecked;             /* a frame lacks a content checksum */
 
-    /* The frame that passes. */
-    uint64_t at; /* its place in the input */
-    uint64_t compressed; /* its bytes so far, */
-    uint64_t plain;      /* and those of its content */
-    unsigned char head[8];    /* its first bytes, */
-    uint32_t tail;            /* the last four so far, */
-    unsigned char content[8]; /* and the first ones of its content */
+    /* The current frame.  Sizes are in bytes. */
+    uint64_t at;              /* its offset in the input */
+    uint64_t compressed;      /* read so far */
+    uint64_t plain;           /* contents so far */
+    unsigned char head[8];    /* its first bytes */
+    uint32_t tail;            /* its last four bytes so far */
+    unsigned char content[8]; /* first bytes of its contents */
 
-    /* If it is a table: a part of an entry or the footer, and the entries. */
+    /*
+     * If the current frame is a table: the entry or footer being read, and a
+     * digest of the entries.
+     */
     unsigned char part[12];
-    size_t have;
-    size_t entry_bytes; /* 0: it cannot be the table of the frames */
-    uint64_t entries;
-    uint64_t chain;
-    bool agrees;
+    size_t have;        /* bytes in `part` */
+    size_t entry_bytes; /* 0: not a table of these frames */
+    uint64_t entries;   /* number of entries so far */
+    uint64_t chain;     /* running digest */
+    bool agrees;        /* the table matches the frames */
 
-    bool bad;        /* a table was wrong, */
-    uint64_t bad_at; /* the one here */
+    bool bad;        /* a table did not match */
+    uint64_t bad_at; /* offset of that table */
 } ps_seek_check;
 
 /*
- * Sees the next `n` bytes of a frame, and the `plain` bytes of content that
- * they gave; `end` if they are its last.
+ * Processes the next `n` bytes of a frame and the `plain` bytes of content
+ * decompressed from them.  `end`: these are the last bytes of the frame.
  */
 void ps_seek_check_see(ps_seek_check *check, const unsigned char *bytes,
                        size_t n, const unsigned char *content, size_t plain,
                        bool end);
 
 /*
- * Whether all tables so far were right and, `at_end`, none is missing: one
- * must follow where a frame was the head of a stream.
+ * Checks that all tables so far matched and, `at_end`, that no required table
+ * is missing.
  * PS_OK, PS_ERR_CORRUPT, _TRUNCATED.
  */
 ps_result ps_seek_check_result(const ps_seek_check *check, bool at_end,

@@ -1,5 +1,5 @@
 /*
- * zstd_frame.c - making and opening zstd frames, each by itself.
+ * zstd_frame.c - compress and decompress single zstd frames.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +16,8 @@
 
 struct ps_compressor {
     ZSTD_CCtx *zstd;
-    unsigned char *frame;
-    size_t size; /* of its memory */
+    unsigned char *frame; /* last frame; owned */
+    size_t size;          /* allocated for frame, bytes */
 };
 
 bool ps_is_frame_magic(const unsigned char *bytes)
@@ -36,8 +36,8 @@ static ps_result zstd_failed(size_t error, ps_result code, ps_error *err)
 }
 
 /*
- * What zstd takes at each level, in KiB, for frames of any size: measured
- * with versions up to 1.5.4, and an eighth more, as versions differ.
+ * Memory of a zstd context per level, in KiB, for frames of any size.  Measured
+ * with versions up to 1.5.4, plus an eighth as margin for others.
  */
 static const uint32_t level_kib[] = {
     1431,   639,    855,    1431,   2871,   4023,   4023,   7479,
@@ -45,7 +45,7 @@ static const uint32_t level_kib[] = {
     74295,  74295,  74295,  93599,  185759, 370079, 748109,
 };
 
-/* For a small frame: so many bytes for each of its own, and these besides. */
+/* For a small frame: bytes per byte of content, and a constant. */
 #define FRAME_FACTOR 18
 #define FRAME_MIN (UINT64_C(2) << 20)
 
@@ -126,8 +126,8 @@ void ps_compressor_free(ps_compressor *c)
 }
 
 /*
- * All at once: the output itself serves as the window, whatever window or size
- * the frames declare.
+ * One-shot decompression uses the output as the window, so memory does not
+ * depend on the window or size that the frame declares.
  */
 ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,
                               size_t n, unsigned char *to, size_t plain,

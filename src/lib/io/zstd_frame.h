@@ -1,5 +1,5 @@
 /*
- * zstd_frame.h - making and opening zstd frames, each by itself.
+ * zstd_frame.h - compress and decompress single zstd frames.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,22 +11,23 @@
 
 #include "packstream.h"
 
-/* True if a frame, or one to be skipped, begins with these 4 bytes. */
+/* True if these 4 bytes start a zstd frame or a skippable frame. */
 bool ps_is_frame_magic(const unsigned char *bytes);
 
 typedef struct ps_compressor ps_compressor;
 
-/* PS_OK, PS_ERR_ARGUMENT (a level that zstd does not have), _MEMORY. */
+/* PS_OK, PS_ERR_ARGUMENT (not a level of zstd), PS_ERR_MEMORY. */
 ps_result ps_compressor_open(ps_compressor **compressor, int level,
                              ps_error *err);
 
-/* A bound of its memory, for frames of up to `n` bytes. */
+/* Upper bound, in bytes, on its memory for frames of up to `n` bytes. */
 uint64_t ps_compressor_bytes(int level, size_t n);
 
 /*
- * Makes a frame of `n` bytes, with their number and a checksum in it.  It is
- * at *frame until the next call, and depends only on the bytes and the level.
- * PS_OK, PS_ERR_MEMORY, _LIMIT (more than zstd can take).
+ * Compresses `n` bytes to a frame with content size and checksum.  *frame is
+ * valid until the next call.  The result depends only on the data, the level
+ * and the version of zstd.
+ * PS_OK, PS_ERR_MEMORY, _LIMIT (too large for zstd).
  */
 ps_result ps_compress_frame(ps_compressor *compressor, const void *data,
                             size_t n, const unsigned char **frame,
@@ -35,8 +36,8 @@ ps_result ps_compress_frame(ps_compressor *compressor, const void *data,
 void ps_compressor_free(ps_compressor *compressor);
 
 /*
- * Decompresses `n` bytes of one or more frames, which must give `plain` bytes,
- * to `to`.  The message names no place.
+ * Decompresses `n` bytes, one or more frames, whose contents must be exactly
+ * `plain` bytes, to `to`.  The message contains no position.
  * PS_OK, PS_ERR_CORRUPT, _MEMORY.
  */
 ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,

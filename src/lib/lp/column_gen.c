@@ -1,21 +1,21 @@
 /*
- * column_gen.c - the linear relaxation, by column generation.
- *
- * The simplex method needs only those of the countless columns that are
- * worth more than a pack at the prices of the moment, and a knapsack finds
- * them (Gilmore and Gomory 1961, 1963).  Two things make it quick:
- *
- *  - Slack columns let a slot serve the next shorter length.  For the prices
- *    they mean that no length is worth more than a longer one (dual cuts:
- *    Valerio de Carvalho 2005).
- *  - Columns are sought at prices between those of the basis and the best
- *    ones so far (Wentges 1997), for the former jump about.
- *
- * Whatever the prices, dividing them by what the best column is worth makes
- * them feasible for the dual problem, and then what the instance is worth is
- * a bound (Farley 1990); so the work may stop at any time.
+ * column_gen.c - the LP relaxation, by column generation.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Of the huge number of columns, the simplex method needs only those worth more
+ * than a pack at the current prices.  A knapsack problem finds them (Gilmore
+ * and Gomory 1961, 1963).  Two things make it fast:
+ *
+ *  - Slack columns let a slot hold the next shorter length.  In the dual
+ *    problem they require that no length is worth more than a longer one (dual
+ *    cuts: Valerio de Carvalho 2005).
+ *  - Columns are sought at prices between those of the basis and the best ones
+ *    so far (Wentges 1997), because basis prices oscillate.
+ *
+ * Any prices become dual feasible when divided by the value of the best column.
+ * The value of the instance at these prices is then a lower bound (Farley
+ * 1990), so the search can stop at any time.
  */
 
 #include "lp/column_gen.h"
@@ -28,37 +28,37 @@
 #include "lp/greedy_basis.h"
 #include "lp/pricing.h"
 
-#define MAX_PARTS 16    /* of first prices */
-#define SLOT 0.02       /* what a sequence is worth to the first basis */
-#define SMOOTH 0.8      /* how much of the best prices is taken, */
-#define LESS_SMOOTH 0.3 /* and how much less when that finds nothing */
-#define NEAR_BEST 0.05  /* columns this close to the best are tried */
-#define ENTER_ABOVE 0.7 /* and enter if they gain that part of the most */
+#define MAX_PARTS 16    /* rules for initial prices */
+#define SLOT 0.02       /* value of a sequence in the first basis, packs */
+#define SMOOTH 0.8      /* weight of the best prices */
+#define LESS_SMOOTH 0.3 /* decrease if that finds no column */
+#define NEAR_BEST 0.05  /* try columns within this of the best */
+#define ENTER_ABOVE 0.7 /* enter columns with this part of max gain */
 #define MIN_GAIN 1e-9
-#define CLOSE 1e-12     /* relative gap that is as good as none */
-#define PERTURB 1e-9    /* relative change of the demand: no ties */
-#define STEP_WORK 60.0  /* of a step for each row, in additions */
-#define MIN_WORK 1e3    /* of a step, or of a round */
-#define STRETCH 1e8     /* the work after which the yield is looked at */
-#define FAIR_WORK 2e8   /* for any instance, */
-#define LENGTH_WORK 2e6 /* and for each length of it, */
-#define MAX_WORK 4e9    /* but no more than that */
+#define CLOSE 1e-12     /* relative gap that counts as solved */
+#define PERTURB 1e-9    /* relative change of demand, to break ties */
+#define STEP_WORK 60.0  /* additions per row in a step */
+#define MIN_WORK 1e3    /* minimum of a step or round, additions */
+#define STRETCH 1e8     /* additions between checks of the yield */
+#define FAIR_WORK 2e8   /* additions, for any instance */
+#define LENGTH_WORK 2e6 /* and per length */
+#define MAX_WORK 4e9    /* upper limit of the sum */
 
 struct ps_lp {
     ps_lp_instance instance;
     ps_basis basis;
     ps_pricer pricer;
-    ps_column *tried; /* candidates to enter the basis */
-    uint32_t n_tried;
-    double *value;    /* of the columns that the pricer has to offer */
-    double *best;     /* the prices of the best bound */
-    double *smoothed; /* the prices at which columns are sought */
-    double smooth;
-    double bound;
-    double target; /* the same when prices are inexact: a guess */
-    double rounds;
-    double pool_work;
-    double looked_work; /* at the last look: the work done, and the packs */
+    ps_column *tried;   /* [2 n], candidates to enter the basis */
+    uint32_t n_tried;   /* number of candidates */
+    double *value;      /* [n], of the columns the pricer offers */
+    double *best;       /* [n], prices of the best bound */
+    double *smoothed;   /* [n], prices used to seek columns */
+    double smooth;      /* weight of `best` in them */
+    double bound;       /* lower bound, packs */
+    double target;      /* the same for inexact prices: an estimate */
+    double rounds;      /* number so far */
+    double pool_work;   /* additions */
+    double looked_work; /* work done and packs at the last check */
     double looked_packs;
 };
 
@@ -66,7 +66,7 @@ static void allocate(ps_lp *lp, uint32_t n, uint32_t capacity, uint32_t depth,
                      ps_mem *mem)
 {
     uint32_t max = depth < n ? depth : n;
-    uint32_t k = 0; /* how many lengths, all different, one pack can have */
+    uint32_t k = 0; /* maximum number of distinct lengths in a pack */
 
     for (uint64_t sum = 0; k < max && sum <= capacity; sum += k)
         k++;
@@ -103,12 +103,12 @@ void ps_lp_free(ps_lp *lp)
 }
 
 /*
- * Takes the best of some prices that are known to be feasible: by tokens
- * (rule 0), by sequences (1), and by parts (k + 1).  By parts a sequence longer
- * than j of k + 1 equal parts of the capacity, and shorter than j + 1 of them,
- * is worth j / k: a pack that has such a one has space for k whole parts at
- * most.  Exactly j parts are worth j / (k + 1).  That is the dual feasible
- * function u(k) of Fekete and Schepers (2001).
+ * Takes the best of several dual feasible prices: by tokens (rule 0), by
+ * sequences (rule 1), and by parts (rule k + 1).  By parts, the capacity is
+ * divided into k + 1 equal parts.  A length strictly between j and j + 1 parts
+ * is worth j / k, because a pack that contains one has space for at most k
+ * whole parts.  A length of exactly j parts is worth j / (k + 1).  This is the
+ * dual feasible function u(k) of Fekete and Schepers (2001).
  */
 static void set_first_prices(ps_lp *lp)
 {
@@ -138,9 +138,9 @@ static void set_first_prices(ps_lp *lp)
 }
 
 /*
- * Finds what columns are worth at smoothed prices, and keeps these if they
- * give the best bound so far.  For the bound a length is worth as much as the
- * dearest one up to it.
+ * Prices columns at the smoothed prices, and keeps these prices if they give
+ * the best bound so far.  For the bound each length has the highest price of
+ * any length up to it.
  */
 static void seek(ps_lp *lp)
 {
@@ -170,7 +170,7 @@ static void seek(ps_lp *lp)
     }
 }
 
-/* Tries the columns that are worth most; *max is the greatest gain so far. */
+/* Tries the most valuable columns.  *max is the greatest gain so far. */
 static bool try_columns(ps_lp *lp, double *max)
 {
     ps_entries *list = &lp->basis.list;
@@ -198,8 +198,8 @@ static bool try_columns(ps_lp *lp, double *max)
 }
 
 /*
- * The same with slack columns, length i in place of the one before, of which
- * only those that gain much.
+ * The same for slack columns, which put length i in place of the one before.
+ * Only those with a large gain are tried.
  */
 static bool try_slacks(ps_lp *lp, double *max)
 {
@@ -227,8 +227,8 @@ static bool try_slacks(ps_lp *lp, double *max)
 }
 
 /*
- * Lets the tried columns enter as long as they gain enough: first the one
- * that gains most for its size.
+ * Lets tried columns enter as long as their gain is large enough, starting with
+ * the largest gain relative to size.
  */
 static ps_lu_result enter(ps_lp *lp, double max)
 {
@@ -243,7 +243,7 @@ static ps_lu_result enter(ps_lp *lp, double max)
             const ps_column *c = &lp->tried[k];
             double g = ps_basis_gain(&lp->basis, &lp->basis.list, c);
 
-            /* g / sqrt(1 + entries), squared: sums of few terms compare well */
+            /* g / sqrt(1 + entries), squared */
             if (g > max * ENTER_ABOVE && g * g > best * (1 + c->n)) {
                 best = g * g / (1 + c->n);
                 entering = k;
@@ -274,8 +274,8 @@ double ps_lp_work(const ps_lp *lp)
 }
 
 /*
- * True if the relaxation is solved, or as far as it may be; or if the work
- * since the last look saved too little.
+ * True if the relaxation is solved, a limit is reached, or the work since the
+ * last check saved too little.
  */
 static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
 {
@@ -295,7 +295,7 @@ static bool is_done(ps_lp *lp, const ps_lp_limits *limits)
     return work > limits->work;
 }
 
-/* Lets columns of the pool enter, as long as one gains. */
+/* Lets columns of the pool enter while any of them gains. */
 static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
                              const ps_lp_limits *limits)
 {
@@ -333,9 +333,9 @@ static ps_lu_result use_pool(ps_lp *lp, const ps_lp_pool *pool,
 }
 
 /*
- * Rounds: seek, try, enter; until no column gains anything at the prices of
- * the basis itself.  A basis that has become singular, by errors of rounding,
- * ends the search as a limit does: what was reached stays.
+ * Repeats seek, try, enter until no column gains at the unsmoothed prices of
+ * the basis.  If rounding errors make the basis singular, the search ends as at
+ * a limit, and the results so far remain valid.
  */
 static ps_lu_result solve(ps_lp *lp, const ps_lp_limits *limits,
                           const ps_lp_pool *pool)
@@ -390,8 +390,8 @@ ps_result ps_lp_open(ps_lp **out, const ps_lp_instance *instance,
     set_first_prices(lp);
 
     /*
-     * The first basis, by greed.  The demand is changed a little and
-     * differently for each length: steps that gain nothing are then rare.
+     * Start with a greedy basis.  Perturb the demand differently for each
+     * length, which makes steps without progress rare.
      */
     for (uint32_t i = 0; i < instance->n; i++)
         mean += instance->count[i] / instance->n;

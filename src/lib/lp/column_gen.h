@@ -1,27 +1,27 @@
 /*
- * column_gen.h - the linear relaxation of packing: how many packs there must
- * be at least, and what strategies come near to that.
- *
- * This is the entry to the room `lp`.  A strategy is a column: at most `depth`
- * lengths that fit the capacity.  The relaxation asks for the least sum of
- * (fractional) repeat counts such that every sequence has a slot; a slot may
- * hold a shorter sequence.  Nobody lists the columns; they are generated:
- *
- *     column_gen    the loop: find columns that are worth more than a pack at
- *                   the dual prices of the moment, and let them enter
- *     pricing       finds them: a knapsack
- *     greedy_basis  the columns to begin with, by greed
- *     simplex       the basis, the prices, and the step that changes them
- *     lu            solves with the basis, and replaces a column of it
- *     lu_factor     factors the basis, which is sparse
- *     sparse        lists of entries, columns, matrices
- *     lengths       looks up lengths
- *
- * Each may call those below it.  The room knows numbers only, no histograms
- * and no plans; it uses base and nothing else.  Work is counted in additions,
- * not in seconds, so that the result depends on the instance alone.
+ * column_gen.h - the LP relaxation of packing: a lower bound on the number of
+ * packs, and fractional strategies close to it.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Main header of module lp.  A strategy is a column: at most `depth` lengths
+ * that fit the capacity.  The relaxation minimises the sum of (fractional)
+ * repeat counts such that every sequence has a slot.  A slot can hold a shorter
+ * sequence.  The columns are not enumerated but generated:
+ *
+ *   column_gen    main loop: find columns worth more than a pack at the
+ *                 current dual prices, and let them enter the basis
+ *   pricing       finds these columns: a knapsack problem
+ *   greedy_basis  initial columns
+ *   simplex       the basis, its prices, and the pivot step
+ *   lu            solve with the basis, replace one of its columns
+ *   lu_factor     factor the sparse basis matrix
+ *   sparse        lists of entries, columns, matrices
+ *   lengths       look up lengths
+ *
+ * Each uses only those below it.  The module works on numbers, not on
+ * histograms or plans, and uses only base.  Work is counted in additions rather
+ * than seconds, so that results depend on the instance alone.
  */
 
 #ifndef LIB_LP_COLUMN_GEN_H
@@ -31,70 +31,69 @@
 #include "packstream.h"
 
 /*
- * What is to be packed: `n` >= 1 lengths, ascending, none above capacity,
- * and how many there are of each, which need not be whole.  Depth is at
- * least 1 and at most the capacity.
+ * An instance: `n` >= 1 lengths in ascending order, at most `capacity`, and the
+ * possibly fractional number of sequences of each.  1 <= depth <= capacity.
  */
 typedef struct ps_lp_instance {
-    uint32_t n;
-    const uint32_t *length;
-    const double *count;
-    uint32_t capacity;
-    uint32_t depth;
+    uint32_t n;             /* number of lengths */
+    const uint32_t *length; /* [n], in tokens or units */
+    const double *count;    /* [n], sequences */
+    uint32_t capacity;      /* in the unit of `length` */
+    uint32_t depth;         /* maximum number of sequences per column */
 } ps_lp_instance;
 
 typedef struct ps_lp ps_lp;
 
-/* Where a search may stop. */
+/* When a search may stop. */
 typedef struct ps_lp_limits {
-    double work;        /* additions, about; some 10^9 of them a second */
-    double min_yield;   /* packs saved by 10^8 of them, if not solved yet */
-    double gap;         /* packs above the bound that are as good as none */
-    uint32_t max_units; /* of ps_pricer_init */
+    double work;        /* additions, about 10^9 per second */
+    double min_yield;   /* packs saved per 10^8 additions; less: stop */
+    double gap;         /* packs above the bound that count as solved */
+    uint32_t max_units; /* see ps_pricer_init */
 } ps_lp_limits;
 
-/* Work that is fair for so many lengths: some tenths of a second to some. */
+/* A reasonable amount of work for `lengths` lengths: 0.2 to 4 seconds. */
 double ps_lp_fair_work(size_t lengths);
 
-/* Solves it, or comes as near as the limits allow.  PS_ERR_MEMORY. */
+/* Solves the instance as far as the limits allow.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_lp_open(ps_lp **lp, const ps_lp_instance *instance,
                      const ps_lp_limits *limits, ps_error *err);
 void ps_lp_free(ps_lp *lp);
 
-/* Columns at hand, of the instance: entries of a list. */
+/* Existing columns for an instance, as entries of a list. */
 typedef struct ps_lp_pool {
     ps_entries list;
     ps_column *column;
-    size_t n;
+    size_t n; /* number of columns */
 } ps_lp_pool;
 
 /*
- * Goes on from where ps_lp_open stopped, for so much work more, and lets
- * columns of a pool enter before others are sought.  PS_ERR_MEMORY.
+ * Continues after ps_lp_open with additional work, letting columns of a pool
+ * enter before others are generated.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_lp_improve(ps_lp *lp, const ps_lp_limits *limits,
                         const ps_lp_pool *pool, ps_error *err);
 
-/* The most that it takes, for any instance of so many lengths. */
+/* Upper bound, in bytes, on the memory for any instance with `n` lengths. */
 uint64_t ps_lp_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
                      uint32_t max_units);
 
-/* Packs: not above the optimum. */
+/* Lower bound on the optimum, packs. */
 double ps_lp_bound(const ps_lp *lp);
 
 /*
- * The columns, how often they are used, and what lengths are worth; its packs
- * are not below the optimum.
+ * The columns, their repeat counts and the prices.  Its number of packs is an
+ * upper bound on the optimum.
  */
 ps_basis *ps_lp_basis(ps_lp *lp);
 
 /*
- * What each length is worth at the bound, in packs: no column is worth more
- * than one, and longer is not worth less.
+ * Value of each length at the bound, in packs.  No column is worth more than 1,
+ * and values do not decrease with length.
  */
 const double *ps_lp_prices(const ps_lp *lp);
 
-/* The work done, as in ps_lp_limits. */
+/* Work done so far, in the units of ps_lp_limits. */
 double ps_lp_work(const ps_lp *lp);
 
 #endif

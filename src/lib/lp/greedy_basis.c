@@ -1,13 +1,13 @@
 /*
  * greedy_basis.c - greedy strategies: a first basis for the relaxation, and
- * quick plans.
- *
- * The longest length that is left always leads.  It gets company, and the
- * strategy is repeated until one of its lengths is used up.  As a basis that
- * makes as many strategies as lengths, and each lacks the lengths that were
- * used up before it: the basis is triangular.
+ * fast plans.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Each strategy starts with the longest remaining length, is filled up, and is
+ * repeated until one of its lengths is used up.  As a basis this yields as many
+ * strategies as lengths.  No strategy contains a length used up before it, so
+ * the basis is triangular.
  */
 
 #include "lp/greedy_basis.h"
@@ -19,19 +19,19 @@
 #include "base/error.h"
 #include "lp/lengths.h"
 
-#define MAX_TRIES 4096 /* for a pair, so that time grows with n only */
-#define AT_ONCE 32     /* part of a great depth that one length may take */
-#define STEPS_EACH 4   /* at most, of the capacity, for each length */
+#define MAX_TRIES 4096 /* per pair, so that time is linear in n */
+#define AT_ONCE 32     /* a length may take 1 / AT_ONCE of the depth */
+#define STEPS_EACH 4   /* maximum number of steps per length */
 
-/* Lengths are counted from 1 here, so that 0 can say: none. */
+/* Lengths are numbered from 1 here; 0 means none. */
 typedef struct greedy {
     const ps_lp_instance *instance;
-    bool whole;      /* sequences are taken one by one as they are added */
-    double slot;     /* what a sequence is worth by itself */
-    double token;    /* and each of its tokens */
-    double *left;    /* how many there are of each length */
-    uint32_t *down;  /* of a length used up: one before; else itself */
-    uint32_t *below; /* by steps of the capacity: how many lengths are */
+    bool whole;      /* count down sequences as they are added */
+    double slot;     /* value of a sequence, packs */
+    double token;    /* value of a token, packs */
+    double *left;    /* [n], remaining sequences of each length */
+    uint32_t *down;  /* of a used-up length: a lower one; otherwise itself */
+    uint32_t *below; /* number of lengths below each step */
     unsigned shift;  /* a step is 1 << shift tokens */
     ps_entries *list;
 } greedy;
@@ -87,7 +87,7 @@ static void close_greedy(greedy *g)
     free(g->below);
 }
 
-/* The longest length left that fits c tokens. */
+/* Returns the longest remaining length that fits c tokens. */
 static uint32_t longest(greedy *g, uint32_t c)
 {
     const uint32_t *below = &g->below[c >> g->shift];
@@ -102,7 +102,7 @@ static void use_up(greedy *g, uint32_t k)
     g->down[k] = k - 1;
 }
 
-/* Adds `times` of length k to the column that ends the list. */
+/* Adds `times` sequences of length k to the last column of the list. */
 static bool add_items(greedy *g, ps_column *column, uint32_t k,
                       uint32_t times)
 {
@@ -114,7 +114,7 @@ static bool add_items(greedy *g, ps_column *column, uint32_t k,
     return ps_column_add(g->list, column, k - 1, times);
 }
 
-/* The two lengths that are worth most in c tokens, or one, or none. */
+/* Finds the two lengths worth most in c tokens, or one, or none. */
 static void find_pair(greedy *g, uint32_t c, uint32_t *shorter,
                       uint32_t *longer)
 {
@@ -150,8 +150,8 @@ static void find_pair(greedy *g, uint32_t c, uint32_t *shorter,
 }
 
 /*
- * Beside the longest length, k: even shares of the space, and in the end the
- * pair that is worth most.
+ * Fills a pack that starts with length k, the longest: with lengths close to an
+ * even share of the space, then with the most valuable pair.
  */
 static bool build(greedy *g, uint32_t k, ps_column *column)
 {
@@ -172,7 +172,7 @@ static bool build(greedy *g, uint32_t k, ps_column *column)
             k = longest(g, c);
         if (k == 0)
             break;
-        /* One of them, but more at once when many will fit. */
+        /* Take one, or several if many will fit. */
         fit = c / length[k - 1];
         times = times < fit ? times : fit;
         if (g->whole && g->left[k - 1] < times)
@@ -202,7 +202,7 @@ bool ps_greedy_basis(const ps_lp_instance *s, double slot, ps_entries *list,
         ok = build(&g, longest(&g, s->capacity), &columns[j]);
         if (!ok)
             break;
-        /* Repeat the column until a length of it is used up, exactly one. */
+        /* Repeat the column until exactly one of its lengths is used up. */
         for (size_t k = scarce + 1; k < list->n; k++)
             if (g.left[list->index[k]] / list->value[k] <
                 g.left[list->index[scarce]] / list->value[scarce])
@@ -216,7 +216,7 @@ bool ps_greedy_basis(const ps_lp_instance *s, double slot, ps_entries *list,
     return ok;
 }
 
-/* Puts the entries in ascending order: by insertion, since they are few. */
+/* Insertion sort by index; there are few entries. */
 static void sort(ps_entries *e)
 {
     for (size_t k = 1; k < e->n; k++) {
@@ -254,7 +254,7 @@ ps_result ps_greedy_strategies(const ps_lp_instance *s, double slot,
             break;
         }
         sort(&list);
-        /* It was taken once; repeat it until a length of it is used up. */
+        /* Already taken once.  Repeat it until a length is used up. */
         for (size_t k = 0; k < list.n; k++)
             more = fmin(more, floor(g.left[list.index[k]] / list.value[k]));
         for (size_t k = 0; k < list.n; k++) {

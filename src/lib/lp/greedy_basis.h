@@ -1,12 +1,12 @@
 /*
  * greedy_basis.h - greedy strategies: a first basis for the relaxation, and
- * quick plans.
- *
- * The longest length that is left gets beside it what is worth most, when a
- * sequence by itself is worth `slot`, a full pack 1, and the rest is for its
- * tokens.
+ * fast plans.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Each strategy combines the longest remaining length with the most valuable
+ * companions.  A full pack is worth 1: each sequence contributes `slot`, and
+ * the rest is divided among the tokens.
  */
 
 #ifndef LIB_LP_GREEDY_BASIS_H
@@ -14,27 +14,32 @@
 
 #include "lp/column_gen.h"
 
-/* Adds n columns, a triangular basis, to the list.  False without memory. */
+/*
+ * Appends n columns, a triangular basis, to the list.  False if out of memory.
+ */
 bool ps_greedy_basis(const ps_lp_instance *instance, double slot,
                      ps_entries *list, ps_column *columns);
 
 /*
- * Takes a strategy that is used so many times: n items of the instance, by
- * their places there, which ascend, and how many of each.
+ * Receives a strategy with its repeat count: indexes of lengths in the
+ * instance, ascending, and the number of sequences of each.
  */
 typedef ps_result ps_take_strategy(void *context, double times,
                                    const ps_lp_instance *instance,
                                    const ps_entries *items, ps_error *err);
 
 /*
- * Gives strategies for all of the instance, whose counts are whole numbers
- * below 2^53.  PS_ERR_MEMORY, or what `take` gave.
+ * Generates strategies for the whole instance, whose counts must be integers
+ * below 2^53.  PS_OK, PS_ERR_MEMORY, or the result of `take`.
  */
 ps_result ps_greedy_strategies(const ps_lp_instance *instance, double slot,
                                ps_take_strategy *take, void *context,
                                ps_error *err);
 
-/* The most that either takes, besides lists of entries and columns. */
+/*
+ * Upper bound, in bytes, on the memory of either, apart from lists of entries
+ * and columns.
+ */
 uint64_t ps_greedy_bytes(uint32_t n, uint32_t capacity);
 
 #endif

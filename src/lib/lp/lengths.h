@@ -1,5 +1,5 @@
 /*
- * lengths.h - looking up lengths in ascending order.
+ * lengths.h - look up lengths in ascending order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * How many of the ascending lengths are at most `max`; the answer is known
- * to be from `low` to `high`.
+ * Returns the number of lengths that are at most `max`.  The result is known to
+ * be between `low` and `high`.
  */
 static inline uint32_t ps_lengths_up_to(const uint32_t *length, uint32_t low,
                                         uint32_t high, uint32_t max)
@@ -28,10 +28,9 @@ static inline uint32_t ps_lengths_up_to(const uint32_t *length, uint32_t low,
 }
 
 /*
- * The greatest length at or below `k` that is not used up, where lengths are
- * numbered from 1 and 0 stands for none.  down[i] is i for a length that is
- * left, else a smaller one to go on from; the paths are halved on the way, so
- * that the next search is short.
+ * Returns the greatest remaining length <= `k`, numbered from 1; 0 if none.
+ * down[i] is i for a remaining length, otherwise a smaller number to continue
+ * from.  Paths are halved during the search, as in a union-find structure.
  */
 static inline uint32_t ps_left_up_to(uint32_t *down, uint32_t k)
 {

@@ -1,5 +1,5 @@
 /*
- * lu.c - solving with a factored basis and replacing its columns.
+ * lu.c - solve with a factored basis, and replace its columns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,14 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries for each row that the vectors of all updates may have. */
+/* Maximum number of entries per row in the vectors of all updates. */
 #define MAX_KEPT 64
 #define MIN_PIVOT 1e-9
 
-/*
- * What is kept has space for one update at least, of which both vectors may
- * be dense.
- */
+/* `kept` has room for at least one update, even if both vectors are dense. */
 void ps_lu_init(ps_lu *lu, uint32_t n, uint64_t entries, ps_mem *mem)
 {
     *lu = (ps_lu){0};
@@ -56,7 +53,7 @@ bool ps_lu_is_full(const ps_lu *lu)
            lu->kept.n > 2 * (lu->f.l.n + lu->f.u.n + lu->f.n);
 }
 
-/* Sets `e` to what is not zero in the dense vector. */
+/* Sets `e` to the nonzero elements of a dense vector. */
 static bool gather(ps_entries *e, const double *dense, uint32_t n)
 {
     e->n = 0;
@@ -70,7 +67,7 @@ static bool gather(ps_entries *e, const double *dense, uint32_t n)
     return true;
 }
 
-/* The product of the entries from `from` up to `to` and a dense vector. */
+/* Dot product of entries from to to - 1 with a dense vector. */
 static double dot(const ps_entries *e, size_t from, size_t to,
                   const double *dense)
 {
@@ -81,7 +78,7 @@ static double dot(const ps_entries *e, size_t from, size_t to,
     return sum;
 }
 
-/* Subtracts them, `t` times, from it. */
+/* Subtracts `t` times these entries from a dense vector. */
 static void subtract(const ps_entries *e, size_t from, size_t to, double t,
                      double *dense)
 {
@@ -153,9 +150,9 @@ ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place)
     bool ok;
 
     if (lu->n_updates == PS_LU_MAX_UPDATES)
-        return PS_LU_SINGULAR; /* as good as: to be factored anew */
+        return PS_LU_SINGULAR; /* the caller factors again */
 
-    /* d is the spike less the column of U that it replaces. */
+    /* d is the spike minus the column of U that it replaces. */
     for (size_t i = 0; i < lu->spike.n; i++)
         lu->work[lu->spike.index[i]] = lu->spike.value[i];
     subtract(&f->v, f->v_start[k], f->v_start[k + 1], 1, lu->work);

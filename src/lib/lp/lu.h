@@ -1,13 +1,12 @@
 /*
- * lu.h - solving with a sparse basis, of which one column at a time is
- * replaced.
- *
- * The matrix is factored as L U by Markowitz's rule; after that a
- * replacement costs two sparse vectors (the middle product form: B = L T1
- * T2 ... U, each T the identity and a product of two vectors), both of
- * which the solves of a simplex step leave behind.
+ * lu.h - solve with a sparse basis whose columns are replaced one at a time.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The matrix is factored as L U in the order of Markowitz.  Each replacement
+ * then adds two sparse vectors (middle product form: B = L T1 T2 ... U, where
+ * each T is the identity plus an outer product of two vectors).  Both vectors
+ * are by-products of the solves in a simplex step.
  */
 
 #ifndef LIB_LP_LU_H
@@ -18,8 +17,8 @@
 #define PS_LU_MAX_UPDATES 100
 
 /*
- * T = I + d u', the identity and a product of two vectors by rows; `scale`
- * is 1 + u'd.  Both vectors lie in one list, from `d` and `u` to `end`.
+ * T = I + d u', indexed by row; `scale` is 1 + u'd.  The vectors are entries d
+ * to u - 1 and u to end - 1 of one list.
  */
 typedef struct ps_lu_update {
     size_t d;
@@ -30,40 +29,41 @@ typedef struct ps_lu_update {
 
 typedef struct ps_lu {
     ps_factors f;
-    uint32_t *step;  /* of each place */
-    double *work;    /* by rows, zero between calls */
-    ps_entries kept; /* the vectors of the updates */
+    uint32_t *step;  /* [n], step of each place */
+    double *work;    /* [n] by row, zero between calls */
+    ps_entries kept; /* vectors of the updates */
     ps_lu_update updates[PS_LU_MAX_UPDATES];
     size_t n_updates; /* since ps_lu_factor */
-    ps_entries spike; /* L^-1 a, of the column to come */
-    ps_entries unit;  /* U'^-1 e, of the place to go */
+    ps_entries spike; /* L^-1 a for the entering column a */
+    ps_entries unit;  /* U'^-1 e for the leaving place */
 } ps_lu;
 
-/* As ps_factors_init.  Sets mem->failed without memory. */
+/* Allocates, like ps_factors_init.  Sets mem->failed if out of memory. */
 void ps_lu_init(ps_lu *lu, uint32_t n, uint64_t entries, ps_mem *mem);
 void ps_lu_destroy(ps_lu *lu);
 
-/* Starts anew with the matrix `b`. */
+/* Factors a new matrix and discards all updates. */
 ps_lu_result ps_lu_factor(ps_lu *lu, const ps_matrix *b);
 
-/* Whether so much was replaced that it is better to factor anew. */
+/* True if there are so many updates that factoring again is better. */
 bool ps_lu_is_full(const ps_lu *lu);
 
 /*
- * Solves B x = v: x by places, v by rows.  v is used up.  With `keep` the
- * half-way result is kept for ps_lu_replace.
+ * Solves B x = v, with x indexed by place and v by row.  Overwrites v.  With
+ * `keep`, the intermediate result is kept for ps_lu_replace.  False if out of
+ * memory.
  */
 bool ps_lu_solve(ps_lu *lu, double *v, double *x, bool keep);
 
 /*
- * Solves B' y = c: y by rows, c by places.  c is used up.  With `keep` (c is
- * one unit) likewise.
+ * Solves B' y = c, with y indexed by row and c by place.  Overwrites c.  With
+ * `keep`, c must be a unit vector; the intermediate result is kept as above.
  */
 bool ps_lu_solve_transposed(ps_lu *lu, double *c, double *y, bool keep);
 
 /*
- * Puts the column that ps_lu_solve kept in the place whose unit
- * ps_lu_solve_transposed kept.
+ * Replaces the column at `place`, whose unit vector the last kept
+ * ps_lu_solve_transposed solved, by the column of the last kept ps_lu_solve.
  */
 ps_lu_result ps_lu_replace(ps_lu *lu, uint32_t place);
 

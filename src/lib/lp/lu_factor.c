@@ -1,13 +1,13 @@
 /*
- * lu_factor.c - a sparse matrix as the product of two triangular ones.
- *
- * Gaussian elimination in the order of Markowitz (1957): the next pivot is
- * the one that can cause the least fill-in, found among the entries of a few
- * shortest columns that are not small in their column.  Bases of packing
- * problems are nearly triangular: columns and rows with a single entry
- * left come first and cost nothing.
+ * lu_factor.c - factor a sparse matrix into two triangular ones.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Gaussian elimination with Markowitz pivoting (1957): choose the pivot with
+ * the least possible fill-in among entries that are not too small in their
+ * column, searching a few of the shortest columns.  Bases of packing problems
+ * are nearly triangular.  Columns and rows with a single remaining entry come
+ * first and cause no fill-in.
  */
 
 #include "lp/lu_factor.h"
@@ -17,14 +17,14 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define MIN_PIVOT 1e-9     /* a smaller one makes the matrix singular */
-#define RELATIVE_PIVOT 0.1   /* of the greatest in its column */
-#define NEGLIGIBLE 1e-13     /* taken for a sum that cancels out */
+#define MIN_PIVOT 1e-9     /* smaller pivots make the matrix singular */
+#define RELATIVE_PIVOT 0.1   /* relative to the greatest in its column */
+#define NEGLIGIBLE 1e-13     /* treated as cancelled to zero */
 #define COLUMNS_SEARCHED 4
 
 /*
- * Entries for each row that factors may have besides those of the matrix, and
- * that a pool may have: a few times as many as were ever seen.
+ * Maximum number of entries per row, in addition to those of the matrix, in a
+ * factor and in a pool.  Several times the maximum ever observed.
  */
 #define MAX_FACTOR_FILL 32
 #define MAX_POOL_FILL 96
@@ -90,7 +90,7 @@ void ps_factors_destroy(ps_factors *f)
     free(a->factor);
 }
 
-/* Lists column j by its length. */
+/* Inserts column j into the list for its length. */
 static void list_column(ps_elimination *a, uint32_t j)
 {
     uint32_t length = a->columns.n[j];
@@ -104,7 +104,7 @@ static void list_column(ps_elimination *a, uint32_t j)
         a->shortest = length;
 }
 
-/* Before its length changes. */
+/* Removes column j from its list.  Call it before the length changes. */
 static void unlist_column(ps_elimination *a, uint32_t j)
 {
     if (a->prev[j] == NONE)
@@ -116,8 +116,8 @@ static void unlist_column(ps_elimination *a, uint32_t j)
 }
 
 /*
- * Adds an entry to line i.  A line that is full moves to the end of the pool,
- * where it gets twice the space.
+ * Adds an entry to line i.  A full line moves to the end of the pool, with
+ * twice the space.
  */
 static bool add_to_line(ps_lines *l, uint32_t i, uint32_t index, double value)
 {
@@ -141,7 +141,7 @@ static bool add_to_line(ps_lines *l, uint32_t i, uint32_t index, double value)
     return true;
 }
 
-/* Takes entry `k` of line i out; the last one fills the gap. */
+/* Removes entry `k` of line i.  The last entry takes its place. */
 static void cut_entry(ps_lines *l, uint32_t i, uint32_t k)
 {
     size_t at = l->start[i] + k;
@@ -151,7 +151,7 @@ static void cut_entry(ps_lines *l, uint32_t i, uint32_t k)
     l->pool.value[at] = l->pool.value[last];
 }
 
-/* Which entry of line i has that index; there is one. */
+/* Position of the entry with that index in line i.  It must exist. */
 static uint32_t find_entry(const ps_lines *l, uint32_t i, uint32_t index)
 {
     const uint32_t *in = l->pool.index + l->start[i];
@@ -169,7 +169,7 @@ static void shorten_row(ps_elimination *a, uint32_t i, uint32_t j)
         a->single[a->n_single++] = i;
 }
 
-/* Gives each line the space for its n entries; then it has none yet. */
+/* Gives each line space for its n entries and empties it. */
 static bool lay_out(ps_lines *l, uint32_t n)
 {
     size_t total = 0;
@@ -188,7 +188,7 @@ static bool lay_out(ps_lines *l, uint32_t n)
     return true;
 }
 
-/* Begins with the whole matrix. */
+/* Starts with the whole matrix. */
 static bool load(ps_elimination *a, const ps_matrix *b)
 {
     const ps_entries *e = &b->entries;
@@ -230,7 +230,7 @@ typedef struct pivot {
     double value;
 } pivot;
 
-/* The best pivot of column j, if it beats `cost`. */
+/* Finds the best pivot of column j with a fill-in below *cost. */
 static void search_column(const ps_elimination *a, uint32_t j, pivot *best,
                           uint64_t *cost)
 {
@@ -253,9 +253,8 @@ static void search_column(const ps_elimination *a, uint32_t j, pivot *best,
 }
 
 /*
- * Finds the pivot.  In a column of one entry there is no choice; next come
- * rows that have one entry, if it is not too small.  False if the matrix is
- * singular.
+ * Finds the next pivot: columns with one entry first, then rows with one entry
+ * if it is not too small, then by fill-in.  False if the matrix is singular.
  */
 static bool find_pivot(ps_elimination *a, pivot *best)
 {
@@ -317,8 +316,8 @@ static bool subtract(ps_elimination *a, uint32_t j, double u,
 }
 
 /*
- * One step: takes the pivot's column out, whose factors go to L, and its row,
- * whose entries go to U; and subtracts their product from the rest.
+ * One elimination step: moves the pivot column, as factors, to L and the pivot
+ * row to U, and subtracts their product from the rest.
  */
 static bool eliminate(ps_elimination *a, const pivot *p, ps_factors *f,
                       uint32_t step)
@@ -366,7 +365,7 @@ static bool eliminate(ps_elimination *a, const pivot *p, ps_factors *f,
     return true;
 }
 
-/* V: U by columns.  `step` is set to the step of each place. */
+/* Computes V, which is U by columns, and `step`, the step of each place. */
 static bool transpose(ps_factors *f, uint32_t *step)
 {
     f->v.n = 0;
@@ -387,7 +386,7 @@ static bool transpose(ps_factors *f, uint32_t *step)
             f->v.index[to] = f->row[k];
             f->v.value[to] = f->u.value[e];
         }
-    /* Each end has become the beginning: of the next column. */
+    /* Each end has become the start of the next column. */
     memmove(f->v_start, f->v_start + 1, f->n * sizeof *f->v_start);
     f->v_start[f->n] = f->v.n;
     return true;
@@ -411,7 +410,7 @@ ps_lu_result ps_factor(ps_factors *f, const ps_matrix *b)
     }
     if (ok && transpose(f, a->next))
         return PS_LU_OK;
-    /* Memory has failed, unless a list came to its bound. */
+    /* Out of memory, unless a list has reached its maximum. */
     return f->l.full || f->u.full || f->v.full || a->rows.pool.full ||
                    a->columns.pool.full
                ? PS_LU_SINGULAR

@@ -1,10 +1,10 @@
 /*
- * lu_factor.h - a sparse matrix as the product of two triangular ones.
- *
- * Rows of the matrix are called rows; its columns are called places, since
- * the column in a place changes (lu.h).
+ * lu_factor.h - factor a sparse matrix into two triangular ones.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Columns of the matrix are called places, because the column at a place can be
+ * replaced (lu.h).
  */
 
 #ifndef LIB_LP_LU_FACTOR_H
@@ -18,42 +18,43 @@ typedef enum ps_lu_result {
     PS_LU_MEMORY
 } ps_lu_result;
 
-/* Lines (rows or columns) of changing length in one pool. */
+/* Rows or columns of varying length in one pool. */
 typedef struct ps_lines {
-    size_t *start;
-    uint32_t *n;
-    uint32_t *capacity;
+    size_t *start;      /* [n] by line, index in the pool */
+    uint32_t *n;        /* [n] by line, entries in use */
+    uint32_t *capacity; /* [n] by line, entries allocated */
     ps_entries pool;
 } ps_lines;
 
-/* The part of the matrix that is not eliminated yet. */
+/* The part of the matrix not eliminated yet. */
 typedef struct ps_elimination {
-    uint32_t n;
-    ps_lines rows; /* which columns; values are not kept there */
+    uint32_t n;    /* number of rows and of columns */
+    ps_lines rows; /* column indexes; values are not stored */
     ps_lines columns;
-    uint32_t *head; /* columns by length: doubly linked lists */
+    uint32_t *head; /* doubly linked lists of columns by length */
     uint32_t *next;
     uint32_t *prev;
-    uint32_t *single; /* rows that may have one entry left */
-    uint32_t n_single;
-    uint32_t shortest; /* no column is shorter */
+    uint32_t *single;  /* rows that may have one entry left */
+    uint32_t n_single; /* entries of `single` */
+    uint32_t shortest; /* lower bound on the length of columns */
     bool *row_done;
-    double *factor; /* by rows: of the pivot column, else 0 */
+    double *factor; /* [n] by row: of the pivot column, otherwise 0 */
 } ps_elimination;
 
 /*
- * L and U in the order of the pivots: step k has pivot row row[k], place
- * place[k] and value pivot[k].  Column k of L, by rows; row k of U, by
- * places; and V, which is U by columns: that of place[k], by rows.
+ * L and U in pivot order: step k has pivot row row[k], place place[k] and value
+ * pivot[k].  l is L by columns, indexed by row.  u is U by rows, indexed by
+ * place.  v is U by columns, indexed by row.  Column or row k is at entries
+ * start[k] to start[k + 1] - 1.
  */
 typedef struct ps_factors {
-    uint32_t n;
-    uint32_t *row;
-    uint32_t *place;
-    double *pivot;
-    size_t *l_start;
-    size_t *u_start;
-    size_t *v_start;
+    uint32_t n;      /* number of rows and of columns */
+    uint32_t *row;   /* [n] by step */
+    uint32_t *place; /* [n] by step */
+    double *pivot;   /* [n] by step */
+    size_t *l_start; /* [n + 1] */
+    size_t *u_start; /* [n + 1] */
+    size_t *v_start; /* [n + 1] */
     ps_entries l;
     ps_entries u;
     ps_entries v;
@@ -61,14 +62,14 @@ typedef struct ps_factors {
 } ps_factors;
 
 /*
- * For matrices with at most so many entries.  Those whose factors have far
- * more, as packing problems never have, count as singular; so what all this
- * takes is bounded.
+ * Allocates for n x n matrices with at most `entries` entries.  A matrix whose
+ * factors need far more than packing problems do is reported as singular, which
+ * bounds the memory.  Sets mem->failed if out of memory.
  */
 void ps_factors_init(ps_factors *f, uint32_t n, uint64_t entries, ps_mem *mem);
 void ps_factors_destroy(ps_factors *f);
 
-/* Factors `b`.  Afterwards, unless PS_LU_OK, the factors are of no use. */
+/* Factors `b`.  After any result except PS_LU_OK the factors are invalid. */
 ps_lu_result ps_factor(ps_factors *f, const ps_matrix *b);
 
 #endif

@@ -1,18 +1,18 @@
 /*
- * pricing.c - the columns that are worth most at given prices.
- *
- * A knapsack with a cap on the number of items (Gilmore and Gomory 1961).
- * F1(c) is the best price of one length up to c.  What d sequences in c
- * tokens are worth at most follows by halves: F(a + b)(c) is the greatest
- * Fa(j) + Fb(c - j), so that depth D takes about 2 log2 D such steps.  Only
- * the j at which Fa rises need a look.  The last step is for the capacity
- * alone, and the ways to divide it give different columns.  At depth 3 the
- * pair beside each length is found directly.
- *
- * Where depth is no limit, F of any number of sequences takes one step: F(c)
- * is the greatest F(j) + F(c - j), or F1(c).
+ * pricing.c - find the most valuable columns at given prices.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A knapsack problem with a limit on the number of items (Gilmore and Gomory
+ * 1961).  Let Fd(c) be the maximum value of d sequences in c tokens, so F1(c)
+ * is the best price of a single length up to c.  F(a + b)(c) is the maximum of
+ * Fa(j) + Fb(c - j), so depth D takes about 2 log2 D combinations.  Only those
+ * j at which Fa increases have to be tried.  The last combination is computed
+ * for the full capacity only, and its different splits give different columns.
+ * At depth 3 the best pair for each length is found directly.
+ *
+ * If depth is not a constraint, a single table F is computed: F(c) is the
+ * maximum of F1(c) and F(j) + F(c - j).
  */
 
 #include "lp/pricing.h"
@@ -23,11 +23,11 @@
 #include "lp/lengths.h"
 
 #define NONE UINT32_MAX
-#define ANY 1 /* the table for any number of sequences, made of itself */
+#define ANY 1 /* the table for any number of sequences */
 #define MAX_SWAPS 16
 #define MIN_GAIN 1e-9
 
-/* For n lengths, so many units of capacity, and so many tables. */
+/* Allocates for n lengths, `capacity` units and `tables` tables. */
 static void allocate(ps_pricer *p, uint32_t n, uint32_t capacity,
                      uint32_t tables, ps_mem *mem)
 {
@@ -44,8 +44,8 @@ static void allocate(ps_pricer *p, uint32_t n, uint32_t capacity,
 }
 
 /*
- * There are many units, or else two tables for each bit of a depth that
- * makes a difference.
+ * The maximum of two cases: many units and one table, or few units and two
+ * tables per bit of the depth.
  */
 uint64_t ps_pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
                          uint32_t max_units)
@@ -80,7 +80,7 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
     p->unit = shallow ? 1 : (s->capacity - 1) / max_units + 1;
     p->capacity = s->capacity / p->unit;
 
-    /* From depth 4 on, half of the depth is reached bit by bit. */
+    /* From depth 4 on, build up half of the depth bit by bit. */
     add_table(p, NONE, NONE);
     if (p->any) {
         add_table(p, ANY, ANY);
@@ -109,7 +109,8 @@ void ps_pricer_init(ps_pricer *p, const ps_lp_instance *s, uint32_t max_units,
     }
     for (uint32_t i = 0; i < s->n; i++) {
         p->weight[i] = (s->length[i] - 1) / p->unit + 1;
-        if (p->weight[i] > p->capacity) /* a rest of a unit: alone anyway */
+        if (p->weight[i] > p->capacity) /* part of a unit: alone in its pack
+                                           anyway */
             p->weight[i] = p->capacity;
     }
 }
@@ -125,7 +126,7 @@ void ps_pricer_destroy(ps_pricer *p)
     free(p->split);
 }
 
-/* F1, which length it is, and where it rises. */
+/* Computes F1, the lengths that attain it, and where it increases. */
 static void fill_first(ps_pricer *p)
 {
     const ps_lp_instance *s = p->instance;
@@ -157,7 +158,7 @@ static void fill_first(ps_pricer *p)
     p->work += p->capacity;
 }
 
-/* to[c] = max(to[c], base + from[c]) for c < n; in a form for vectors. */
+/* to[c] = max(to[c], base + from[c]) for c < n; vectorizes. */
 static void raise_to(double *restrict to, const double *restrict from,
                      double base, uint32_t n)
 {
@@ -168,7 +169,7 @@ static void raise_to(double *restrict to, const double *restrict from,
     }
 }
 
-/* Fills a table from the two that it is made of. */
+/* Computes a table from its two parts. */
 static void combine(ps_pricer *p, const ps_price_table *t)
 {
     const double *a = p->tables[t->a].best;
@@ -183,7 +184,8 @@ static void combine(ps_pricer *p, const ps_price_table *t)
     memcpy(t->best, b, ((size_t)p->capacity + 1) * sizeof *b);
     for (size_t k = 1; k < p->n_rises; k++) {
         uint32_t at = p->rises[k].at;
-        uint32_t from = t->a == t->b ? at : 0; /* of halves the shorter */
+        uint32_t from = t->a == t->b ? at : 0; /* if equal, the shorter part
+                                                  first */
 
         if (from > p->capacity - at)
             break;
@@ -193,7 +195,7 @@ static void combine(ps_pricer *p, const ps_price_table *t)
     }
 }
 
-/* Fills the table for any number; each value is final before it is used. */
+/* Computes the table for any number.  Each value is final before it is used. */
 static void fill_any(ps_pricer *p)
 {
     double *best = p->tables[ANY].best;
@@ -211,7 +213,7 @@ static void fill_any(ps_pricer *p)
     }
 }
 
-/* Depth 3: each length with the best pair of lengths that are no longer. */
+/* Depth 3: prices each length with the best pair of lengths not longer. */
 static void price_triples(ps_pricer *p, double *value)
 {
     const ps_lp_instance *s = p->instance;
@@ -226,13 +228,13 @@ static void price_triples(ps_pricer *p, double *value)
         uint32_t min = c - longest;
         uint32_t rest = c;
 
-        /* One of them is the best length that may be taken... */
+        /* Either one of the pair is the best length allowed... */
         if (p->item[longest] != NONE)
             rest -= s->length[p->item[longest]];
         value[i] = best[longest] + best[rest];
         p->part[i] = rest;
 
-        /* ...or the shorter one is at least `min`: a rise from there on. */
+        /* ...or the shorter one is at least `min`: try increases from there. */
         while (to < p->n_rises && all[to].at <= c / 2)
             to++;
         while (from > 0 && all[from - 1].at >= min)
@@ -252,8 +254,8 @@ static void price_triples(ps_pricer *p, double *value)
 }
 
 /*
- * Deeper: the best ways to divide the capacity between the halves, one from
- * each of n stretches.
+ * Greater depths: finds the best split of the capacity between the halves, one
+ * in each of n ranges.
  */
 static void price_halves(ps_pricer *p, double *value)
 {
@@ -276,8 +278,8 @@ static void price_halves(ps_pricer *p, double *value)
 }
 
 /*
- * From depth 4 on there are tables for the halves.  Up to depth 2, and where
- * depth is no limit, what is best beside each length is known from a table.
+ * From depth 4 on, uses the tables for the halves.  Up to depth 2, and if depth
+ * is not a constraint, a table has the best company of each length.
  */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value)
 {
@@ -313,7 +315,7 @@ double ps_pricer_run(ps_pricer *p, const double *price, double *value)
     return max;
 }
 
-/* Adds the length that is worth most in c, if there is one. */
+/* Adds the most valuable length up to c, if any. */
 static bool add_best(const ps_pricer *p, uint32_t c, ps_entries *to,
                      ps_column *column)
 {
@@ -322,15 +324,16 @@ static bool add_best(const ps_pricer *p, uint32_t c, ps_entries *to,
 }
 
 /*
- * Where to divide c between the two tables that a table is made of.  Many
- * columns have parts in common: what was found is kept until the next run.
+ * Finds where the value of a table at c is split between its two parts.
+ * Results are cached until the next run, because columns share parts.
  */
 static uint32_t find_split(ps_pricer *p, uint32_t table, uint32_t c)
 {
     const ps_price_table *t = &p->tables[table];
     const double *a = p->tables[t->a].best;
     const double *b = p->tables[t->b].best;
-    uint32_t split = t->a == table ? 1 : 0; /* of itself, both take some */
+    uint32_t split = t->a == table ? 1 : 0; /* of itself: neither part is
+                                               empty */
 
     if (t->split[c] != NONE)
         return t->split[c];
@@ -342,8 +345,8 @@ static uint32_t find_split(ps_pricer *p, uint32_t table, uint32_t c)
 }
 
 /*
- * Adds the lengths that are worth most in c: takes the table apart again, down
- * to single lengths.  The shorter parts come first, so that the stack is low.
+ * Adds the most valuable lengths in c by splitting table values down to single
+ * lengths.  Shorter parts are processed first, which bounds the stack.
  */
 static bool add_items(ps_pricer *p, uint32_t table, uint32_t c,
                       ps_entries *to, ps_column *column)
@@ -358,7 +361,7 @@ static bool add_items(ps_pricer *p, uint32_t table, uint32_t c,
         uint32_t split;
 
         c = stack[n].c;
-        if (t->best[c] <= p->tables[0].best[c]) { /* one length, or none */
+        if (t->best[c] <= p->tables[0].best[c]) { /* one length or none */
             if (!add_best(p, c, to, column))
                 return false;
             continue;
@@ -373,8 +376,8 @@ static bool add_items(ps_pricer *p, uint32_t table, uint32_t c,
 }
 
 /*
- * Swaps a length of the column that ends the list for a longer one: that for
- * which the space left over is worth most.
+ * Exchanges a length of the last column of the list for the longer one that
+ * increases its value most within the unused space.
  */
 static bool swap_best(const ps_pricer *p, uint32_t *space, ps_entries *list,
                       ps_column *column)
@@ -438,7 +441,7 @@ bool ps_pricer_column(ps_pricer *p, uint32_t i, ps_entries *to,
         return false;
     if (p->unit == 1)
         return true;
-    /* What rounding up to units left over goes to longer lengths. */
+    /* Use space left by rounding up to units for longer lengths. */
     for (size_t k = column->first; k < to->n; k++)
         space -= (uint32_t)to->value[k] * s->length[to->index[k]];
     for (int k = 0; k < MAX_SWAPS && swap_best(p, &space, to, column);)

@@ -1,5 +1,5 @@
 /*
- * pricing.h - the columns that are worth most at given prices.
+ * pricing.h - find the most valuable columns at given prices.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,68 +9,72 @@
 
 #include "lp/column_gen.h"
 
-#define PS_PRICER_TABLES 64 /* 2 for each bit of a depth */
+#define PS_PRICER_TABLES 64 /* 2 per bit of the depth */
 
-/* What a number of sequences, at most, are worth by capacity. */
+/* Maximum value of up to some number of sequences, by capacity. */
 typedef struct ps_price_table {
-    double *best;
-    uint32_t *split; /* what of it goes to `a`; none until it is sought */
-    uint32_t a;      /* the tables that it is made of; the first has none */
+    double *best;    /* [capacity + 1] */
+    uint32_t *split; /* part of c for `a`; NONE until computed */
+    uint32_t a;      /* its two parts; none for the first table */
     uint32_t b;
 } ps_price_table;
 
-/* Where a table rises: place and value. */
+/* A point where a table increases, and its new value. */
 typedef struct ps_price_rise {
-    uint32_t at;
-    double best;
+    uint32_t at; /* capacity in units */
+    double best; /* value of the table from there on */
 } ps_price_rise;
 
 typedef struct ps_pricer {
     const ps_lp_instance *instance;
-    const double *price;
-    uint32_t unit;     /* tokens; if more than one, all this is inexact */
-    uint32_t capacity; /* in units, as what follows */
-    uint32_t *weight;  /* of each length */
-    uint32_t *item;    /* by capacity: the length worth F1, or none */
+    const double *price; /* [n], of the last run; not owned */
+    uint32_t unit;       /* tokens; above 1, prices are inexact */
+    uint32_t capacity;   /* in units, like all below */
+    uint32_t *weight;    /* [n], of each length */
+    uint32_t *item;      /* by capacity: the length that attains F1 */
     ps_price_rise *rises;
-    size_t n_rises;
-    double *best;    /* of all tables, as is */
-    uint32_t *split; /* this */
-    bool any;        /* depth is no limit, and there are more than 3 places */
+    size_t n_rises;  /* entries of `rises` */
+    double *best;    /* of all tables */
+    uint32_t *split; /* of all tables */
+    bool any;        /* depth is not a constraint, and more than 3 fit */
     ps_price_table tables[PS_PRICER_TABLES];
-    uint32_t n_tables;
-    uint32_t half[2]; /* from depth 4 on: the tables for halves of it */
+    uint32_t n_tables; /* 1 to PS_PRICER_TABLES */
+    uint32_t half[2];  /* from depth 4: tables for the two halves */
     /*
-     * Of each column: the capacity for its first half; at depth 3, for the
-     * last of the three.
+     * [n], per column: the capacity of its first half.  At depth 3: of the last
+     * of the three lengths.
      */
     uint32_t *part;
-    uint32_t *worth; /* inexact: of the lengths up to i the one worth most */
-    double work;     /* the additions that all runs took */
+    uint32_t *worth; /* if inexact: most valuable length up to each */
+    double work;     /* additions in all runs */
 } ps_pricer;
 
 /*
- * From depth 4 on the capacity is divided into at most `max_units`; if they
- * are longer than a token, lengths count as rounded up to units, and the
- * answers are worth less than the best.  Sets mem->failed without memory.
+ * Initialises a pricer.  From depth 4 on the capacity is divided into at most
+ * `max_units` units.  If a unit exceeds a token, lengths are rounded up to
+ * units, and the columns found can be worth less than the best.  Sets
+ * mem->failed if out of memory.
  */
 void ps_pricer_init(ps_pricer *p, const ps_lp_instance *instance,
                     uint32_t max_units, ps_mem *mem);
 void ps_pricer_destroy(ps_pricer *p);
 
-/* The most that it takes, for any instance of so many lengths. */
+/* Upper bound, in bytes, on the memory for any instance with `n` lengths. */
 uint64_t ps_pricer_bytes(uint32_t n, uint32_t capacity, uint32_t depth,
                          uint32_t max_units);
 
 /*
- * The greatest sum of prices that a column can have.  value[i] is that of
- * the i-th of n columns: the best one that has length i (at depth 3: as its
- * longest); from depth 4 on, if depth is a limit, the best of those whose
- * halves divide the capacity alike.  No price counts as less than 0.
+ * Returns the maximum value of a column. value[i] is the value of column i: the
+ * best one that contains length i (at depth 3 as its longest), or from depth 4
+ * on, unless depth is not a constraint, the best in the i-th range of splits.
+ * Negative prices count as 0.
  */
 double ps_pricer_run(ps_pricer *p, const double *price, double *value);
 
-/* Adds the column of value[i], as of the last run, to a list. */
+/*
+ * Appends the column of value[i] in the last run to a list.  False if out of
+ * memory.
+ */
 bool ps_pricer_column(ps_pricer *p, uint32_t i, ps_entries *to,
                       ps_column *column);
 

@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_PIVOT 1e-8 /* a smaller one is taken for an error of rounding */
-#define ENTRY_WORK 400.0 /* of factors that have more entries */
-#define STEP_WORK 4.0    /* and of a step with those */
-#define SPARSE 8.0       /* than so many for each row */
+#define MIN_PIVOT 1e-8 /* smaller pivots are taken for rounding errors */
+#define ENTRY_WORK 400.0 /* additions per excess entry, to factor */
+#define STEP_WORK 4.0    /* and per step */
+#define SPARSE 8.0       /* entries per row that are not excess */
 #define TIE 1e-10        /* relative difference of equal ratios */
 
 void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem)
 {
     /*
-     * The list has the columns of the basis, one for each row that is tried,
-     * and slack ones; in between a column may have one entry more.
+     * The list contains the columns of the basis, as many tried ones, and
+     * slacks.  A column can temporarily have one entry more.
      */
     uint64_t listed = ps_mem_times((uint64_t)2 * n + 1, (uint64_t)entries + 2);
     uint64_t in_basis = ps_mem_times(n, entries);
@@ -40,7 +40,7 @@ void ps_basis_init(ps_basis *b, uint32_t n, uint32_t entries, ps_mem *mem)
     ps_entries_init(&b->list, listed, mem);
     ps_entries_init(&b->spare, listed, mem);
     ps_lu_init(&b->lu, n, in_basis, mem);
-    /* While a list grows, what it was is there as well. */
+    /* While a list grows, the old one still exists. */
     mem->bytes = ps_mem_sum(mem->bytes, ps_mem_array(moving, sizeof(double)));
 }
 
@@ -66,7 +66,7 @@ bool ps_basis_respond(ps_basis *b, const double *demand, double *used)
     return ps_lu_solve(&b->lu, b->work, used, false);
 }
 
-/* How many entries more the factors have than sparse ones would. */
+/* Number of entries in the factors beyond SPARSE per row. */
 static double dense_entries(const ps_basis *b)
 {
     return fmax(0, (double)(b->lu.f.l.n + b->lu.f.u.n) - SPARSE * b->n);
@@ -149,7 +149,7 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
     double times = HUGE_VAL;
     double rise;
 
-    /* How the use of the basis changes when the column is used once. */
+    /* Change of `used` per use of the entering column. */
     memset(b->work, 0, b->n * sizeof *b->work);
     for (size_t k = column->first; k < column->first + column->n; k++)
         b->work[b->list.index[k]] = b->list.value[k];
@@ -157,8 +157,8 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
         return PS_LU_MEMORY;
 
     /*
-     * The column that is used up first as this one comes in leaves; of equal
-     * ones that with the greatest pivot.
+     * Ratio test: the column that reaches zero first leaves.  Among ties choose
+     * the greatest pivot.
      */
     for (uint32_t j = 0; j < b->n; j++) {
         double t;
@@ -175,7 +175,7 @@ ps_lu_result ps_basis_enter(ps_basis *b, const ps_column *column,
     if (leaving == b->n)
         return PS_LU_SINGULAR;
 
-    /* How the prices change: a row of the inverse. */
+    /* Change of the prices: a row of the inverse. */
     memset(b->work, 0, b->n * sizeof *b->work);
     b->work[leaving] = 1;
     if (!ps_lu_solve_transposed(&b->lu, b->work, b->row, true))

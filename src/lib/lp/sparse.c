@@ -1,5 +1,5 @@
 /*
- * sparse.c - lists of entries that grow.
+ * sparse.c - growing lists of entries.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * sparse.h - sparse vectors and matrices: lists of entries that grow.
+ * sparse.h - sparse vectors and matrices as growing lists of entries.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,30 +13,27 @@
 
 #include "base/mem_bound.h"
 
-/* Pairs of an index and a value, in one growing list. */
+/* Pairs of index and value in a growing list. */
 typedef struct ps_entries {
-    uint32_t *index;
+    uint32_t *index; /* row, column or place */
     double *value;
-    size_t n;
-    size_t capacity;
-    size_t max; /* 0: as many as there is memory for */
-    bool full;  /* more than `max` were asked for */
+    size_t n;        /* entries in use */
+    size_t capacity; /* entries allocated */
+    size_t max;      /* maximum of n; 0: limited by memory only */
+    bool full;       /* a request exceeded `max` */
 } ps_entries;
 
 /*
- * An empty list that may grow to `max` entries.  It allocates nothing yet,
- * but `mem` counts what it takes then.
+ * Initialises an empty list for up to `max` entries.  Nothing is allocated yet,
+ * but `mem` counts the maximum size.
  */
 void ps_entries_init(ps_entries *e, uint64_t max, ps_mem *mem);
 void ps_entries_free(ps_entries *e);
 
-/*
- * Allocates space for `more` entries after the last.  False without memory,
- * and where `max` does not allow so many.
- */
+/* Ensures space for `more` entries.  False if out of memory or above `max`. */
 bool ps_entries_reserve(ps_entries *e, size_t more);
 
-/* Appends `n` entries of another list, from `first` on. */
+/* Appends entries first to first + n - 1 of another list. */
 bool ps_entries_append(ps_entries *to, const ps_entries *from, size_t first,
                        size_t n);
 
@@ -51,23 +48,26 @@ static inline bool ps_entries_add(ps_entries *e, uint32_t index, double value)
 }
 
 /*
- * A column of a linear program: `n` entries of a list, from `first`; each a
- * row and a value.  It costs one pack, or nothing when it is a slack.
+ * A column of a linear program: `n` entries of a list, starting at `first`,
+ * each with row and value.  It costs one pack, or nothing if it is a slack.
  */
 typedef struct ps_column {
-    size_t first;
-    uint32_t n;
+    size_t first; /* index in the list */
+    uint32_t n;   /* number of entries */
     bool slack;
 } ps_column;
 
-/* Adds `value` to the entry of that row in the column that ends the list. */
+/* Adds `value` to the entry for `row` in the last column of the list. */
 bool ps_column_add(ps_entries *list, ps_column *column, uint32_t row,
                    double value);
 
-/* A square matrix, by columns: entries from start[j] up to start[j + 1]. */
+/*
+ * A square matrix by columns.  Column j is entries start[j] to start[j + 1] -
+ * 1.
+ */
 typedef struct ps_matrix {
-    uint32_t n;
-    size_t *start;
+    uint32_t n;    /* number of rows and of columns */
+    size_t *start; /* [n + 1] */
     ps_entries entries;
 } ps_matrix;
 

@@ -1,19 +1,19 @@
 /*
- * checkpoint.c - a packer that is saved between two sequences, and resumed.
- *
- * A state has a head that says what it is, the caller's note, and then what
- * the output depends on: the header, which binds it to schema and options,
- * the totals, the place in the output, the index and the open block, the
- * engine, and the sequences that it holds.  Of their payloads it has a hash
- * only, since the input has them; refill.c takes them back.  XXH3-64 of all
- * before ends it.
- * The state of a stream that has ended goes no further than the totals, and
- * one from before it began no further than the note.
- *
- * A state that is loaded is untrusted: each number is checked before it is
- * used.
+ * checkpoint.c - save and resume a packer between two sequences.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A state consists of a head that describes it, the caller's note, and
+ * everything the output depends on: the header, which binds the state to schema
+ * and options, the totals, the output position, the index and open block, the
+ * engine, and the sequences held.  For their payloads it contains only a hash,
+ * since the input has the payloads; refill.c gets them back.  The state ends
+ * with the XXH3-64 of all bytes before.
+ *
+ * The state of a finished stream ends after the totals.  A blank state ends
+ * after the note.
+ *
+ * A loaded state is untrusted: every number is checked before use.
  */
 
 #include <inttypes.h>
@@ -33,10 +33,10 @@
 #define STATE_VERSION 10
 #define STATE_CHECKSUM_BYTES 8
 
-/* What a state is of; a number in it. */
+/* Type of a state, stored in its head. */
 enum { STATE_GOES_ON, STATE_FINISHED, STATE_BLANK };
 
-/* ---- Saved ---- */
+/* ---- Saving ---- */
 
 uint64_t ps_packer_resume_from_id(const ps_packer *p)
 {
@@ -62,7 +62,7 @@ static void save_head(ps_saver *saver, uint32_t kind, const ps_state *summary)
     ps_save_bytes(saver, summary->note, summary->note_bytes);
 }
 
-/* The header and the totals. */
+/* Saves options, header and totals. */
 static void save_stream(const ps_packer *p, ps_saver *saver)
 {
     unsigned char options[PS_OPTIONS_BYTES];
@@ -83,7 +83,7 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
         ps_save_u64(saver, p->rejected[i].tokens);
     }
     ps_save_u64(saver, p->newest_out);
-    /* A finished stream is loaded without an engine, which has it, too. */
+    /* Needed for a finished stream, which is loaded without an engine. */
     ps_save_u64(saver, ps_packer_delay(p));
 }
 
@@ -110,7 +110,10 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
     return r;
 }
 
-/* Gives what was saved to the caller, with its checksum, if all went well. */
+/*
+ * Appends the checksum and passes the saved bytes to the caller, unless an
+ * error occurred.
+ */
 static ps_result give(ps_saver *saver, ps_result r, unsigned char **state,
                       size_t *bytes, ps_error *err)
 {
@@ -178,14 +181,14 @@ ps_result ps_state_blank(const void *note, size_t note_bytes,
     return give(&saver, PS_OK, state, bytes, err);
 }
 
-/* ---- Read ---- */
+/* ---- Reading ---- */
 
 static ps_result damaged(ps_error *err)
 {
     return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
 }
 
-/* Checks the whole state and reads its head, up to the end of the note. */
+/* Verifies the checksum and decodes the head and note. */
 static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
                            size_t bytes, ps_state *summary, ps_error *err)
 {
@@ -238,9 +241,9 @@ ps_result ps_state_read(const unsigned char *state, size_t bytes,
 }
 
 /*
- * The header repeats all that binds the state to its stream; where it is
- * another one, the first thing that differs is told: what it was, and what it
- * is now.
+ * Compares the saved header with ours.  The header covers everything that binds
+ * the state to its stream.  If it differs, the message names the first
+ * difference, with the saved value before the current one.
  */
 static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 {
@@ -297,7 +300,7 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
                        : why.text);
 }
 
-/* A packer with the header of the state, if that fits; NULL if not. */
+/* Creates a packer whose header matches the state; NULL on failure. */
 static ps_result prepare(ps_packer **packer, int fd, const ps_schema *schema,
                          const ps_packer_options *options,
                          ps_restorer *restorer, ps_error *err)
@@ -331,8 +334,8 @@ ps_result ps_state_fits(const unsigned char *state, size_t bytes,
 }
 
 /*
- * The totals have to be as the head says, and are the last part of the state
- * if the stream has ended.
+ * Loads the totals.  They must agree with the head.  In the state of a finished
+ * stream nothing may follow.
  */
 static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
                              const ps_state *summary, ps_error *err)
@@ -402,9 +405,9 @@ ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
     return PS_OK;
 }
 
-/* ---- Resumed ---- */
+/* ---- Resuming ---- */
 
-/* Where the output goes on; of a stream that has ended, behind its packs. */
+/* Loads the position of the output.  A finished stream has no seek table. */
 static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
                             ps_output_place *place, ps_error *err)
 {
@@ -420,7 +423,7 @@ static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
     return PS_OK;
 }
 
-/* The engine, and the sequences that it holds but for their payloads. */
+/* Loads the engine and the sequences it holds, without payloads. */
 static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
                              const ps_state *summary, ps_error *err)
 {
@@ -472,7 +475,7 @@ ps_result ps_packer_resume(ps_packer **packer, int fd,
                     "the state is of a stream that has not begun");
     if (r == PS_OK)
         r = prepare(&p, fd, schema, options, &restorer, err);
-    /* For a reader that has all packs, the header and END are left. */
+    /* A reader that has all packs still needs the header and END. */
     if (r == PS_OK && summary.finished &&
         (options->first_pack != summary.packs || summary.packs == 0))
         r = ps_fail(err, PS_ERR_ARGUMENT,
@@ -483,7 +486,7 @@ ps_result ps_packer_resume(ps_packer **packer, int fd,
         r = load_place(&restorer, &summary, &place, err);
     if (r == PS_OK)
         r = ps_packer_start(p, &place, err);
-    /* The header goes out before the open block takes its memory. */
+    /* Write the header before loading the open block into the same memory. */
     if (r == PS_OK && options->first_pack > 0)
         r = ps_packer_begin(p, true, err);
     if (r == PS_OK && !summary.finished)

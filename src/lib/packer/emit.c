@@ -1,10 +1,10 @@
 /*
- * emit.c - the way of sequences out of the window, in packs.
- *
- * A payload that stayed in a block of a reader is copied from there to its
- * pack: the only copy there is.
+ * emit.c - move sequences from the window to packs.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A payload kept in a reader's block is copied directly to its pack.  That is
+ * the only copy made of it.
  */
 
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "format/totals.h"
 #include "packer/packer.h"
 
-/* Beyond that, the processor fetches the rest of a payload by itself. */
+/* The hardware prefetcher gets the rest of a payload. */
 #define PREFETCH_BYTES 1024
 
 /* ---- Payloads ---- */
 
-/* The values of a column, in the payload that a piece lies in. */
+/* Address of a column's values in the payload that contains a piece. */
 static const unsigned char *column_of(const ps_packer *p,
                                       const ps_payload_column *column,
                                       const ps_held *h)
@@ -51,7 +51,10 @@ ps_result ps_packer_store(ps_packer *p, uint32_t slot, ps_error *err)
     return r;
 }
 
-/* Copies a column of the piece in a slot; of the store, the next one. */
+/*
+ * Copies a column of the piece in a slot.  In the store, the cursor must be at
+ * that column.
+ */
 static void copy_column(const ps_packer *p, uint32_t slot,
                         ps_store_cursor *cursor,
                         const ps_payload_column *column, uint32_t n_tok,
@@ -77,9 +80,9 @@ void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
     }
 }
 
-/* ---- Out ---- */
+/* ---- Packs ---- */
 
-/* Asks for the payloads that a pack is to be made of. */
+/* Prefetches the payloads of the next pack. */
 static void prefetch(const ps_packer *p, const uint32_t *slots, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -95,7 +98,7 @@ static void prefetch(const ps_packer *p, const uint32_t *slots, uint32_t n)
     }
 }
 
-/* Copies a piece into a pack, behind those that it has. */
+/* Copies a piece to the end of a pack. */
 static void copy_to_pack(const ps_packer *p, uint32_t slot, uint32_t n_tok,
                          const ps_pack_builder *pack)
 {
@@ -122,7 +125,7 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
                             .seq_off = h->seq_off,
                             .seq_len = h->seq_len};
 
-    /* Most streams have tokens alone. */
+    /* Fast path: most streams have no channels. */
     if (p->n_columns == 1 && h->block != NULL) {
         const size_t bytes = p->shape.token_bytes;
 
@@ -160,12 +163,12 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
         newest = id > newest ? id : newest;
         move_to_pack(p, slots[i], &pack);
     }
-    /* How far they fell behind the newest that has left. */
+    /* Distance to the greatest id packed so far. */
     p->newest_out = newest;
     if (newest - lowest > p->totals.max_displacement)
         p->totals.max_displacement = newest - lowest;
 
-    /* All ids below that of the oldest held have left. */
+    /* All ids below the oldest held have been packed. */
     oldest = ps_engine_oldest(p->engine);
     ps_pack_end(&pack);
     ps_totals_add_pack(&p->totals, pack.n_seq, pack.n_tok, pack.max_seqlen);

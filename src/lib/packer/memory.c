@@ -1,11 +1,10 @@
 /*
- * memory.c - how much memory a packer takes at most.
- *
- * Added up from what stands beside each allocation, for the worst that an
- * input can do with the options.  Nothing is allocated to learn it: a failure
- * would pass for a number.
+ * memory.c - upper bound on the memory of a packer.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The bounds of all allocations are added up for the worst possible input.
+ * Nothing is allocated, since an allocation failure would distort the result.
  */
 
 #include "base/mem_bound.h"
@@ -13,18 +12,18 @@
 #include "packer/packer.h"
 #include "plan/plan.h"
 
-/* What a state has besides what it says of lengths and sequences. */
+/* Bytes of a state apart from data per slot and per token. */
 #define STATE_HEAD_BYTES 16384
 
 /*
- * Numbers of a state for each slot, and for each token of the capacity, up to
- * so many: prices are by units, of which there are 1,024 at most.
+ * Bytes of a state per slot, and per token of capacity up to a maximum number
+ * of tokens: prices are per unit, with at most 1,024 units.
  */
 #define STATE_SLOT_BYTES 48
 #define STATE_TOKEN_BYTES 12
 #define STATE_MAX_TOKENS 16384
 
-/* Slots, and items of refill.c, which are sorted by way of a copy. */
+/* Bytes per slot: slot numbers, and items of refill.c, sorted via a copy. */
 #define SAVED_SLOT_BYTES 64
 
 static void add(uint64_t *sum, uint64_t bytes)
@@ -32,7 +31,7 @@ static void add(uint64_t *sum, uint64_t bytes)
     *sum = ps_mem_sum(*sum, bytes);
 }
 
-/* All that ps_packer_start opens. */
+/* Everything opened by ps_packer_start. */
 static uint64_t start_bytes(const ps_packer *p)
 {
     const ps_output_options output = ps_packer_output_options(p);
@@ -52,7 +51,7 @@ static uint64_t start_bytes(const ps_packer *p)
     if (p->options.max_bytes != 0)
         stored = ps_mem_min(stored, p->options.max_bytes);
     add(&bytes, ps_store_bytes(slots, stored));
-    /* Payloads wait in blocks of the reader as well. */
+    /* Payloads can also be in the reader's blocks. */
     if (blocks != 0)
         add(&bytes, ps_pool_bytes((uint64_t)blocks + 1));
     add(&bytes, ps_block_output_bytes(&p->info, &output));
@@ -69,7 +68,7 @@ uint64_t ps_packer_memory(const ps_schema *schema,
     if (ps_packer_set_options(&p, schema, options, NULL) != PS_OK)
         return UINT64_MAX;
     bytes = start_bytes(&p);
-    /* A histogram, and a copy of it in units. */
+    /* The histogram and a copy in units. */
     if (h != NULL)
         add(&bytes, ps_mem_times(2, ps_histogram_bytes(
                                         (uint32_t)ps_histogram_size(h))));
@@ -96,17 +95,17 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     add(&state, slots * STATE_SLOT_BYTES);
     add(&state, ps_mem_min(p.info.capacity, STATE_MAX_TOKENS) *
                     STATE_TOKEN_BYTES);
-    /* The open block, and the index before it. */
+    /* The open block and the index so far. */
     add(&state, p.info.block_bytes);
     add(&state, (uint64_t)2 * PS_INDEX_BLOCKS * PS_ENTRY_BYTES);
     output = ps_packer_output_options(&p);
     if (output.compressed)
         add(&state, ps_seek_table_takes(output.max_frames));
 
-    /* It grows while it is written, beside the one that was resumed from. */
+    /* The state grows while it is saved.  The one resumed from still exists. */
     bytes = ps_mem_growing(state, 1, 1);
     add(&bytes, ps_mem_array(state, 1));
-    /* What is held is put in the order of the input, and read once more. */
+    /* The sequences held are sorted by id, and one payload is copied. */
     add(&bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
     add(&bytes,
         ps_mem_array(2, ps_packer_payload_bytes(&p, p.info.capacity)));

@@ -1,5 +1,5 @@
 /*
- * options.c - what a packer is asked for, checked and completed.
+ * options.c - check options and fill in defaults.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,23 +15,23 @@
 #include "format/version.h"
 #include "packer/packer.h"
 
-/* More do not fit 64 bits of bytes, however small they are. */
+/* Any more packs would exceed 64 bits of bytes. */
 #define MAX_PACKS (UINT64_MAX / PS_MAX_ROW_BYTES)
 
-/* Blocks that may be held whatever the options: those that are being read. */
+/* Blocks that can be held in any case: those being read. */
 #define MIN_BLOCKS 4
 
 /*
- * A window of no given size is full when it has so many sequences, and tokens
- * for so many packs, which is fewer.
+ * A window of default size is full when it holds both this many sequences and
+ * the tokens of this many packs.
  */
 #define LEAST_WINDOW UINT32_C(1024)
 #define WINDOW_PACKS 64
 
-/* Sequences that it has at most if the caller does not bound them. */
+/* Default maximum of sequences in such a window. */
 #define DEFAULT_MAX_WINDOW (UINT32_C(1) << 20)
 
-/* Where encoded options have what. */
+/* Offsets in encoded options. */
 enum {
     AT_CAPACITY = 0,
     AT_DEPTH = 4,
@@ -40,19 +40,19 @@ enum {
     AT_OVERLONG = 16,
     AT_ORDER = 20,
     AT_SEED = 24,
-    AT_POLICY = 32, /* its name */
+    AT_POLICY = 32, /* name, NUL-padded */
     AT_MAX_WINDOW = 60,
     AT_MAX_DELAY = 64,
     AT_MAX_BYTES = 72,
     AT_EVEN_COST = 80,
     AT_ALIGN = 84,
-    AT_LEARNED = 88 /* a hash of the histogram; 0 without one */
+    AT_LEARNED = 88 /* hash of the histogram; 0: none */
 };
 #define POLICY_BYTES (AT_MAX_WINDOW - AT_POLICY)
 
 static uint64_t hash_of_lengths(const ps_histogram *h)
 {
-    unsigned char text[20]; /* the hash of the bins before, and a bin */
+    unsigned char text[20]; /* hash of the previous bins, then a bin */
     uint64_t hash = 0;
 
     for (size_t i = 0; h != NULL && i < ps_histogram_size(h); i++) {
@@ -94,7 +94,7 @@ ps_result ps_packer_options_compare(const unsigned char *then,
         const char *name;
         uint8_t at;
         uint8_t bytes;
-        const char *words[4]; /* for its values, if they have any */
+        const char *words[4]; /* names of the values 0 to 3, if any */
     } fields[] = {
         {"capacity", AT_CAPACITY, 4, {0}},
         {"depth", AT_DEPTH, 4, {"unlimited"}},
@@ -194,7 +194,7 @@ static ps_result check_options(const ps_schema *schema,
     return PS_OK;
 }
 
-/* As many sequences as fit a pack. */
+/* Maximum number of sequences that fit a pack. */
 static uint32_t fitting(const ps_packer_options *o)
 {
     const uint32_t fit = o->capacity / o->align;
@@ -202,14 +202,16 @@ static uint32_t fitting(const ps_packer_options *o)
     return fit < PS_MAX_DEPTH ? fit : PS_MAX_DEPTH;
 }
 
-/* Whether sequences are packed as they come: the window is the open pack. */
+/* True if sequences are packed in input order: the window is the open pack. */
 static bool takes_as_they_come(const ps_packer_options *o)
 {
     return o->policy == PS_POLICY_NEXTFIT || o->policy == PS_POLICY_CONCAT;
 }
 
-/* The most sequences of a window: one of no given size has those of its packs,
- * but no more than are allowed. */
+/*
+ * Maximum number of sequences in the window.  By default it has room for
+ * WINDOW_PACKS packs, within the allowed maximum.
+ */
 static uint32_t most_sequences(const ps_packer_options *o)
 {
     const uint64_t depth = o->depth == 0 ? fitting(o) : o->depth;
@@ -223,7 +225,7 @@ static uint32_t most_sequences(const ps_packer_options *o)
     return (uint32_t)ps_mem_max(max, LEAST_WINDOW);
 }
 
-/* With all defaults worked out. */
+/* Returns the options with all defaults filled in. */
 static ps_packer_options complete_options(const ps_packer_options *options)
 {
     ps_packer_options o = *options;
@@ -269,7 +271,9 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         .version_minor = PS_FORMAT_MINOR,
         .capacity = o->capacity,
         .depth = o->depth,
-        /* What came since a sequence did is what can overtake it. */
+        /*
+         * A sequence can be overtaken only by those that arrive while it waits.
+         */
         .window = (uint32_t)o->max_delay,
         .split = o->overlong == PS_OVERLONG_SPLIT ||
                  o->policy == PS_POLICY_CONCAT,
@@ -310,7 +314,7 @@ uint32_t ps_packer_depth(const ps_packer *p)
 {
     const uint32_t depth = ps_max_sequences(&p->info);
 
-    /* All of a pack have been in the window. */
+    /* All sequences of a pack were in the window at the same time. */
     return depth < p->options.max_window ? depth : p->options.max_window;
 }
 
@@ -371,20 +375,20 @@ uint64_t ps_packer_chunks(const ps_packer *p, uint64_t n, uint64_t packs)
     uint64_t bytes =
         ps_mem_times(packs, (uint64_t)p->shape.per_token * p->info.capacity);
 
-    /* All but the end of the last chunk of each. */
+    /* Each payload wastes less than one chunk. */
     bytes = ps_mem_sum(bytes,
                        ps_mem_times(n, ps_packer_store_bytes(p, 0) +
                                            PS_STORE_CHUNK_BYTES));
     return ps_mem_min(ps_mem_times(n, longest), bytes);
 }
 
-/* The same for so many sequences of the window. */
+/* Bytes in chunks of `n` sequences in the window. */
 static uint64_t window_chunks(const ps_packer *p, uint32_t n)
 {
     const uint32_t packs =
         p->options.window == 0 ? LEAST_WINDOW : p->options.window;
 
-    /* The open pack, and a sequence that does not fit it. */
+    /* The open pack, plus a sequence that does not fit it. */
     return ps_packer_chunks(p, n, takes_as_they_come(&p->options) ? 2 : packs);
 }
 
@@ -400,7 +404,7 @@ uint32_t ps_packer_max_blocks(const ps_packer *p)
 
     if (p->options.max_bytes != 0)
         return 0;
-    /* More of a window that has many short sequences are no faster. */
+    /* Holding the blocks of a larger default window is not faster. */
     blocks = window_chunks(p, p->options.window == 0 ? LEAST_WINDOW : most) /
              PS_BLOCK_BYTES;
     return blocks < UINT32_MAX - MIN_BLOCKS ? (uint32_t)blocks + MIN_BLOCKS

@@ -1,5 +1,5 @@
 /*
- * pack_lengths.c - which sequences share a pack, by their lengths alone.
+ * pack_lengths.c - compute which sequences share a pack, from lengths alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,12 +10,12 @@
 #include "base/error.h"
 #include "packer/packer.h"
 
-/* What is told of the packs, and what it takes to tell it. */
+/* The assignment so far.  `order` and `ends` are the caller's arrays. */
 typedef struct assignment {
     ps_engine *engine;
-    uint64_t *ids; /* by slot of the engine */
-    uint64_t *order;
-    uint64_t *ends;
+    uint64_t *ids;   /* sequence number by engine slot */
+    uint64_t *order; /* [n] sequence numbers, pack by pack */
+    uint64_t *ends;  /* end of each pack in `order` */
     uint64_t n_order;
     uint64_t n_packs;
 } assignment;
@@ -40,7 +40,7 @@ static ps_result emit(assignment *a, ps_emit_mode mode, ps_error *err)
     return r;
 }
 
-/* Admits the sequences one after another, as ps_packer_put does. */
+/* Admits the sequences in order, like ps_packer_put. */
 static ps_result admit_all(const ps_packer *p, assignment *a,
                            const uint32_t *lengths, uint64_t n, ps_error *err)
 {
@@ -87,7 +87,7 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     if (o.overlong != PS_OVERLONG_ERROR)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "with lengths alone, overlong can only be error");
-    /* What only matters to payloads and records must not be refused. */
+    /* Options for payloads and records must not cause errors. */
     o.pad_id = 0;
     o.max_bytes = 0;
     o.first_pack = 0;

@@ -1,6 +1,5 @@
 /*
- * packer.c - opens, flushes, finishes and frees a packer, and tells what it
- * did.
+ * packer.c - open, flush, finish and free a packer, and report its results.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -108,7 +107,10 @@ ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
                    b->proof_packs);
 }
 
-/* Packs all that is held and ends the stream, if nothing was lost. */
+/*
+ * Packs everything held and ends the stream, after checking that nothing was
+ * lost.
+ */
 static ps_result finish(ps_packer *p, ps_error *err)
 {
     ps_result r = ps_packer_emit(p, PS_EMIT_FINISH, err);
@@ -148,7 +150,7 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
                        "saved: not all of the %" PRIu64
                        " sequences before came again",
                        p->totals.input_sequences);
-    /* Of a stream that had ended there is no output. */
+    /* A packer opened from a finished stream has no output. */
     if (p->output.output == NULL)
         return PS_OK;
 

@@ -1,12 +1,12 @@
 /*
- * payload_store.c - payloads of the sequences in the window, held once.
- *
- * Payloads lie in chains of small chunks of one size.  Chunks are reused as
- * soon as they are free.  So in whatever order sequences come and go, only
- * the end of each last chunk is wasted, and the memory is bounded by what the
- * window holds at its fullest.
+ * payload_store.c - payloads of the sequences in the window.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A payload is a chain of small chunks of equal size, which are reused as soon
+ * as they are free.  Only the end of each payload's last chunk is wasted, in
+ * whatever order sequences arrive and are packed.  Memory is therefore bounded
+ * by the contents of the window at its fullest.
  */
 
 #include "packer/payload_store.h"
@@ -19,36 +19,37 @@
 #include "base/prefetch.h"
 
 #define CHUNK_BYTES PS_STORE_CHUNK_BYTES
-#define NO_CHUNK 0u /* chunk 0 is never used, so that zeros are no chain */
+#define NO_CHUNK 0u /* chunk 0 is never used, so zeros are an empty chain */
 #define FIRST_SEGMENTS 8u
 
-/* So many that the numbers of their chunks fit. */
+/* Limited by 32-bit chunk numbers. */
 #define MAX_SEGMENTS (UINT32_MAX / SEGMENT_CHUNKS)
 
 /*
- * Chunks are allocated a segment at a time, and never moved: nothing is copied
- * when the store grows.
+ * Chunks are allocated in segments that never move, so growing the store copies
+ * nothing.
  */
 #define SEGMENT_CHUNKS 1024u
 
 typedef struct segment {
-    uint32_t next[SEGMENT_CHUNKS]; /* of each, in its chain or free */
+    uint32_t next[SEGMENT_CHUNKS]; /* next chunk in its chain or in the free
+                                      list */
     unsigned char bytes[SEGMENT_CHUNKS * CHUNK_BYTES];
 } segment;
 
 typedef struct chain {
-    uint32_t first;
+    uint32_t first; /* NO_CHUNK: the chain is empty */
     uint32_t last;
-    uint32_t left; /* bytes of the last chunk that are unused */
+    uint32_t left; /* unused bytes in the last chunk */
 } chain;
 
 struct ps_store {
-    chain *chains; /* by slot */
+    chain *chains; /* [slots] */
     segment **segments;
     size_t segments_capacity;
     uint32_t n_segments;
-    uint32_t made; /* chunks so far: those from it on were never used */
-    uint32_t free; /* the first of the free chunks */
+    uint32_t made; /* chunks allocated so far; higher numbers were never used */
+    uint32_t free; /* first free chunk, or NO_CHUNK */
 };
 
 ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err)
@@ -59,7 +60,7 @@ ps_result ps_store_open(ps_store **store, uint32_t slots, ps_error *err)
     if (s == NULL)
         return ps_fail_memory(err);
     s->made = 1;
-    /* Zeros, so that the memory of a slot counts when that is used first. */
+    /* calloc, so that the memory of unused slots is never touched. */
     s->chains = calloc(slots, sizeof *s->chains);
     if (s->chains == NULL) {
         free(s);
@@ -102,12 +103,12 @@ static unsigned char *bytes_of(const ps_store *s, uint32_t chunk)
            (size_t)(chunk % SEGMENT_CHUNKS) * CHUNK_BYTES;
 }
 
-/* Adds a chunk to a chain: one that was free, or else a new one. */
+/* Adds a free chunk, or a new one, to a chain. */
 static ps_result add_chunk(ps_store *s, chain *c, ps_error *err)
 {
     uint32_t chunk = s->free;
 
-    /* The chunks of a new segment are made one by one. */
+    /* Allocate a segment when a new chunk is the first in it. */
     if (chunk == NO_CHUNK && s->made / SEGMENT_CHUNKS == s->n_segments) {
         segment **segments;
 

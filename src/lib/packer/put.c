@@ -1,12 +1,12 @@
 /*
- * put.c - what becomes of a sequence that is put: it is admitted to the
- * window, whole, cut or in pieces, or it is left out.
- *
- * A payload that lies in a block of a reader stays there, and the block is
- * held.  If it lies elsewhere, or too many blocks are held already, it waits in
- * the store.
+ * put.c - admit sequences to the window, whole, truncated or split, or reject
+ * them.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A payload in a reader's block stays there, and the block is held.  Other
+ * payloads are copied to the store.  So are those of readers of which too many
+ * blocks are held.
  */
 
 #include <inttypes.h>
@@ -15,12 +15,12 @@
 #include "packer/packer.h"
 #include "stream/token_reader.h"
 
-/* ---- Into the window ---- */
+/* ---- Admitting ---- */
 
 /*
- * Admits `n_tok` tokens of a sequence, from `off` on, to the window, which is
- * not full, since all that was due has left.  `next_id` is the lowest id that
- * is still to come after it.
+ * Admits `n_tok` tokens of a sequence, starting at `off`, to the window.  The
+ * window is not full, because all due packs were emitted.  `next_id` is the
+ * lowest id that can follow.
  */
 static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
                               uint32_t off, uint32_t n_tok, uint64_t next_id,
@@ -43,11 +43,11 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
 }
 
 /*
- * Admits the first `n_tok` tokens of a sequence, in pieces no longer than a
- * pack; with PS_POLICY_CONCAT a piece ends where the open pack is full.
+ * Admits the first `n_tok` tokens of a sequence, in pieces of at most a pack.
+ * With PS_POLICY_CONCAT a piece ends where the open pack is full.
  *
- * Each piece counts as a record, so that the delay of a waiting sequence is
- * bounded in pieces, and thereby in tokens.
+ * Each piece counts as a record.  This bounds the delay of a waiting sequence
+ * in pieces, and therefore in tokens.
  */
 static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
                             uint32_t n_tok, ps_error *err)
@@ -67,7 +67,7 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
             n -= (uint32_t)p->engine->window.tokens * p->info.align;
         if (left < n)
             n = left;
-        /* Until the last piece is in, the id itself is still to come. */
+        /* The id itself can follow until the last piece is admitted. */
         r = admit(p, sequence, off, n, n == left ? id + 1 : id, err);
         if (r != PS_OK)
             return r;
@@ -91,7 +91,7 @@ static inline ps_result put_whole(ps_packer *p, const ps_sequence *sequence,
                       : r;
 }
 
-/* ---- Or not ---- */
+/* ---- Rejecting ---- */
 
 static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
                            ps_reject reason, ps_error *err)
@@ -104,7 +104,7 @@ static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
     return ps_packer_tick(p, err);
 }
 
-/* Whether this sequence is the next one to come. */
+/* Checks that `id` is the next in order. */
 static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
 {
     if (p->finished)
@@ -116,7 +116,7 @@ static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
     return PS_OK;
 }
 
-/* The payload may be left out only where nothing will read it. */
+/* The payload may be missing only if it is never read. */
 static ps_result check_payload(const ps_packer *p,
                                const ps_sequence *sequence, ps_error *err)
 {
@@ -148,7 +148,7 @@ static inline void count_input(ps_packer *p, const ps_sequence *sequence)
     p->next_id = sequence->id;
 }
 
-/* Puts a sequence that comes for the first time. */
+/* Adds a sequence that is put for the first time. */
 static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
                                 ps_error *err)
 {
@@ -220,7 +220,7 @@ ps_result ps_packer_put_ready(ps_packer *p, ps_token_reader *reader,
 ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
                            ps_reject reason, ps_error *err)
 {
-    /* Without a payload, so that it cannot pass for one that is held. */
+    /* Without a payload, so that it cannot be taken for a held one. */
     const ps_sequence bare = {.id = sequence->id, .n_tok = sequence->n_tok};
     bool is_new = true;
     ps_result r = PS_OK;

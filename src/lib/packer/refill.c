@@ -1,6 +1,6 @@
 /*
- * refill.c - the sequences that come again to a packer that was resumed:
- * those that it held when it was saved get their payloads back.
+ * refill.c - get back the payloads of held sequences after a resume, as the
+ * sequences are put again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,21 +14,21 @@
 #include "format/digest.h"
 #include "packer/packer.h"
 
-/* A sequence that is held, or a piece of one. */
+/* A held sequence or piece. */
 typedef struct item {
     uint64_t id;
-    uint32_t seq_off;
-    uint32_t slot;
+    uint32_t seq_off; /* offset of the piece, tokens */
+    uint32_t slot;    /* of the engine */
 } item;
 
 struct ps_refill {
-    bool begun;    /* some sequence has come: */
-    uint64_t next; /* the id of the one that is to come */
-    item *items;   /* in the order of the input */
-    uint32_t n;
-    uint32_t at;     /* the items before it have their payloads */
-    uint64_t hash;   /* of these */
-    uint64_t wanted; /* of all */
+    bool begun;      /* a sequence was put */
+    uint64_t next;   /* id expected next, if begun */
+    item *items;     /* in input order */
+    uint32_t n;      /* number of items */
+    uint32_t at;     /* items below it have their payloads */
+    uint64_t hash;   /* of the payloads so far */
+    uint64_t wanted; /* of all payloads */
 };
 
 static int compare_items(const void *a, const void *b)
@@ -41,7 +41,7 @@ static int compare_items(const void *a, const void *b)
     return (x->seq_off > y->seq_off) - (x->seq_off < y->seq_off);
 }
 
-/* What some slots hold, in the order of the input; NULL without memory. */
+/* Lists the contents of some slots in input order; NULL if out of memory. */
 static item *in_order(const ps_packer *p, const uint32_t *slots, uint32_t n)
 {
     item *items = malloc(((size_t)n + 1) * sizeof *items);
@@ -54,7 +54,7 @@ static item *in_order(const ps_packer *p, const uint32_t *slots, uint32_t n)
     return items;
 }
 
-/* Adds the payload in a slot to the hash of those before it. */
+/* Extends the hash `before` by the payload in a slot. */
 static uint64_t chain(const ps_packer *p, uint32_t slot,
                       unsigned char *payload, uint64_t before)
 {
@@ -104,7 +104,7 @@ static ps_result is_other(const ps_packer *p, uint64_t id, ps_error *err)
                    id < p->totals.input_sequences ? id : 0);
 }
 
-/* Gives the pieces of the sequence that are held their payloads back. */
+/* Restores the payloads of a sequence's held pieces. */
 static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
                            ps_error *err)
 {
@@ -143,7 +143,7 @@ ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
     uint64_t needed = f->n > 0 ? f->items[0].id : seen;
     ps_result r = PS_OK;
 
-    /* It may begin anywhere, but not behind the first that is needed. */
+    /* Sequences may start anywhere up to the first one needed. */
     *is_new = false;
     if (f->begun ? sequence->id != f->next : sequence->id > needed)
         return ps_fail(err, PS_ERR_ARGUMENT,

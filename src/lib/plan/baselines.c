@@ -1,14 +1,13 @@
 /*
- * baselines.c - what trainers do without a plan: with these the others are
- * compared.
- *
- *  - none: every sequence has a pack of its own.
- *  - sorted: sequences of neighbouring lengths make a batch, and are padded
- *    to the longest of it.
- *  - greedy: next fit.  A sequence goes to the pack at hand if it fits there,
- *    else the pack is closed and a new one opened.
+ * baselines.c - methods of trainers without a plan, for comparison.
  *
  * SPDX-License-Identifier: MIT
+ *
+ *  - none: one sequence per pack.
+ *  - sorted: a batch contains sequences of similar lengths, padded to the
+ *    longest of them.
+ *  - greedy: next fit.  A sequence goes to the open pack if it fits; otherwise
+ *    the pack is closed and a new one opened.
  */
 
 #include <stdlib.h>
@@ -36,17 +35,17 @@ ps_result ps_plan_none(ps_plan *plan, const ps_histogram *h,
 
 /* ---- Sorted batching ---- */
 
-/* A number of tokens that may not fit an integer: rows and a rest. */
+/* A number of tokens that can exceed 64 bits, in rows and a remainder. */
 typedef struct rows {
-    uint64_t full;
-    uint64_t rest; /* below the capacity */
-    uint32_t capacity;
+    uint64_t full;     /* number of full rows */
+    uint64_t rest;     /* less than the capacity */
+    uint32_t capacity; /* tokens per row */
 } rows;
 
-/* Adds `n` sequences padded to `length`, which is at most the capacity. */
+/* Adds `n` sequences padded to `length` <= capacity. */
 static void add(rows *r, uint64_t n, uint32_t length)
 {
-    /* Below n * length, and written so that it does not overflow. */
+    /* Equal to n * length, without overflow. */
     uint64_t full = n / r->capacity * length;
     uint64_t rest = r->rest + n % r->capacity * length;
 
@@ -55,18 +54,18 @@ static void add(rows *r, uint64_t n, uint32_t length)
 }
 
 /*
- * From the longest sequence to the shortest, `batch` of them at a time; the
- * last batch may be smaller.  So that its padding can be compared with that
- * of packs, the plan counts as packs the full rows that would hold as many
- * tokens as its batches do, padding included and rounded up.  Its
- * strategies are the sequences one by one.
+ * Forms batches of `batch` sequences from the longest sequence down; the last
+ * one can be smaller.  To make its padding comparable with that of packs, the
+ * number of packs is set to the number of full rows with as many tokens as the
+ * batches, including padding, rounded up.  The strategies are the single
+ * sequences.
  */
 ps_result ps_plan_sorted(ps_plan *plan, const ps_histogram *h,
                          ps_algorithm algorithm, const ps_plan_options *o,
                          ps_error *err)
 {
     rows padded = {.capacity = o->capacity};
-    uint64_t open = 0; /* places left in the batch begun last */
+    uint64_t open = 0; /* free slots in the last batch */
     uint32_t longest = 0;
     ps_result r = ps_plan_none(plan, h, algorithm, o, err);
 
@@ -89,21 +88,21 @@ ps_result ps_plan_sorted(ps_plan *plan, const ps_histogram *h,
     return PS_OK;
 }
 
-/* ---- Next fit ----
+/*
+ * ---- Next fit ----
  *
- * The order of the sequences matters, and a histogram has none.  Taken from
- * the longest to the shortest, as the other algorithms have it, next fit is
- * far worse than it is in practice, because a long sequence never meets a
- * short one.  So the order is one that has nothing to do with length: the
- * sequences are divided into equal parts, each part holds every length in
- * proportion and is shuffled in the same way, and so they make the same packs.
- * What does not divide is divided again, into fewer parts, until nothing is
- * left.  The shuffle is fixed.
+ * Next fit depends on the order of the sequences, which a histogram does not
+ * have.  In descending order of length, as other algorithms use, next fit is
+ * far worse than in practice, because long sequences never meet short ones.  So
+ * the order must not depend on length.  The sequences are divided into equal
+ * parts with all lengths in proportion.  Each part is shuffled in the same way
+ * and so makes the same packs.  The remainder is divided again into fewer
+ * parts, until nothing is left.  The shuffle has a fixed seed.
  */
 
 /*
- * Sequences in a part: so many that chance hardly moves the result, and
- * enough of each length that most of what there is can be divided.
+ * Minimum size of a part: large enough that chance hardly affects the result,
+ * and that most of each length can be divided.
  */
 #define MIN_PART 16384
 #define PART_PER_LENGTH 8
@@ -112,14 +111,14 @@ typedef struct mixer {
     const ps_histogram *histogram;
     const ps_plan_options *options;
     ps_plan *plan;
-    uint64_t *left; /* of each length */
-    uint64_t n_left;
-    uint32_t *part; /* bins of the histogram, as their sequences come */
-    size_t n_part;
-    uint64_t state; /* of the shuffle */
+    uint64_t *left;  /* [bins], remaining sequences of each length */
+    uint64_t n_left; /* sum over `left` */
+    uint32_t *part;  /* bins of the histogram, in packing order */
+    size_t n_part;   /* sequences in the part */
+    uint64_t state;  /* of the random generator */
 } mixer;
 
-/* Takes one of `parts` equal parts, as large as they can be, and shuffles. */
+/* Takes one of `parts` equal parts, as large as possible, and shuffles it. */
 static void take_part(mixer *m, uint64_t parts)
 {
     m->n_part = 0;
@@ -141,9 +140,9 @@ static void take_part(mixer *m, uint64_t parts)
 }
 
 /*
- * Packs a part; there are `parts` like it.  What is in the last pack goes
- * back, for no sequence that does not fit has closed that pack; but not
- * most of a part, or this might take for ever.
+ * Packs a part, which represents `parts` equal ones.  The sequences of the last
+ * pack are returned, since no sequence has closed it, unless they are most of
+ * the part: then the loop might never end.
  */
 static ps_result pack_part(mixer *m, uint64_t parts, ps_error *err)
 {
@@ -188,7 +187,7 @@ ps_result ps_plan_next_fit(ps_plan *plan, const ps_histogram *h,
 
     (void)algorithm;
     m.left = ps_mem_alloc(&mem, n, sizeof *m.left);
-    /* It holds less than twice its size, as n_left / (n_left / size) is. */
+    /* A part has less than twice `size`, like n_left / (n_left / size). */
     m.part = ps_mem_alloc(&mem, 2 * size, sizeof *m.part);
     if (mem.failed)
         r = ps_fail_memory(err);

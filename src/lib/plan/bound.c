@@ -1,5 +1,5 @@
 /*
- * bound.c - how many packs any plan needs at least.
+ * bound.c - lower bound on the number of packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,30 +11,30 @@
 #include "plan/plan.h"
 
 /*
- * Beyond these, lengths are rounded down to units, and beyond some work the
- * search stops; either makes the bound lower than the optimum, but no less
- * true.
+ * Above these limits lengths are rounded down to units, and above some work the
+ * search stops.  Both can lower the bound below the optimum, but it stays
+ * valid.
  */
 #define MAX_LENGTHS 4096
 #define MAX_UNITS (UINT32_C(1) << 18)
 #define MAX_UNITS_DEEP 2048 /* from depth 4 on */
 
-/* So much, relatively, may be the sum of all errors of rounding. */
+/* Allowance for the relative sum of all rounding errors. */
 #define ROUNDING 1e-12
 
-/* Bounds by parts: up to 64 of them, while lengths times parts are few. */
+/* Limits for bounds by parts, on parts and on lengths times parts. */
 #define MAX_PARTS 64
 #define PARTS_WORK (1 << 22)
 
 /*
- * As column_gen.c prices lengths by parts, but to the token.  Only the first
- * `n` lengths are counted, in whole numbers; 0 if those would be too
- * great.
+ * The bound by parts, as the price rule in column_gen.c but exact to the token.
+ * Counts only the first `n` lengths, in integers.  Returns 0 if they could
+ * overflow.
  */
 static double packs_by_parts(const ps_histogram *h, size_t n,
                              uint32_t capacity, uint32_t k)
 {
-    uint64_t parts = 0; /* each is worth 1 / k */
+    uint64_t parts = 0; /* each worth 1 / k */
     uint64_t tokens = 0;
 
     if (ps_histogram_sequences(h) > UINT64_MAX / k)
@@ -52,10 +52,10 @@ static double packs_by_parts(const ps_histogram *h, size_t n,
 }
 
 /*
- * Each sequence that fits with no other needs a pack of its own.  The bound
- * for the rest is the greatest of those by tokens, by sequences, by prices,
- * and by parts (u(k) of Fekete and Schepers 2001): for some k, and for as many
- * as fit a pack of the most frequent length.
+ * Each sequence that fits with no other one needs its own pack.  For the rest,
+ * takes the maximum of the bounds by tokens, by sequences, by LP prices, and by
+ * parts (u(k) of Fekete and Schepers 2001) for several k, including the number
+ * that fit a pack of the most frequent length.
  */
 static ps_result bound_by_units(const ps_histogram *h, uint32_t capacity,
                                 uint32_t depth, uint32_t unit,

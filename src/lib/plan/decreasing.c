@@ -2,34 +2,33 @@
  * decreasing.c - first fit, best fit and worst fit on a histogram: ffd, bfd,
  * lpfhp and spfhp.
  *
- * They are one procedure.  The lengths go from the longest to the shortest.
- * Equal packs are a group, and all that is done to one of them is done to the
- * group, or to a part of it that is split off.  What makes the algorithms
- * different is which group comes next: a fit.
- *
- * lpfhp, longest pack first, is bfd but for the choice among equally full
- * packs.  Under a depth cap their numbers of packs may differ, without one
- * they cannot.  spfhp is shortest pack first.
- *
- * ffd and bfd give the packs that the textbook's procedures give on the
- * sequences one by one.  That a pack takes several sequences of a length at
- * once is no departure: the pack that has just been the first, or the fullest,
- * is so even more after it has taken one.  With spfhp, and lpfhp without
- * o->distribute, a pack takes one at a time; so packs that a length has opened
- * take no second sequence of it, as there are as many packs as sequences.
- *
- * The groups of equal space are in a heap, the one to be taken first on top: a
- * skew heap, because it needs no more than two links in each group, and
- * because it costs no more than a stack where the latest is always taken
- * first.  What is in a pack is a list of runs, the last one first; groups that
- * were split from one another share the runs they have in common.
- *
- * Time: O(log capacity) for each step; a step completes a length or extends
- * a whole group, so that there are no more steps than lengths in the plan's
- * strategies.  Memory: 52 bytes for each step, and 4 for each token of the
- * capacity, up to 20 for first fit.
- *
  * SPDX-License-Identifier: MIT
+ *
+ * All four are one procedure.  Lengths are processed from longest to shortest.
+ * Equal packs form a group.  A step changes a whole group, or a part of it that
+ * is split off.  The algorithms differ in which group is chosen next, the fit.
+ *
+ * lpfhp, longest pack first, is bfd except for the choice among equally full
+ * packs.  Without a depth limit their numbers of packs are equal; with one they
+ * can differ.  spfhp is shortest pack first.
+ *
+ * ffd and bfd give the same packs as the textbook procedures on individual
+ * sequences.  Adding several sequences of a length to a pack at once does not
+ * change that: a pack that was the first, or the fullest, still is after taking
+ * one.  With spfhp, and with lpfhp without o->distribute, a pack takes one at a
+ * time.  Packs opened by a length then take no second sequence of it, since
+ * there are as many packs as sequences.
+ *
+ * Groups with equal space are in a skew heap, with the group to choose first on
+ * top.  It needs only two links per group, and costs no more than a stack when
+ * the latest is always chosen first.  The contents of a pack are a linked list
+ * of runs, last one first.  Groups split from one another share their common
+ * runs.
+ *
+ * Time: O(log capacity) per step.  A step completes a length or extends a whole
+ * group, so there are at most as many steps as lengths in the plan's
+ * strategies.  Memory: 52 bytes per step, and 4 bytes per token of capacity, up
+ * to 20 for first fit.
  */
 
 #include <stdlib.h>
@@ -41,12 +40,12 @@
 
 #define MIN_GROUPS 1024
 
-/* Which of the open packs with space for a length takes it. */
+/* Which open pack with enough space takes a length. */
 typedef enum fit {
-    FIT_FIRST,       /* of all, the one opened first */
-    FIT_BEST,        /* of the fullest, the one opened first */
-    FIT_BEST_LATEST, /* of the fullest, the one changed last */
-    FIT_WORST_LATEST /* of the emptiest, the one changed last */
+    FIT_FIRST,       /* the one opened first */
+    FIT_BEST,        /* the fullest; among equals the one opened first */
+    FIT_BEST_LATEST, /* the fullest; among equals the one changed last */
+    FIT_WORST_LATEST /* the emptiest; among equals the one changed last */
 } fit;
 
 static const fit fits[] = {
@@ -56,35 +55,35 @@ static const fit fits[] = {
     [PS_PLAN_LPFHP] = FIT_BEST_LATEST,
 };
 
-/* `times` sequences of a length, after those of `before`; 0 is no run. */
+/* `times` sequences of a length, after run `before`.  Run 0 is empty. */
 typedef struct run {
-    uint32_t length;
-    uint32_t times;
-    uint32_t before;
+    uint32_t length; /* tokens */
+    uint32_t times;  /* at least 1 */
+    uint32_t before; /* index of the run before it */
 } run;
 
-/* Equal packs.  Group 0 stands for the packs that are not opened yet. */
+/* Equal packs.  Group 0 represents packs not opened yet. */
 typedef struct group {
-    uint64_t count; /* 0: the group is gone */
-    uint64_t order; /* the least is taken first */
-    uint32_t spare; /* tokens */
-    uint32_t depth; /* sequences */
-    uint32_t run;   /* the last */
-    uint32_t left;  /* in the heap; 0: none */
+    uint64_t count; /* packs; 0: the group is gone */
+    uint64_t order; /* the lowest is chosen first */
+    uint32_t spare; /* unused tokens */
+    uint32_t depth; /* number of sequences */
+    uint32_t run;   /* last run */
+    uint32_t left;  /* child in the heap; 0: none */
     uint32_t right;
 } group;
 
 typedef struct bins {
     ps_plan *plan;
     fit fit;
-    bool latest; /* the group that changed last comes before others */
+    bool latest; /* the group changed last precedes others */
     uint32_t capacity;
-    uint32_t max; /* sequences in a pack */
-    uint64_t next_order;
-    uint32_t *tops;   /* the heap of each space; 0: empty */
-    ps_bitset used;   /* spaces whose heap is not empty, as numbers */
-    uint32_t *firsts; /* FIT_FIRST: a tree of the first of the tops */
-    uint32_t leaves;
+    uint32_t max; /* maximum number of sequences per pack */
+    uint64_t next_order; /* order of the next new or changed group */
+    uint32_t *tops;   /* [capacity + 1], top of the heap per space; 0: empty */
+    ps_bitset used;   /* spaces with a nonempty heap, as numbers */
+    uint32_t *firsts; /* FIT_FIRST: tournament tree over the tops */
+    uint32_t leaves;  /* number of leaves of `firsts`, a power of two */
     group *groups;
     uint32_t n_groups;
     size_t groups_capacity;
@@ -93,9 +92,12 @@ typedef struct bins {
     size_t runs_capacity;
 } bins;
 
-/* ---- Finding the group that comes next ---- */
+/* ---- Choosing the next group ---- */
 
-/* The best space is the one with the greatest number; its own inverse. */
+/*
+ * Maps a space to a number such that the best space has the greatest number.
+ * The function is its own inverse.
+ */
 static uint32_t number_of(const bins *s, uint32_t spare)
 {
     return s->fit == FIT_WORST_LATEST ? spare : s->capacity - spare;
@@ -108,7 +110,7 @@ static uint32_t earlier(const bins *s, uint32_t a, uint32_t b)
     return s->groups[a].order < s->groups[b].order ? a : b;
 }
 
-/* The group that takes a sequence of that length; 0: a new pack does. */
+/* Returns the group that takes a sequence of that length; 0: a new pack. */
 static uint32_t find(const bins *s, uint32_t length)
 {
     uint32_t limit = s->capacity;
@@ -131,7 +133,7 @@ static uint32_t find(const bins *s, uint32_t length)
     return s->tops[number_of(s, number)];
 }
 
-/* To be called when the top of a heap is another one or has changed. */
+/* Updates the index after the top of a heap was replaced or changed. */
 static void top_changed(bins *s, uint32_t spare)
 {
     uint32_t at = s->leaves + spare;
@@ -148,7 +150,7 @@ static void top_changed(bins *s, uint32_t spare)
         s->firsts[at / 2] = earlier(s, s->firsts[at], s->firsts[at ^ 1]);
 }
 
-/* Merges two heaps from the top down, swapping branches on the way. */
+/* Merges two skew heaps from the top down. */
 static uint32_t merged(bins *s, uint32_t a, uint32_t b)
 {
     uint32_t top = 0;
@@ -171,7 +173,7 @@ static uint32_t merged(bins *s, uint32_t a, uint32_t b)
 
 /* ---- Groups ---- */
 
-/* Hands a group to the plan.  The last run is the shortest length. */
+/* Adds a group to the plan.  Its last run has the shortest length. */
 static ps_result finish(bins *s, group *g, ps_error *err)
 {
     uint32_t *to;
@@ -187,8 +189,8 @@ static ps_result finish(bins *s, group *g, ps_error *err)
 }
 
 /*
- * Takes the first `count` packs of the group on top of its heap out, as a
- * group of their own.  Those that stay are still before the next group.
+ * Removes the first `count` packs of the group on top of its heap, as a
+ * separate group.  The remaining ones still precede the next group.
  */
 static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
 {
@@ -209,7 +211,7 @@ static uint32_t take_out(bins *s, uint32_t id, uint64_t count)
     return s->n_groups++;
 }
 
-/* Makes space for another group and another run. */
+/* Ensures space for another group and another run. */
 static bool make_space(bins *s)
 {
     void *grown = NULL;
@@ -267,7 +269,7 @@ static ps_result extend(bins *s, uint32_t id, uint64_t count,
 
 /* ---- Packing ---- */
 
-/* What finds the next group; all of it is zero at first. */
+/* Allocates the index, zeroed. */
 static void allocate(bins *s, ps_mem *mem)
 {
     uint64_t spaces = (uint64_t)s->capacity + 1;
@@ -283,7 +285,7 @@ static void allocate(bins *s, ps_mem *mem)
                              sizeof *s->firsts);
 }
 
-/* Each sequence adds one run at most, and one group. */
+/* Each sequence adds at most one run and one group. */
 uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,
                                   ps_algorithm algorithm)
 {
@@ -301,7 +303,7 @@ ps_result ps_plan_decreasing(ps_plan *plan, const ps_histogram *h,
                              ps_algorithm algorithm, const ps_plan_options *o,
                              ps_error *err)
 {
-    /* A pack takes as many of a length as fit before the next is looked for. */
+    /* Add as many of a length as fit before choosing the next pack. */
     bool repeat = algorithm == PS_PLAN_LPFHP ? o->distribute
                                              : algorithm != PS_PLAN_SPFHP;
     bins s = {.plan = plan,

@@ -1,6 +1,6 @@
 /*
- * heuristics.c - the best of some quick plans: lpfhp, and greedy strategies
- * for a few opinions of what a short sequence is worth.
+ * heuristics.c - the best of several fast plans: lpfhp, and greedy strategies
+ * with different values for short sequences.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,13 +10,13 @@
 #include "plan/lp_input.h"
 #include "plan/plan.h"
 
-/* The greedy search counts in double: whole numbers up to here are exact. */
+/* The greedy search counts in double, which is exact up to this. */
 #define EXACT_COUNTS (UINT64_C(1) << 53)
 
-/* With more tokens of capacity than these it would take too much memory. */
+/* Above this capacity in tokens the search would take too much memory. */
 #define MAX_CAPACITY (UINT32_C(1) << 18)
 
-/* What a sequence is worth by itself: as few, or as many in a pack. */
+/* Value of a sequence as such: positive favours few per pack, negative many. */
 static const double slots[] = {0.0, 0.02, -0.02};
 
 static ps_result add_strategy(void *plan, double times,
@@ -36,7 +36,7 @@ static ps_result add_strategy(void *plan, double times,
     return r;
 }
 
-/* The best so far is there beside the next, of which a list is one pack. */
+/* The best plan so far exists next to the new one.  A list is one pack. */
 uint64_t ps_plan_quick_bytes(const ps_plan_size *size)
 {
     uint64_t items = ps_mem_times(2, ps_mem_min(size->depth, size->lengths));

@@ -1,5 +1,5 @@
 /*
- * lp_input.c - a histogram made ready for the relaxation.
+ * lp_input.c - convert a histogram to an instance of the relaxation.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ uint32_t ps_lp_input_unit(const ps_histogram *h, uint32_t capacity,
 
     for (;;) {
         uint32_t last = 0;
-        size_t n = 0; /* lengths when they are rounded */
+        size_t n = 0; /* distinct lengths after rounding */
 
         for (size_t i = 0; i < ps_histogram_size(h); i++) {
             uint32_t length = (ps_histogram_length(h, i) - 1) / unit + 1;
@@ -42,7 +42,7 @@ size_t ps_lp_input_pairable(const ps_histogram *h, uint32_t capacity)
     return n;
 }
 
-/* For one length more: an empty histogram is no failure. */
+/* One more than needed, so that an empty histogram is not a failure. */
 static void allocate(ps_lp_input *g, size_t lengths, ps_mem *mem)
 {
     g->length = ps_mem_alloc(mem, (uint64_t)lengths + 1, sizeof *g->length);
@@ -81,8 +81,8 @@ ps_result ps_lp_input_open(ps_lp_input *g, const ps_histogram *h,
         uint32_t units = up ? (length - 1) / unit + 1 : length / unit;
 
         /*
-         * What is longer than the whole units that the capacity holds is
-         * alone in its pack, as what fills them is.
+         * A length above the whole units of the capacity is alone in its pack,
+         * as one that equals them is.
          */
         if (units > max)
             units = max;

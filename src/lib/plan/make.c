@@ -1,5 +1,5 @@
 /*
- * make.c - a plan by the name of its algorithm.
+ * make.c - make a plan with a given algorithm.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +42,7 @@ static ps_result check(const ps_histogram *h, ps_algorithm algorithm,
     if (algorithm == PS_PLAN_SORTED && o->batch == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "plan: the batch must be at least 1");
-    /* Written so that it holds for a NaN, too. */
+    /* Written this way to reject NaN. */
     if (weighted && !(o->short_weight > 0 && o->short_weight <= DBL_MAX))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "plan: the weight of short lengths must be above 0");

@@ -1,28 +1,28 @@
 /*
  * nnls.c - strategies by non-negative least squares.
  *
- * The published algorithm (Krell et al. 2021, section 3.1.2) lists every
- * strategy whose lengths fill a pack, takes them as the columns of A, the
- * histogram as b, and finds x >= 0 with the least |w (A x - b)|^2, where the
- * weight w is low for short lengths; it rounds x and repairs what is left.
- * Two things are changed here, for the sake of the result:
- *
- *  - A slot may hold a shorter sequence, so A x may give more slots of one
- *    length for those that a shorter one lacks.  A strategy that does not
- *    fill the pack is one that does, with a longer slot.
- *  - A pack has a price t: the least of 2 t sum(x) + |w r|^2 is sought, r
- *    being the sequences without a slot.  Without a price, a fit that needs
- *    many packs is as good as one that needs few.
- *
- * At the minimum w_i^2 r_i = t p_i: the residual of a length goes with its
- * price p_i, while no column is worth more than a pack and those in use are
- * worth just one.  These are the conditions for an optimum of the linear
- * relaxation, too, when b is reduced by r.  So the relaxation is solved for
- * b, which generates the columns by their prices and never lists them, and
- * its basis then answers for b - r.  That is the minimum as long as no
- * column is used less than zero times; t is 1, or less if this demands it.
- *
  * SPDX-License-Identifier: MIT
+ *
+ * The published algorithm (Krell et al. 2021, section 3.1.2) lists every
+ * strategy whose lengths fill a pack as a column of A, takes the histogram as
+ * b, and finds x >= 0 that minimises |w (A x - b)|^2, where the weight w is low
+ * for short lengths.  It rounds x and repairs the remainder.  This
+ * implementation differs in two ways, for better results:
+ *
+ *  - A slot can hold a shorter sequence, so extra slots of one length serve
+ *    where a shorter length lacks them.  A strategy that does not fill the pack
+ *    is one that does, with a longer slot.
+ *  - A pack has a price t: minimise 2 t sum(x) + |w r|^2, where r are the
+ *    sequences without a slot.  Without a price, a fit that needs many packs
+ *    would be as good as one that needs few.
+ *
+ * At the minimum w_i^2 r_i = t p_i: the residual of a length is proportional to
+ * its price p_i, no column is worth more than a pack, and columns in use are
+ * worth exactly one.  These are also the optimality conditions of the LP
+ * relaxation with b reduced by r.  So the relaxation is solved for b,
+ * generating columns by price instead of listing them, and its basis is then
+ * evaluated for b - r.  This is the minimum as long as no repeat count becomes
+ * negative.  t is 1, or less if that requires it.
  */
 
 #include "plan/nnls.h"
@@ -36,20 +36,20 @@
 #include "plan/repack.h"
 #include "plan/rounding.h"
 
-/* Beyond these, lengths are rounded up to units. */
+/* Above these limits lengths are rounded up to units. */
 #define MAX_LENGTHS 4096
 #define MAX_UNITS (UINT32_C(1) << 18)
-#define MAX_UNITS_DEEP 2048 /* in the search for columns, from depth 4 on */
+#define MAX_UNITS_DEEP 2048 /* in pricing, from depth 4 on */
 
-/* Less than this is lost by rounding anyway. */
+/* In packs.  Rounding loses more than this anyway. */
 #define GAP 0.25
 #define MIN_YIELD 0.25
 
 /*
- * A relaxation that this part of the work leaves this many packs from its
- * bound gets columns from a plan for fewer sequences: this many, or more for
- * each length.  The plan takes so many steps for each, and at most a part of
- * the work.
+ * If this part of the work leaves the relaxation at least this many packs above
+ * its bound, it gets columns from a plan for fewer sequences: this many in
+ * total, or per length if that is more.  The plan takes POOL_WORK steps per
+ * sequence, limited to a part of the work.
  */
 #define FIRST_PART 0.3
 #define POOL_GAP 1.0
@@ -59,8 +59,8 @@
 #define POOL_PART 0.3
 
 /*
- * Of the relaxation, of rounding, and of a pool: a histogram, a plan, and its
- * columns.
+ * Memory for the relaxation, the rounding, and a pool: a histogram, a plan and
+ * its columns.
  */
 uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
 {
@@ -85,7 +85,7 @@ uint64_t ps_plan_fit_bytes(const ps_plan_size *size)
     return ps_mem_sum(bytes, ps_mem_array(n, 3 * sizeof(double)));
 }
 
-/* Rounds what the relaxation says, or with `weighted` what the fit does. */
+/* Rounds the solution of the relaxation or, if `weighted`, the fit. */
 static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
                             const ps_lp_input *g, const ps_plan_options *o,
                             bool weighted, ps_basis *b, uint64_t *left,
@@ -104,7 +104,7 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
     less = used + n;
     residual = less + n;
 
-    /* The residuals that are best at these prices. */
+    /* Optimal residuals at these prices. */
     for (uint32_t i = 0; i < n; i++) {
         uint64_t length = (uint64_t)g->instance.length[i] * g->unit;
         double w = length <= o->short_length ? o->short_weight : 1;
@@ -115,8 +115,8 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
     }
 
     /*
-     * Each column is used less by what the residuals would use; or by a part
-     * of that, if it is more than there is.
+     * Reduce each repeat count by the share of the residuals.  If a count would
+     * become negative, reduce all by a part of it.
      */
     if (ps_basis_respond(b, residual, less)) {
         for (uint32_t j = 0; j < n; j++)
@@ -132,9 +132,9 @@ static ps_result round_uses(ps_plan *plan, const ps_histogram *h,
     return r;
 }
 
-/* ---- Columns for a relaxation that is slow ---- */
+/* ---- Columns for a slow relaxation ---- */
 
-/* The strategies of a plan, each once, as columns. */
+/* Converts the distinct strategies of a plan to columns. */
 static ps_result fill_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            ps_plan *plan, ps_error *err)
 {
@@ -169,9 +169,9 @@ static ps_result fill_pool(ps_lp_pool *pool, const ps_lp_instance *s,
 }
 
 /*
- * A plan for a smaller histogram of the same kind, found by trial, has
- * columns that are nearly right for all of it.  At least one sequence of each
- * length remains.
+ * Builds a pool from a plan for a smaller, similar histogram, found by local
+ * search.  Its columns are nearly right for the whole.  At least one sequence
+ * of each length remains.
  */
 static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            double sequences, const ps_lp *lp, double *work,
@@ -204,7 +204,7 @@ static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
     return r;
 }
 
-/* Solves the relaxation; if that is slow, with columns from a pool. */
+/* Solves the relaxation, with columns from a pool if that is slow. */
 static ps_result relax(ps_lp **lp, const ps_lp_instance *s, double sequences,
                        double *work, ps_error *err)
 {

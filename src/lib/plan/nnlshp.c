@@ -1,14 +1,13 @@
 /*
- * nnlshp.c - non-negative least-squares histogram-packing, and its
- * extension.
- *
- * nnlshp is one fit, of which the whole parts are taken; what they leave
- * goes to the best of some quick plans.  The published extension, ennlshp,
- * allows padding in strategies.  Here that is so from the beginning, and
- * what ennlshp adds is that it fits again what a fit leaves, for as long as
- * that gives whole packs: fewer packs, for more time.
+ * nnlshp.c - non-negative least-squares histogram-packing, and its extension.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * nnlshp is a single fit whose integer parts are used; the remainder is packed
+ * by the best of several fast plans.  The published extension, ennlshp, allows
+ * padding in strategies, which is always allowed here.  Instead, ennlshp fits
+ * the remainder again as long as that yields whole packs: fewer packs, more
+ * time.
  */
 
 #include <math.h>
@@ -22,27 +21,27 @@
 #include "plan/repack.h"
 
 #define MAX_FITS 16
-#define REPAIR_WORK 1e8   /* steps, at most some tenths of a second, */
-#define REPAIR_EACH 5000. /* and for each sequence */
-#define ROUNDING 1e-12    /* relative, of bounds */
+#define REPAIR_WORK 1e8   /* steps, a few tenths of a second, */
+#define REPAIR_EACH 5000. /* and at most this per sequence */
+#define ROUNDING 1e-12    /* relative error of bounds */
 
 /*
- * A plan with more than NEAR times as many packs as the bound is mended: what
- * is in packs that lose more than LOSS by the prices is packed again; no more
- * than MAX_MENDED sequences, with no more work.
+ * If a plan has more than NEAR times as many packs as the bound, the contents
+ * of packs that lose more than LOSS by the prices are packed again: up to
+ * MAX_MENDED sequences with MEND_WORK steps.
  */
 #define NEAR 1.00002
 #define LOSS 1e-3
 #define MAX_MENDED 300000
 #define MEND_WORK 3e8
 
-/* With more lengths another depth takes too long. */
+/* With more lengths, trying a second depth takes too long. */
 #define SHALLOW_LENGTHS 1024
 
 /*
- * The plan and the best one, what is left, and prices of that and of all; a
- * fit, or a plan for the rest that is made from others; and at the end all
- * strategies in order.
+ * Memory for the plan and the best one, the remainder, and two sets of prices.
+ * In addition one of: a fit, a plan for the remainder, or all strategies while
+ * they are merged.
  */
 uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
 {
@@ -64,7 +63,7 @@ uint64_t ps_plan_nnlshp_bytes(const ps_plan_size *size)
         bytes, ps_mem_max(merged, ps_mem_max(fit, mend)));
 }
 
-/* Adds all strategies of a plan to another. */
+/* Adds all strategies of one plan to another. */
 static ps_result add_plan(ps_plan *plan, const ps_plan *more, ps_error *err)
 {
     ps_result r = PS_OK;
@@ -79,11 +78,11 @@ static ps_result add_plan(ps_plan *plan, const ps_plan *more, ps_error *err)
     return r;
 }
 
-/* What a fit leaves as a histogram, with prices for its lengths. */
+/* The remainder of a fit as a histogram, with prices for its lengths. */
 typedef struct rest {
     ps_histogram *h;
-    double *price;
-    double min_packs; /* no plan for all of it has fewer */
+    double *price;    /* by length, packs */
+    double min_packs; /* lower bound for the whole histogram */
 } rest;
 
 static void close_rest(rest *r)
@@ -93,7 +92,7 @@ static void close_rest(rest *r)
     *r = (rest){0};
 }
 
-/* Packs the rest with the best of the quick plans, or a repacked one. */
+/* Packs the remainder with the best of the fast plans, or by local search. */
 static ps_result repair(ps_plan *plan, const rest *left,
                         const ps_plan_options *o, double work, ps_error *err)
 {
@@ -116,8 +115,8 @@ static ps_result repair(ps_plan *plan, const rest *left,
 }
 
 /*
- * Fits a histogram once.  What that leaves goes to *to; the prices of all
- * lengths, and the bound, to *all, unless that is NULL.
+ * Fits a histogram once.  *to receives the remainder.  Unless NULL, *all
+ * receives the prices of all lengths and the bound.
  */
 static ps_result fit(ps_plan *plan, const ps_histogram *h,
                      const ps_plan_options *o, bool weighted, double *work,
@@ -159,9 +158,8 @@ static ps_result fit(ps_plan *plan, const ps_histogram *h,
 }
 
 /*
- * Fits the histogram; with `refit` what that leaves, too, until it brings
- * nothing; and packs the rest.  The prices of all lengths, and the bound,
- * go to *all.
+ * Fits the histogram and, if `refit`, its remainder until that has no effect,
+ * then packs the rest.  *all receives the prices of all lengths and the bound.
  */
 static ps_result fit_and_repair(ps_plan *plan, const ps_histogram *h,
                                 const ps_plan_options *o, bool refit,
@@ -201,11 +199,11 @@ ps_result ps_plan_fit_within(ps_plan **best, const ps_histogram *h,
     return ps_plan_keep_better(best, plan, r);
 }
 
-/* ---- Mending ---- */
+/* ---- Repacking lossy packs ---- */
 
 /*
- * Puts strategies that lose something by the prices to `lossy`, as far as
- * they are few enough to be packed by trial, and the others to `good`.
+ * Adds strategies that lose value at the prices to `lossy`, as long as there
+ * are few enough for local search, and the others to `good`.
  */
 static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
                           const double *price, ps_plan *good,
@@ -232,7 +230,10 @@ static ps_result sort_out(const ps_plan *plan, const ps_histogram *h,
     return r;
 }
 
-/* Packs what is in lossy packs anew; *best becomes that, if it is better. */
+/*
+ * Packs the contents of lossy packs again, and replaces *best if the result is
+ * better.
+ */
 static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
                       const ps_plan_options *o, ps_error *err)
 {
@@ -260,8 +261,8 @@ static ps_result mend(ps_plan **best, const ps_histogram *h, const rest *all,
 }
 
 /*
- * Makes *best the plan by fitting, or a quick one if that is better; and
- * mends it where it is not near the bound, *min_packs.
+ * Replaces *best with the fitted plan or a fast one, if better, and repacks
+ * lossy packs if it is not near the bound, *min_packs.
  */
 static ps_result improve(ps_plan **best, const ps_histogram *h,
                          const ps_plan_options *o, bool refit,
@@ -296,9 +297,8 @@ ps_result ps_plan_nnlshp(ps_plan *plan, const ps_histogram *h,
     ps_result r = improve(&best, h, o, refit, &min_packs, err);
 
     /*
-     * A greater depth makes the search harder.  So a small one is tried as
-     * well, above that at which there would be too few places; the same one
-     * for all greater ones.
+     * Greater depths make the search harder.  So also try a small depth that
+     * still has enough slots.  It is the same for all greater depths.
      */
     depth = floor((double)ps_histogram_sequences(h) / min_packs) + 2;
     if (r == PS_OK && (double)ps_plan_packs(best) > min_packs &&

@@ -1,11 +1,10 @@
 /*
- * plan.c - a plan as a list of strategies: building it, looking at it, and
- * checking that it keeps what it promises.
- *
- * The lengths of all strategies lie in one array, so that a plan of thousands
- * of strategies is a handful of allocations.
+ * plan.c - a plan as a list of strategies: build, inspect and check it.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The lengths of all strategies are in one array, so that a plan with thousands
+ * of strategies takes only a few allocations.
  */
 
 #include "plan/plan.h"
@@ -20,23 +19,23 @@
 #define MIN_STRATEGIES 256
 #define MIN_LENGTHS 2048
 
-/* No histogram has sequences for more packs. */
+/* A histogram cannot have sequences for more packs. */
 #define MAX_PACKS ((uint64_t)INT64_MAX)
 
 typedef struct strategy {
-    uint64_t count;
-    size_t first; /* index of its lengths: they move when they grow */
-    uint32_t n;
+    uint64_t count; /* packs, at least 1 */
+    size_t first;   /* index, because the array can move */
+    uint32_t n;     /* number of lengths */
 } strategy;
 
 struct ps_plan {
     strategy *strategies;
-    size_t n;
-    size_t capacity;
+    size_t n;          /* strategies in use */
+    size_t capacity;   /* strategies allocated */
     uint32_t *lengths; /* of all strategies */
     size_t n_lengths;
     size_t lengths_capacity;
-    uint64_t packs;
+    uint64_t packs; /* sum of the counts, unless overridden */
     uint32_t max_depth;
 };
 
@@ -138,14 +137,14 @@ void ps_plan_set_packs(ps_plan *plan, uint64_t packs)
     plan->packs = packs;
 }
 
-/* A strategy that can be compared without the plan at hand. */
+/* A strategy that can be compared without the plan. */
 typedef struct candidate {
     const uint32_t *lengths;
     uint64_t count;
     uint32_t n;
 } candidate;
 
-/* The longest lengths decide, the greater one comes first. */
+/* Orders by longest length, then the next, and so on, in descending order. */
 static int compare_candidates(const void *a, const void *b)
 {
     const candidate *x = a;
@@ -220,7 +219,7 @@ uint32_t ps_plan_max_depth(const ps_plan *plan)
 
 /* ---- Checking ---- */
 
-/* Whether a strategy fits; takes its sequences from those that are left. */
+/* Checks a strategy and deducts its sequences from `left`. */
 static ps_result check_strategy(const ps_plan *plan, const strategy *s,
                                 const ps_plan_options *o,
                                 const ps_histogram *h, uint64_t *left,

@@ -1,28 +1,28 @@
 /*
- * plan.h - a plan as it is built, and the algorithms that build one.
- *
- * This is the main header of the room `plan`: packing all at once, from the
- * histogram of the lengths.  A plan is a list of strategies: the lengths
- * of a pack, and how often it is to be made.
- *
- *     plan         the list of strategies, and the check of one
- *     make         a plan by the name of its algorithm: the table of them
- *     baselines    what trainers do without a plan: none, sorted, greedy
- *     decreasing   first, best and worst fit: ffd, bfd, spfhp, lpfhp
- *     nnlshp       nnlshp and ennlshp: a fit, and a plan for what it leaves
- *     nnls         the fit: fractional strategies by the linear relaxation
- *     rounding     from fractional strategies to whole ones
- *     heuristics   the best of some quick plans
- *     repack       better plans by trial: takes packs apart, makes them again
- *     window_plan  for the engine: plans for what a window holds
- *     bound        how few packs are possible
- *     lp_input     a histogram as an instance of the linear program
- *
- * The room uses base, and lp for the linear relaxation.  It has no clock and
- * no random seed but a fixed one: a plan follows from the histogram and the
- * options alone.
+ * plan.h - building plans, and the algorithms that do.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Main header of module plan: packing all sequences at once, from the histogram
+ * of their lengths.  A plan is a list of strategies: the lengths of a pack and
+ * how often it is made.
+ *
+ *   plan         list of strategies, and its check
+ *   make         make a plan with a given algorithm
+ *   baselines    methods of trainers without a plan: none, sorted, greedy
+ *   decreasing   first, best and worst fit: ffd, bfd, spfhp, lpfhp
+ *   nnlshp       nnlshp and ennlshp: a fit, and a plan for the remainder
+ *   nnls         the fit: fractional strategies by the LP relaxation
+ *   rounding     fractional strategies to integers
+ *   heuristics   the best of several fast plans
+ *   repack       local search: take packs apart and make them again
+ *   window_plan  plans for the contents of an engine's window
+ *   bound        lower bound on the number of packs
+ *   lp_input     a histogram as an instance of the relaxation
+ *
+ * The module uses base, and lp for the LP relaxation.  It uses no clock and
+ * only fixed random seeds: a plan depends on the histogram and the options
+ * alone.
  */
 
 #ifndef LIB_PLAN_PLAN_H
@@ -31,46 +31,46 @@
 #include "base/histogram.h"
 #include "packstream.h"
 
-/* An empty plan.  PS_ERR_MEMORY. */
+/* Creates an empty plan.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_plan_open(ps_plan **plan, ps_error *err);
 
 /*
- * Adds `count` >= 1 packs of the `n` >= 1 lengths, in any order; an equal
- * strategy that is there already stays apart.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Adds `count` >= 1 packs with the `n` >= 1 lengths, in any order.  Equal
+ * strategies are not merged.  PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_plan_add(ps_plan *plan, uint64_t count, const uint32_t *lengths,
                       uint32_t n, ps_error *err);
 
 /*
- * As ps_plan_add, but the caller writes the lengths, in ascending order,
- * to *lengths before the next call.
+ * Like ps_plan_add, but the caller writes the lengths, in ascending order, to
+ * *lengths before the next call.
  */
 ps_result ps_plan_reserve(ps_plan *plan, uint64_t count, uint32_t n,
                           uint32_t **lengths, ps_error *err);
 
 /*
- * Makes one strategy of equal ones, and puts all in order: by their longest
- * length, then the next, and so on, the longest first.  PS_ERR_MEMORY.
+ * Merges equal strategies and sorts all by longest length, then the next and so
+ * on, in descending order.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_plan_merge(ps_plan *plan, ps_error *err);
 
 /*
- * Says that the strategies fill no more than `packs` packs, though there
- * are more of them: for sequences in rows that are not all of full length.
+ * Overrides the number of packs with a lower one, for sequences in rows that
+ * are shorter than the capacity.
  */
 void ps_plan_set_packs(ps_plan *plan, uint64_t packs);
 
 /*
- * Ends the making of `made`, which `r` is the result of: keeps the plan with
- * fewer packs in *best, which may be NULL, and frees the other one.  With an
- * error it frees `made`.  Returns `r`.
+ * Finishes making `made` with result `r`: keeps the plan with fewer packs in
+ * *best, which may be NULL, and frees the other.  If `r` is an error, frees
+ * `made`.  Returns `r`.
  */
 ps_result ps_plan_keep_better(ps_plan **best, ps_plan *made, ps_result r);
 
 /*
- * An algorithm: fills an empty plan.  ps_plan_make has seen to it that the
- * histogram is not empty, that its lengths are at most o->capacity, and
- * that the options make sense.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * An algorithm, which fills an empty plan.  ps_plan_make has checked that the
+ * histogram is not empty, that lengths are at most o->capacity, and that the
+ * options are valid.  PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 typedef ps_result ps_planner(ps_plan *plan, const ps_histogram *h,
                              ps_algorithm algorithm, const ps_plan_options *o,
@@ -83,26 +83,30 @@ ps_planner ps_plan_decreasing; /* FFD, BFD, SPFHP, LPFHP */
 ps_planner ps_plan_nnlshp;     /* NNLSHP, ENNLSHP */
 
 /*
- * Replaces *best, which may be NULL, with the best of some quick plans for
- * the whole histogram if that has fewer packs.  PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Replaces *best, which may be NULL, with the best of several fast plans for
+ * the whole histogram, if that has fewer packs.  PS_OK, PS_ERR_MEMORY,
+ * PS_ERR_LIMIT.
  */
 ps_result ps_plan_quick(ps_plan **best, const ps_histogram *h,
                         const ps_plan_options *o, ps_error *err);
 
-/* ---- What plans take, so that it can be told in advance ---- */
+/* ---- Memory bounds ---- */
 
-/* A histogram of so many sequences at most, of different lengths. */
+/* Limits of a histogram and of the options. */
 typedef struct ps_plan_size {
-    uint64_t sequences;
-    uint32_t lengths;
-    uint32_t capacity;
-    uint32_t depth;
+    uint64_t sequences; /* maximum number of sequences */
+    uint32_t lengths;   /* maximum number of distinct lengths */
+    uint32_t capacity;  /* tokens */
+    uint32_t depth;     /* maximum number of sequences per pack */
 } ps_plan_size;
 
-/* Of a strategy while ps_plan_merge puts them in order, twice. */
+/* Temporary memory of ps_plan_merge per strategy: two copies. */
 #define PS_MERGED_BYTES 48
 
-/* The most that each takes, and what is used on the way to it. */
+/*
+ * Upper bounds, in bytes, on a plan, and on each algorithm with its plan and
+ * temporary memory.
+ */
 uint64_t ps_plan_bytes(uint64_t sequences);
 uint64_t ps_plan_decreasing_bytes(const ps_plan_size *size,
                                   ps_algorithm algorithm);

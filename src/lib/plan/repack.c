@@ -1,21 +1,21 @@
 /*
- * repack.c - a plan for few sequences, by prices and by trial.
- *
- * What a pack falls short of 1, by the prices of its sequences, is lost.  The
- * sum of all losses goes with the number of packs; so a good plan has lost
- * next to nothing in each pack.
- *
- * At first packs are made one by one: a sequence leads, drawn at random or the
- * longest, and beside it goes what is worth most.  Then some packs are taken
- * apart and made again (ruin and recreate: Schrimpf et al. 2000), the emptiest
- * one always among them.  The outcome is kept if there are fewer packs, or as
- * many and the sum of the squares of their losses is no less: losses gather in
- * one pack until it is gone (as in Falkenauer 1996).
- *
- * Random numbers come from a seed that is always the same, and all work is
- * counted: the plan follows from the histogram alone.
+ * repack.c - plans for few sequences, by prices and local search.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The loss of a pack is 1 minus the sum of its sequences' prices.  The sum of
+ * all losses grows with the number of packs, so a good plan loses almost
+ * nothing in each pack.
+ *
+ * First, packs are made one by one: a seed sequence, the longest or a random
+ * one, is combined with the most valuable others.  Then a few packs at a time,
+ * always including the emptiest, are taken apart and made again (ruin and
+ * recreate: Schrimpf et al. 2000).  The result is kept if it has fewer packs,
+ * or equally many and the sum of squared losses has not decreased: losses
+ * accumulate in one pack until it disappears (as in Falkenauer 1996).
+ *
+ * The random seed is fixed and all work is counted: the plan depends on the
+ * histogram alone.
  */
 
 #include "plan/repack.h"
@@ -31,25 +31,26 @@
 
 #define NONE UINT32_MAX
 #define SEED 1
-#define NO_LOSS 1e-9 /* a pack that lost less is as good as any */
+#define NO_LOSS 1e-9 /* losses below this count as none */
 
 /*
- * This part of a price is the part of the capacity that the length takes: of
- * choices that are worth the same the fullest is best.
+ * Weight of the length, as a part of the capacity, in a price: among choices of
+ * equal value the fullest is best.
  */
 #define LINEAR 0.05
 
-#define MAX_USED 8     /* used-up kinds are dropped when one in 8 is such */
-#define MAX_DRAWS 3    /* for a kind that is not used up */
-#define LAST_THREE 3.6 /* with less space, in mean lengths, three end a pack */
-#define MAX_TRIES 3    /* for the first of these three */
+#define MAX_USED 8     /* drop used-up kinds when one in 8 is used up */
+#define MAX_DRAWS 3    /* attempts to draw a kind that is not used up */
+#define LAST_THREE 3.6 /* mean lengths of space below which three end a pack */
+#define MAX_TRIES 3    /* attempts for the first of these three */
 
-#define FIRST_PART 0.1 /* of the work, for the first packs */
-#define PATIENCE 0.3   /* of the work, for one pack less */
+#define FIRST_PART 0.1 /* of the work, for the initial packs */
+#define PATIENCE 0.3   /* of the work, to save one pack */
 
 /*
- * A trial takes apart this many packs, or this many sequences.  Each of the
- * first packs is the emptiest of 16 drawn at random, each other one of 2.
+ * Limits of a trial: packs, or sequences, to take apart.  Each of the first
+ * EMPTY_PACKS is the emptiest of EMPTY_DRAWS random packs, each other one of
+ * OTHER_DRAWS.
  */
 #define RUINED_PACKS 8
 #define RUINED_SEQUENCES 48
@@ -57,74 +58,74 @@
 #define EMPTY_DRAWS 16
 #define OTHER_DRAWS 2
 
-/* Steps: of the search for a pair, of a pack and a sequence besides. */
+/* Steps: per pair examined, per pack, and per sequence. */
 #define PAIR_WORK 2.0
 #define PACK_WORK 8
 #define SEQUENCE_WORK 4
-#define MIN_PACK_WORK 64.0 /* of the search for a pack */
+#define MIN_PACK_WORK 64.0 /* minimum steps to search for a pack */
 
 /* Sequences of one length that have no pack. */
 typedef struct kind {
-    double price;
-    uint32_t length;
-    uint32_t row; /* of the histogram */
-    uint32_t count;
+    double price;    /* packs */
+    uint32_t length; /* tokens */
+    uint32_t row;    /* bin of the histogram */
+    uint32_t count;  /* sequences; 0: used up */
 } kind;
 
-/* A pack that is being made. */
+/* A pack being made. */
 typedef struct pack {
-    uint32_t space;
-    uint32_t places;
-    uint32_t n;
-    double worth;
+    uint32_t space;  /* unused tokens */
+    uint32_t places; /* sequences that can still be added */
+    uint32_t n;      /* sequences so far */
+    double worth;    /* sum of their prices */
 } pack;
 
-/* Up to three kinds, and what they are worth together. */
+/* Up to three kinds, and the sum of their prices. */
 typedef struct choice {
-    uint32_t kind[3];
-    double worth;
+    uint32_t kind[3]; /* indexes in repack.kinds, or NONE */
+    double worth;     /* packs */
 } choice;
 
 typedef struct repack {
     const ps_histogram *h;
     const ps_repack_options *o;
     uint64_t random;
-    double work;
-    double pack_work; /* that the search for one pack may take */
-    double stop;      /* where it ends */
+    double work;      /* steps so far */
+    double pack_work; /* limit of steps to search for one pack */
+    double stop;      /* value of `work` at which it ends */
 
-    /* What is without a pack, and how much that is in all. */
-    kind *kinds; /* the shortest first */
-    uint32_t n_kinds;
-    uint32_t n_used; /* kinds that are used up */
-    uint64_t tokens;
-    uint32_t sequences;
-    uint32_t *unpacked; /* rows to draw from; some have a pack by now */
+    /* Sequences without a pack. */
+    kind *kinds;        /* in ascending order of length */
+    uint32_t n_kinds;   /* kinds in use */
+    uint32_t n_used;    /* used-up kinds among them */
+    uint64_t tokens;    /* sum over the kinds */
+    uint32_t sequences; /* sum over the kinds */
+    uint32_t *unpacked; /* rows to draw from; some may be packed by now */
     uint32_t n_unpacked;
-    uint32_t *kind_of; /* the kind of a row */
+    uint32_t *kind_of; /* kind by row */
 
-    /* The packs made of it. */
-    uint32_t *made; /* rows, one pack after the other */
+    /* Packs made of these sequences. */
+    uint32_t *made; /* rows, pack after pack */
     uint32_t n_made;
-    uint32_t *sizes;
-    double *made_loss;
-    uint32_t n_sizes;
+    uint32_t *sizes;   /* number of sequences, by pack made */
+    double *made_loss; /* by pack made */
+    uint32_t n_sizes;  /* number of packs made */
 
-    /* All packs: lists of sequences. */
-    uint32_t *row;   /* of each sequence */
-    uint32_t *next;  /* in its pack, or NONE */
-    uint32_t *first; /* of each pack */
-    double *loss;
+    /* All packs, as linked lists of sequences. */
+    uint32_t *row;   /* by sequence */
+    uint32_t *next;  /* next sequence in the pack, or NONE */
+    uint32_t *first; /* first sequence, by pack */
+    double *loss;    /* by pack: 1 minus its value, at least 0 */
     uint32_t n_packs;
-    uint32_t emptiest;
+    uint32_t emptiest; /* pack with the greatest loss */
 
-    /* Those that are taken apart. */
+    /* The packs taken apart. */
     uint32_t ruined[RUINED_PACKS];
     uint32_t n_ruined;
-    uint32_t *taken; /* the sequences */
+    uint32_t *taken; /* their sequences */
     uint32_t n_taken;
-    uint32_t *counts; /* of each row */
-    ps_bitset rows;   /* with a count */
+    uint32_t *counts; /* their number by row */
+    ps_bitset rows;   /* rows with a nonzero count */
 } repack;
 
 /* ---- Memory ---- */
@@ -146,7 +147,7 @@ static void close_repack(repack *r)
     ps_bitset_destroy(&r->rows);
 }
 
-/* For `n` sequences of so many different lengths. */
+/* Allocates for `n` sequences with `lengths` distinct lengths. */
 static void allocate(repack *r, uint64_t n, uint64_t lengths, ps_mem *mem)
 {
     r->kinds = ps_mem_alloc(mem, lengths, sizeof *r->kinds);
@@ -176,7 +177,7 @@ uint64_t ps_plan_repack_bytes(uint64_t sequences, uint32_t lengths)
 
 /* ---- One pack ---- */
 
-/* Lists the sequences without a pack one by one, to draw from. */
+/* Lists the sequences without a pack individually, to draw from. */
 static void list_unpacked(repack *r)
 {
     r->n_unpacked = 0;
@@ -188,7 +189,7 @@ static void list_unpacked(repack *r)
     r->work += r->n_unpacked;
 }
 
-/* Drops the kinds that are used up, and the packed rows, once many are. */
+/* Drops used-up kinds and packed rows once there are many. */
 static void drop_used(repack *r)
 {
     uint32_t n = 0;
@@ -223,7 +224,7 @@ static void take(repack *r, pack *p, uint32_t i)
     r->work += SEQUENCE_WORK;
 }
 
-/* The longest kind no longer than that; NONE if there is none. */
+/* Longest kind of at most `length` tokens; NONE if there is none. */
 static uint32_t longest(const repack *r, uint32_t length)
 {
     uint32_t low = 0;
@@ -242,7 +243,10 @@ static uint32_t longest(const repack *r, uint32_t length)
     return low == 0 ? NONE : low - 1;
 }
 
-/* A kind at random, by its sequences; NONE if that was used up. */
+/*
+ * Draws a kind with probability proportional to its sequences; NONE if only
+ * used-up kinds were drawn.
+ */
 static uint32_t draw_kind(repack *r)
 {
     for (int n = 0; n < MAX_DRAWS; n++) {
@@ -257,8 +261,8 @@ static uint32_t draw_kind(repack *r)
 }
 
 /*
- * Tries the kinds from `from` on, each with the longest that fits beside it
- * and is no shorter; until a pair is worth what is wanted.
+ * Tries the kinds starting at `from`, each with the longest kind that fits and
+ * is not shorter, until a pair is worth `wanted`.
  */
 static void scan_pairs(repack *r, uint32_t space, uint32_t from,
                        uint32_t to, double wanted, choice *best)
@@ -286,9 +290,9 @@ static void scan_pairs(repack *r, uint32_t space, uint32_t from,
 }
 
 /*
- * The two kinds that are worth most in that space, or one, or none; a worth
- * of `wanted` will do.  A longer one is worth no less, so that beside each
- * only the longest that fits needs a look.
+ * Returns the two kinds with the greatest value in that space, or one, or none.
+ * Stops at a value of `wanted`.  Longer kinds are worth at least as much, so
+ * only the longest that fits with each kind is tried.
  */
 static choice best_pair(repack *r, uint32_t space, uint32_t places,
                         double wanted)
@@ -316,7 +320,7 @@ static choice best_pair(repack *r, uint32_t space, uint32_t places,
     return best;
 }
 
-/* Tries some kinds beside the best pair for the rest of the space. */
+/* Tries several kinds, each with the best pair for the remaining space. */
 static choice best_three(repack *r, uint32_t space, uint32_t places,
                          double wanted)
 {
@@ -341,8 +345,8 @@ static choice best_three(repack *r, uint32_t space, uint32_t places,
 }
 
 /*
- * As long as there is space for more than three, takes what comes by chance,
- * or if it does not fit, what takes an even share of the space.
+ * While more than three fit, adds a random kind or, if that does not fit, the
+ * kind closest to an even share of the space.
  */
 static void fill_to_last_three(repack *r, pack *p)
 {
@@ -364,8 +368,8 @@ static void fill_to_last_three(repack *r, pack *p)
 }
 
 /*
- * Makes packs of all kinds.  In each a sequence drawn at random leads, or
- * sometimes the longest.
+ * Makes packs of all kinds.  Each starts with a random sequence or, in one of
+ * four packs, with the longest.
  */
 static void make_packs(repack *r)
 {
@@ -402,7 +406,7 @@ static void make_packs(repack *r)
 
 /* ---- All packs ---- */
 
-/* Adds the sequences of a row to those without a pack. */
+/* Adds sequences of a row to those without a pack. */
 static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
 {
     uint32_t length = ps_histogram_length(r->h, row);
@@ -414,7 +418,7 @@ static void add_kind(repack *r, kind *to, uint32_t row, uint32_t count)
     r->sequences += count;
 }
 
-/* Puts pack k of those made where pack `at` was. */
+/* Stores pack k of those made as pack `at`. */
 static void put_pack(repack *r, uint32_t k, uint32_t at, const uint32_t *rows,
                      const uint32_t *sequences)
 {
@@ -427,7 +431,7 @@ static void put_pack(repack *r, uint32_t k, uint32_t at, const uint32_t *rows,
     }
 }
 
-/* The first packs, of all sequences, for a part of the work. */
+/* Makes the initial packs, using a part of the work. */
 static void begin(repack *r)
 {
     uint32_t n = 0;
@@ -457,7 +461,10 @@ static void find_emptiest(repack *r)
     r->work += r->n_packs;
 }
 
-/* Takes a pack apart, unless it is so already; but changes nothing yet. */
+/*
+ * Adds a pack to those taken apart, if it is not among them.  The pack itself
+ * is unchanged.
+ */
 static void ruin_pack(repack *r, uint32_t k)
 {
     for (uint32_t i = 0; i < r->n_ruined; i++)
@@ -476,8 +483,8 @@ static void ruin_pack(repack *r, uint32_t k)
 }
 
 /*
- * Takes the emptiest pack apart, and some others, each the emptiest of some
- * that are drawn at random; gathers the kinds.
+ * Takes apart the emptiest pack and several others, each the emptiest of a few
+ * random ones, and collects their kinds.
  */
 static void ruin(repack *r)
 {
@@ -511,7 +518,7 @@ static void ruin(repack *r)
     r->work += SEQUENCE_WORK * r->n_taken;
 }
 
-/* Puts the packs made in the place of those taken apart, if they are better. */
+/* Replaces the packs taken apart by those made, if these are better. */
 static void recreate(repack *r)
 {
     double before = 0;
@@ -537,7 +544,7 @@ static void recreate(repack *r)
     }
     if (r->n_sizes == r->n_ruined)
         return;
-    /* There are fewer: the last packs close the gaps. */
+    /* There are fewer.  Fill the gaps with the last packs. */
     for (uint32_t k = r->n_ruined; k-- > r->n_sizes;) {
         uint32_t gap = r->ruined[k];
 
@@ -570,7 +577,7 @@ ps_result ps_plan_repack(ps_plan **best, const ps_histogram *h,
     begin(&r);
     find_emptiest(&r);
 
-    /* Try until it is good enough, or has not been better for long. */
+    /* Repeat until good enough, or without improvement for too long. */
     end = r.work + PATIENCE * o->work;
     while (r.n_packs > 1 && r.n_packs > o->min_packs && r.work < o->work &&
            r.work < end) {

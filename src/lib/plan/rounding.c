@@ -1,13 +1,12 @@
 /*
- * rounding.c - from strategies with fractional repeats to a plan.
- *
- * A column says how many slots of which length its packs have.  All slots of
- * a length, over all columns, are one row of places; the sequences take
- * their places in it, longest first, in runs of equal ones.  Then each
- * column takes its share of each row, and wherever a run ends in one of them
- * a new strategy begins.
+ * rounding.c - convert strategies with fractional repeat counts to a plan.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A column states how many slots of each length its packs have.  All slots of
+ * one length, over all columns, form a row.  Sequences are assigned to rows
+ * longest first, in runs of equal length.  Then each column takes its share of
+ * each row.  A new strategy starts whenever a run ends in one of its slots.
  */
 
 #include "plan/rounding.h"
@@ -18,17 +17,17 @@
 #include "base/mem_bound.h"
 #include "lp/lengths.h"
 
-#define ALMOST 1e-6 /* this near below a whole number is one */
+#define ALMOST 1e-6 /* round up within this of an integer */
 
-/* So many sequences of one length of the histogram. */
+/* `count` sequences of one length. */
 typedef struct run {
-    uint32_t length;
-    uint64_t count;
+    uint32_t length; /* tokens */
+    uint64_t count;  /* sequences */
 } run;
 
-/* A place in the runs: so many of the first one are taken. */
+/* A position in the runs: `taken` sequences of run `run` are used. */
 typedef struct cursor {
-    size_t run;
+    size_t run; /* index in rounding.runs */
     uint64_t taken;
 } cursor;
 
@@ -36,18 +35,19 @@ typedef struct rounding {
     const ps_histogram *h;
     const ps_lp_input *input;
     const ps_basis *basis;
-    uint64_t *times;  /* of each column */
-    uint64_t *slots;  /* of each length of the instance, in all columns */
-    run *runs;        /* those of a row are neighbours */
-    size_t *end;      /* of the runs of each row */
-    cursor *at;       /* how far each row is given away */
-    uint32_t *down;   /* of a length that is used up: one before it */
-    cursor *taking;   /* of each slot of a pack of the column at hand */
-    size_t *stop;     /* and the end of its row */
-    uint32_t *lengths; /* of one of its packs */
+    uint64_t *times;  /* [n], repeat count of each column */
+    uint64_t *slots;  /* [n], number of slots of each length, over all
+                         columns */
+    run *runs;        /* runs of a row are adjacent */
+    size_t *end;      /* [n], end of each row's runs */
+    cursor *at;       /* [n], unused part of each row */
+    uint32_t *down;   /* of a used-up length: the one below */
+    cursor *taking;   /* [depth], position of each slot of the current column */
+    size_t *stop;     /* [depth], end of its row */
+    uint32_t *lengths; /* [depth], of one of its packs */
 } rounding;
 
-/* For n lengths of the instance, and so many of the histogram. */
+/* Allocates for n lengths of the instance and `lengths` of the histogram. */
 static void allocate(rounding *r, uint32_t n, size_t lengths, uint32_t depth,
                      ps_mem *mem)
 {
@@ -71,7 +71,10 @@ uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth)
     return mem.bytes;
 }
 
-/* How many packs each column has, and how many slots of each length all. */
+/*
+ * Computes the repeat count of each column, and the number of slots of each
+ * length.
+ */
 static void count_slots(rounding *r, const double *used)
 {
     const ps_entries *e = &r->basis->list;
@@ -80,7 +83,7 @@ static void count_slots(rounding *r, const double *used)
         const ps_column *c = &r->basis->column[j];
         uint64_t times = 0;
 
-        /* The whole part, as far as there can be sequences for it. */
+        /* The integer part, limited to the possible number of sequences. */
         if (!c->slack && used[j] >= 1 - ALMOST)
             times = used[j] < 0x1p62 ? (uint64_t)(used[j] + ALMOST)
                                      : UINT64_C(1) << 62;
@@ -93,9 +96,8 @@ static void count_slots(rounding *r, const double *used)
 }
 
 /*
- * Fills the rows with the longest sequences that are left, a row of long slots
- * before one of shorter ones; so none is wanted later by a sequence passed
- * over.
+ * Fills rows with the longest remaining sequences, rows of longer slots first.
+ * A sequence that is passed over could therefore not use a later slot better.
  */
 static void fill_rows(rounding *r, uint64_t *left)
 {
@@ -126,7 +128,7 @@ static void fill_rows(rounding *r, uint64_t *left)
     }
 }
 
-/* Moves a cursor on by as many sequences, over runs, up to `stop`. */
+/* Advances a cursor by `by` sequences, up to run `stop`. */
 static void advance(const rounding *r, cursor *c, size_t stop, uint64_t by)
 {
     while (c->run < stop && by > 0) {
@@ -152,7 +154,7 @@ static ps_result add_packs(rounding *r, uint32_t j, ps_plan *plan,
     ps_result result = PS_OK;
     uint32_t slots = 0;
 
-    /* Each slot gets its share of its row. */
+    /* Give each slot its share of its row. */
     for (size_t k = column->first; k < column->first + column->n; k++)
         for (uint32_t m = 0; m < (uint32_t)e->value[k]; m++) {
             uint32_t i = e->index[k];
@@ -162,7 +164,7 @@ static ps_result add_packs(rounding *r, uint32_t j, ps_plan *plan,
             advance(r, &r->at[i], r->end[i], times);
         }
 
-    /* Packs are equal until in one of the slots a run ends. */
+    /* Packs are equal until a run ends in one of the slots. */
     while (result == PS_OK && times > 0) {
         uint64_t equal = times;
         uint32_t n = 0;
@@ -175,7 +177,7 @@ static ps_result add_packs(rounding *r, uint32_t j, ps_plan *plan,
             r->lengths[n++] = r->runs[c->run].length;
             equal = ps_mem_min(equal, r->runs[c->run].count - c->taken);
         }
-        if (n == 0) /* the rest of the packs would be empty */
+        if (n == 0) /* the remaining packs would be empty */
             break;
         result = ps_plan_add(plan, equal, r->lengths, n, err);
         for (uint32_t k = 0; k < slots; k++)
@@ -202,7 +204,7 @@ ps_result ps_round(ps_plan *plan, const ps_histogram *h,
         fill_rows(&r, left);
     }
     for (uint32_t j = 0; result == PS_OK && j < basis->n; j++)
-        if (r.times[j] > 0) /* a slack column has no packs */
+        if (r.times[j] > 0) /* slack columns have no packs */
             result = add_packs(&r, j, plan, err);
     free(r.times);
     free(r.slots);

@@ -1,5 +1,5 @@
 /*
- * rounding.h - from strategies with fractional repeats to a plan.
+ * rounding.h - convert strategies with fractional repeat counts to a plan.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,17 +11,17 @@
 #include "plan/plan.h"
 
 /*
- * Repeats each column of the basis as often as the whole part of `used` says
- * and gives its slots sequences: each slot the longest that is left and
- * fits.  Adds the strategies to the plan, and takes what they hold from
- * `left`, the counts by the lengths of the histogram.
- * PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Repeats each column of the basis by the integer part of its count in `used`,
+ * and assigns sequences to its slots: to each slot the longest remaining one
+ * that fits.  Adds the strategies to the plan and deducts their sequences from
+ * `left`, which is indexed by the lengths of the histogram.
+ * PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 ps_result ps_round(ps_plan *plan, const ps_histogram *h,
                    const ps_lp_input *input, const ps_basis *basis,
                    const double *used, uint64_t *left, ps_error *err);
 
-/* The most that it takes, besides the plan. */
+/* Upper bound, in bytes, on its memory, without the plan. */
 uint64_t ps_round_bytes(uint32_t n, uint32_t lengths, uint32_t depth);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * window_plan.c - plans for the sequences that a window of a stream holds.
- *
- * The best of the quick plans often has as few packs as there can be.  Where
- * it has not, packs are made by the prices of the linear relaxation, and some
- * of them made again (repack.h).  The relaxation itself would take too
- * long: it is solved for few classes of lengths instead, each of them as
- * long as their mean, and prices in between rise evenly.  Only where there
- * are many sequences of each length it is tried as it is, by nnlshp's fit.
+ * window_plan.c - fast plans for the sequences in a window.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * The best of the fast plans often has the minimum number of packs.  If not,
+ * packs are made by the prices of the LP relaxation and improved by local
+ * search (repack.h).  The full relaxation would take too long.  It is solved
+ * for a few classes of lengths, each represented by its mean, and prices are
+ * interpolated linearly.  Only if there are many sequences of each length is
+ * the full relaxation tried, by the fit of nnlshp.
  */
 
 #include "plan/window_plan.h"
@@ -23,25 +23,26 @@
 #include "plan/repack.h"
 
 /*
- * What an effort allows.  The number of classes goes with the square root of
- * that of the sequences, since the relaxation takes about 300 additions for
- * the square of its lengths; they are measured in units of tokens.
+ * Work limits of an effort.  The number of classes grows with the square root
+ * of the number of sequences, because the relaxation takes about 300 additions
+ * times the square of the number of lengths.  Class lengths are in units of
+ * tokens.
  */
 typedef struct budget {
-    double classes;          /* for the square root of the sequences, */
-    uint32_t max_classes;    /* and at most */
-    uint32_t max_units;
-    uint32_t max_units_deep; /* in the search for columns, from depth 4 on */
-    double price_work;       /* additions for the prices, each sequence, */
-    double pack_work;        /* steps for the packs, each sequence, */
-    double max_work;         /* and at most in all, for each of the two */
-    double fit_work;         /* additions for a fit, each sequence, */
-    double repair_work;      /* and steps for what it leaves */
+    double classes;          /* times the square root of the sequences... */
+    uint32_t max_classes;    /* ...up to this */
+    uint32_t max_units;      /* capacity in units, at most */
+    uint32_t max_units_deep; /* in pricing, from depth 4 on */
+    double price_work;       /* additions for prices, per sequence... */
+    double pack_work;        /* ...and steps for packs, per sequence... */
+    double max_work;         /* ...each limited to this */
+    double fit_work;         /* additions for a fit, per sequence */
+    double repair_work;      /* steps for its remainder, per sequence */
 } budget;
 
 /*
- * Flushes may be many.  The end comes once, and what a window holds may be most
- * of a short stream: up to a tenth of a second is well spent.
+ * Flushes can be frequent.  The end comes once, and its window may be most of a
+ * short stream, so up to 0.1 s is acceptable.
  */
 static const budget budgets[] = {
     [PS_EFFORT_LOW] = {1, 128, 512, 128, 150, 100, HUGE_VAL, 150, 100},
@@ -49,31 +50,31 @@ static const budget budgets[] = {
     [PS_EFFORT_HIGH] = {4, 256, 1024, 512, 1000, 1500, 6e7, 3000, 100},
 };
 
-/* For a second attempt at the end, two packs or more above the bound. */
+/* For a second attempt at the end, if two packs or more above the bound. */
 static const budget hard = {16, 256, 1024, 512, 30000, 15000, 1e8, 0, 0};
 
-#define MIN_PACK_WORK 100.0 /* for each sequence, however many they are */
+#define MIN_PACK_WORK 100.0 /* minimum steps per sequence */
 #define MIN_CLASSES 8
 #define MAX_CLASSES 256
-#define GAP 1e-3 /* relative; a smaller one makes no difference */
+#define GAP 1e-3 /* relative; smaller gaps make no difference */
 
 /*
- * Where this many sequences share a length, on average, the relaxation of all
- * lengths is tried first: it may be solved in time.
+ * With this many sequences per length, on average, the relaxation of all
+ * lengths is tried first: it can be solved in time.
  */
 #define MANY 16
 
 typedef struct classes {
-    uint32_t unit;
-    uint32_t n;
-    uint32_t units[MAX_CLASSES]; /* ascending */
-    double length[MAX_CLASSES];  /* the mean, in tokens */
-    double count[MAX_CLASSES];
+    uint32_t unit;               /* tokens */
+    uint32_t n;                  /* number of classes */
+    uint32_t units[MAX_CLASSES]; /* length in units, ascending */
+    double length[MAX_CLASSES];  /* mean length in tokens */
+    double count[MAX_CLASSES];   /* sequences */
 } classes;
 
 /*
- * Puts the lengths into classes of about as many sequences each.  Classes
- * that are equally long in units are one.
+ * Divides the lengths into classes with about equally many sequences.  Classes
+ * with the same length in units are merged.
  */
 static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
                      const budget *with)
@@ -112,7 +113,7 @@ static void classify(classes *c, const ps_histogram *h, uint32_t capacity,
     }
 }
 
-/* Between the classes prices rise evenly. */
+/* Interpolates prices linearly between the classes. */
 static void spread(const classes *c, const double *class_price,
                    const ps_histogram *h, uint32_t capacity, double *price)
 {
@@ -137,7 +138,7 @@ static void spread(const classes *c, const double *class_price,
     }
 }
 
-/* Packs by prices that the relaxation of the classes gives. */
+/* Makes packs by the prices of the relaxation of the classes. */
 static ps_result repack(ps_plan **plan, const ps_histogram *h,
                         const ps_plan_options *o, const budget *with,
                         double min_packs, ps_error *err)
@@ -178,7 +179,10 @@ static ps_result repack(ps_plan **plan, const ps_histogram *h,
     return r;
 }
 
-/* A quick plan; or a plan, its prices, and another; or a plan and a fit. */
+/*
+ * The maximum of: a fast plan; or a plan, prices and another plan; or a plan
+ * and a fit.
+ */
 uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
 {
     const budget *with = &budgets[effort];
@@ -194,7 +198,7 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
                                 ps_mem_max(prices, packs));
     ps_plan_size fitted = *size;
 
-    /* With little effort a fit is tried only where lengths are few. */
+    /* Except at medium effort a fit is tried only if there are few lengths. */
     if (effort != PS_EFFORT_MEDIUM)
         fitted.lengths = (uint32_t)ps_mem_min(size->lengths,
                                               size->sequences / MANY);
@@ -203,10 +207,10 @@ uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort)
 }
 
 /*
- * What no plan has fewer packs than, by the tokens.  For any length up to one
- * half of the capacity: sequences that leave no space for it have a pack each,
- * as have other ones above the half, and what is shorter needs none (L2:
- * Martello and Toth 1990).
+ * Lower bound on the packs of any plan, by tokens.  For any length up to half
+ * of the capacity: sequences too long to share a pack with it need one each, as
+ * do the others above half, and shorter sequences are ignored (L2: Martello and
+ * Toth 1990).
  */
 static double min_by_tokens(const ps_histogram *h, uint32_t capacity)
 {
@@ -246,7 +250,7 @@ ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
     double n = (double)ps_histogram_sequences(h);
     const ps_fit_work work = {with->fit_work * n, with->repair_work * n};
     double min_packs = fmax(min_by_tokens(h, o->capacity), n / o->depth);
-    /* What fits in one pack, as where flushes are many, needs no fit. */
+    /* If everything fits one pack, as with frequent flushes, skip the fit. */
     bool fits = effort == PS_EFFORT_MEDIUM && min_packs > 1;
     ps_result r = PS_OK;
 

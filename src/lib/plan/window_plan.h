@@ -1,6 +1,5 @@
 /*
- * window_plan.h - plans for the sequences that a window of a stream holds, in
- * little time.
+ * window_plan.h - fast plans for the sequences in a window.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,19 +9,20 @@
 
 #include "plan/plan.h"
 
-/* How much work a plan may take for each sequence. */
+/* Amount of work per sequence. */
 typedef enum ps_effort {
-    PS_EFFORT_LOW,    /* for a flush: about a microsecond */
-    PS_EFFORT_MEDIUM, /* for a full window: some, with nnlshp's fit */
-    PS_EFFORT_HIGH    /* for the end: some tens, but no second in all */
+    PS_EFFORT_LOW,    /* for a flush: about 1 us */
+    PS_EFFORT_MEDIUM, /* for a full window: several us, with the fit of
+                         nnlshp */
+    PS_EFFORT_HIGH    /* for the end: tens of us, but below a second in total */
 } ps_effort;
 
-/* Makes a plan for the histogram.  PS_ERR_MEMORY, PS_ERR_LIMIT. */
+/* Makes a plan for the histogram.  PS_OK, PS_ERR_MEMORY, PS_ERR_LIMIT. */
 ps_result ps_plan_window(ps_plan **plan, const ps_histogram *h,
                          ps_effort effort, const ps_plan_options *o,
                          ps_error *err);
 
-/* The most that it takes, the plan included. */
+/* Upper bound, in bytes, on its memory, including the plan. */
 uint64_t ps_plan_window_bytes(const ps_plan_size *size, ps_effort effort);
 
 #endif

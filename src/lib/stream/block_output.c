@@ -1,6 +1,6 @@
 /*
- * block_output.c - packs that are built in place, gathered in blocks, indexed
- * and written.
+ * block_output.c - build packs in place, collect them in blocks, index and
+ * write them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,12 +16,12 @@
 #include "format/digest.h"
 #include "format/pack_header.h"
 
-/* The parts of an index whose memory is counted: those of 2^27 blocks. */
+/* Index parts included in the memory bound: enough for 2^27 blocks. */
 #define COUNTED_PARTS (UINT32_C(1) << 15)
 
-/* ---- The hooks of the output ---- */
+/* ---- Output hooks ---- */
 
-/* The checksums are made by the threads that write. */
+/* Computes the checksums of a block, on a writing thread. */
 static void finalize(void *context, unsigned char *block)
 {
     const ps_block_output *b = context;
@@ -29,7 +29,10 @@ static void finalize(void *context, unsigned char *block)
     ps_block_finalize(b->info, block);
 }
 
-/* The digest is a chain of the checksums, so one link proves all before. */
+/*
+ * Each digest depends on all earlier checksums, so comparing it once, after
+ * `proof_packs` packs, verifies all of them.
+ */
 static void follow(void *context, const unsigned char *block)
 {
     ps_block_output *b = context;
@@ -47,13 +50,13 @@ static void follow(void *context, const unsigned char *block)
 
 /* ---- Blocks ---- */
 
-/* The parts of the open block. */
+/* Layout of the open block, as if it were full. */
 static ps_block_layout open_layout(const ps_block_output *b)
 {
     return ps_block_layout_of(b->info, b->info->block_packs, b->n_seqs);
 }
 
-/* Finds where the next pack goes. */
+/* Sets the addresses of the next pack. */
 static void find_next(ps_block_output *b)
 {
     unsigned char *block = ps_output_block(b->output);
@@ -88,7 +91,10 @@ ps_result ps_block_output_add(ps_block_output *b, const ps_pack_builder *pack,
                                               : PS_OK;
 }
 
-/* Moves the parts of the open block together, and completes it. */
+/*
+ * Closes the gaps between the parts of the open block and writes its head.
+ * Returns its size in bytes.
+ */
 static uint64_t complete(const ps_block_output *b)
 {
     unsigned char *block = ps_output_block(b->output);
@@ -112,7 +118,7 @@ static uint64_t complete(const ps_block_output *b)
     return to.bytes;
 }
 
-/* Writes the blocks that are listed as a part of the index. */
+/* Writes an INDEX block with the blocks listed so far. */
 static ps_result write_index(ps_block_output *b, ps_error *err)
 {
     const ps_entry part = {b->at, b->index_first, b->watermark};
@@ -175,7 +181,7 @@ ps_result ps_block_output_settle(ps_block_output *b, ps_error *err)
 
 /* ---- The stream ---- */
 
-/* The index lists blocks behind a header that was just written. */
+/* Empties the index: it lists the blocks after the header just written. */
 static void begin_index(ps_block_output *b)
 {
     b->at = PS_PACK_HEADER_BYTES;
@@ -249,7 +255,7 @@ static ps_result damaged(ps_error *err)
     return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
 }
 
-/* Loads the index; it lists blocks that lie before `at`. */
+/* Loads the index, whose entries must be before `at`. */
 static ps_result load_index(ps_block_output *b, ps_restorer *restorer,
                             ps_error *err)
 {
@@ -289,7 +295,10 @@ static bool load_to(ps_restorer *restorer, unsigned char *to, uint64_t n)
     return true;
 }
 
-/* Loads the packs of the open block, whose heads must tile its sequences. */
+/*
+ * Loads the packs of the open block.  Their heads must divide its sequence rows
+ * without gaps.
+ */
 static bool load_packs(ps_block_output *b, ps_restorer *restorer)
 {
     const ps_pack_info *info = b->info;

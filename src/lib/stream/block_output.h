@@ -1,6 +1,6 @@
 /*
- * block_output.h - packs that are built in place, gathered in blocks, indexed
- * and written: what the packer and the pack writer share.
+ * block_output.h - build packs in place, collect them in blocks, index and
+ * write them.  Used by the packer and the pack writer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,68 +13,74 @@
 #include "format/pack.h"
 #include "io/output.h"
 
-/* Entries of the index, encoded. */
+/* Encoded index entries in a growing array. */
 typedef struct ps_entries {
     unsigned char *bytes;
-    size_t n;
-    size_t capacity;
+    size_t n;        /* entries in use */
+    size_t capacity; /* entries allocated */
 } ps_entries;
 
 /*
- * The open block lies in memory of the output as if it were full: rows, then
- * heads, then sequence rows.  A block that is closed earlier is moved together.
+ * The open block is built in the output's memory with the layout of a full
+ * block: rows, heads, sequence rows.  A block closed early is compacted.
  */
 typedef struct ps_block_output {
-    const ps_pack_info *info; /* of the stream; the owner's */
+    const ps_pack_info *info; /* of the stream; not owned */
     ps_form form;
     ps_output *output;
-    uint64_t first_pack; /* blocks that lie before it are not written */
-    uint32_t n_packs; /* of the open block, */
-    uint32_t n_seqs;
-    unsigned char *row; /* and where the next one goes, */
-    unsigned char *head;
-    unsigned char *sequences; /* if it has any */
-    uint64_t first;     /* index of its first pack */
-    uint64_t watermark; /* and that of its last */
-    uint64_t at;        /* where it will be, from the stream's header */
-    uint32_t n_blocks;  /* listed in `entries`, */
-    uint64_t index_first; /* from that pack on */
-    unsigned char *entries; /* PS_INDEX_BLOCKS */
-    ps_entries parts;
+    uint64_t first_pack; /* blocks entirely below it are not written */
+    uint32_t n_packs; /* in the open block */
+    uint32_t n_seqs;  /* sequences of these packs */
+    unsigned char *row; /* address of the next row */
+    unsigned char *head;      /* address of the next head */
+    unsigned char *sequences; /* address of the next sequence row */
+    uint64_t first;     /* index of the first pack in the open block */
+    uint64_t watermark; /* of the last pack added */
+    uint64_t at;        /* offset of the open block in the stream, bytes */
+    uint32_t n_blocks;  /* number of entries */
+    uint64_t index_first; /* index of the first pack they list */
+    unsigned char *entries; /* encoded, room for PS_INDEX_BLOCKS */
+    ps_entries parts;       /* one per INDEX block written */
 
-    /* For the thread that writes; to be read when all is written. */
-    uint64_t digest; /* of the packs of whole blocks, */
-    uint64_t followed; /* so many */
-    uint64_t proof_packs; /* that are to have the digest `proof`; or 0 */
+    /* Owned by the writing thread.  Read them only after a flush. */
+    uint64_t digest;      /* of the packs in complete blocks */
+    uint64_t followed;    /* number of packs in `digest` */
+    uint64_t proof_packs; /* after this many packs the digest must be `proof`;
+                             0: no check */
     uint64_t proof;
-    bool differs;
+    bool differs; /* it was not */
 } ps_block_output;
 
-/* A bound of the memory, but for what grows with the length of the stream. */
+/*
+ * Upper bound, in bytes, on the memory.  Index parts beyond 2^27 blocks are not
+ * included.
+ */
 uint64_t ps_block_output_bytes(const ps_pack_info *info,
                                const ps_output_options *options);
 
 /*
- * Opens the output, of which `largest` and `finalizer` are set here.  `b` is
- * zeros but for `first_pack`, and must stay where it is.  PS_ERR_MEMORY, _IO.
+ * Opens the output; options->largest and options->finalizer are overridden.
+ * All members of `b` except first_pack must be zero, and `b` must not be moved
+ * afterwards.  PS_OK, PS_ERR_MEMORY, PS_ERR_IO.
  */
 ps_result ps_block_output_open(ps_block_output *b, int fd,
                                const ps_pack_info *info,
                                const ps_output_options *options, ps_error *err);
 
 /*
- * Begins a stream, the first or one behind END, with its header.  With
- * `goes_on` its packs begin in the middle.  PS_ERR_IO, _MEMORY.
+ * Starts a stream, the first or one after END, by writing its header.
+ * `goes_on`: its packs start in the middle of a stream.  PS_OK, PS_ERR_IO,
+ * PS_ERR_MEMORY.
  */
 ps_result ps_block_output_begin(ps_block_output *b, bool goes_on,
                                 ps_error *err);
 
-/* Goes on with a block that is empty.  PS_ERR_IO, _MEMORY. */
+/* Closes the open block and starts an empty one.  PS_OK, PS_ERR_IO, _MEMORY. */
 ps_result ps_block_output_next_block(ps_block_output *b, ps_error *err);
 
 /*
- * The next pack, to be built; it will have `n_seq` sequences.  Closes the block
- * if these do not fit.  PS_ERR_IO, _MEMORY.
+ * Prepares *pack for building the next pack, which will have `n_seq` sequences.
+ * Closes the block first if they do not fit.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY.
  */
 static inline ps_result ps_block_output_pack(ps_block_output *b,
                                              uint32_t n_seq,
@@ -91,31 +97,30 @@ static inline ps_result ps_block_output_pack(ps_block_output *b,
     return r;
 }
 
-/* Adds that pack, which is whole.  PS_ERR_IO, _MEMORY. */
+/* Adds the completed pack.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY. */
 ps_result ps_block_output_add(ps_block_output *b, const ps_pack_builder *pack,
                               uint64_t watermark, ps_error *err);
 
-/* Closes the block, if it has packs.  PS_ERR_IO, _MEMORY, _LIMIT. */
+/* Closes the block if it has packs.  PS_OK, PS_ERR_IO, _MEMORY, _LIMIT. */
 ps_result ps_block_output_close(ps_block_output *b, ps_error *err);
 
-/* Closes the block and waits until it is written.  As that. */
+/* Closes the block and waits until it is written.  Results as above. */
 ps_result ps_block_output_settle(ps_block_output *b, ps_error *err);
 
-/* Writes END; nothing is finished yet.  PS_ERR_IO, _MEMORY, _LIMIT. */
+/* Writes END, without finishing the output.  Results as above. */
 ps_result ps_block_output_end(ps_block_output *b, const ps_totals *totals,
                               ps_error *err);
 
 /*
- * Saves the index and the open block; `followed` and the digest are for the
- * caller to save.  All blocks before it must be written, as by
- * ps_output_where.
+ * Saves the index and the open block.  `followed` and `digest` are left to the
+ * caller.  All earlier blocks must be written, as by ps_output_where.
  */
 void ps_block_output_save(const ps_block_output *b, ps_saver *saver);
 
 /*
- * Loads what was saved into an output that was opened, but has no packs yet;
- * with `first_pack` it has begun.  `n_packs` packs were in whole blocks, and
- * `n_all` with those of the open one.
+ * Loads saved data into an opened output without packs; if first_pack is set,
+ * the stream has begun.  `n_packs` packs were in complete blocks, `n_all`
+ * including the open block.
  * PS_OK, PS_ERR_CORRUPT, PS_ERR_MEMORY.
  */
 ps_result ps_block_output_load(ps_block_output *b, ps_restorer *restorer,

@@ -1,5 +1,5 @@
 /*
- * length_counter.c - counts sequences by length.
+ * length_counter.c - count sequences by length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #define MIN_BITS 8
 
-/* The slot of a length, or the free one where it belongs. */
+/* Returns the slot of a length, or the free slot for it. */
 static ps_length_slot *find(ps_length_slot *slots, unsigned bits,
                             uint32_t length)
 {
@@ -30,7 +30,7 @@ void ps_length_counter_clear(ps_length_counter *c)
     *c = (ps_length_counter){0};
 }
 
-/* Doubles the table, or begins it. */
+/* Doubles the table, or creates it. */
 static ps_result grow(ps_length_counter *c, ps_error *err)
 {
     const unsigned bits = c->bits == 0 ? MIN_BITS : c->bits + 1;
@@ -47,7 +47,7 @@ static ps_result grow(ps_length_counter *c, ps_error *err)
     return PS_OK;
 }
 
-/* Counts a length that is not in the table. */
+/* Adds a length that is not in the table. */
 static ps_result add_new(ps_length_counter *c, uint32_t length,
                          uint64_t count, ps_error *err)
 {

@@ -1,12 +1,12 @@
 /*
- * length_counter.h - counts sequences by length while a stream is written or
- * read; makes the LENGTHS record.
- *
- * A hash table: lengths come in any order, and one that was seen before costs
- * a few instructions.  It holds PS_LENGTHS_MAX lengths at most; with one more
- * it frees its memory and counts no further.
+ * length_counter.h - count sequences by length while reading or writing a
+ * stream, for its LENGTHS record.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * An open-addressing hash table, because lengths come in any order and a known
+ * length must cost only a few instructions.  It holds up to PS_LENGTHS_MAX
+ * lengths.  If there are more, it frees its memory and stops counting.
  */
 
 #ifndef LIB_STREAM_LENGTH_COUNTER_H
@@ -16,30 +16,33 @@
 #include "packstream.h"
 
 typedef struct ps_length_slot {
-    uint64_t count;
-    uint32_t length; /* 0: the slot is free */
+    uint64_t count;  /* sequences */
+    uint32_t length; /* tokens; 0: free slot */
 } ps_length_slot;
 
-/* Zero-initialise for one that has counted nothing. */
+/* Zero-initialise for an empty counter. */
 typedef struct ps_length_counter {
     ps_length_slot *slots;
-    unsigned bits; /* there are 2^bits slots, if any; half of them are used */
-    uint32_t n;    /* distinct lengths */
-    bool full;     /* there were more than it can hold */
+    unsigned bits; /* log2 of the number of slots, at most half in use; 0:
+                      none */
+    uint32_t n;    /* number of distinct lengths */
+    bool full;     /* more than PS_LENGTHS_MAX lengths; not counting */
 } ps_length_counter;
 
-/* Counts `count` >= 1 sequences of `length` >= 1.  PS_OK, PS_ERR_MEMORY. */
+/*
+ * Adds `count` >= 1 sequences of `length` >= 1 tokens.  PS_OK, PS_ERR_MEMORY.
+ */
 ps_result ps_length_counter_add(ps_length_counter *counter, uint32_t length,
                                 uint64_t count, ps_error *err);
 
-/* The slot where the search for a length begins. */
+/* First slot to probe for a length. */
 static inline uint32_t ps_length_slot_of(uint32_t length, unsigned bits)
 {
-    /* Multiplied by 2^32 over the golden ratio, near lengths lie apart. */
+    /* Fibonacci hashing (2^32 / golden ratio) spreads adjacent lengths. */
     return length * UINT32_C(2654435769) >> (32 - bits);
 }
 
-/* The same for one sequence, which nearly always is in its first slot. */
+/* Adds one sequence.  The inline path is a hit in the first slot. */
 static inline ps_result ps_length_counter_add_one(ps_length_counter *counter,
                                                   uint32_t length,
                                                   ps_error *err)
@@ -56,18 +59,18 @@ static inline ps_result ps_length_counter_add_one(ps_length_counter *counter,
     return ps_length_counter_add(counter, length, 1, err);
 }
 
-/* Sequences of that length; 0 after an overflow. */
+/* Number of sequences of that length; 0 if the counter is full. */
 uint64_t ps_length_counter_count(const ps_length_counter *counter,
                                  uint32_t length);
 
 /*
- * Writes the LENGTHS record of a counter that is not full to `to`,
+ * Writes the LENGTHS record of a counter that is not full,
  * PS_LENGTHS_BYTES(counter->n) bytes.
  */
 void ps_length_counter_encode(const ps_length_counter *counter,
                               uint64_t stream_bytes, unsigned char *to);
 
-/* Counts nothing again; full ones count again. */
+/* Empties the counter, and frees its memory.  A full one counts again. */
 void ps_length_counter_clear(ps_length_counter *counter);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * pack_file.c - packs of a regular file, at any place.
- *
- * A file may hold several streams, and where one starts is known only from its
- * end: the trailer says how long the stream is.  So opening a file walks from
- * its end to its beginning, one step for each stream.  The index of a stream is
- * read when a pack of it is asked for, one part at a time.
+ * pack_file.c - random access to the packs of a regular file.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * A file can contain several streams.  The start of a stream can be found only
+ * from its end, because its length is in the trailer.  Opening therefore walks
+ * backwards, one step per stream.  The index of a stream is read when one of
+ * its packs is requested, one INDEX block at a time.
  */
 
 #include "stream/pack_file.h"
@@ -25,62 +25,64 @@
 #include "format/totals.h"
 #include "io/random_input.h"
 
-/* One of the streams of a file. */
+/* One stream of the file.  Offsets are in bytes of the file's contents. */
 typedef struct stream {
-    uint64_t at;  /* of its header */
-    uint64_t end; /* of END */
+    uint64_t at;  /* offset of its header */
+    uint64_t end; /* offset of END */
     uint64_t packs;
     uint64_t first; /* number of its first pack in the file */
 } stream;
 
-/* Entries of an index, in memory that grows. */
+/* Encoded index entries in a growing array. */
 typedef struct entries {
     unsigned char *bytes;
-    size_t capacity;
-    uint32_t n;
+    size_t capacity; /* entries allocated */
+    uint32_t n;      /* entries in use */
 } entries;
 
 /* A block of packs. */
 typedef struct block {
-    uint64_t at;
-    uint64_t end;   /* of what lies up to the next block, by the index */
-    uint64_t first; /* in its stream */
-    uint32_t n_packs;
+    uint64_t at;      /* offset in the file */
+    uint64_t end;     /* offset of the next block, from the index */
+    uint64_t first;   /* index of its first pack in the stream */
+    uint32_t n_packs; /* number of packs */
 } block;
 
-/* Bytes of a block, in memory that grows. */
+/* Part of a block, in a growing array. */
 typedef struct table {
     unsigned char *bytes;
-    size_t capacity;
-    uint64_t size; /* that are used */
-    bool is_whole; /* all of the block's */
+    size_t capacity; /* bytes allocated */
+    uint64_t size;   /* bytes in use */
+    bool is_whole;   /* covers all packs of the block */
 } table;
 
 struct ps_pack_file {
     ps_random_input *input;
-    ps_pack_info info; /* of the first stream, but for window and depth */
+    ps_pack_info info; /* of the first stream, with the maximum window and
+                          depth */
     ps_totals totals;
     stream *streams;
     uint32_t n_streams;
     size_t streams_capacity;
 
-    /* What is in memory of the index of one stream. */
-    uint32_t indexed; /* that stream, or n_streams: none */
-    uint32_t n_parts; /* of its entries in END; the others are of blocks */
-    entries end;
-    uint32_t part; /* that `listed` is, or n_parts */
+    /* The cached part of one stream's index. */
+    uint32_t indexed; /* stream number; n_streams: none */
+    uint32_t n_parts; /* entries of INDEX blocks in `end`; the others are
+                         blocks */
+    entries end;      /* from END */
+    uint32_t part;    /* INDEX block cached in `listed`; n_parts: none */
     entries listed;
 
-    /* The block that was read from last, and what of it is in memory. */
+    /* The block last read from, and its cached parts. */
     uint32_t block_stream;
-    block block; /* n_packs is 0: none */
-    table heads; /* of all its packs, */
-    table sequences; /* and their sequences; or those of the last pack */
+    block block;     /* n_packs is 0: none */
+    table heads;     /* of all packs */
+    table sequences; /* of all packs, or of the last pack read */
 };
 
 /* ---- Opening ---- */
 
-/* The header at `at`, or what there is of it. */
+/* Reads the header at `at`, which can be incomplete. */
 static ps_result read_header(ps_pack_file *f, uint64_t at,
                              ps_pack_info *info, ps_error *err)
 {
@@ -95,7 +97,7 @@ static ps_result read_header(ps_pack_file *f, uint64_t at,
     return r == PS_OK ? ps_pack_header_read(bytes, n, info, err) : r;
 }
 
-/* Where the stream that ends at `behind` begins, and its END. */
+/* Finds the start of the stream that ends at `behind`, and its END. */
 static ps_result read_trailer(ps_pack_file *f, uint64_t behind, stream *s,
                               ps_error *err)
 {
@@ -122,7 +124,7 @@ static ps_result read_trailer(ps_pack_file *f, uint64_t behind, stream *s,
                    behind);
 }
 
-/* Reads END of a stream, up to the byte `behind`; valid until the next read. */
+/* Reads END of a stream, which ends at `behind`.  Valid until the next read. */
 static ps_result read_end(ps_pack_file *f, const stream *s, uint64_t behind,
                           const ps_pack_info *info, ps_end *end, ps_error *err)
 {
@@ -163,8 +165,9 @@ static ps_result add_stream(ps_pack_file *f, const stream *found,
 }
 
 /*
- * END must not have more packs than there are bytes for, nor an index that
- * does not begin with the first pack, which is of half a stream.
+ * Checks that the packs counted by END fit the bytes before it, and that the
+ * index starts with pack 0.  Otherwise the file contains only the tail of a
+ * stream.
  */
 static ps_result check_packs(const ps_pack_info *info, const stream *s,
                              const ps_end *end, ps_error *err)
@@ -189,8 +192,8 @@ static ps_result check_packs(const ps_pack_info *info, const stream *s,
 }
 
 /*
- * Finds the stream that ends at *end, which becomes where it starts; the
- * header there must agree with the first.
+ * Finds the stream that ends at *end, and sets *end to its start.  Its header
+ * must have the same geometry as the first.
  */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {
@@ -234,7 +237,10 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     return add_stream(f, &s, err);
 }
 
-/* Turns the streams round, which were found from the last to the first. */
+/*
+ * Reverses the streams, which were found last to first, and numbers their
+ * packs.
+ */
 static void turn_round(ps_pack_file *f)
 {
     stream *s = f->streams;
@@ -309,8 +315,8 @@ void ps_pack_file_free(ps_pack_file *f)
 }
 
 /*
- * The stream with pack `i`: the last whose `first` is not above i.  Streams
- * without packs have the same `first` as the one behind them.
+ * Returns the stream that contains pack `i`: the last one whose `first` is at
+ * most i.  A stream without packs has the same `first` as the next one.
  */
 static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
 {
@@ -334,7 +340,7 @@ static ps_result has_changed(const stream *s, ps_error *err)
                    "the stream at byte %" PRIu64 " has changed", s->at);
 }
 
-/* Where a stream ends: the next one begins there, or the file ends. */
+/* End of stream `i`: the start of the next one, or end of file. */
 static uint64_t behind(const ps_pack_file *f, uint32_t i)
 {
     return i + 1 < f->n_streams ? f->streams[i + 1].at
@@ -360,7 +366,7 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     if (r != PS_OK)
         return r;
     *totals = end.totals;
-    /* Rows of another size would not be those that are read. */
+    /* Reads would use the wrong row size if the geometry had changed. */
     if (totals->packs != s->packs ||
         ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
         return has_changed(s, err);
@@ -369,7 +375,7 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
 
 /* ---- The index ---- */
 
-/* Copies entries, to be kept. */
+/* Copies entries to a list. */
 static ps_result keep(entries *list, const unsigned char *from, uint32_t n,
                       ps_error *err)
 {
@@ -389,7 +395,7 @@ static ps_entry entry_at(const entries *list, uint32_t i)
     return ps_entry_decode(list->bytes + (size_t)i * PS_ENTRY_BYTES);
 }
 
-/* Has the entries in END of stream `i` in memory. */
+/* Caches the entries in END of stream `i`. */
 static ps_result index_stream(ps_pack_file *f, uint32_t i, ps_error *err)
 {
     ps_pack_info info;
@@ -413,7 +419,7 @@ static ps_result index_stream(ps_pack_file *f, uint32_t i, ps_error *err)
     return PS_OK;
 }
 
-/* Has part `i` of the index of a stream in memory. */
+/* Caches INDEX block `i` of a stream. */
 static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
                             ps_error *err)
 {
@@ -451,7 +457,10 @@ static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
     return r;
 }
 
-/* The last entry from `low` up to `high` whose first pack is not above `k`. */
+/*
+ * Returns the last entry in low to high - 1 whose first pack is <= `k`, or
+ * `low` if there is none.
+ */
 static uint32_t last_below(const entries *list, uint32_t low, uint32_t high,
                            uint64_t k)
 {
@@ -466,14 +475,15 @@ static uint32_t last_below(const entries *list, uint32_t low, uint32_t high,
     return low;
 }
 
-/* Finds the block with pack `k` of stream `i`. */
+/* Finds the block that contains pack `k` of stream `i`. */
 static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
                             ps_error *err)
 {
     const stream *s = &f->streams[i];
     const entries *list = &f->end;
-    uint64_t next = s->packs; /* the first pack behind the list */
-    uint64_t end = s->end;    /* where the blocks of the list end */
+    uint64_t next = s->packs; /* first pack after the list, or after the block
+                                 found */
+    uint64_t end = s->end;    /* end of the blocks in the list */
     uint32_t low, high, at;
     ps_entry e;
     ps_result r = index_stream(f, i, err);
@@ -532,8 +542,8 @@ ps_result ps_pack_file_find(ps_pack_file *f, uint32_t i, uint64_t packs,
 /* ---- Packs ---- */
 
 /*
- * Finds pack `i`, says in *pack where it is, and makes its block the one that is
- * read from; *again if it was.
+ * Sets the position of pack `i` in *pack and makes its block the current one.
+ * *again: it was the current one already.
  */
 static ps_result locate(ps_pack_file *f, uint64_t i, ps_pack *pack,
                         bool *again, ps_error *err)
@@ -561,7 +571,10 @@ static ps_result locate(ps_pack_file *f, uint64_t i, ps_pack *pack,
     return r;
 }
 
-/* Copies `n` bytes of the file to a table.  They may lie behind its end. */
+/*
+ * Copies `n` bytes of the file to a table.  A damaged block can state offsets
+ * beyond the end of the file.
+ */
 static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
                             table *to, ps_error *err)
 {
@@ -583,7 +596,7 @@ static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
     return r;
 }
 
-/* Reads a whole table of the block if it is there, in t->is_whole. */
+/* Reads a complete table if possible, and sets t->is_whole. */
 static ps_result try_table(ps_pack_file *f, uint64_t at, uint64_t n, table *t,
                            ps_error *err)
 {
@@ -594,8 +607,8 @@ static ps_result try_table(ps_pack_file *f, uint64_t at, uint64_t n, table *t,
 }
 
 /*
- * The head of pack `k` of the block.  Where a second pack of a block is asked
- * for, all heads are read, if they are there.
+ * Returns the head of pack `k` of the block.  On the second access to a block,
+ * reads all its heads at once if possible.
  */
 static ps_result read_head(ps_pack_file *f, uint32_t k, bool again,
                            const unsigned char **head, ps_error *err)
@@ -619,7 +632,10 @@ static ps_result read_head(ps_pack_file *f, uint32_t k, bool again,
     return PS_OK;
 }
 
-/* The sequence rows of a pack: likewise, if they are not too many. */
+/*
+ * Returns the sequence rows of a pack.  Reads those of the whole block at once
+ * if the heads are cached and the rows are not too large.
+ */
 static ps_result read_sequences(ps_pack_file *f, const unsigned char *head,
                                 const unsigned char **sequences,
                                 ps_error *err)
@@ -640,7 +656,7 @@ static ps_result read_sequences(ps_pack_file *f, const unsigned char *head,
         const uint64_t end =
             ((uint64_t)ps_head_first_seq(last) + ps_head_n_seq(last)) * bytes;
 
-        /* The last head may be damaged, which is no matter to others. */
+        /* A damaged last head must not affect other packs. */
         if (end <= PS_BLOCK_SEQ_BYTES && at + n <= end)
             r = try_table(f, all, end, t, err);
         t->size = end;

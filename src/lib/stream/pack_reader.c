@@ -1,6 +1,5 @@
 /*
- * pack_reader.c - packs in, each checked before it is handed out; and which
- * kind of stream an input holds.
+ * pack_reader.c - read and verify packs in order; open either type of stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +40,7 @@ ps_result ps_pack_reader_header(ps_pack_reader *r, ps_error *err)
     return PS_OK;
 }
 
-/* The reader owns the input from now on, also after a failure. */
+/* Creates a reader.  It owns `input`, also after a failure. */
 static ps_result start(ps_pack_reader **reader, ps_input *input,
                        ps_error *err)
 {
@@ -67,8 +66,9 @@ static ps_result start(ps_pack_reader **reader, ps_input *input,
 }
 
 /*
- * The depth that the streams of a whole regular file have; what keeps any
- * other from being opened, a reader says when it comes to it.
+ * Returns the depth of the streams in a complete regular file.  If the file
+ * cannot be opened as one, *depth is unchanged: the reader reports errors when
+ * it reaches them.
  */
 static ps_result depth_of_file(int fd, uint32_t *depth, ps_error *err)
 {
@@ -136,7 +136,7 @@ void ps_pack_reader_free(ps_pack_reader *r)
     free(r);
 }
 
-/* ---- The index, compared with the blocks that came ---- */
+/* ---- Comparing the index with the blocks read ---- */
 
 static uint64_t entry_digest(uint64_t digest, const ps_entry *entry)
 {
@@ -155,7 +155,7 @@ static uint64_t entries_digest(const unsigned char *entries, uint32_t n)
     return digest;
 }
 
-/* Notes a block of packs, which stands at the next byte. */
+/* Records a block of packs, which starts at the next byte. */
 static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
                             ps_error *err)
 {
@@ -175,7 +175,7 @@ static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
     return PS_OK;
 }
 
-/* Checks an INDEX block, all of whose bytes are there, and notes it. */
+/* Checks and records an INDEX block, which is completely buffered. */
 static ps_result check_index(ps_pack_reader *r, const unsigned char *bytes,
                              ps_error *err)
 {
@@ -200,7 +200,7 @@ static ps_result check_index(ps_pack_reader *r, const unsigned char *bytes,
     return PS_OK;
 }
 
-/* The index in END, and where it says that it ends. */
+/* Checks the index in END, and the length of the stream it states. */
 static ps_result check_end_index(const ps_pack_reader *r, const ps_end *end,
                                  ps_error *err)
 {
@@ -226,9 +226,7 @@ static ps_result check_end_index(const ps_pack_reader *r, const ps_end *end,
 
 /* ---- Packs ---- */
 
-/*
- * Checks END, which stands at the next byte, against what came before it.
- */
+/* Checks END, which starts at the next byte, against the packs read. */
 static ps_result check_end(ps_pack_reader *r, ps_error *err)
 {
     const unsigned char *bytes;
@@ -263,7 +261,7 @@ static ps_result check_end(ps_pack_reader *r, ps_error *err)
 }
 
 /*
- * Behind END is nothing, or another stream whose packs mean the same.
+ * Continues after END: the input ends, or a stream of equal geometry follows.
  */
 static ps_result go_on(ps_pack_reader *r, ps_error *err)
 {
@@ -298,7 +296,7 @@ static ps_result go_on(ps_pack_reader *r, ps_error *err)
     return result;
 }
 
-/* Counts a pack, to compare with what END will say. */
+/* Adds a pack to the totals that are compared with END. */
 static void count(ps_pack_reader *r, const ps_pack *pack)
 {
     ps_pack_place *p = &r->place;
@@ -336,7 +334,10 @@ ps_result ps_pack_reader_peek_head(ps_pack_reader *r, ps_block_head *head,
                            : ps_blame(NULL, r->input->taken, result, err);
 }
 
-/* Reads the block that starts with pack `index`, or END.  Takes INDEX blocks. */
+/*
+ * Reads the block whose first pack is `index`, or the head of END.  Consumes
+ * INDEX blocks.
+ */
 static ps_result read_block(ps_pack_reader *r, uint64_t index, ps_error *err)
 {
     const ps_block_head *head = &r->block;

@@ -1,5 +1,5 @@
 /*
- * pack_reader.h - a pack reader from inside the library.
+ * pack_reader.h - internals of the pack reader.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,47 +15,53 @@
 struct ps_pack_reader {
     ps_input *input;
     ps_pack_info info;    /* of the first stream */
-    ps_pack_info current; /* of this stream: equal but for counts */
-    bool at_end;         /* PS_END was given, and is given again */
-    ps_pack_place place; /* behind the last pack; the window is in `info` */
-    ps_totals ended;     /* of the streams that have ended */
-    uint32_t rank;       /* of every `ranks` packs this one is given out */
-    uint32_t ranks;
-    uint64_t header_at;  /* where the header of this stream was */
+    ps_pack_info current; /* of the current stream; same geometry */
+    bool at_end;          /* PS_END was returned */
+    ps_pack_place place;  /* after the last pack; the window is in `info` */
+    ps_totals ended;      /* totals of the streams that have ended */
+    uint32_t rank;        /* return packs whose number is `rank` modulo
+                             `ranks` */
+    uint32_t ranks;       /* 1 unless shared */
+    uint64_t header_at;   /* offset of the current stream's header in the
+                             input */
 
-    /* The block that was read last; not taken while packs are in it. */
+    /* The current block.  It is consumed once all its packs are returned. */
     ps_block_head block;
-    const unsigned char *bytes; /* NULL: there is none */
-    uint32_t next;              /* pack of the block, */
-    uint32_t next_seq;          /* and where its sequences begin */
+    const unsigned char *bytes; /* start of the block; NULL: none */
+    uint32_t next;              /* next pack of the block */
+    uint32_t next_seq;          /* its first sequence row in the block */
 };
 
-/* Packs read so far, through all streams and whichever rank's they are. */
+/*
+ * Number of packs read so far in all streams, including those of other ranks.
+ */
 static inline uint64_t ps_pack_reader_packs(const ps_pack_reader *reader)
 {
     return reader->place.before.packs + reader->place.seen.packs;
 }
 
-/* Reads the header of the next stream.  As ps_pack_header_read. */
+/* Reads the header of the next stream.  Results as ps_pack_header_read. */
 ps_result ps_pack_reader_header(ps_pack_reader *reader, ps_error *err);
 
 /*
- * The next pack, whichever rank's it is, which must have this index in its
- * stream; it is not counted.  *is_pack is false if END stands there, which
- * reader->block is of then, and which is not taken.
- * PS_OK, PS_ERR_CORRUPT, _TRUNCATED, or what ps_input_peek gives.
+ * Reads the next pack, of any rank, without counting it.  Its index must be
+ * `index`.  *is_pack is false if END follows instead; then reader->block is its
+ * head, and END is not consumed.
+ * PS_OK, PS_ERR_CORRUPT, _TRUNCATED, and the results of ps_input_peek.
  */
 ps_result ps_pack_reader_fetch(ps_pack_reader *reader, uint64_t index,
                                ps_pack *pack, bool *is_pack, ps_error *err);
 
 /*
- * The same, counted; behind END come its checks, and the header that may follow
- * it.  PS_END behind the last.
+ * Reads and counts the next pack.  At END it verifies END and reads the header
+ * of the next stream, if any.  PS_END after the last stream.
  */
 ps_result ps_pack_reader_step(ps_pack_reader *reader, ps_pack *pack,
                               bool *is_pack, ps_error *err);
 
-/* Reads the head of the next block, without taking it.  As _fetch. */
+/*
+ * Decodes the head of the next block without consuming it.  Results as _fetch.
+ */
 ps_result ps_pack_reader_peek_head(ps_pack_reader *reader,
                                    ps_block_head *head, ps_error *err);
 

@@ -1,12 +1,12 @@
 /*
- * pack_reader_resume.c - a pack reader goes on where another one was.
- *
- * Its input begins where the other one's began, with pack 0 of the first
- * stream; or a packstream that was resumed wrote it: the header again, and
- * then the blocks whose packs readers of the first output may not have got.
- * The first block tells which.
+ * pack_reader_resume.c - resume reading at a mark.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Either the input starts like the original one, with pack 0 of the first
+ * stream.  Or it was written by a resumed packstream: the header again, then
+ * the blocks that readers of the original output may not have received.  The
+ * first block shows which case applies.
  */
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static ps_result refuse(const char *why, ps_error *err)
                    "the mark belongs to another stream: %s", why);
 }
 
-/* Trusts the mark for all that is before the place. */
+/* Takes everything before the position from the mark. */
 static void adopt(ps_pack_reader *r, const ps_pack_place *place)
 {
     r->place = *place;
@@ -44,8 +44,8 @@ static void adopt(ps_pack_reader *r, const ps_pack_place *place)
 }
 
 /*
- * From pack `from` of the stream, which comes next, to the place, which has
- * packs before it.  The last of them must be the one that the mark knows.
+ * Skips packs from index `from`, which is next, to the position.  The last one
+ * must be the pack recorded in the mark.
  */
 static ps_result pass_to(ps_pack_reader *r, uint64_t from,
                          const ps_pack_place *place, ps_error *err)
@@ -68,8 +68,8 @@ static ps_result pass_to(ps_pack_reader *r, uint64_t from,
 }
 
 /*
- * In a whole plain file that begins as the other one did: straight to the
- * place.
+ * Seeks to the position in a complete, uncompressed file that starts like the
+ * original input.
  */
 static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
                             const ps_pack_place *place, ps_error *err)
@@ -85,7 +85,7 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
     if (result != PS_OK)
         return result;
     if (place->stream > 0) {
-        /* The first header was read. */
+        /* The first header has already been read. */
         result = ps_input_skip(r->input, at.header - r->input->taken, err);
         if (result == PS_OK)
             result = ps_pack_reader_header(r, err);
@@ -106,8 +106,8 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
 }
 
 /*
- * In any other input that begins as the other one did: reads all that is
- * before the place, and must arrive there with the same mark.
+ * Reads to the position in any other input that starts like the original.  The
+ * reader must arrive there with an identical mark.
  */
 static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
                          const unsigned char *mark, ps_error *err)
@@ -129,7 +129,7 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
         return refuse("the input ends before its place", err);
     if (result != PS_OK)
         return result;
-    /* The other one may have been entered in the middle. */
+    /* The original reader may itself have started in the middle. */
     if (place->index.n_blocks == PS_INDEX_UNSEEN)
         r->place.index = place->index;
     ps_pack_reader_save(r, reached);
@@ -138,7 +138,7 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
     return PS_OK;
 }
 
-/* Whether the input is a plain regular file, from its first byte on. */
+/* True if the input is an uncompressed regular file read from its start. */
 static bool is_whole_file(const ps_input *in)
 {
     const off_t here = lseek(ps_input_descriptor(in), 0, SEEK_CUR);
@@ -147,7 +147,7 @@ static bool is_whole_file(const ps_input *in)
            (uint64_t)here == in->taken + in->left;
 }
 
-/* Goes on in an input that begins as the other one did. */
+/* Resumes in an input that starts like the original one. */
 static ps_result resume_whole(ps_pack_reader *r, const ps_pack_place *place,
                               const unsigned char *mark, ps_error *err)
 {
@@ -161,7 +161,7 @@ static ps_result resume_whole(ps_pack_reader *r, const ps_pack_place *place,
     result = ps_pack_file_open(&file, ps_input_descriptor(r->input), err);
     if (result == PS_ERR_MEMORY || result == PS_ERR_IO)
         return result;
-    /* A file that is cut or still grows has no index. */
+    /* A truncated or growing file has no index. */
     if (result != PS_OK)
         return read_to(r, place, mark, err);
     result = seek_place(r, file, place, err);
@@ -187,7 +187,7 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
     if (head.first == 0)
         return resume_whole(r, &place, mark, err);
 
-    /* The input begins later, with this block of the stream. */
+    /* The input starts later, with this block of the stream. */
     if (r->place.header != place.header)
         return refuse("the header is another one", err);
     if (head.first > place.seen.packs) {

@@ -1,5 +1,5 @@
 /*
- * pack_writer.c - packs that a reader gave out again, as a share or joined.
+ * pack_writer.c - write packs of existing streams, as a share or joined.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,22 +14,22 @@
 #include "stream/block_output.h"
 
 struct ps_pack_writer {
-    int fd;
+    int fd; /* not owned */
     ps_output_options options;
     ps_block_output output;
     bool shuffled;
     bool joined;
     uint32_t block_packs; /* of the first stream */
-    uint64_t raise;    /* added to ids */
-    bool ended;        /* no stream follows */
-    ps_pack_info info; /* of this stream, as all below */
-    uint64_t newest;   /* greatest id */
-    ps_totals totals;  /* what packs show */
+    uint64_t raise;       /* added to ids */
+    bool ended;           /* no more packs can be put */
+    ps_pack_info info;    /* of the current stream, as are the members below */
+    uint64_t newest;      /* greatest id */
+    ps_totals totals;     /* from the packs put */
 };
 
 /*
- * What is known when a stream begins: no counts, and of streams that are joined
- * neither the options that chose packs nor the depth of those to come.
+ * Sets the header of a stream.  Counts are not known yet.  For joined streams
+ * neither is the depth, and packing options may differ.
  */
 static ps_result set_info(ps_pack_writer *w, const ps_pack_info *info,
                           ps_error *err)
@@ -50,7 +50,7 @@ static ps_result set_info(ps_pack_writer *w, const ps_pack_info *info,
     return ps_layout(&w->info, err);
 }
 
-/* Opens an output for blocks of any depth. */
+/* Opens an output whose blocks have room for packs of any depth. */
 static ps_result open_output(ps_pack_writer *w, ps_error *err)
 {
     const uint32_t depth = w->info.depth;
@@ -64,7 +64,7 @@ static ps_result open_output(ps_pack_writer *w, ps_error *err)
     return r == PS_OK ? ps_layout(&w->info, err) : r;
 }
 
-/* Begins a stream. */
+/* Starts a stream. */
 static ps_result begin(ps_pack_writer *w, const ps_pack_info *info,
                        ps_error *err)
 {
@@ -122,7 +122,7 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     return PS_OK;
 }
 
-/* Counts a pack, as it is now, for END. */
+/* Adds a pack, with its new ids, to the totals for END. */
 static void count(ps_pack_writer *w, const ps_pack *pack)
 {
     ps_totals *t = &w->totals;
@@ -194,8 +194,8 @@ ps_result ps_pack_writer_push(ps_pack_writer *w, ps_error *err)
 }
 
 /*
- * What is not in the share counts as rejected: a sequence whose first token is
- * elsewhere, and all tokens that are.
+ * Completes the totals.  Whatever is not in the share counts as rejected:
+ * sequences whose first token is elsewhere, and all tokens that are elsewhere.
  */
 static ps_result complete_totals(ps_totals *t, const ps_totals *whole,
                                  ps_error *err)
@@ -245,7 +245,9 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
     if (r != PS_OK)
         return r;
 
-    /* A seek table ends a compressed stream; another one begins anew. */
+    /*
+     * The seek table ends a compressed output; the next stream opens a new one.
+     */
     if (w->options.compressed) {
         r = ps_output_finish(w->output.output, err);
         if (r == PS_OK)

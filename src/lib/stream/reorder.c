@@ -1,5 +1,5 @@
 /*
- * reorder.c - a binary heap of sequences by id and place in the sequence.
+ * reorder.c - binary heap of sequences by id and offset in the sequence.
  *
  * SPDX-License-Identifier: MIT
  */

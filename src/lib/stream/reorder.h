@@ -1,5 +1,5 @@
 /*
- * reorder.h - sequences that came early, waiting for their turn.
+ * reorder.h - sequences held back because they arrived early.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,36 +9,38 @@
 
 #include "packstream.h"
 
-/* A sequence or a piece, with a payload of its own from malloc. */
+/* A sequence or a piece of one. */
 typedef struct ps_waiting {
-    uint64_t id;
-    uint32_t seq_off;
-    uint32_t seq_len;
-    uint32_t n_tok;
-    unsigned char *payload;
+    uint64_t id;            /* of the sequence in its stream */
+    uint32_t seq_off;       /* as in ps_piece */
+    uint32_t seq_len;       /* as in ps_piece */
+    uint32_t n_tok;         /* tokens of the piece */
+    unsigned char *payload; /* from malloc */
     size_t payload_bytes;
 } ps_waiting;
 
-/* A heap: the smallest (id, seq_off) is on top. */
+/* A heap with the smallest (id, seq_off) on top. */
 typedef struct ps_reorder {
     ps_waiting *items;
-    size_t count;
+    size_t count; /* number of items */
     size_t capacity;
-    uint64_t tokens; /* of all items */
-    uint64_t bytes;  /* of their payloads */
+    uint64_t tokens; /* sum over all items */
+    uint64_t bytes;  /* sum of payload_bytes */
 } ps_reorder;
 
-/* Adds an item.  If that succeeds, the heap owns its payload. */
+/*
+ * Adds an item.  On success the heap owns its payload.  PS_OK, PS_ERR_MEMORY.
+ */
 ps_result ps_reorder_push(ps_reorder *heap, const ps_waiting *item,
                           ps_error *err);
 
-/* The top, or NULL if the heap is empty. */
+/* The top item, or NULL if the heap is empty. */
 const ps_waiting *ps_reorder_top(const ps_reorder *heap);
 
-/* Takes the top off a heap that is not empty; the caller owns its payload. */
+/* Removes the top item of a nonempty heap.  The caller owns its payload. */
 ps_waiting ps_reorder_pop(ps_reorder *heap);
 
-/* Frees everything. */
+/* Frees all items and payloads. */
 void ps_reorder_clear(ps_reorder *heap);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * token_lengths.c - the histogram of a file of token records, from its end.
- *
- * LENGTHS precedes END.  It ends with its own size and contains the offset of
- * its stream's header, so the streams of a file are found from the last to the
- * first without reading any record.
+ * token_lengths.c - read the histogram at the end of a token record file.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * LENGTHS precedes END.  It ends with its own size and contains the length of
+ * its stream, so the streams of a file can be found from last to first without
+ * reading any records.
  */
 
 #include <inttypes.h>
@@ -16,14 +16,14 @@
 #include "format/token_header.h"
 #include "io/random_input.h"
 
-/* The last bytes of a stream: the size of LENGTHS, and END. */
+/* Bytes read at the end of a stream: the size of LENGTHS, then END. */
 #define END_BYTES (8 + PS_TOKEN_END_BYTES)
 
-/* The least that a stream takes. */
+/* Minimum size of a stream with LENGTHS. */
 #define MIN_STREAM_BYTES                                               \
     (PS_TOKEN_FIXED_BYTES + 8 + PS_LENGTHS_MIN_BYTES + PS_TOKEN_END_BYTES)
 
-/* Checks that a file begins with framed token records. */
+/* Checks that a file starts with framed token records. */
 static ps_result check_magic(ps_random_input *in, ps_error *err)
 {
     const uint64_t size = ps_random_input_size(in);
@@ -45,10 +45,7 @@ static ps_result check_magic(ps_random_input *in, ps_error *err)
                : ps_fail(err, PS_ERR_MAGIC, "not framed token records");
 }
 
-/*
- * The schema of the stream that begins at `at`, and the size of its header.
- * Both headers and records before `end`.
- */
+/* Reads the header at `at`.  The header and its records end before `end`. */
 static ps_result read_header(ps_random_input *in, uint64_t at, uint64_t end,
                              ps_schema *schema, size_t *size, ps_error *err)
 {
@@ -73,7 +70,7 @@ static ps_result read_header(ps_random_input *in, uint64_t at, uint64_t end,
     return r == PS_OK ? ps_token_header_decode(bytes, *size, schema, err) : r;
 }
 
-/* Reads END and the size of LENGTHS of the stream that ends at `end`. */
+/* Reads END of the stream that ends at `end`, and the size of LENGTHS. */
 static ps_result read_end(ps_random_input *in, uint64_t end,
                           ps_token_end *sums, uint64_t *size, ps_error *err)
 {
@@ -99,8 +96,8 @@ static ps_result read_end(ps_random_input *in, uint64_t end,
 }
 
 /*
- * The bytes of LENGTHS, of `size` bytes if it is there, which ends at `end`.
- * Only its first bytes show whether a stream has one.
+ * Reads LENGTHS, which ends at `end` and has `size` bytes if it exists.  Only
+ * its first bytes show whether it does.
  */
 static ps_result find_record(ps_random_input *in, uint64_t end, uint64_t size,
                              const unsigned char **bytes, ps_error *err)
@@ -137,8 +134,8 @@ static ps_result add_entries(ps_histogram *h, const unsigned char *entry,
 }
 
 /*
- * True if the records that END counts, and perhaps some FLUSH, add up to the
- * bytes between header and LENGTHS.
+ * True if the records counted by END, plus any number of flush records, fill
+ * the bytes between header and LENGTHS.
  */
 static bool fits(const ps_schema *schema, uint64_t bytes,
                  const ps_token_end *sums)
@@ -156,9 +153,9 @@ static bool fits(const ps_schema *schema, uint64_t bytes,
 }
 
 /*
- * Checks the header at `at` of the stream whose LENGTHS, at `end`, is sound.
- * *schema is that of the stream after it, if that is framed, and becomes its
- * own.
+ * Checks the stream with the header at `at` and a valid LENGTHS at `end`.
+ * *schema is the schema of the following stream, if framed, and is replaced by
+ * this stream's schema.
  */
 static ps_result check_stream(ps_random_input *in, uint64_t at, uint64_t end,
                               const ps_token_end *sums, ps_schema *schema,
@@ -187,7 +184,7 @@ static ps_result check_stream(ps_random_input *in, uint64_t at, uint64_t end,
     return PS_OK;
 }
 
-/* Adds the stream that ends at *end, which becomes where it begins. */
+/* Adds the stream that ends at *end, and sets *end to its start. */
 static ps_result add_stream(ps_histogram *h, ps_random_input *in,
                             uint64_t *end, ps_schema *schema, ps_error *err)
 {

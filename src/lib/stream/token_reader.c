@@ -1,11 +1,11 @@
 /*
- * token_reader.c - token records in, raw or framed.
- *
- * A sequence is handed out as one piece of the input's buffer.  Of a framed
- * stream the reader keeps the counts and the digest that END must repeat, so
- * that a pipe cut between two records is noticed.
+ * token_reader.c - read token records, raw or framed.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * Sequences are returned in place, contiguous in the input's buffer.  For
+ * framed streams the reader maintains the counts and digest that END must
+ * match.  A pipe cut between two records is thereby detected.
  */
 
 #include "stream/token_reader.h"
@@ -16,13 +16,13 @@
 #include "bytes.h"
 #include "format/digest.h"
 
-/* The start of every message about a record: "record 7 at byte 512: ". */
+/* Start of every message about a record: "record 7 at byte 512: ". */
 #define AT_RECORD "record %" PRIu64 " at byte %" PRIu64 ": "
 
-/* Bytes skipped at a time: few, so that they need not be joined. */
+/* Bytes skipped at a time; few, so that the input need not join blocks. */
 #define SKIP_BYTES ((size_t)32 << 10)
 
-/* The input ends after `got` of the `of` bytes of r->record. */
+/* Reports that the input ends after `got` of `of` bytes of r->record. */
 static ps_result truncated(const ps_token_reader *r, uint64_t got,
                            uint64_t of, ps_error *err)
 {
@@ -33,12 +33,12 @@ static ps_result truncated(const ps_token_reader *r, uint64_t got,
 }
 
 /* ---------------------------------------------------------------------
- * Records that are no sequences
+ * Control records
  */
 
 /*
- * Checks END against what came before it.  Behind it is the end of the input,
- * or another stream of equal schema.
+ * Checks END against the records read.  The input must end after it, or
+ * continue with a stream of equal schema.
  */
 static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
 {
@@ -96,7 +96,7 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     return result;
 }
 
-/* Compares LENGTHS, read to its end, with the stream before it. */
+/* Compares a completely read LENGTHS record with the stream before it. */
 static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
 {
     const uint64_t before = r->record.offset - r->stream_at;
@@ -112,15 +112,15 @@ static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
     return result;
 }
 
-/* True if lengths are counted, to be compared with LENGTHS. */
+/* True if lengths are counted for comparison with LENGTHS. */
 static bool compares_lengths(const ps_token_reader *r)
 {
     return r->check_lengths && r->schema.framed && r->stream_known;
 }
 
 /*
- * Compares entries of LENGTHS with the sequences that were counted.  Since the
- * sums agree as well, no length is missing.
+ * Compares LENGTHS entries with the sequences counted.  Because the sums match
+ * as well, no length can be missing.
  */
 static ps_result compare_entries(const ps_token_reader *r,
                                  const unsigned char *entry, size_t n,
@@ -147,9 +147,8 @@ static ps_result compare_entries(const ps_token_reader *r,
 }
 
 /*
- * Reads the next part of LENGTHS: its head, some entries, or its tail.  It is
- * not peeked at as a whole, which would take more memory than records that are
- * short.
+ * Reads the next part of LENGTHS: its head, some entries, or its tail.  Peeking
+ * at all of it could take more memory than any record.
  */
 static ps_result read_part(ps_token_reader *r, ps_error *err)
 {
@@ -218,9 +217,9 @@ static ps_result read_lengths(ps_token_reader *r, bool *more, ps_error *err)
 }
 
 /*
- * Reads a control record: END, or FLUSH, which in a raw stream is a count of
- * 0 alone.  *more says whether records may follow, of this stream or of
- * another, whose header is then read.
+ * Reads a control record: END, LENGTHS or FLUSH.  In a raw stream FLUSH is just
+ * a count of 0.  *more: records can follow, in this stream or in another one
+ * whose header has been read.
  */
 static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 {
@@ -237,7 +236,7 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
 
         if (result != PS_OK)
             return result;
-        /* Fewer bytes than a control record has can only be END, cut. */
+        /* An incomplete control record is reported as a truncated END. */
         kind = got < PS_TOKEN_CONTROL_BYTES ? PS_TOKEN_END_KIND
                                             : load_u32(data + 4);
         if (kind == PS_TOKEN_END_KIND)
@@ -266,9 +265,8 @@ ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
 }
 
 /*
- * Finds the next record that is a sequence, and fills in id, offset and
- * length of r->record; its count is not taken yet.  PS_END where the input may
- * end, and does.
+ * Finds the next sequence and sets id, offset and length of r->record.  Its
+ * count is not consumed.  Returns PS_END at a valid end of the input.
  */
 static ps_result find_sequence(ps_token_reader *r, ps_error *err)
 {
@@ -282,7 +280,7 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
         r->record = (ps_sequence){
             .id = r->next_id,
             .offset = r->input->taken - r->lengths_taken};
-        /* A wait hook may have ended the call before this one. */
+        /* A wait hook can have interrupted the previous call inside LENGTHS. */
         if (r->lengths_taken > 0) {
             result = read_lengths(r, &more, err);
             if (result != PS_OK)
@@ -326,8 +324,8 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
  */
 
 /*
- * Checks `n` tokens against the vocabulary, unless the caller has been told
- * that one is outside.  The first is token `first` of the record.
+ * Checks `n` tokens against the vocabulary, starting with token `first` of the
+ * record.  Does nothing once the caller knows that a token is outside.
  */
 static ps_result check_tokens(ps_token_reader *r, const unsigned char *tokens,
                               uint32_t first, uint32_t n, ps_error *err)
@@ -350,7 +348,7 @@ static ps_result check_tokens(ps_token_reader *r, const unsigned char *tokens,
                    ps_token_at(tokens, bad, type), r->vocab_size);
 }
 
-/* Takes only the count; the caller is to hold or to skip the payload. */
+/* Consumes only the count; the caller must hold or skip the payload. */
 static void leave_pending(ps_token_reader *r, bool outside,
                           ps_sequence *sequence)
 {
@@ -361,7 +359,7 @@ static void leave_pending(ps_token_reader *r, bool outside,
     *sequence = r->record;
 }
 
-/* Reads the payload of r->record, behind `before` bytes. */
+/* Reads the payload of r->record, which starts after `before` bytes. */
 static ps_result read_payload(ps_token_reader *r, size_t before,
                               ps_sequence *sequence, ps_error *err)
 {
@@ -445,7 +443,7 @@ ps_result ps_token_reader_skip(ps_token_reader *r, ps_error *err)
     if (r->schema.framed && r->done == 4)
         (void)XXH3_64bits_reset(r->skip_hash);
     while (r->done < end) {
-        /* Whole tokens, or what follows the last of them. */
+        /* Read tokens only, or the bytes after the last token. */
         const bool are_tokens = r->done < tokens_end;
         const uint64_t left = (are_tokens ? tokens_end : end) - r->done;
         const size_t want = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;

@@ -1,30 +1,27 @@
 /*
- * token_reader.h - the inside of a token reader; and the room it is in.
- *
- * The room `stream` turns bytes from io into sequences and packs, and
- * sequences into bytes; what headers and records mean, it asks format.  It
- * may use base, io and format.
- *
- * token_reader_open.c   opens a token reader, reads headers, goes on with
- *                       another file, seeks.
- * token_reader.c        reads the records: ps_token_reader_next, and what
- *                       holds or skips a sequence that cannot be packed.
- * token_writer.c        writes token records.
- * length_counter.h, .c  counts the lengths of sequences.
- * token_lengths.c       reads them from the end of a file.
- * pack_reader.h, .c     reads packs in order, of any input, and checks each;
- *                       ps_open_any, which opens either kind of reader.
- * pack_reader_resume.c  goes on where another pack reader was.
- * pack_file.c           reads packs of a regular file, in any order.
- * pack_writer.c         writes some of these packs again, as a share.
- * unpacker.c            takes the original sequences out of the packs that a
- *                       pack reader gives.
- * reorder.c             a heap of sequences that came early, for the unpacker.
- *
- * Both readers peek at their input, check what they see, and only then take
- * it.
+ * token_reader.h - internals of the token reader.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * This module, stream, turns bytes from io into sequences and packs, and back
+ * into bytes.  The encoding of headers and records is in format.  It may use
+ * base, io and format.
+ *
+ *   token_reader_open.c   open a token reader, read headers, continue with
+ *                         another file, seek
+ *   token_reader.c        read records; hold or skip rejected sequences
+ *   token_writer.c        write token records
+ *   length_counter.h, .c  count sequences by length
+ *   token_lengths.c       read these counts from the end of a file
+ *   pack_reader.h, .c     read and verify packs in order; ps_open_any
+ *   pack_reader_resume.c  resume a pack reader at a mark
+ *   pack_file.c           random access to the packs of a regular file
+ *   block_output.h, .c    collect packs in blocks, index and write them
+ *   pack_writer.c         write existing packs, as a share or joined
+ *   unpacker.c            restore the original sequences from packs
+ *   reorder.c             heap of early sequences, for the unpacker
+ *
+ * Both readers peek at their input, check it, and only then consume it.
  */
 
 #ifndef LIB_STREAM_TOKEN_READER_H
@@ -44,31 +41,31 @@ struct ps_token_reader {
     ps_token_reader_options options;
     ps_schema schema;
     ps_shape shape;
-    uint64_t max_bytes;     /* of a payload that is read as a whole */
-    uint32_t vocab_size;    /* of the stream or the options; 0: no check */
-    uint64_t next_id;
-    uint64_t earlier_bytes; /* of files before this one */
-    ps_token_end seen;      /* since the last header: END must agree */
-    uint64_t stream_at;     /* bytes of the file before that header... */
-    bool stream_known;      /* ...unless the reader was moved to a mark */
-    bool ended;         /* PS_END was given, and is again, until append */
-    ps_sequence record; /* the record being read */
+    uint64_t max_bytes;     /* maximum payload read at once, bytes */
+    uint32_t vocab_size;    /* lower of stream's and options'; 0: no check */
+    uint64_t next_id;       /* id of the next record */
+    uint64_t earlier_bytes; /* bytes of the files before this one */
+    ps_token_end seen;      /* since the last header; must match END */
+    uint64_t stream_at;     /* offset of that header in the file, bytes... */
+    bool stream_known;      /* ...unless the reader moved to a mark */
+    bool ended;             /* PS_END was returned; cleared by append */
+    ps_sequence record;     /* the current record */
 
-    /* A sequence that must be held or skipped, and what is known of it. */
+    /* A sequence that must be held or skipped. */
     bool pending;
-    bool outside;  /* a token is known to be outside the vocabulary */
-    uint64_t done; /* bytes of it taken so far, with the count */
-    XXH3_state_t *skip_hash; /* of what was skipped, or of LENGTHS so far */
+    bool outside;            /* a token is known to be outside the vocabulary */
+    uint64_t done;           /* bytes consumed, including the count */
+    XXH3_state_t *skip_hash; /* of skipped bytes, or of LENGTHS so far */
 
-    ps_lengths lengths;        /* LENGTHS as far as it was read */
-    uint64_t lengths_taken;    /* bytes of it; 0: none was begun */
-    bool check_lengths;        /* LENGTHS must be of the lengths read */
-    ps_length_counter counter; /* these, in this stream */
+    ps_lengths lengths;        /* LENGTHS, as far as it was read */
+    uint64_t lengths_taken;    /* bytes of LENGTHS consumed; 0: not inside it */
+    bool check_lengths;        /* compare LENGTHS with the lengths read */
+    ps_length_counter counter; /* lengths read in this stream */
 };
 
 /*
- * As ps_token_reader_open, but for the window, which is the input's.  The
- * reader owns the input from now on, also after a failure.
+ * Like ps_token_reader_open, but the window is a setting of `input`.  The
+ * reader owns `input`, also after a failure.
  */
 ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
                                 ps_type raw_type,
@@ -78,8 +75,8 @@ ps_result ps_token_reader_start(ps_token_reader **reader, ps_input *input,
 /* ---- Sequences ---- */
 
 /*
- * True if a sequence is next that has no more than so many tokens, has come as
- * a whole and is right: nearly always.
+ * True if the next record is a sequence of at most `max_tokens` tokens that is
+ * completely buffered and valid.  This is almost always the case.
  */
 static inline bool ps_token_reader_is_ready(const ps_token_reader *r,
                                             uint32_t max_tokens)
@@ -109,15 +106,15 @@ static inline void ps_token_reader_count(ps_token_reader *r, uint32_t n_tok)
 }
 
 /*
- * And for what END and LENGTHS of a framed stream say of it; its payload has
- * this hash.  PS_ERR_MEMORY.
+ * Updates the digest and the length counts of a framed stream for a sequence
+ * whose payload has this hash.  PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_token_reader_count_framed(ps_token_reader *r, uint32_t n_tok,
                                        uint64_t hash, ps_error *err);
 
 /*
- * Takes a sequence that has come and was checked.  `before` bytes of the input
- * are before its payload: the count, or none.  PS_ERR_MEMORY.
+ * Consumes and returns a checked, buffered sequence.  `before` is the number of
+ * bytes before its payload: 4 with the count, or 0.  PS_OK, PS_ERR_MEMORY.
  */
 static inline ps_result ps_token_reader_take(ps_token_reader *r,
                                              uint64_t offset, uint32_t n_tok,
@@ -142,7 +139,7 @@ static inline ps_result ps_token_reader_take(ps_token_reader *r,
                             : PS_OK;
 }
 
-/* Takes a sequence that is ready. */
+/* Returns a sequence for which ps_token_reader_is_ready was true. */
 static inline ps_result ps_token_reader_take_ready(ps_token_reader *r,
                                                    ps_sequence *sequence,
                                                    ps_error *err)
@@ -154,7 +151,7 @@ static inline ps_result ps_token_reader_take_ready(ps_token_reader *r,
                                 sequence, err);
 }
 
-/* Reads a framed header, whose magic has been seen. */
+/* Reads the header of a framed stream whose magic has been recognized. */
 ps_result ps_token_reader_header(ps_token_reader *reader, ps_schema *schema,
                                  ps_error *err);
 

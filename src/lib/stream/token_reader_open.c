@@ -1,6 +1,6 @@
 /*
- * token_reader_open.c - opening a token reader, and moving it to another file
- * or another place.
+ * token_reader_open.c - open a token reader, and move it to another file or
+ * position.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,10 +13,10 @@
 #include "format/pack_header.h"
 #include "stream/token_reader.h"
 
-/* An XXH3_state_t, of which only xxHash knows the size: 576 by now. */
+/* Bound on sizeof(XXH3_state_t), which is private to xxHash; now 576. */
 #define HASH_STATE_BYTES 1024
 
-/* The most that a peek asks for: a record with its count, or a header. */
+/* Maximum size of a peek: a record with its count, or a header. */
 #define MIN_PEEK ((uint64_t)64 << 10)
 #define MAX_PEEK(bytes) ((bytes) + 4 > MIN_PEEK ? (bytes) + 4 : MIN_PEEK)
 
@@ -49,9 +49,8 @@ ps_result ps_token_reader_header(ps_token_reader *r, ps_schema *schema,
 }
 
 /*
- * Finds out what the input holds, and reads the header if there is one.  A
- * prefix of the magic counts as the magic: then the header is cut, not a
- * record.
+ * Detects the type of the input and reads the header, if any.  An incomplete
+ * magic is taken as a truncated header, not as a raw record.
  */
 static ps_result read_start(ps_token_reader *r, ps_type raw_type,
                             ps_schema *schema, bool *empty, ps_error *err)
@@ -61,8 +60,11 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
     size_t got;
     ps_result result = ps_input_peek(r->input, 1, &head, &got, err);
 
-    /* A short raw record, of fewer tokens, may be all that comes for now, but
-       its count comes. */
+    /*
+     * A raw record with fewer than PS_RECOGNIZE_BYTES tokens may be all that
+     * arrives for now, but its count will arrive.  Waiting for more could
+     * block.
+     */
     if (result == PS_OK && got == 1)
         result = ps_input_peek(
             r->input, *head >= PS_RECOGNIZE_BYTES ? PS_RECOGNIZE_BYTES : 4,
@@ -214,7 +216,7 @@ ps_result ps_token_reader_read_ahead(ps_token_reader *r, ps_error *err)
 }
 
 /* ---------------------------------------------------------------------
- * What it is, and where
+ * Properties and position
  */
 
 const ps_schema *ps_token_reader_schema(const ps_token_reader *r)
@@ -236,7 +238,7 @@ ps_token_mark ps_token_reader_mark(const ps_token_reader *r)
 {
     return (ps_token_mark){
         .id = r->next_id,
-        /* LENGTHS is taken in parts; nobody can resume within it. */
+        /* LENGTHS is consumed in parts, but is not a place to resume. */
         .offset = r->input->taken - r->lengths_taken,
         .earlier_bytes = r->earlier_bytes,
         .sequences = r->seen.sequences,

@@ -1,5 +1,5 @@
 /*
- * token_writer.c - token records out, raw or framed.
+ * token_writer.c - write token records, raw or framed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,12 +19,12 @@ struct ps_token_writer {
     ps_output *output;
     bool framed;
     bool finished;
-    bool counts; /* LENGTHS is to be written */
+    bool counts; /* LENGTHS will be written */
     ps_shape shape;
-    ps_token_end end; /* so far */
-    uint64_t bytes;   /* of the stream, buffered ones too */
+    ps_token_end end; /* totals and digest so far */
+    uint64_t bytes;   /* of the stream, including buffered bytes */
     ps_length_counter lengths;
-    unsigned char *record; /* LENGTHS, once it was asked for */
+    unsigned char *record; /* LENGTHS, for ps_token_writer_lengths; owned */
 };
 
 ps_result ps_token_writer_resume(ps_token_writer **writer, int fd,
@@ -164,7 +164,7 @@ ps_result ps_token_writer_put(ps_token_writer *w, uint32_t n_tok,
     return ps_output_put(w->output, payload, (size_t)bytes, err);
 }
 
-/* In a raw stream a count of 0 alone is a flush record. */
+/* In a raw stream a flush record is just a count of 0. */
 ps_result ps_token_writer_put_flush(ps_token_writer *w, ps_error *err)
 {
     unsigned char record[PS_TOKEN_CONTROL_BYTES] = {0};

@@ -1,12 +1,12 @@
 /*
- * unpacker.c - packs in, the original records out.
- *
- * In input order a sequence is handed out once every id below it has come;
- * the watermark of each pack says which have.  What came early waits in a
- * heap.  At most `window` sequences come before an earlier one (packstream(5)
- * "Words"), and no more bytes wait than the caller allows.
+ * unpacker.c - restore the original records from packs.
  *
  * SPDX-License-Identifier: MIT
+ *
+ * In input order, a sequence is returned once all sequences with lower ids have
+ * arrived, which the watermark of each pack indicates.  Early sequences are
+ * kept in a heap.  Their number is bounded by the header's window
+ * (packstream(5), "Words"), and their size by the caller.
  */
 
 #include <inttypes.h>
@@ -24,17 +24,19 @@ struct ps_unpacker {
     ps_order order;
     ps_shape shape;
     ps_payload_column columns[PS_MAX_FIELDS];
-    uint32_t n_columns;
-    ps_pack pack;       /* pack order: being handed out; else: deferred */
-    uint32_t next;      /* pack order: sequence of `pack` */
-    bool deferred;      /* `pack` starts the next stream */
-    bool ended;
-    uint64_t watermark; /* every id below it has come */
-    bool any_out;
-    uint64_t last_out;  /* the id handed out last, if any was */
+    uint32_t n_columns; /* entries of `columns` */
+    ps_pack pack;       /* pack order: the current pack; input order: see
+                           deferred */
+    uint32_t next;      /* pack order: next sequence of `pack` */
+    bool deferred;      /* `pack` is the first of the next stream, not yet
+                           added */
+    bool ended;         /* the reader returned PS_END */
+    uint64_t watermark; /* all lower ids have arrived */
+    bool any_out;       /* a sequence of this stream was returned */
+    uint64_t last_out;  /* id of the last sequence returned, if any */
     ps_reorder heap;
-    uint64_t max_bytes; /* of the heap */
-    unsigned char *out; /* the payload handed out last */
+    uint64_t max_bytes; /* limit of the heap */
+    unsigned char *out; /* payload of the last sequence returned; owned */
 };
 
 ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
@@ -76,7 +78,7 @@ void ps_unpacker_free(ps_unpacker *u)
     free(u);
 }
 
-/* A copy of sequence `i` of a pack, to wait or to be handed out. */
+/* Copies sequence `i` of a pack, to be held back or returned. */
 static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
                           uint32_t i, ps_waiting *copy, ps_error *err)
 {
@@ -94,13 +96,13 @@ static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Puts sequence `i` of a pack on the heap. */
+/* Adds sequence `i` of a pack to the heap. */
 static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                               uint32_t i, ps_error *err)
 {
     const uint64_t window = u->info->window;
     const uint64_t depth = ps_max_sequences(ps_pack_reader_stream(u->reader));
-    /* Pieces of one sequence may wait besides what the window allows. */
+    /* Pieces of one sequence can be held beyond the window. */
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
     const ps_piece piece = ps_pack_piece(u->info, pack, i);
@@ -143,8 +145,8 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
 }
 
 /*
- * Reads one more pack.  At the end of a stream everything that waits is handed
- * out, before the first pack of the next stream is added.
+ * Reads one more pack.  At the end of a stream, all held sequences are returned
+ * before the first pack of the next stream is added.
  */
 static ps_result read_more(ps_unpacker *u, ps_error *err)
 {
@@ -188,13 +190,13 @@ static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
                    first->id, first->seq_len);
 }
 
-/* The per-sequence values of a payload, which stand behind the others. */
+/* The per-sequence values of a payload, which follow the per-token ones. */
 static unsigned char *values_of(const ps_unpacker *u, const ps_waiting *piece)
 {
     return piece->payload + (uint64_t)u->shape.per_token * piece->n_tok;
 }
 
-/* Copies a piece's parts to their places in the whole payload. */
+/* Copies the columns of a piece to their positions in the whole payload. */
 static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
                        ps_waiting *whole)
 {
@@ -211,8 +213,8 @@ static void join_piece(const ps_unpacker *u, const ps_waiting *piece,
 }
 
 /*
- * Makes `whole` what is to be handed out for `first`: itself, or the sequence
- * that it starts, whose other pieces are taken off the heap.
+ * Sets `whole` to the sequence to return for `first`: `first` itself, or the
+ * sequence that starts with it, whose other pieces are removed from the heap.
  */
 static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
                              ps_waiting *whole, ps_error *err)
@@ -222,7 +224,7 @@ static ps_result join_pieces(ps_unpacker *u, const ps_waiting *first,
     *whole = *first;
     if (!u->info->split || first->n_tok == first->seq_len)
         return first->seq_off == 0 ? PS_OK : bad_pieces(first, err);
-    /* The length is only a claim until the pieces are known to be here. */
+    /* Do not trust the length before enough tokens are in the heap. */
     if (first->seq_off != 0 || first->seq_len < first->n_tok ||
         first->seq_len - first->n_tok > u->heap.tokens)
         return bad_pieces(first, err);
