@@ -1,19 +1,18 @@
 /*
- * atomic_file.c - a small file that is replaced again and again.
+ * atomic_file.c - a small file that is replaced atomically, many times.
  *
- * The new bytes go to a file of another name, the next file.  It is written,
- * synchronised and renamed over the old one; then the folder is synchronised,
- * which makes the new name last.
+ * New contents are written to a second file, the next file, which is synced and
+ * renamed over the old one.  Then the directory is synced, so that the rename
+ * survives a crash.
  *
- * The lock of the next file stands for both: the process that has it owns the
- * old file, too.  So the next file exists, empty, from the beginning, and
- * another is created after each renaming.  In between, the lock is on the file
- * that was renamed; a process that wants to begin therefore has to get the
- * next file, and then to find the old one without a lock.
+ * The lock on the next file protects both: its holder also owns the old file.
+ * For this reason an empty next file is created at the start, and again after
+ * each rename.  Between the rename and the creation of another next file the
+ * lock is on the renamed file.  A process that starts therefore has to lock the
+ * next file and then find the old one unlocked.
  *
- * A lock does not keep other programs from the next file.  Before it is
- * written, renamed or removed, a check makes sure that it still is the one
- * that was created here.
+ * Other programs may ignore the lock.  Before the next file is written, renamed
+ * or removed, its identity is compared with that of the file created here.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,10 +36,13 @@
 #define NAPS_MAX 1000
 #define NAP_NS 1000000
 
-/* How the next file is opened. */
+/* Flags for opening the next file. */
 #define NEXT_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
 
-/* What a disk writes at once.  A power cut may leave zeros in its place. */
+/*
+ * Atomic write unit of a disk, in bytes.  After a power failure a sector may
+ * read as zeros.
+ */
 #define SECTOR_BYTES 512
 
 static bool failed(const atomic_file *f)
@@ -78,7 +80,7 @@ static bool next_was_changed(const atomic_file *f)
     return false;
 }
 
-/* Whether the open file still has its name; false with errno. */
+/* True if the open file still has its name; otherwise false with errno set. */
 static bool has_name(const atomic_file *f, int fd, struct stat *st)
 {
     struct stat named;
@@ -92,7 +94,7 @@ static bool has_name(const atomic_file *f, int fd, struct stat *st)
     return false;
 }
 
-/* Whether it has its name, and just the bytes that were written to it. */
+/* True if the next file has its name and exactly the bytes written to it. */
 static bool is_unchanged(const atomic_file *f)
 {
     struct stat st;
@@ -100,7 +102,7 @@ static bool is_unchanged(const atomic_file *f)
     return has_name(f, f->next, &st) && (uint64_t)st.st_size == f->next_size;
 }
 
-/* Creates and locks it, if there is no file of its name; false with errno. */
+/* Creates and locks the next file if its name is free; false with errno set. */
 static bool create_next(atomic_file *f)
 {
     struct stat st;
@@ -120,7 +122,7 @@ static bool create_next(atomic_file *f)
     return false;
 }
 
-/* How many of the first `n` bytes there are, or -1. */
+/* Reads up to `n` bytes at offset 0.  Returns the number read, or -1. */
 static ssize_t read_first(int fd, unsigned char *bytes, size_t n)
 {
     ssize_t got;
@@ -132,9 +134,9 @@ static ssize_t read_first(int fd, unsigned char *bytes, size_t n)
 }
 
 /*
- * Removes what a killed process or a power cut left: a regular file of one
- * name, empty or beginning as ours do, or with a sector of zeros.  False after
- * a message, for anything else.
+ * Removes a next file left by a killed process or a power failure: a regular
+ * file with one link that is empty, starts with the magic, or has a first
+ * sector of zeros.  Prints a message and returns false for any other file.
  */
 static bool remove_left_over(const atomic_file *f)
 {
@@ -144,7 +146,7 @@ static bool remove_left_over(const atomic_file *f)
     bool done;
     int fd;
 
-    /* To open what is no regular file might have an effect. */
+    /* Opening something else, such as a device, could have side effects. */
     if (fstatat(f->folder, f->next_base, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT || next_failed(f);
     if (!S_ISREG(st.st_mode))
@@ -154,7 +156,7 @@ static bool remove_left_over(const atomic_file *f)
     if (fd < 0 && errno == ENOENT)
         return true;
     if (fd < 0) {
-        /* It may be that of another user. */
+        /* It may have been created by another user. */
         message_errno("%s: is in the way of the file that is to replace %s, "
                       "and cannot be opened",
                       message_name(f->next_name), message_name(f->name));
@@ -176,7 +178,7 @@ static bool remove_left_over(const atomic_file *f)
     return done;
 }
 
-/* Creates and locks the first one. */
+/* Creates and locks the first next file. */
 static bool begin_next(atomic_file *f)
 {
     bool begun = create_next(f);
@@ -185,7 +187,7 @@ static bool begin_next(atomic_file *f)
         if (!remove_left_over(f))
             return false;
         begun = create_next(f);
-        /* Someone else was faster. */
+        /* Another process created it first. */
         if (!begun && errno == EEXIST)
             errno = EAGAIN;
     }
@@ -193,8 +195,8 @@ static bool begin_next(atomic_file *f)
 }
 
 /*
- * Creates and locks another after a renaming.  A process that wants to begin
- * may hold it for an instant, until it finds that the file is not free.
+ * Creates and locks another next file after a rename.  A process that starts
+ * may hold it briefly, until it finds the renamed file locked, so retry.
  */
 static bool continue_next(atomic_file *f)
 {
@@ -250,8 +252,8 @@ bool atomic_file_open(atomic_file *f, const char *name,
         return false;
 
     /*
-     * Has a process just renamed it, and goes on?  Reading or replacing the
-     * file will tell why it cannot be opened.
+     * If the file is locked, another process has just renamed it and is still
+     * running.  Any other error is reported when the file is read or replaced.
      */
     fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
     if (fd >= 0 && !files_lock(fd) && errno == EAGAIN)
@@ -283,7 +285,7 @@ bool atomic_file_write(atomic_file *f, const void *bytes, size_t n)
 
         if (part < 0 && errno == EINTR)
             continue;
-        /* Some say "full" this way. */
+        /* Some devices report that they are full this way. */
         if (part == 0)
             errno = ENOSPC;
         if (part <= 0)
@@ -303,13 +305,13 @@ bool atomic_file_write(atomic_file *f, const void *bytes, size_t n)
     begun = continue_next(f);
     if (close(fd) != 0)
         return failed(f);
-    /* Some file systems cannot synchronise a folder, and need not. */
+    /* Some file systems cannot sync a directory and do not need it. */
     if (!sync_fd(f->folder) && errno != EINVAL && errno != ENOTSUP)
         return failed(f);
     return begun;
 }
 
-/* False with errno. */
+/* On failure, returns false with errno set. */
 static bool read_file(const atomic_file *f, int fd, uint64_t max,
                       unsigned char **bytes, size_t *n)
 {
@@ -343,7 +345,7 @@ static bool read_file(const atomic_file *f, int fd, uint64_t max,
         do {
             part = read(fd, *bytes + done, *n - done);
         } while (part < 0 && errno == EINTR);
-        /* A file that shrinks while it is read is refused. */
+        /* The file shrank while being read. */
         if (part == 0)
             errno = EIO;
         if (part <= 0)

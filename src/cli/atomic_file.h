@@ -1,6 +1,6 @@
 /*
- * atomic_file.h - a small file that is replaced again and again, so that at
- * any instant the old one or the new one is there, whole.
+ * atomic_file.h - a small file that is replaced atomically, many times.  At any
+ * instant either the old or the new version exists, complete.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,56 +12,61 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the name of the next file ends in, until it is whole. */
+/* Suffix of the next file, which becomes the file once it is complete. */
 #define ATOMIC_FILE_SUFFIX ".new"
 
 /*
- * Tells by its first bytes whether a file is of the kind that is kept here;
- * there are fewer than ATOMIC_FILE_MAGIC only if it has no more.
+ * Checks the first bytes of a file for the magic of the caller's format.  `n`
+ * is less than ATOMIC_FILE_MAGIC only if the file is shorter.
  */
 #define ATOMIC_FILE_MAGIC 8
 typedef bool atomic_file_test(const unsigned char *bytes, size_t n);
 
 typedef struct atomic_file {
-    const char *name; /* as it was given */
-    char *path;       /* where it leads, links followed */
-    const char *base; /* in its folder */
-    char *next_name;
-    const char *next_base;
-    atomic_file_test *is_ours;
-    int folder;
-    int next; /* the next file, locked, and empty until it is filled; or -1 */
-    uint64_t next_size;
+    const char *name;          /* as given; owned by the caller */
+    char *path;                /* `name` with symbolic links resolved; owned */
+    const char *base;          /* last component of `path` */
+    char *next_name;           /* full name of the next file; owned */
+    const char *next_base;     /* last component of `next_name` */
+    atomic_file_test *is_ours; /* recognises the caller's format */
+    int folder;                /* descriptor of the directory */
+    /*
+     * descriptor of the next file, which is locked, and empty until written; -1
+     * if none
+     */
+    int next;
+    uint64_t next_size; /* bytes written to the next file */
 } atomic_file;
 
 /*
- * Prepares to replace the file `name`, which need not be there; its folder
- * stays open.  A symbolic link stays, and where it leads is replaced.  The
- * next file is created at once, to find out now whether that can be done, and
- * to keep other processes from the same file meanwhile.  One that a killed
- * process left behind is removed, and nothing else.
- * False after a message.
+ * Prepares to replace the file `name`, which need not exist, and opens its
+ * directory.  If `name` is a symbolic link, its target is replaced.
+ *
+ * The next file is created immediately, to report errors now and to lock out
+ * other processes.  If a killed process left one, it is removed; any other file
+ * of that name is an error.  On failure, prints a message and returns false.
  */
 bool atomic_file_open(atomic_file *f, const char *name,
                       atomic_file_test *is_ours);
 
 /*
- * Fills the next file, has it on the disk, puts it in the place of the old
- * one, and creates another.  False after a message; then either the old file
- * is there, or the new one.  If another program has changed the next file or
- * taken its name, the old one stays.
+ * Writes `bytes` to the next file, syncs it, renames it over the old file and
+ * creates another next file.  On failure, prints a message and returns false;
+ * the file is then either the old or the new version.  If another program
+ * changed or renamed the next file, the old file stays.
  */
 bool atomic_file_write(atomic_file *f, const void *bytes, size_t n);
 
 /*
- * Reads the whole file, to memory that the caller frees; *bytes is NULL if
- * there is no file.  Of a file of another kind only the first bytes are read.
- * False after a message, also if it has more than `max` bytes.
+ * Reads the whole file into *bytes, which the caller frees.  *bytes is NULL if
+ * the file does not exist.  If `is_ours` rejects the file, only its first bytes
+ * are read.  On failure, prints a message and returns false; a file of more
+ * than `max` bytes is an error.
  */
 bool atomic_file_read(const atomic_file *f, uint64_t max,
                       unsigned char **bytes, size_t *n);
 
-/* Removes the next file, which was not needed, if it is as it was left. */
+/* Removes the unused next file unless another program changed it. */
 void atomic_file_close(atomic_file *f);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * file_set.c - files that appear together or not at all.
+ * file_set.c - files that become visible together or not at all.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,9 +19,12 @@
 #include "cli/sandbox.h"
 
 #define NEW_SUFFIX ".new"
-#define OLD_SUFFIX ".new.old" /* of an older file, until all have their names */
+#define OLD_SUFFIX ".new.old" /* for an existing file during publication */
 
-/* The first `n` bytes of `stem`, and the ending; NULL without memory. */
+/*
+ * Returns the first `n` bytes of `stem` plus `ending`, or NULL if out of
+ * memory.  The caller frees it.
+ */
 static char *join(const char *stem, size_t n, const char *ending)
 {
     const size_t rest = strlen(ending) + 1;
@@ -35,8 +38,8 @@ static char *join(const char *stem, size_t n, const char *ending)
 }
 
 /*
- * Whether there is anything but a regular file, after a message: a rename
- * would remove even a device.
+ * True, after a message, if the name exists and is not a regular file.
+ * Renaming over it would remove even a device.
  */
 static bool is_in_the_way(const char *name)
 {
@@ -48,7 +51,7 @@ static bool is_in_the_way(const char *name)
     return true;
 }
 
-/* Whether a file may get this name; else after a message. */
+/* Returns true if a file may get this name; otherwise prints a message. */
 static bool can_replace(const char *name, const char *const *inputs,
                         int n_inputs)
 {
@@ -62,7 +65,7 @@ bool file_set_would_write(const char *name, const char *other)
     char other_place[FILES_MAX_NAME];
     static const char *const endings[] = {"", NEW_SUFFIX, OLD_SUFFIX};
 
-    /* Names that lead nowhere are refused when they are opened. */
+    /* Opening these names will fail. */
     if (!files_follow(name, place) || !files_follow(other, other_place))
         return false;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
@@ -87,7 +90,7 @@ bool file_set_spares(const char *name, const char *input)
     return false;
 }
 
-/* Whether this is the name of that file. */
+/* True if `name` is the file with this identity. */
 static bool is_name_of(const char *name, dev_t device, ino_t inode)
 {
     struct stat st;
@@ -98,13 +101,13 @@ static bool is_name_of(const char *name, dev_t device, ino_t inode)
     return st.st_dev == device && st.st_ino == inode;
 }
 
-/* Whether the file with the new name is still the one that was created. */
+/* True if `new_name` still is the file that was created. */
 static bool has_name(const file_set_member *m)
 {
     return is_name_of(m->new_name, m->device, m->inode);
 }
 
-/* Whether nothing has the name for an older file; else after a message. */
+/* Returns true if `aside` is free; otherwise prints a message. */
 static bool can_put_aside(const file_set_member *m)
 {
     struct stat st;
@@ -117,7 +120,7 @@ static bool can_put_aside(const file_set_member *m)
     return false;
 }
 
-/* Whether another member is this file. */
+/* True if another member is this file. */
 static bool has_file(const file_set *set, const struct stat *st)
 {
     for (size_t i = 0; i + 1 < set->n; i++)
@@ -128,8 +131,8 @@ static bool has_file(const file_set *set, const struct stat *st)
 }
 
 /*
- * Removes what a job that was killed left under the new name.  False with a
- * reason: it may be a file of somebody else, or of another job or member.
+ * Removes a temporary file left by a killed job.  Returns false, with the
+ * reason in *why, if it may be a file of another user, job or member.
  */
 static bool remove_left_over(const file_set *set, const char *name,
                              const char **why)
@@ -187,12 +190,12 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         !can_replace(m->new_name, inputs, n_inputs) ||
         !files_spare_inputs(m->aside, inputs, n_inputs))
         return -1;
-    /* The file of a single member takes the place of an older one at once. */
+    /* A single member needs no `aside`: renaming it replaces the old file. */
     if ((set->n == 2 && !can_put_aside(members)) ||
         (set->n >= 2 && !can_put_aside(m)))
         return -1;
 
-    /* Always a new file: one that is there may be open elsewhere. */
+    /* Always create a new file: an existing one may be open elsewhere. */
     fd = files_openat(AT_FDCWD, m->new_name, how);
     if (fd < 0 && errno == EEXIST && remove_left_over(set, m->new_name, &why))
         fd = files_openat(AT_FDCWD, m->new_name, how);
@@ -214,7 +217,7 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
     return -1;
 }
 
-/* Whether another job is writing the file of this name, as with --state. */
+/* True if another job holds the lock on this file, as with --state. */
 static bool is_written(const char *name)
 {
     const int fd = files_openat(AT_FDCWD, name, O_WRONLY | O_NONBLOCK);
@@ -249,7 +252,7 @@ int file_set_open(file_set *set, const char *name, bool binary,
         return -1;
     }
     fd = file_set_add(set, place, strlen(place), "", inputs, n_inputs);
-    /* Where that is not allowed they are those of a new file. */
+    /* If fchmod fails, keep the permissions of a new file. */
     if (fd >= 0 && stat(place, &st) == 0 &&
         fchmod(fd, st.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)) != 0)
         errno = 0;
@@ -261,7 +264,10 @@ const char *file_set_name(const file_set *set)
     return set->members[set->n - 1].name;
 }
 
-/* Gives a file another name, unless something has that.  False with errno. */
+/*
+ * Renames a file unless the new name exists.  On failure, returns false with
+ * errno set.
+ */
 static bool move(const char *from, const char *to)
 {
     struct stat st;
@@ -277,7 +283,7 @@ static bool move(const char *from, const char *to)
     }
     if (errno == EEXIST || errno == ENOENT)
         return false;
-    /* Not all file systems have links, nor may all files have two names. */
+    /* No hard links on this file system, or not for this file. */
     if (lstat(to, &st) == 0) {
         errno = EEXIST;
         return false;
@@ -285,12 +291,15 @@ static bool move(const char *from, const char *to)
     return rename(from, to) == 0;
 }
 
-/* Puts an older file aside, if there is one.  False after a message. */
+/*
+ * Moves an existing file aside.  On failure, prints a message and returns
+ * false.
+ */
 static bool put_aside(file_set_member *m)
 {
     struct stat st;
 
-    /* A link stays until another file gets its name. */
+    /* A symbolic link stays until the rename replaces it. */
     if (lstat(m->name, &st) == 0 && S_ISLNK(st.st_mode))
         return true;
     if (!can_put_aside(m))
@@ -312,7 +321,7 @@ static bool put_aside(file_set_member *m)
     return false;
 }
 
-/* Gives the older file its name again, as far as no other has that now. */
+/* Moves the old file back, unless its name is taken by now. */
 static void bring_back(const file_set_member *m)
 {
     if (!is_name_of(m->aside, m->older_device, m->older_inode) ||
@@ -321,7 +330,7 @@ static void bring_back(const file_set_member *m)
     message_errno("%s: the older output stays there", message_name(m->aside));
 }
 
-/* Removes the older file; the new ones are whole if that fails. */
+/* Removes the old file.  If this fails, the new files are still complete. */
 static void drop_older(const file_set_member *m)
 {
     if (is_name_of(m->aside, m->older_device, m->older_inode) &&
@@ -330,7 +339,10 @@ static void drop_older(const file_set_member *m)
                         message_name(m->aside), strerror(errno));
 }
 
-/* Gives a file its name; false after a message. */
+/*
+ * Renames a file to its final name.  On failure, prints a message and returns
+ * false.
+ */
 static bool give_name(file_set_member *m)
 {
     if (rename(m->new_name, m->name) != 0) {
@@ -338,7 +350,7 @@ static bool give_name(file_set_member *m)
         return false;
     }
     m->created = false;
-    /* Another job may have put its own file there just now. */
+    /* Another job may have replaced `new_name` just before the rename. */
     m->named = is_name_of(m->name, m->device, m->inode);
     if (!m->named)
         message_error("%s: another program changed it",
@@ -357,17 +369,17 @@ bool file_set_publish(file_set *set)
                           message_name(m[i].new_name));
             return false;
         }
-        /* It may have come there since the file was added. */
+        /* It may have been created since the file was added. */
         if (is_in_the_way(m[i].name))
             return false;
     }
-    /* A single one takes the place of an older one at once. */
+    /* A single file is renamed over an existing one directly. */
     for (size_t i = 0; good && set->n > 1 && i < set->n; i++)
         good = put_aside(&m[i]);
     for (size_t i = 0; good && i < set->n; i++)
         good = give_name(&m[i]);
 
-    /* All of them have their names, or the older ones have them again. */
+    /* Drop the old files if all renames succeeded; otherwise undo them. */
     for (size_t i = set->n; i-- > 0;) {
         if (!good && m[i].named &&
             is_name_of(m[i].name, m[i].device, m[i].inode))

@@ -1,9 +1,10 @@
 /*
- * file_set.h - files that appear together or not at all.
+ * file_set.h - a set of output files that become visible together or not at
+ * all.
  *
- * Each is written under another name, with ".new" behind its own.  When all
- * of them are whole, they get their own names; if there are several, older
- * files of these names are put aside first, with ".new.old" behind.
+ * Each file is written as NAME.new and renamed once all of them are complete.
+ * If the set has several files, existing files of the final names are first
+ * moved to NAME.new.old, so that a failure can be undone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,76 +17,82 @@
 #include <sys/types.h>
 
 typedef struct file_set_member {
-    char *name;
-    char *new_name; /* under which it is written */
-    dev_t device;   /* of the file with that name, */
-    ino_t inode;
-    bool created;   /* which is ours */
-    bool named;     /* it has its own name */
-    char *aside;    /* the name under which an older file waits meanwhile, */
-    bool has_older; /* if there is one: */
-    dev_t older_device;
+    char *name;         /* final name; owned */
+    char *new_name;     /* name during writing */
+    dev_t device;       /* identity of the file being written */
+    ino_t inode;        /* the same */
+    bool created;       /* `new_name` is ours to remove */
+    bool named;         /* renamed to `name` */
+    char *aside;        /* name of the existing file during publication */
+    bool has_older;     /* an existing file was moved to `aside` */
+    dev_t older_device; /* identity of that file */
     ino_t older_inode;
 } file_set_member;
 
-/* All zeros is empty. */
+/* Zero-initialise for an empty set. */
 typedef struct file_set {
-    file_set_member *members;
-    size_t n;
+    file_set_member *members; /* owned */
+    size_t n;                 /* number of members */
 } file_set;
 
 /*
- * Adds a file, which is to have the name `stem` with `ending` behind, and makes
- * it anew, to write and to read, with a lock, as by files_lock.  What a job that
- * was killed left under the new name is removed.  A name of anything but a
- * regular file is refused, that of one of the `n_inputs`, and one that leads to
- * the file of another member; of several members, also one whose older file
- * cannot be put aside, as its name for that is taken.  -1 after a message.
+ * Adds the file `stem` + `ending` and creates it under its temporary name, open
+ * for reading and writing and locked as by files_lock.  If a killed job left a
+ * temporary file, it is removed.  Returns the descriptor; on failure, prints a
+ * message and returns -1.
+ *
+ * Refused are: a name that exists and is not a regular file; one of the
+ * `n_inputs` inputs; the file of another member; and, if the set has several
+ * members, a file whose NAME.new.old exists.
  */
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs);
 
 /*
- * Opens an output to write: a regular file, or one that is not there yet, as
- * by file_set_add, where symbolic links lead; anything else, such as a pipe,
- * and stdout (NULL or "-") as by files_open_output, `binary` or not, if it is
- * none of the inputs.  A file that gets the name of another one gets its
- * permissions.  -1 after a message.
+ * Opens an output for writing.  A regular file, or a name that does not exist,
+ * is added to the set, with symbolic links resolved.  Anything else, such as a
+ * pipe or stdout (NULL or "-"), is opened by files_open_output, with `binary`
+ * passed on.  An input is refused.  A file that replaces another one gets its
+ * permissions.  Returns the descriptor; on failure, prints a message and
+ * returns -1.
  */
 int file_set_open(file_set *set, const char *name, bool binary,
                   const char *const *inputs, int n_inputs);
 
 /*
- * Whether a member of this name would write to the file `other`, under its own
- * name or one of the two others, or remove it.
+ * True if a member `name` would write or remove the file `other`, under its
+ * final name or one of its two temporary names.
  */
 bool file_set_would_write(const char *name, const char *other);
 
 /*
- * False, after a message, if an output that file_set_open opens is this input,
- * or is written under its name.
+ * Prints a message and returns false if `input` is the output `name` of
+ * file_set_open or one of its temporary files.
  */
 bool file_set_spares(const char *name, const char *input);
 
-/* The name of the file that was added last. */
+/* Final name of the file added last. */
 const char *file_set_name(const file_set *set);
 
 /*
- * Gives all files their names, after they were closed.  Those of an older set,
- * which would be wrong about the new ones, are put aside meanwhile, and get
- * theirs back if that fails.  False after a message, also if a new file is not
- * the one that was opened; then no new file has its name.
+ * Gives all files their final names.  Call it after closing them.  If the set
+ * has several files, existing files are moved aside first and restored if
+ * anything fails, since a mixture of old and new files would be inconsistent.
+ * On failure, prints a message and returns false; none of the new files has its
+ * final name then.  It is an error if another program replaced a temporary
+ * file.
  */
 bool file_set_publish(file_set *set);
 
 /*
- * Enters the sandbox; what is left to do is to read these inputs, to write what
- * is open, and to publish or to free the set.  False after a message.
+ * Enters the sandbox.  Afterwards the process can read these inputs, write its
+ * open files, and publish or free the set.  On failure, prints a message and
+ * returns false.
  */
 bool file_set_enter_sandbox(const file_set *set, const char *const *inputs,
                             int n_inputs);
 
-/* Removes the files that were not published. */
+/* Removes files that were not published and frees the set. */
 void file_set_free(file_set *set);
 
 #endif

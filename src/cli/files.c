@@ -1,10 +1,10 @@
 /*
- * files.c - files and the standard streams, opened and closed with care.
+ * files.c - open and close files and the standard streams.
  *
  * SPDX-License-Identifier: MIT
  */
 
-/* For F_OFD_SETLK, which POSIX has since 2024. */
+/* for F_OFD_SETLK, in POSIX since 2024 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,15 +27,15 @@
 #include "cli/message.h"
 
 /*
- * A lock of the open file outlives that the process opens the same file once
- * more, to read it, and closes that.  Without such locks, those that belong to
- * the process have to do, which end then.
+ * Open file description locks survive when the process opens and closes the
+ * same file a second time, as it does to read its output.  A traditional
+ * process lock, the fallback, is lost then.
  */
 #ifndef F_OFD_SETLK
 #define F_OFD_SETLK F_SETLK
 #endif
 
-/* A longer chain of links opens nothing. */
+/* Limit on the length of a chain of symbolic links. */
 #define MAX_LINKS 40
 
 void files_init(void)
@@ -44,24 +44,26 @@ void files_init(void)
     sigset_t set;
 
     /*
-     * The next file opened would become a standard stream, and a message or
-     * the records would be written into it.
+     * Otherwise the next file opened would become a standard stream, and
+     * messages or records would be written to it.
      */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) != -1)
             continue;
-        /* The lowest free descriptor is this one.  The wrong access mode
-           makes its use fail. */
+        /*
+         * open returns the lowest free descriptor, which is this one.  The
+         * wrong access mode makes any use of it fail.
+         */
         if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
             _Exit(STATUS_FAILURE);
     }
 
-    /* A parent may leave SIGPIPE ignored or blocked, and exec keeps that. */
+    /* An ignored or blocked SIGPIPE is inherited through exec. */
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_DFL;
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGPIPE, &action, NULL);
-    /* A write beyond the limit of a file fails, like one to a full disk. */
+    /* Makes writes beyond the file size limit fail with EFBIG. */
     action.sa_handler = SIG_IGN;
     (void)sigaction(SIGXFSZ, &action, NULL);
     (void)sigemptyset(&set);
@@ -70,7 +72,7 @@ void files_init(void)
 }
 
 /* ---------------------------------------------------------------------
- * What lies behind a name or a descriptor
+ * Names and descriptors
  */
 
 bool files_is_standard(const char *name)
@@ -88,7 +90,7 @@ const char *files_output_name(const char *name)
     return files_is_standard(name) ? "stdout" : message_name(name);
 }
 
-/* True if `fd` was opened in just this access mode. */
+/* True if `fd` was opened with exactly this access mode. */
 static bool has_mode(int fd, int mode)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -101,16 +103,15 @@ bool files_are_one(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether a link of this name is one of the system to an open file. */
+/*
+ * True if a symbolic link of this name can be kernel-provided, to an open file.
+ */
 static bool is_of_system(const char *name)
 {
     return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
 }
 
-/*
- * Follows links from `name` to its place; with `stops`, not those of the
- * system.
- */
+/* Resolves symbolic links.  With `stops`, stops at a kernel-provided link. */
 static bool follow(const char *name, char place[FILES_MAX_NAME], bool stops)
 {
     if (strlen(name) >= FILES_MAX_NAME) {
@@ -124,7 +125,7 @@ static bool follow(const char *name, char place[FILES_MAX_NAME], bool stops)
         char to[FILES_MAX_NAME];
         ssize_t n = readlink(place, to, sizeof to);
 
-        /* What is there, if anything, is no link. */
+        /* not a link, or does not exist */
         if (n <= 0 || (stops && is_of_system(place)))
             return true;
         if (to[0] == '/')
@@ -175,8 +176,8 @@ bool files_stat(const char *name, int standard, struct stat *st)
 }
 
 /*
- * True for one regular file behind both.  Anything else, such as a terminal
- * or a socket, may well be read and written at once.
+ * True if both are the same regular file.  A terminal or socket, in contrast,
+ * can be read and written at the same time.
  */
 static bool is_same_file(const struct stat *output, int input_fd)
 {
@@ -282,7 +283,7 @@ int files_open_input(const char *name)
                                : files_openat(AT_FDCWD, name, O_RDONLY);
     struct stat st;
 
-    /* Whether it can be read at all is told now, not at the first read. */
+    /* Report unreadable inputs here, not at the first read. */
     if (fd != -1 && fstat(fd, &st) == 0) {
         if (S_ISDIR(st.st_mode))
             errno = EISDIR;
@@ -291,7 +292,7 @@ int files_open_input(const char *name)
         else
             return fd;
     }
-    /* What the system allows the sandbox forbids, which knows other files. */
+    /* The file is readable, so it was the sandbox that denied access. */
     if (errno == EACCES && !files_is_standard(name) &&
         faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0)
         message_error("%s: another file had this name when the job began, and "
@@ -335,7 +336,7 @@ uint64_t files_left_to_open(uint64_t most)
     return n;
 }
 
-/* Cuts a regular file; a pipe or a device is left as it is. */
+/* Truncates a regular file; does nothing to a pipe or device. */
 static bool cut_to(int fd, uint64_t length)
 {
     struct stat st;
@@ -352,9 +353,9 @@ static bool cut_to(int fd, uint64_t length)
 }
 
 /*
- * Opens an output: one to go on with, or, if `create` is O_CREAT, a new one.
- * `alone`: no other process gets the same file from now on.  -1 after a
- * message.
+ * Opens an output: an existing one, or with `create` = O_CREAT a new one.
+ * `alone` also locks a regular file.  On failure, prints a message and returns
+ * -1.
  */
 static int open_output(const char *name, int create, bool binary, bool alone,
                        int input_fd)
@@ -409,7 +410,7 @@ int files_reopen_output(const char *name, int input_fd, uint64_t length)
         message_error("%s: has %" PRIu64 " bytes, but the state is of %" PRIu64
                       ": it is not the same output",
                       files_output_name(name), (uint64_t)st.st_size, length);
-    /* Others may have stdout open for long, so the lock is dropped by hand. */
+    /* Stdout may be shared and stay open, so release the lock explicitly. */
     (void)set_lock(fd, F_UNLCK);
     if (fd != STDOUT_FILENO)
         (void)close(fd);
@@ -433,7 +434,7 @@ bool files_cut(int fd, const char *name, uint64_t length)
 }
 
 /* ---------------------------------------------------------------------
- * Written, and read again
+ * Writing, and reading back
  */
 
 bool files_write(int fd, const void *bytes, size_t n)
@@ -448,7 +449,7 @@ bool files_write(int fd, const void *bytes, size_t n)
             at += part;
             n -= (size_t)part;
         } else if (part == 0) {
-            /* A device that takes nothing would keep us here for ever. */
+            /* Avoid an endless loop on a device that accepts nothing. */
             errno = ENOSPC;
             return false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -488,7 +489,7 @@ bool files_sync_name(const char *name)
         (void)files_split(place, folder);
         fd = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
     }
-    /* Who may write to a folder need not be let read it. */
+    /* A directory can be writable without being readable. */
     if (fd < 0 && errno == EACCES)
         return true;
     do {
@@ -523,7 +524,7 @@ bool files_has_length(int fd, const char *name, uint64_t length)
 }
 
 /* ---------------------------------------------------------------------
- * Inputs and outputs against each other
+ * Comparing inputs and outputs
  */
 
 bool files_spare_input(const char *name, const char *input)
@@ -554,7 +555,7 @@ bool files_are_distinct(const char *name, const char *other)
                                   : !files_is_standard(other) &&
                                         strcmp(name, other) == 0;
 
-    /* /dev/null may well be given twice. */
+    /* Both outputs may be /dev/null. */
     if (files_stat(name, STDOUT_FILENO, &a) &&
         files_stat(other, STDOUT_FILENO, &b))
         same = files_are_one(&a, &b) &&
@@ -622,9 +623,9 @@ void files_close_input(int fd)
 }
 
 /*
- * The lock is dropped last, as some file systems write only when a file is
- * closed; and by hand, as the close does not drop it where another process has
- * the same file open.
+ * Releases the lock after the close, since some file systems write the data
+ * only then.  The release is explicit because another process may have the same
+ * file description open.
  */
 static bool close_output(int fd)
 {
@@ -678,8 +679,10 @@ bool files_close_stdout(void)
     bool failed_before = ferror(stdout) != 0;
     bool failed_now = fflush(stdout) != 0;
 
-    /* The stream is not closed, so that a second call does no harm: nothing
-       is left in it, and the descriptor is closed already. */
+    /*
+     * The stream itself is not closed, so calling this twice is harmless: the
+     * buffer is empty and the descriptor already closed.
+     */
     if (!failed_now && close(STDOUT_FILENO) == -1 && errno != EBADF)
         failed_now = true;
     if (failed_now)

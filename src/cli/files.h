@@ -1,6 +1,6 @@
 /*
- * files.h - files and the standard streams, opened with care and closed so
- * that no write error is lost.
+ * files.h - open and close files and the standard streams without losing a
+ * write error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,31 +16,34 @@
 struct stat;
 
 /*
- * To be called first in main: makes descriptors 0 to 2 valid (closed ones
- * are opened so that use of them fails: reads and writes give EBADF), lets
- * SIGPIPE kill again if a parent left it ignored, and lets no SIGXFSZ kill.
+ * Call this first in main.  It opens closed descriptors among 0 to 2 so that
+ * any use of them fails with EBADF, restores the default action of SIGPIPE in
+ * case the parent ignored or blocked it, and ignores SIGXFSZ.
  */
 void files_init(void);
 
 /*
- * Opens a file to read; NULL or "-" is stdin.  Returns the descriptor, or
- * -1 after a message.  A directory is refused.
+ * Opens a file for reading; NULL or "-" is stdin.  Directories are refused.
+ * Returns the descriptor; on failure, prints a message and returns -1.
  */
 int files_open_input(const char *name);
 
-/* As openat, by a path in `folder` or AT_FDCWD; signals do not interrupt it. */
+/* openat with O_CLOEXEC, retried after EINTR; `folder` may be AT_FDCWD. */
 int files_openat(int folder, const char *name, int flags);
 
-/* Whether a name, NULL or "-", means stdin or stdout. */
+/* True if a name means stdin or stdout: NULL or "-". */
 bool files_is_standard(const char *name);
 
 /*
- * What a name stands for, as stat gives it; of a standard stream, what is open
- * as the descriptor `standard`.  False with errno.
+ * stat of a name, or fstat of the descriptor `standard` if the name means a
+ * standard stream.  On failure, returns false with errno set.
  */
 bool files_stat(const char *name, int standard, struct stat *st);
 
-/* Longer names open nothing. */
+/*
+ * Buffer size for names, in bytes, including the NUL.  Longer names are
+ * refused.
+ */
 #ifdef PATH_MAX
 #define FILES_MAX_NAME PATH_MAX
 #else
@@ -48,161 +51,174 @@ bool files_stat(const char *name, int standard, struct stat *st);
 #endif
 
 /*
- * The place that a name leads to when symbolic links at its end are followed,
- * also if nothing is there yet.  False with errno if it leads nowhere.
+ * Resolves symbolic links in the last component of `name`; the target need not
+ * exist.  On failure, returns false with errno set.
  */
 bool files_follow(const char *name, char place[FILES_MAX_NAME]);
 
-/* Splits a place into its folder, "." if none is named, and its base name. */
+/*
+ * Copies the directory of `place` ("." if there is none) to `folder` and
+ * returns the base name, which points into `place`.
+ */
 const char *files_split(const char *place, char folder[FILES_MAX_NAME]);
 
-/* Whether both are of one file. */
+/* True if both describe the same file. */
 bool files_are_one(const struct stat *a, const struct stat *b);
 
-/* Whether two names are one, be there anything under it or not. */
+/* True if two names denote the same directory entry, which need not exist. */
 bool files_are_one_name(const char *a, const char *b);
 
-/* "stdin" or the name, made printable, for messages. */
+/* "stdin" or "stdout", or the name made printable; for messages. */
 const char *files_input_name(const char *name);
 const char *files_output_name(const char *name);
 
 /*
- * Whether inputs can be read, as far as that shows without opening them; false
- * after a message.
+ * Checks that the inputs are readable without opening them.  On failure, prints
+ * a message and returns false.
  */
 bool files_can_read(const char *const *names, int n);
 
 /*
- * Opens a file to write, which is created if need be; NULL or "-" is stdout.
- * Refuses a terminal if `binary`, and a file that is the same as `input_fd`
- * (-1: none).  -1 after a message.
+ * Opens a file for writing and creates it if necessary; NULL or "-" is stdout.
+ * Refuses a terminal if `binary`, and the file that is open as `input_fd` (-1:
+ * none).  On failure, prints a message and returns -1.
  *
- * A file that is there keeps its bytes until files_begin cuts it to nothing:
- * a program calls that when all has been checked that can be known before it
- * writes.  Standard output is not cut.  False after a message.
+ * An existing file keeps its contents until files_begin truncates it, so call
+ * files_begin only after everything that can be checked in advance was checked.
+ * Stdout is never truncated.  On failure, prints a message and returns false.
  */
 int files_open_output(const char *name, bool binary, int input_fd);
 bool files_begin(int fd, const char *name);
 
 /*
- * The same for a binary output, which must not have another such writer at
- * the same time if it is a regular file.
+ * Like files_open_output for a binary output, and locks a regular file against
+ * a second writer.
  */
 int files_open_output_alone(const char *name, int input_fd);
 
 /*
- * The same to go on with an output, which must exist and, as a regular file,
- * have at least `length` bytes.  Nothing changes until files_cut removes what
- * lies behind them; it leaves anything but a regular file as it is, and returns
- * false after a message.
+ * Like files_open_output_alone, to resume an output.  It must exist and, if it
+ * is a regular file, have at least `length` bytes.  Nothing changes until
+ * files_cut truncates it to `length` bytes.  files_cut does nothing to a pipe
+ * or device; on failure, it prints a message and returns false.
  */
 int files_reopen_output(const char *name, int input_fd, uint64_t length);
 bool files_cut(int fd, const char *name, uint64_t length);
 
 /*
- * Writes all of the bytes, and waits where a descriptor that does not block
- * takes none for now.  False with errno.
+ * Writes all bytes.  If the descriptor is nonblocking, waits until it accepts
+ * more.  On failure, returns false with errno set.
  */
 bool files_write(int fd, const void *bytes, size_t n);
 
 /*
- * Makes sure that what was written to a regular file is on the disk.  False
- * after a message.
+ * Syncs a regular file's data to disk.  On failure, prints a message and
+ * returns false.
  */
 bool files_sync(int fd, const char *name);
 
 /*
- * Makes sure that the name of an output lasts, too, as far as its folder can be
- * synchronised; of a symbolic link it is the one where that leads.  A standard
- * stream has its name from elsewhere.  False after a message.
+ * Syncs the directory of an output, so that its name survives a crash, if the
+ * file system supports this.  For a symbolic link, this is the directory of its
+ * target.  Does nothing for a standard stream.  On failure, prints a message
+ * and returns false.
  */
 bool files_sync_name(const char *name);
 
 /*
- * False, after a message, if the output `name` is a regular file that is
- * also an input, or one of `n` inputs: opening it would cut the input.
+ * Prints a message and returns false if the output `name` is a regular file and
+ * also an input: truncating it would destroy the input.
  */
 bool files_spare_input(const char *name, const char *input);
 bool files_spare_inputs(const char *name, const char *const *inputs,
                         int n);
 
-/* False, after a message, if two outputs are one file or one pipe. */
+/*
+ * Prints a message and returns false if two outputs are the same file or pipe.
+ */
 bool files_are_distinct(const char *name, const char *other);
 
 /*
- * Takes the lock of the regular file `fd`, which is open for writing, and does
- * not wait for it; the lock belongs to the open file, and lasts until it is
- * dropped, or all processes that share `fd` have closed it.  False with errno,
- * which is EAGAIN if another process has it.  True as well where a file system
- * knows no locks.
+ * Locks a regular file that is open for writing; does not wait.  The lock is
+ * held by the open file description: it lasts until it is released or every
+ * descriptor of it is closed.  Returns false with errno set, EAGAIN if another
+ * process holds the lock.  Returns true on file systems without locks.
  */
 bool files_lock(int fd);
 
 typedef enum files_kind {
     FILES_REGULAR,
-    FILES_DEVICE, /* such as /dev/null, which takes all at once */
-    FILES_PIPE    /* or a socket: another process is at the other end */
+    FILES_DEVICE, /* such as /dev/null; writes never block */
+    /* or a socket: another process reads or writes the other end */
+    FILES_PIPE
 } files_kind;
 
 bool files_is(files_kind kind, int fd);
 
 /*
- * Whether a pipe, a device or the like is there under this name; or a link of
- * the system to an open file, such as /dev/stdout, which nothing may replace.
+ * True if the name exists and is not a regular file or directory, such as a
+ * pipe or device, or if it is a kernel-provided link to an open file, such as
+ * /dev/stdout.  Neither may be replaced by a rename.
  */
 bool files_is_special(const char *name);
 
-/* Opens the folder that a file of this name is in.  -1 with errno. */
+/*
+ * Opens the directory that contains `name`.  On failure, returns -1 with errno
+ * set.
+ */
 int files_open_folder(const char *name);
 
-/* True if the output `name` is a regular file, or would become one. */
+/* True if the output `name` is a regular file or does not exist yet. */
 bool files_is_for_file(const char *name);
 
 /*
- * False, after a message, if a regular file does not have the `length` bytes
- * that were written to it, or, unless it is stdout, has more: someone else
- * wrote to it or cut it.
+ * Prints a message and returns false if a regular file does not have the
+ * `length` bytes written to it: another program changed it.  Stdout may be
+ * longer.
  */
 bool files_has_length(int fd, const char *name, uint64_t length);
 
-/* The bytes of all these inputs; false unless all are regular files. */
+/* Total size of all inputs, in bytes; false unless all are regular files. */
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes);
 
-/* The number of files that can still be opened, counted up to `most`. */
+/* Number of descriptors that can still be opened, at most `most`. */
 uint64_t files_left_to_open(uint64_t most);
 
-/* Where the next byte of a regular file goes; false with errno if unknown. */
+/*
+ * Current offset in a regular file, where the next write goes, in bytes.  On
+ * failure, returns false with errno set.
+ */
 bool files_place(int fd, uint64_t *bytes);
 
 /*
- * Opens a regular file that is the output `name` once more, to read what was
- * written.  -1 after a message.
+ * Opens the regular file `output` a second time, for reading.  `name` is its
+ * name.  On failure, prints a message and returns -1.
  */
 int files_reread_output(const char *name, int output);
 
-/* Closes, unless it is stdin. */
+/* Closes a descriptor other than stdin. */
 void files_close_input(int fd);
 
 /*
- * Closes an output, stdout too, and reports under `name` what goes wrong.  True
- * if all went well.  The lock is dropped in any case, even if a process that
- * shares the descriptor keeps the file open.
+ * Closes an output, including stdout, and reports errors under `name`.  Returns
+ * true on success.  The lock is released even if another process shares the
+ * descriptor and keeps the file open.
  */
 bool files_close_output(int fd, const char *name);
 
-/* The same after an error that was told: says nothing. */
+/* Closes an output after an error that was already reported; prints nothing. */
 void files_abandon_output(int fd);
 
 /*
- * Closes an output, unless `fd` is -1: as files_close_output if `status` is
- * STATUS_OK, otherwise as files_abandon_output, since a failure was reported
- * already.  Returns the status of the first failure.
+ * Closes an output unless `fd` is -1: by files_close_output if `status` is
+ * STATUS_OK, otherwise by files_abandon_output, since an error was already
+ * reported.  Returns `status`, or STATUS_FAILURE if closing failed.
  */
 int files_end_output(int fd, const char *name, int status);
 
 /*
- * Flushes and closes the stdio stream stdout, for programs that print; a
- * message and false if any write to it failed.
+ * Flushes and closes stdout for programs that use stdio.  Prints a message and
+ * returns false if any write to it failed.
  */
 bool files_close_stdout(void);
 

@@ -1,9 +1,9 @@
 /*
- * histogram.c - histograms from `length count` lines, or from the LENGTHS of
- * token records (packstream(5)).
+ * histogram.c - read histograms from "length count" lines or from the LENGTHS
+ * of token records (packstream(5)).
  *
- * Lines are read byte by byte, in one pass, and a comment may have any length.
- * Nothing is guessed: a length of 4e3 and a last line that was cut are errors.
+ * Text is parsed byte by byte in one pass, so comments can have any length.
+ * The parser is strict: "4e3" or a last line without a newline is an error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,24 +23,28 @@
 
 #define BUFFER_BYTES 65536
 
-/* What `next` gives instead of a byte. */
+/* Values of input.byte besides 0 to 255. */
 #define END_OF_FILE (-1)
 #define READ_ERROR (-2)
 
 typedef struct input {
-    length_counts *to; /* for each capacity */
-    unsigned n_to;
+    length_counts *to; /* one per capacity; owned by the caller */
+    unsigned n_to;     /* number of capacities */
     const char *name;
     int fd;
-    const ps_error *why; /* why LENGTHS cannot be used */
-    uint64_t line; /* from 1; 0 if the input is not text */
-    int byte;      /* the next one, or as above */
-    size_t at;     /* of the byte after it */
-    size_t end;
+    const ps_error *why; /* reason LENGTHS cannot be used */
+    /* current line, from 1; 0: before the first, or not text */
+    uint64_t line;
+    int byte;   /* current byte, or one of the values above */
+    size_t at;  /* index in `buffer` of the byte after it */
+    size_t end; /* bytes in `buffer` */
     unsigned char buffer[BUFFER_BYTES];
 } input;
 
-/* Whether there is another byte; if not, `byte` says why. */
+/*
+ * Makes sure that a byte is buffered.  Otherwise returns false and sets `byte`
+ * to the reason.
+ */
 static bool has_next(input *in)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};
@@ -64,7 +68,7 @@ static bool has_next(input *in)
     return true;
 }
 
-/* Moves on to the next byte; a newline may come as CR LF. */
+/* Advances to the next byte.  CR LF counts as one newline. */
 static void next(input *in)
 {
     if (!has_next(in))
@@ -85,8 +89,10 @@ static void skip_blanks(input *in)
         next(in);
 }
 
-/* "prog: FILE: line N: WHY", with the line if there is one; or why a read
-   failed. */
+/*
+ * Reports "prog: FILE: line N: WHY", without the line if there is none; or a
+ * read error, if that is the cause.
+ */
 static int bad(const input *in, const char *format, ...)
     MESSAGE_PRINTF(2, 3);
 
@@ -110,17 +116,17 @@ static int bad(const input *in, const char *format, ...)
     return STATUS_DATA;
 }
 
-/* For a file whose sequences have to be read. */
+/* For files whose lengths are known only by reading the sequences. */
 #define REMEDY ": packstat --histogram prints its lengths"
 
-/* What is there in place of a number, if the file is of another kind. */
+/* Reports that a number is missing, and the file's format if recognised. */
 static int bad_number(input *in, const char *what)
 {
     const char *other = in->line == 1 && in->at <= PS_RECOGNIZE_BYTES
                             ? ps_recognize(in->buffer, in->end)
                             : NULL;
 
-    /* A histogram is text as well. */
+    /* A text file may be a malformed histogram, so the format is not named. */
     if (other == NULL || strncmp(other, "text", 4) == 0)
         return bad(in, "the %s is not a number", what);
     if (in->why->code == PS_ERR_UNSUPPORTED &&
@@ -129,13 +135,13 @@ static int bad_number(input *in, const char *what)
         return bad(in, "%s" REMEDY, in->why->text);
     }
     return bad(in, "the %s is not a number; this looks like %s%s", what, other,
-               in->buffer[0] == 0x89 /* our own magics */ ||
+               in->buffer[0] == 0x89 /* first byte of our magics */ ||
                        strcmp(other, "zstd") == 0
                    ? REMEDY
                    : "");
 }
 
-/* Digits and nothing else up to a blank or the end of the line. */
+/* Parses decimal digits up to a blank or the end of the line. */
 static int read_number(input *in, const char *what, uint64_t *number)
 {
     uint64_t value = 0;
@@ -157,7 +163,9 @@ static int read_number(input *in, const char *what, uint64_t *number)
     return STATUS_OK;
 }
 
-/* Adds `count` sequences longer than a pack, as the packer treats them. */
+/*
+ * Adds `count` sequences longer than the capacity, handled as the packer would.
+ */
 static ps_result add_overlong(length_counts *to, uint64_t length,
                               uint64_t count, ps_error *err)
 {
@@ -196,7 +204,7 @@ static ps_result add_overlong(length_counts *to, uint64_t length,
                : r;
 }
 
-/* Adds sequences of a length to the lengths of every capacity. */
+/* Adds `count` sequences of this length at every capacity. */
 static int add(const input *in, uint64_t length, uint64_t count)
 {
     if (length == 0)
@@ -228,8 +236,8 @@ static int add(const input *in, uint64_t length, uint64_t count)
 }
 
 /*
- * Adds what the next line says.  A blank line or a comment says nothing, but
- * has to end with a newline like any other.
+ * Parses one line.  Blank lines and comments are skipped, but have to end with
+ * a newline too.
  */
 static int read_line(input *in)
 {
@@ -239,7 +247,7 @@ static int read_line(input *in)
     int status = STATUS_OK;
     int i = 0;
 
-    /* A file may begin with the byte order mark of UTF-8, whole. */
+    /* The file may start with a UTF-8 byte order mark, which must be whole. */
     for (; in->line == 0 && i < 3 && in->byte == bom[i]; i++)
         next(in);
     in->line++;
@@ -270,7 +278,7 @@ static int read_line(input *in)
     return add(in, length, count);
 }
 
-/* Adds the lengths of a file whose first line is next. */
+/* Parses all lines of a file from its start. */
 static int read_lines(input *in)
 {
     int status = STATUS_OK;
@@ -289,7 +297,7 @@ static int add_all(const input *in, const ps_histogram *h)
     return status;
 }
 
-/* Adds the lengths of a file, whichever form they have. */
+/* Adds the lengths of a file in either format. */
 static int read_file(input *in)
 {
     ps_error err = {.code = PS_OK};
@@ -300,7 +308,7 @@ static int read_file(input *in)
     case PS_OK:
         status = add_all(in, h);
         ps_histogram_free(h);
-        /* Standard input is used up, as if it had been read. */
+        /* Leave stdin at its end, as if everything had been read. */
         (void)lseek(in->fd, 0, SEEK_END);
         return status;
     case PS_ERR_MAGIC:

@@ -1,6 +1,6 @@
 /*
- * histogram.h - histograms from `length count` lines, or from token records that
- * say at their end what lengths they have.
+ * histogram.h - read a histogram of sequence lengths from "length count" lines
+ * or from the LENGTHS of framed token records.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,18 +10,20 @@
 
 #include "packstream.h"
 
-/* The sequences as packs of one capacity take them. */
+/* Sequence lengths as packed at one capacity. */
 typedef struct length_counts {
-    uint32_t capacity;
-    ps_overlong overlong;    /* what becomes of those that are longer */
-    ps_histogram *histogram; /* of the sequences and pieces that are packed */
-    uint64_t long_sequences; /* how many are longer than the capacity */
-    uint64_t lost_tokens;    /* dropped with them, or cut off */
+    uint32_t capacity;    /* tokens per pack */
+    ps_overlong overlong; /* treatment of sequences longer than the capacity */
+    /* lengths packed, of whole sequences and pieces, in tokens */
+    ps_histogram *histogram;
+    uint64_t long_sequences; /* sequences longer than the capacity */
+    uint64_t lost_tokens;    /* tokens dropped or cut off */
 } length_counts;
 
 /*
- * Adds what the files say to the lengths `to`, for each of `n_to` capacities:
- * lines, or the LENGTHS of framed token records.  An exit status, after a message if not STATUS_OK.
+ * Reads files of "length count" lines or framed token records and adds their
+ * lengths to each of the `n_to` capacities.  Returns an exit status; prints a
+ * message on failure.
  */
 int histogram_read(length_counts *to, unsigned n_to, const char *const *names,
                    int n);

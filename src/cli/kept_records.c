@@ -1,5 +1,5 @@
 /*
- * kept_records.c - a stream of token records of a job that keeps a state.
+ * kept_records.c - token records of a job with --state.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,10 @@
 #include "cli/state_file.h"
 #include "common/bytes.h"
 
-/* Whether the output of a state that says nothing of it may begin so. */
+/*
+ * Tests for output_check_start: can the output of a job that was stopped before
+ * its first record start with these bytes?
+ */
 static bool is_framed_start(const unsigned char *bytes, size_t n)
 {
     return memcmp(bytes, "\x89TOK\r\n\x1a\n", n) == 0;
@@ -82,7 +85,7 @@ int kept_records_compare(const kept_records *k, const char *state,
     ps_error err;
     int status;
 
-    /* The state itself tells of raw records. */
+    /* Unframed records have no header; the state records their format. */
     if (!schema->framed || k->place.offset == 0)
         return STATUS_OK;
     status = kept_records_schema(k, true, schema->token_type, &then);
@@ -125,7 +128,7 @@ int kept_records_save(kept_records *k, records *r)
     status = kept_records_mark(k);
     if (status != STATUS_OK)
         return status;
-    /* A state is only as good as the output that it is of. */
+    /* The state must not refer to output that is not on disk. */
     return files_sync(r->fd, r->name) &&
                    output_check_length(&k->output, r->fd, &length) &&
                    output_check_has(&k->output, r->fd, length,

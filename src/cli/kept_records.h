@@ -1,10 +1,9 @@
 /*
- * kept_records.h - a stream of token records in a regular file, of a job that
- * keeps a state: the job finds it again, goes on with it, and says how far it
- * has come to the disk.
+ * kept_records.h - token records written to a regular file by a job with
+ * --state.  Finds the output of an earlier run, resumes it, and tracks how much
+ * of it is on disk.
  *
- * Calls that return an int give an exit status, after a message if it is not
- * STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,42 +19,54 @@
 
 typedef struct kept_records {
     output_check output;
-    ps_token_mark place; /* of the stream that is on the disk, and */
-    output_check_mark mark; /* its file; the caller keeps both in the state, */
-    const unsigned char *lengths; /* and the lengths so far: those of the state,
-                                     or, until the next record, the writer's */
-    size_t n_lengths;             /* bytes; 0: the stream gets no LENGTHS */
+    ps_token_mark place; /* position in the stream up to which it is on disk */
+    /* fingerprint of the output; saved in the state with `place` */
+    output_check_mark mark;
+    /*
+     * lengths so far; owned by the loaded state or, after a save, by the writer
+     * until its next record
+     */
+    const unsigned char *lengths;
+    /* size of `lengths` in bytes; 0: the stream has no LENGTHS */
+    size_t n_lengths;
 } kept_records;
 
-/* Opens a new output; without a state it must not be that of another job. */
+/*
+ * Opens a new output.  With `resume` and no state, a nonempty output is
+ * refused: another job may have written it.
+ */
 int kept_records_begin(kept_records *k, records *r, const char *state,
                        bool resume);
 
 /*
- * Opens the output that place and mark are of, a `framed` stream or none, and
- * changes nothing.  Of a job that was stopped before the first byte it may be
- * missing.
+ * Opens the output described by `place` and `mark` without changing it.  If the
+ * job was stopped before the first byte, the output may be missing.
  */
 int kept_records_reopen(kept_records *k, records *r, bool framed);
 
-/* The schema of a stream of which there is something; raw tokens are `type`. */
+/*
+ * Reads the schema of the existing output.  Unframed tokens have type `type`.
+ */
 int kept_records_schema(const kept_records *k, bool framed, ps_type type,
                         ps_schema *schema);
 
-/* Whether that is the schema of the records that are to follow. */
+/*
+ * Checks that the existing output has the schema of the records to come.
+ * `state` is the state's name, for messages.
+ */
 int kept_records_compare(const kept_records *k, const char *state,
                          const ps_schema *schema);
 
-/* What a new output is known by, before anything is written to it. */
+/* Computes `mark`.  Call it for a new output before anything is written. */
 int kept_records_mark(kept_records *k);
 
-/* Cuts the output to its place, and goes on there. */
+/* Truncates the output to `place` and continues there. */
 int kept_records_resume(kept_records *k, records *r);
 
-/* Brings what was written to the disk; place and mark say what that is. */
+/* Syncs the records written so far and sets `place` and `mark` accordingly. */
 int kept_records_save(kept_records *k, records *r);
 
-/* Leaves an output that was ended as it is, if it has its length. */
+/* Closes an output that is already complete, if it has the expected length. */
 int kept_records_leave(const kept_records *k, records *r);
 
 void kept_records_close(kept_records *k);

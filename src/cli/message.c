@@ -1,10 +1,10 @@
 /*
- * message.c - what the programs say to their user.
+ * message.c - messages on stderr.
  *
- * A message is put together in one buffer and handed to stderr at once, so
- * that the lines of programs in one pipe do not run into each other.  All of
- * it is made printable on the way: text from outside cannot steer a terminal
- * even where a caller forgot message_name.
+ * Each message is formatted in one buffer and written with a single call, so
+ * that lines of several programs in a pipeline do not mix.  The whole line is
+ * made printable: external text cannot send control sequences to the terminal
+ * even if a caller forgot message_name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,11 +22,11 @@
 #define NAME_BYTES 1024
 #define NAME_BUFFERS 4
 
-/* Messages come from everywhere, so what shapes them is kept here. */
+/* Global, because messages are printed from everywhere. */
 static struct {
-    const char *program;
+    const char *program; /* name without directories */
     bool quiet;
-    bool line; /* one of message_line stands there */
+    bool line; /* a line of message_line is on screen */
 } state = {"packstream", false, false};
 
 void message_init(const char *argv0)
@@ -37,7 +37,7 @@ void message_init(const char *argv0)
         return;
     slash = strrchr(argv0, '/');
     state.program = slash == NULL ? argv0 : slash + 1;
-    /* In the build tree libtool may run a program under this name. */
+    /* libtool runs programs of the build tree with this prefix. */
     if (strncmp(state.program, "lt-", 3) == 0)
         state.program += 3;
 }
@@ -52,7 +52,7 @@ void message_quiet(bool quiet)
     state.quiet = quiet;
 }
 
-/* The cursor rests at the start, where what comes unexpectedly begins. */
+/* Leaves the cursor at column 0, so that other output overwrites the line. */
 void message_line(const char *text)
 {
     (void)fprintf(stderr, "\r%-*.*s\r", MESSAGE_COLUMNS, MESSAGE_COLUMNS,
@@ -75,7 +75,7 @@ static char printable(char c)
 static void say(const char *reason, const char *format, va_list args)
     MESSAGE_PRINTF(2, 0);
 
-/* Writes "prog: TEXT: REASON", or without the last part if it is NULL. */
+/* Prints "prog: TEXT: REASON", or "prog: TEXT" if `reason` is NULL. */
 static void say(const char *reason, const char *format, va_list args)
 {
     char text[LINE_BYTES];
@@ -157,7 +157,7 @@ int message_failure(const char *what, const ps_error *err)
         err->text[0] != '\0' ? err->text : ps_result_text(err->code);
 
     message_error("%s: %s", message_name(what), why);
-    /* Whose fault it is: the command line's, the input's or neither's. */
+    /* Usage and data errors have their own status; all others are failures. */
     switch (err->code) {
     case PS_ERR_ARGUMENT:
         return STATUS_USAGE;
@@ -187,7 +187,7 @@ const char *message_name(const char *name)
     size_t length = strlen(name);
     size_t i = 0;
 
-    /* The end of a long path says more than its beginning. */
+    /* Keep the end of a long path, which is more specific. */
     if (length >= NAME_BYTES)
         name += length - (NAME_BYTES - 1);
     for (; name[i] != '\0'; i++)

@@ -1,9 +1,9 @@
 /*
- * options.c - command lines as tables.
+ * options.c - table-driven command lines.
  *
- * getopt_long splits the command line.  A leading colon in its list of
- * letters switches its own messages off: they would show what the user typed
- * unmasked, and not in our form.
+ * getopt_long splits the command line.  Its option string starts with a colon
+ * to suppress its messages, which would print arguments unescaped and in
+ * another format.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,28 +23,30 @@
 #define ENTRIES_MAX 64
 #define LABEL_BYTES 64
 
-/* After a longer label the help begins on the next line. */
+/* Longest label, in columns, with the help text on the same line. */
 #define LABEL_COLUMNS 28
 
-/* getopt_long gives LONG_BASE + index for a long name, else the letter. */
+/* getopt_long returns LONG_BASE + index for a long name, else the letter. */
 #define LONG_BASE 256
 
 const option_word option_token_types[] = {
     {"u16", PS_U16}, {"u32", PS_U32}, {NULL, 0}};
 
-/* The options of every program; option_parse carries them out itself. */
+/* Options of every program, carried out by option_parse itself. */
 static const option_entry help_entry = {
     'h', "help", NULL, "show this help and exit", .at = 0};
 static const option_entry version_entry = {
     0, "version", NULL, "show the version and exit", .at = 0};
 
-/* The whole table, and what getopt_long wants of it. */
+/* The complete table and its translation for getopt_long. */
 typedef struct parser {
     const option_entry *entries[ENTRIES_MAX];
-    char letters[ENTRIES_MAX]; /* of each; NUL: none, or an earlier one's */
-    int n_entries;
+    /* by entry; NUL if none or taken by an earlier entry */
+    char letters[ENTRIES_MAX];
+    int n_entries; /* including --help and --version */
     struct option longs[ENTRIES_MAX + 1];
-    char shorts[2 + 2 * ENTRIES_MAX]; /* ':', then "x" or "x:" each, NUL */
+    /* ':', then "x" or "x:" for each letter, NUL */
+    char shorts[2 + 2 * ENTRIES_MAX];
 } parser;
 
 static void init_parser(parser *p, const option_entry *entries)
@@ -61,7 +63,10 @@ static void init_parser(parser *p, const option_entry *entries)
     p->entries[n++] = &version_entry;
     p->n_entries = n;
 
-    /* The colon also tells a missing value from an unknown option. */
+    /*
+     * With the colon, getopt_long returns ':' for a missing value and '?' for
+     * an unknown option.
+     */
     *shorts++ = ':';
     for (int i = 0; i < n; i++) {
         const option_entry *entry = p->entries[i];
@@ -91,7 +96,7 @@ static void init_parser(parser *p, const option_entry *entries)
  * --help and --version
  */
 
-/* "  -d, --depth=N"; returns its length. */
+/* Writes "  -d, --depth=N" and returns its length. */
 static int write_label(const parser *p, int i, char label[LABEL_BYTES])
 {
     const option_entry *entry = p->entries[i];
@@ -120,7 +125,7 @@ static void print_help(const parser *p, const option_program *program)
     printf("Usage: %s %s\n%s\n\nOptions:\n", message_program(),
            program->usage, program->summary);
 
-    /* The help begins two columns after the longest label. */
+    /* The help text starts two columns after the longest label. */
     for (int i = 0; i < p->n_entries; i++) {
         int length = write_label(p, i, label);
 
@@ -144,9 +149,9 @@ static void print_help(const parser *p, const option_program *program)
 }
 
 /*
- * The table, for build-aux/completion.awk: a line of the program and its usage,
- * then one for each option: letter, name, metavar, in brackets if the value can
- * be left out, words, help.  Tabs stand between them.
+ * Prints the table for build-aux/completion.awk, with fields separated by tabs.
+ * The first line has the program's name and usage.  Each option has one line:
+ * letter, name, metavar (in brackets if the value is optional), words, help.
  */
 static void print_table(const parser *p, const option_program *program)
 {
@@ -253,7 +258,10 @@ const char *option_word_name(const option_word *words, uint64_t number)
     return words->name;
 }
 
-/* "must be a number from 1 to 9", or "must be this, that or another". */
+/*
+ * Builds "must be a number from 1 to 9" or "must be this, that or another".
+ * Returns a static buffer.
+ */
 static const char *describe_values(const option_entry *entry)
 {
     static char text[128];
@@ -279,7 +287,7 @@ static const char *describe_values(const option_entry *entry)
     return text;
 }
 
-/* Stores a bool, an enum, a uint32_t or a uint64_t, by its size. */
+/* Stores a number in a bool, an enum, a uint32_t or a uint64_t, by its size. */
 static void store(void *member, size_t size, uint64_t number)
 {
     const bool truth = number != 0;
@@ -299,7 +307,7 @@ static void store(void *member, size_t size, uint64_t number)
  * Parsing
  */
 
-/* An option as it was given: "-d" or "--depth". */
+/* Writes the option as it was given: "-d" or "--depth". */
 static void write_given(const parser *p, int code, char given[LABEL_BYTES])
 {
     if (code >= LONG_BASE)
@@ -309,7 +317,7 @@ static void write_given(const parser *p, int code, char given[LABEL_BYTES])
         (void)snprintf(given, LABEL_BYTES, "-%c", code);
 }
 
-/* Reports what getopt_long answered with '?'; `word` is the argument. */
+/* Explains the '?' of getopt_long.  `word` is the argument. */
 static void report_unknown(const parser *p, const char *word)
 {
     char given[LABEL_BYTES];
@@ -323,7 +331,7 @@ static void report_unknown(const parser *p, const char *word)
                                                 : "unknown option");
         return;
     }
-    /* A long name, which may be the beginning of several. */
+    /* An unknown long name, or an ambiguous prefix. */
     length = strcspn(word + 2, "=");
     for (const struct option *o = p->longs; o->name != NULL; o++)
         if (strncmp(o->name, word + 2, length) == 0)
@@ -332,7 +340,7 @@ static void report_unknown(const parser *p, const char *word)
                         found > 1 ? "ambiguous" : "unknown");
 }
 
-/* Carries out the option that getopt_long has found. */
+/* Carries out an option found by getopt_long. */
 static option_outcome obey(const parser *p, int code,
                            const option_program *program, void *conf)
 {
@@ -401,7 +409,7 @@ option_outcome option_parse(const option_program *program, int argc,
         print_table(&p, program);
         return files_close_stdout() ? OPTION_DONE : OPTION_FAILED;
     }
-    /* 0 makes every getopt_long begin anew; 1 only the first time. */
+    /* With 0, getopt_long restarts on every call; with 1, only on the first. */
     optind = 0;
     while (outcome == OPTION_RUN &&
            (code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1)

@@ -1,11 +1,10 @@
 /*
- * options.h - command lines as tables.
+ * options.h - table-driven command lines.
  *
- * A program lists its options in a table of entries.  An entry has the names
- * of an option, its help, and, by one of the macros below, what a value looks
- * like and which member of the program's own struct it sets.  option_parse
- * reads the command line by the table, reports what is wrong with it, and
- * prints --help from it:
+ * A program lists its options in a table.  Each entry has an option's names and
+ * help text.  One of the macros below adds the values that the option takes and
+ * the member of the program's struct that it sets.  option_parse parses the
+ * command line, reports errors and prints --help:
  *
  *     static const option_entry entries[] = {
  *         {'d', "depth", "N", "the depth (default: 3)",
@@ -14,10 +13,9 @@
  *         {0},
  *     };
  *
- * Completion in shells is made from the same table, which `prog
- * --options-table` prints.  It offers the words of an option; for a metavar
- * of FILE or DIR the names of files or folders; and for LIST its words with
- * commas between them.
+ * Shell completion is generated from the same table, printed by `prog
+ * --options-table`.  It completes the words of an option; file or directory
+ * names if the metavar is FILE or DIR; and comma-separated words if it is LIST.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,136 +30,141 @@
 #include "packstream.h"
 
 typedef enum option_type {
-    OPTION_TYPE_INTEGER, /* a number, a word for one, or a flag */
-    OPTION_TYPE_TEXT,    /* a const char *, the value itself */
-    OPTION_TYPE_CALL     /* what `set` makes of the value */
+    OPTION_TYPE_INTEGER, /* a number, a word that means a number, or a flag */
+    OPTION_TYPE_TEXT,    /* a const char *: the value itself */
+    OPTION_TYPE_CALL     /* calls `set` with the value */
 } option_type;
 
-/* A word that stands for a number; tables of them end with a NULL name. */
+/* A word that means a number.  Tables end with a NULL name. */
 typedef struct option_word {
     const char *name;
     uint64_t number;
 } option_word;
 
 /*
- * Sets a member, or the whole struct, from a value, which is NULL if the
- * option was given without one.  Returns NULL, or why the value is refused
+ * Sets a member, or the whole struct, from `value`, which is NULL if the option
+ * was given without one.  Returns NULL, or the reason the value is refused
  * ("must be between 1 and 9"), in static storage.
  */
 typedef const char *option_setter(void *member, const char *value);
 
 typedef struct option_entry {
-    char letter;         /* 0: long only */
-    const char *name;    /* long name; NULL: letter only */
+    char letter;         /* 0: no short form */
+    const char *name;    /* long name; NULL: no long form */
     const char *metavar; /* "N", "FILE"; NULL: takes no value */
-    const char *help;    /* one line or two, '\n' between them */
+    const char *help;    /* help text of one or two lines, separated by '\n' */
 
-    /* The rest is set by name, most of it by the macros below. */
+    /* The remaining members are set by the macros below. */
     option_type type;
-    size_t at; /* offset and size of the member */
+    size_t at; /* offset of the member in the struct, in bytes */
+    /* size of the member, in bytes: that of a bool, uint32_t or uint64_t */
     size_t size;
-    uint64_t min; /* numbers that are taken; max 0: none, only words */
-    uint64_t max;
-    const option_word *words; /* taken besides numbers, or known to `set`;
-                                 NULL: none */
-    option_setter *set;
-    bool optional;     /* the value can be left out; given as "--long=V" */
-    uint64_t constant; /* what an option without its value stores */
-    size_t given;      /* offset of a bool that becomes true; 0: none */
-    const char *why;   /* a value is refused; NULL: made from the above */
+    uint64_t min; /* range of numbers accepted; max 0: words only */
+    uint64_t max; /* inclusive */
+    /* words accepted besides numbers, or by `set`; NULL: none */
+    const option_word *words;
+    option_setter *set; /* for OPTION_TYPE_CALL */
+    bool optional;      /* the value is optional, given as --long=VALUE */
+    uint64_t constant;  /* stored if the option is given without a value */
+    size_t given;       /* offset of a bool set to true; 0: none */
+    /* reason a value is refused; NULL: built from the range and words */
+    const char *why;
 } option_entry;
 
 #define OPTION_MEMBER(conf, member)   \
     .at = offsetof(conf, member),     \
     .size = sizeof(((conf *)0)->member)
 
-/* A bool becomes true; or, without a value, a member becomes a constant. */
+/* Sets a bool to true, or a member to a constant.  Takes no value. */
 #define OPTION_FLAG(conf, member) OPTION_CONSTANT(conf, member, true)
 #define OPTION_CONSTANT(conf, member, number) \
     OPTION_MEMBER(conf, member), .constant = (number)
 
-/* A uint32_t or uint64_t, by option_number. */
+/* A uint32_t or uint64_t, parsed by option_number. */
 #define OPTION_NUMBER(conf, member, low, high) \
     OPTION_MEMBER(conf, member), .min = (low), .max = (high)
 
-/* The level of --zstd[=LEVEL], and what zstd itself takes without one. */
+/* The level of --zstd[=LEVEL].  The default is zstd's own, 3. */
 #define OPTION_ZSTD(conf, member)                                        \
     OPTION_NUMBER(conf, member, 1, 22), .optional = true, .constant = 3, \
     .why = "must be a level from 1 to 22"
 
-/* An enum or a bool, by a table of words. */
+/* An enum or a bool, chosen from a table of words. */
 #define OPTION_WORD(conf, member, table) \
     OPTION_MEMBER(conf, member), .words = (table)
 
-/* A const char *: a name, kept where the command line is. */
+/* A const char * that points into argv. */
 #define OPTION_TEXT(conf, member) \
     .type = OPTION_TYPE_TEXT, OPTION_MEMBER(conf, member)
 
-/* What a function sets: the whole struct, or a member. */
+/* A function sets the whole struct, or a member. */
 #define OPTION_CALL(setter) .type = OPTION_TYPE_CALL, .set = (setter)
 #define OPTION_CALL_FOR(conf, member, setter) \
     OPTION_CALL(setter), OPTION_MEMBER(conf, member)
 
-/* Besides any of these: a bool says that the option was given. */
+/* Use with any of the above: a bool records that the option was given. */
 #define OPTION_GIVEN(conf, member) .given = offsetof(conf, member)
 
-/* u16 and u32, the types of tokens, as numbers of ps_type. */
+/* Token types u16 and u32, as values of ps_type. */
 extern const option_word option_token_types[];
 
 /*
- * Whether the records of the input `name` have tokens of the type that -t gave;
- * 0: it was not given.  An exit status, after a message if it is not STATUS_OK.
+ * Checks that the records of the input `name` have the token type given by -t;
+ * 0: not given.  Returns an exit status; prints a message on failure.
  */
 int option_check_type(ps_type given, const ps_schema *schema,
                       const char *name);
 
-/* What `--help` and `--version` print besides the table. */
+/* Text for --help, and the option table. */
 typedef struct option_program {
-    const char *usage;   /* "[OPTION]... [FILE]..." */
-    const char *summary; /* a sentence */
-    const option_entry *entries; /* ended by an entry without any name */
+    const char *usage;           /* "[OPTION]... [FILE]..." */
+    const char *summary;         /* one sentence */
+    const option_entry *entries; /* ends with an entry without names */
 } option_program;
 
-/* What became of the command line. */
+/* Result of option_parse. */
 typedef enum option_outcome {
-    OPTION_RUN,   /* go on; operands start at *first */
-    OPTION_DONE,  /* --help or --version was printed: exit 0 */
-    OPTION_BAD,   /* reported on stderr: exit STATUS_USAGE */
-    OPTION_FAILED /* --help or --version could not be written, and that was
-                     reported: exit STATUS_FAILURE */
+    OPTION_RUN,  /* run the program; operands start at argv[*first] */
+    OPTION_DONE, /* --help or --version was printed: exit 0 */
+    OPTION_BAD,  /* error reported: exit STATUS_USAGE */
+    /* could not print them; reported: exit STATUS_FAILURE */
+    OPTION_FAILED
 } option_outcome;
 
 /*
- * Sets `conf` from a command line.  --help, -h (unless the table has it) and
- * --version are added to every table.  They take effect where they stand, and
- * stdout has been flushed and closed when this returns OPTION_DONE or
- * OPTION_FAILED.  Operands may stand between options; argv is reordered then.
+ * Parses a command line into `conf`.  --help, -h (unless the table defines it)
+ * and --version are added to every table.  They take effect as soon as they are
+ * parsed; stdout was flushed and closed if this returns OPTION_DONE or
+ * OPTION_FAILED.  Options and operands may be mixed; argv is then reordered.
  */
 option_outcome option_parse(const option_program *program, int argc,
                             char **argv, void *conf, int *first);
 
-/* The exit status for an outcome other than OPTION_RUN. */
+/* Exit status for an outcome other than OPTION_RUN. */
 int option_status(option_outcome outcome);
 
-/* Looks for a word in a table, which may be NULL; false: it is not there. */
+/* Looks up a word in a table, which may be NULL; false if it is absent. */
 bool option_find_word(const option_word *words, const char *name,
                       uint64_t *number);
 
-/* The word for a number of such a table, which has it. */
+/* Word for a number in a table, which must contain it. */
 const char *option_word_name(const option_word *words, uint64_t number);
 
-/* The words of --overlong, for a ps_overlong. */
+/* Words of --overlong, as values of ps_overlong. */
 extern const option_word option_overlongs[];
 
 /*
- * The one number parser: decimal digits only, then optionally k, M, G or T
- * (powers of 1000) or Ki, Mi, Gi, Ti (of 1024).  False if it is no such
- * number or lies outside [min, max].
+ * Parses a number: decimal digits, optionally followed by k, M, G, T (powers of
+ * 1000) or Ki, Mi, Gi, Ti (powers of 1024).  Returns false if the text is
+ * malformed or the number is outside [min, max].  All options use this parser.
  */
 bool option_number(const char *text, uint64_t min, uint64_t max,
                    uint64_t *number);
 
-/* The operands as names of files, `n` of them: "-" alone if none is given. */
+/*
+ * Returns the operands as file names and sets *n to their number; "-" alone if
+ * there are none.
+ */
 const char *const *option_files(int argc, char **argv, int first, int *n);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * output_check.c - recognises a regular file as the output that an earlier job
- * wrote, before it is cut and gone on with.
+ * output_check.c - verify that a regular file is the output of the job being
+ * resumed.
  *
- * It reads samples, not all: the bytes before the stream, its first ones, which
- * are the header, and its last ones, which have the checksums of packs.
+ * Only three samples are hashed: the bytes before the stream, its first bytes,
+ * which contain the header, and its last bytes, which contain checksums of
+ * packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,7 +52,7 @@ int output_check_begin(output_check *o, const char *name, int out)
     return o->fd >= 0 && files_sync_name(name) ? STATUS_OK : STATUS_FAILURE;
 }
 
-/* Reads `n` bytes of the file from `at` on. */
+/* Reads `n` bytes at offset `at` of the file. */
 static int read_sample(const output_check *o, uint64_t at, size_t n,
                        unsigned char *bytes)
 {
@@ -75,7 +76,10 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The hash of the samples of so many bytes, the last ones one of them. */
+/*
+ * Hashes the samples of the first `length` bytes.  `last` is the wanted size of
+ * the last sample, before limits.  All in bytes.
+ */
 static int hash_samples(const output_check *o, uint64_t last, uint64_t length,
                         uint64_t *hash)
 {
@@ -168,7 +172,7 @@ int output_check_start(const output_check *o, int out,
     if ((uint64_t)st.st_size - o->base < n)
         n = (size_t)((uint64_t)st.st_size - o->base);
     status = read_sample(o, o->base, n, first);
-    /* A power cut may leave zeros in place of what was written. */
+    /* After a power failure the data may read as zeros. */
     if (status == STATUS_OK && !is_start(first, n) && !all_zero(first, n))
         return is_other(o->name);
     return status;
@@ -182,7 +186,7 @@ int output_check_reopen(output_check *o, const char *name, int in, int *out,
 
     *o = (output_check){.name = name, .fd = -1, .base = mark->base};
     *out = -1;
-    /* A pipe or a device goes on as it is. */
+    /* Pipes and devices cannot be checked. */
     if (!mark->known && !files_is_for_file(name)) {
         *out = files_reopen_output(name, in, 0);
         return *out < 0 ? STATUS_FAILURE : STATUS_OK;

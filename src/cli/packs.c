@@ -1,5 +1,5 @@
 /*
- * packs.c - packs of one input from any place on.
+ * packs.c - read the packs of one input from any position.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* PS_ERR_IO: what cannot be done, and why by errno. */
+/* Fills in PS_ERR_IO with `what` and the text for errno. */
 static ps_result fail_errno(ps_error *err, const char *what)
 {
     *err = (ps_error){.code = PS_ERR_IO, .sys_errno = errno};
@@ -29,7 +29,7 @@ ps_result packs_open_file(packs *p, int fd, ps_error *err)
     *p = (packs){0};
     if (fstat(fd, &st) != 0)
         return fail_errno(err, "cannot look at the file");
-    /* Some files that are made as they are read say that they are empty. */
+    /* Generated files, as in /proc, report size 0; read them as streams. */
     if (S_ISREG(st.st_mode) && st.st_size > 0) {
         at = lseek(fd, 0, SEEK_CUR);
         if (at < 0)
@@ -50,7 +50,7 @@ ps_result packs_open(packs *p, int fd, bool seek, ps_error *err)
     *p = (packs){0};
     if (seek)
         result = packs_open_file(p, fd, err);
-    /* A reader has its own words for what is unsupported to it as well. */
+    /* The reader reports its own error if it does not support the format. */
     if (result == PS_ERR_UNSUPPORTED)
         result = ps_pack_reader_open(&p->reader, fd, err);
     return result;

@@ -1,6 +1,6 @@
 /*
- * packs.h - packs of one input from any place on: found by seeking where the
- * input lets us, else by reading what comes before them.
+ * packs.h - read the packs of one input from any position, by seeking if
+ * possible and otherwise by reading everything before it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,55 +13,60 @@
 
 #include "packstream.h"
 
-/* One of the two is open.  All zero: none. */
+/*
+ * At most one of the two is not NULL.  Zero-initialise before the first call.
+ */
 typedef struct packs {
-    ps_pack_reader *reader;
-    ps_pack_file *file;
-    uint64_t next; /* of a file: number of the next pack */
+    ps_pack_reader *reader; /* for a stream; owned */
+    ps_pack_file *file;     /* with random access; owned */
+    uint64_t next;          /* with `file`: number of the next pack, from 0 */
 } packs;
 
 /*
- * Opens an input; with `seek`, so that it can be read at any place, if that is
- * possible: it has to be a file that stands at its beginning, and zstd frames
- * need a seek table.  Anything else is read as a stream.
+ * Opens an input.  With `seek`, random access is used if possible: the input
+ * must be a regular file at offset 0 and, if it is compressed, have a zstd seek
+ * table.  Otherwise it is read as a stream.
  */
 ps_result packs_open(packs *p, int fd, bool seek, ps_error *err);
 
-/* As packs_open, but PS_ERR_UNSUPPORTED for what is a stream. */
+/*
+ * Like packs_open, but fails with PS_ERR_UNSUPPORTED if the input can only be
+ * read as a stream.
+ */
 ps_result packs_open_file(packs *p, int fd, ps_error *err);
 
 const ps_pack_info *packs_info(const packs *p);
 
 /*
- * The first header as it is, before any pack was read.  As
+ * Returns the first header as stored.  Call it before reading any pack.  See
  * ps_pack_file_stream.
  */
 ps_result packs_header(const packs *p, ps_pack_info *header, ps_error *err);
 
 /*
- * Passes over up to `n` packs; *passed says how many there were.  PS_OK,
- * PS_END if there were fewer, or a failure.
+ * Skips up to `n` packs; *passed is the number skipped.  Returns PS_OK, PS_END
+ * if there were fewer, or an error.
  */
 ps_result packs_skip(packs *p, uint64_t n, uint64_t *passed, ps_error *err);
 
-/* The next pack.  As ps_pack_reader_next and ps_pack_file_read. */
+/* Reads the next pack.  See ps_pack_reader_next and ps_pack_file_read. */
 ps_result packs_next(packs *p, ps_pack *pack, ps_error *err);
 
 /*
- * Bytes read or passed over so far, after decompression; of a file, those of
- * rows alone.
+ * Bytes read or skipped so far, after decompression; with random access, bytes
+ * of rows only.
  */
 uint64_t packs_offset(const packs *p);
 
 /*
- * The values that a field has for sequence `i` of a pack, whose first token is
- * at `begin`.
+ * Values of `field` for sequence `i` of a pack.  `begin` is the offset of its
+ * first token in the row.
  */
 const unsigned char *packs_values(const ps_pack_info *info,
                                   const ps_pack *pack, const ps_field *field,
                                   uint32_t i, uint32_t begin);
 
-/* Releases everything but the descriptor. */
+/* Frees everything; does not close the descriptor. */
 void packs_close(packs *p);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * pattern.c - the names of the ranks' files.
+ * pattern.c - file names for ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most bytes that a conversion, two or more, becomes. */
+/* Maximum length of a formatted rank, in bytes. */
 #define RANK_BYTES 10
 
 /*
- * Reads a conversion behind its %: how many bytes it has, 0 if it is none, and
- * how many digits it asks for; of "%%" these are -1.
+ * Parses the conversion after a %.  Returns its length in bytes, 0 if invalid.
+ * *digits is the minimum number of digits, or -1 for "%%".
  */
 static size_t read_conversion(const char *at, int *digits)
 {

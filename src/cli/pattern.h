@@ -1,6 +1,6 @@
 /*
- * pattern.h - the names of the ranks' files: "out.%d.pks", in which %d stands
- * for the rank, %03d for one of three digits at least, and %% for a %.
+ * pattern.h - file names for ranks, such as "out.%d.pks": %d is replaced by the
+ * rank, %03d by the rank with at least three digits, and %% by a %.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,12 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counts the places for a rank; false if something else stands behind a %. */
+/*
+ * Counts the conversions %d and %0Nd.  Returns false if a % is followed by
+ * anything else.
+ */
 bool pattern_places(const char *pattern, unsigned *places);
 
 /*
- * The name for a rank, to be freed, of a pattern that pattern_places accepts;
- * NULL without memory.
+ * Returns the name for a rank, which the caller frees, or NULL if out of
+ * memory.  The pattern must pass pattern_places.
  */
 char *pattern_name(const char *pattern, uint32_t rank);
 

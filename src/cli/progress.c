@@ -1,5 +1,5 @@
 /*
- * progress.c - a live line on stderr.
+ * progress.c - a progress line on stderr.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,10 +19,11 @@
 #include "cli/message.h"
 
 #define SHOW_EVERY_NS UINT64_C(100000000)
-#define LEFT_AFTER_NS UINT64_C(1000000000) /* earlier it would be a guess */
+/* earlier estimates are unreliable */
+#define LEFT_AFTER_NS UINT64_C(1000000000)
 #define CALLS_PER_LOOK 64
 
-/* Nanoseconds of the monotonic clock; 0 if there is none. */
+/* Monotonic time in nanoseconds; 0 if unavailable. */
 static uint64_t now_ns(void)
 {
     struct timespec t;
@@ -43,7 +44,7 @@ void progress_start(progress *p, bool wanted)
     p->shown_ns = p->started_ns;
 }
 
-/* Bytes of a regular file; 0 if it is none, or empty. */
+/* Size of a regular file in bytes; 0 if it is another type. */
 static uint64_t size_of(const char *name)
 {
     struct stat st;
@@ -90,13 +91,13 @@ bool progress_due(progress *p)
     return true;
 }
 
-/* A line that is being put together; what does not fit is left out. */
+/* The line being built.  Text that does not fit is cut off. */
 typedef struct line {
     char text[MESSAGE_COLUMNS + 1];
-    size_t length;
+    size_t length; /* at most MESSAGE_COLUMNS */
 } line;
 
-/* Two spaces after the figure before it, and another figure. */
+/* Appends a value, separated from the previous one by two spaces. */
 static void append(line *l, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 static void append(line *l, const char *format, ...)
@@ -113,7 +114,7 @@ static void append(line *l, const char *format, ...)
     l->length += strlen(l->text + l->length);
 }
 
-/* Three digits and a prefix: "12.3 M sequences", or "1.21 GB/s". */
+/* Formats three digits and a prefix: "12.3 M sequences" or "1.21 GB/s". */
 static void append_amount(line *l, double amount, const char *unit)
 {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
@@ -126,7 +127,7 @@ static void append_amount(line *l, double amount, const char *unit)
            prefixes[i], unit);
 }
 
-/* "42%", and "0:08 left" when that can be told. */
+/* Appends "42%" and, once it can be estimated, "0:08 left". */
 static void append_rest(progress *p, line *l, const progress_figures *figures)
 {
     const off_t at = lseek(figures->fd, 0, SEEK_CUR);
@@ -136,12 +137,15 @@ static void append_rest(progress *p, line *l, const progress_figures *figures)
     for (; p->n_passed < figures->input; p->n_passed++)
         p->passed += size_of(p->names[p->n_passed]);
     done = p->passed + (at > 0 ? (uint64_t)at : 0);
-    /* A file may grow, or shrink. */
+    /* Files can change size during the run. */
     if (done > p->all)
         done = p->all;
     append(l, "%.0f%%", 100 * (double)done / (double)p->all);
 
-    /* A job that was resumed did not read what lies before the first line. */
+    /*
+     * Measure the speed from the first line: a resumed job skipped the data
+     * before it.
+     */
     if (p->first_ns == 0) {
         p->first_ns = p->shown_ns;
         p->first = done;

@@ -1,5 +1,5 @@
 /*
- * range.c - a range of records, "A:B", as a slice in Python has it.
+ * range.c - a range of records, "A:B", with the meaning of a Python slice.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #include "cli/options.h"
 
-/* Reads `n` characters; none are `missing`. */
+/* Parses a bound of `n` characters; `missing` is its value if `n` is 0. */
 static bool parse_bound(const char *text, size_t n, uint64_t missing,
                         range_bound *bound)
 {
@@ -27,7 +27,7 @@ static bool parse_bound(const char *text, size_t n, uint64_t missing,
     if (!option_number(number + bound->from_end, 0, UINT64_MAX,
                        &bound->number))
         return false;
-    /* As in Python, -0 is 0. */
+    /* As in Python, -0 means 0. */
     bound->from_end = bound->from_end && bound->number > 0;
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * range.h - a range of records, "A:B", as a slice in Python has it.
+ * range.h - a range of records, "A:B", with the meaning of a Python slice.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,27 +10,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bound: a number from the beginning, or back from the end. */
+/* A bound: a record number from 0, or counted back from the end. */
 typedef struct range_bound {
-    uint64_t number;
+    uint64_t number; /* from the start: from 0; from the end: from 1 */
     bool from_end;
 } range_bound;
 
-/* From `first` up to, but without, `end`. */
+/* Half-open: `end` is excluded. */
 typedef struct range {
     range_bound first;
-    range_bound end; /* UINT64_MAX: all that there is */
+    range_bound end; /* number UINT64_MAX: no limit */
 } range;
 
-/* An option_setter of a range: reads "A:B", "A:", ":B" or ":". */
+/* An option_setter for a range: parses "A:B", "A:", ":B" or ":". */
 const char *range_parse(void *to, const char *text);
 
-/* True if a bound is back from the end: it takes the count of all. */
+/* True if a bound counts from the end, so the number of records is needed. */
 bool range_needs_count(const range *r);
 
 /*
- * Makes both bounds numbers from the beginning, of `count` records.  A bound
- * before the first record becomes 0; one behind the last stays.
+ * Converts both bounds to record numbers from the start, for `count` records.
+ * A bound before the first record becomes 0; one past the last is unchanged.
  */
 void range_settle(range *r, uint64_t count);
 

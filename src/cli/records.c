@@ -1,5 +1,5 @@
 /*
- * records.c - an output that is a stream of token records, and figures of it.
+ * records.c - write a stream of token records and show progress.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* After a failure the writer may only be freed. */
+/* After an error, a writer can only be freed. */
 static int failed(records *r, const ps_error *err)
 {
     ps_token_writer_free(r->writer);
@@ -117,7 +117,7 @@ int records_finish(records *r)
 void records_abandon(records *r)
 {
     progress_end(&r->progress);
-    /* The error is reported already: another one here would not help. */
+    /* An error was already reported; a second message would not help. */
     if (r->writer != NULL &&
         ps_token_writer_flush(r->writer, NULL) != PS_OK) {
         ps_token_writer_free(r->writer);

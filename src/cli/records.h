@@ -1,5 +1,5 @@
 /*
- * records.h - an output that is a stream of token records, and figures of it.
+ * records.h - write a stream of token records and show progress.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,50 +15,52 @@
 #include "packstream.h"
 
 typedef struct records {
-    int fd; /* which the caller opened, as by file_set_open; else -1 */
-    const char *name; /* of the output, as the user gave it */
-    ps_token_writer *writer; /* NULL until records_start */
+    /* opened by the caller, as by file_set_open; -1 after it is closed */
+    int fd;
+    const char *name;        /* name of the output, as given by the user */
+    ps_token_writer *writer; /* owned; NULL until records_start */
     ps_schema schema;
-    unsigned char *payload; /* of the sequence being made */
-    size_t size;            /* of its buffer */
+    unsigned char *payload; /* buffer for the sequence being built; owned */
+    size_t size;            /* size of `payload`, in bytes */
     progress progress;
     progress_figures figures;
 } records;
 
 /*
- * Each call that returns an int gives an exit status, after a message if it
- * is not STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  */
 
-/* Starts the stream: r->schema is final. */
+/* Starts the stream. r->schema must not change afterwards. */
 int records_start(records *r);
 
 /*
- * Resumes a stream at a mark, which is the output's position; `lengths` are the
- * `n` bytes that ps_token_writer_lengths returned there.
+ * Resumes a stream at `mark`, where the output is positioned.  `lengths` are
+ * the `n` bytes that ps_token_writer_lengths returned for that mark.
  */
 int records_resume(records *r, const ps_token_mark *mark,
                    const unsigned char *lengths, size_t n);
 
 /*
- * Grows r->payload to at least `bytes`, which are at most
- * PS_MAX_SEQUENCE_BYTES.
+ * Grows r->payload to at least `bytes`, which is at most PS_MAX_SEQUENCE_BYTES.
  */
 int records_reserve(records *r, size_t bytes);
 
-/* Writes a record; its payload may be r->payload, or elsewhere. */
+/* Writes a record.  `payload` may be r->payload. */
 int records_put(records *r, uint32_t n_tok, const unsigned char *payload);
 
-/* Passes on what is buffered. */
+/* Writes buffered records to the output. */
 int records_flush(records *r);
 
-/* Ends the stream; closes the output; or both. */
+/*
+ * records_end ends the stream, records_close closes the output, and
+ * records_finish does both.
+ */
 int records_end(records *r);
 int records_close(records *r);
 int records_finish(records *r);
 
 /*
- * After an error: flushes the whole records, without an end of stream, and
+ * After an error: flushes complete records, without an end of stream, and
  * closes the output if it is open.
  */
 void records_abandon(records *r);

@@ -1,5 +1,5 @@
 /*
- * report.c - numbers and names for reading, and totals as JSON.
+ * report.c - formatting of numbers and strings, and totals as JSON.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,8 +31,8 @@ static bool is_within(unsigned char byte, unsigned min, unsigned max)
 }
 
 /*
- * The second byte tells overlong forms, surrogates and what lies beyond
- * Unicode.  The NUL at the end fits nowhere.
+ * The range of the second byte excludes overlong forms, surrogates and code
+ * points above U+10FFFF.  The terminating NUL is never in range.
  */
 size_t report_utf8_bytes(const char *text)
 {
@@ -73,7 +73,7 @@ void report_json_string(FILE *out, const char *text)
             (void)fprintf(out, "\\u%04x", byte);
         else if (n > 0)
             (void)fwrite(text, 1, n, out);
-        else /* JSON is UTF-8, and a file name need not be. */
+        else /* a file name need not be valid UTF-8 */
             (void)fputs("\\ufffd", out);
         text += n > 0 ? n : 1;
     }
@@ -142,7 +142,7 @@ void report_json_begin(FILE *out, const char *file,
         (void)fputs(", ", out);
     }
 
-    /* What a reader looks for first. */
+    /* The most useful keys come first. */
     (void)fprintf(out, "\"sequences\": %" PRIu64, t->sequences);
     put_count(out, "tokens", t->tokens);
     put_count(out, "packs", t->packs);

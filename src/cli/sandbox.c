@@ -1,15 +1,15 @@
 /*
- * sandbox.c - a process that cannot reach what it does not need.
+ * sandbox.c - drop unneeded rights.
  *
- * Linux calls this Landlock: a process names the rights that it gives up
- * and, as rules, the files for which it keeps some.  Newer kernels know more
- * rights, and the headers are often older than the kernel, so the younger
- * rights are spelled out here.
+ * This uses Landlock, a Linux security module: a process lists the rights it
+ * gives up and, as rules, the files for which it keeps some of them.  Newer
+ * kernels support more rights than the installed headers may define, so rights
+ * added after version 1 are defined here.
  *
  * SPDX-License-Identifier: MIT
  */
 
-/* For syscall and O_PATH. */
+/* for syscall and O_PATH */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,9 +17,9 @@
 #include "cli/sandbox.h"
 
 /*
- * Without the header there is no Landlock.  The libraries of the sanitizers
- * open files under /proc at any time; SANDBOX_OFF is for other builds whose
- * programs want files of their own, such as those that count coverage.
+ * Landlock needs its header.  Sanitizer runtimes open files under /proc at any
+ * time, so the sandbox is off in their builds.  Define SANDBOX_OFF for other
+ * builds whose programs write files of their own, such as coverage builds.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
@@ -65,7 +65,7 @@ int sandbox_version(void)
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* All rights to files of version 1, and those that came later. */
+/* All file rights of Landlock version 1, then rights added later. */
 #define FS_FIRST ((UINT64_C(1) << 13) - 1)
 #define FS_REFER (UINT64_C(1) << 13)
 #define FS_TRUNCATE (UINT64_C(1) << 14)
@@ -77,15 +77,15 @@ int sandbox_version(void)
 #define SCOPE_ABSTRACT_SOCKET (UINT64_C(1) << 0)
 #define SCOPE_SIGNAL (UINT64_C(1) << 1)
 
-/* What it takes to replace a file, and to make sure that it is on disk. */
+/* Rights needed to replace a file and sync its directory. */
 #define FS_REPLACE                                                      \
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |     \
      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE |     \
      LANDLOCK_ACCESS_FS_READ_DIR | FS_TRUNCATE)
 
 /*
- * The header's structure of this kind grew with the versions.  A kernel
- * takes a longer one than it knows if the rest is 0.
+ * struct landlock_ruleset_attr grows with each version.  Kernels accept a
+ * larger structure than they know if the extra members are 0.
  */
 typedef struct ruleset_attr {
     uint64_t fs;
@@ -108,8 +108,10 @@ static bool add_rule(int ruleset, int fd, uint64_t rights)
         .parent_fd = fd,
     };
 
-    /* A pipe that has a name, as of a shell's <(...), is no part of a file
-       system, needs no rule, and gets none. */
+    /*
+     * EBADFD: a pipe with a name, such as the shell's <(...), is not on a file
+     * system and needs no rule.
+     */
     return syscall(__NR_landlock_add_rule, ruleset,
                    LANDLOCK_RULE_PATH_BENEATH, &rule, 0U) == 0 ||
            errno == EBADFD;
@@ -130,7 +132,7 @@ bool sandbox_enter(const char *const *readable, int n_readable,
     int ruleset;
 
     if (version == 0) {
-        /* The kernel is older than Landlock, but knows this. */
+        /* Available on kernels without Landlock. */
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
         return true;
     }
@@ -141,12 +143,12 @@ bool sandbox_enter(const char *const *readable, int n_readable,
         const int fd = files_openat(AT_FDCWD, readable[i], O_PATH);
         struct stat st;
 
-        /* Whoever opens it later will hear what is wrong with a name. */
+        /* Opening the file later reports why it cannot be opened. */
         if (fd == -1) {
             done = errno != EMFILE && errno != ENFILE && errno != ENOMEM;
             continue;
         }
-        /* A rule for a folder would hold for all that is in it. */
+        /* A rule for a directory would apply to everything in it. */
         if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
             done = add_rule(ruleset, fd, LANDLOCK_ACCESS_FS_READ_FILE);
         (void)close(fd);
@@ -154,8 +156,10 @@ bool sandbox_enter(const char *const *readable, int n_readable,
     for (int i = 0; done && i < n_folders; i++)
         done = folders[i] == -1 ||
                add_rule(ruleset, folders[i], FS_REPLACE & attr.fs);
-    /* E2BIG: as many layers as the kernel allows confine the process, those
-       of a container and the like. */
+    /*
+     * E2BIG: the process already has the maximum number of layers, as in some
+     * containers.
+     */
     done = done && prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&
            (syscall(__NR_landlock_restrict_self, ruleset, 0U) == 0 ||
             errno == E2BIG);

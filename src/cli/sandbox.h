@@ -1,6 +1,6 @@
 /*
- * sandbox.h - a program gives up what it does not need any more, so that
- * input which finds a fault in it finds little else.
+ * sandbox.h - drop unneeded rights, to limit the damage if malicious input
+ * exploits a bug.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,32 +11,29 @@
 #include <stdbool.h>
 
 /*
- * To be called when the files are open and before the first thread is
- * started.  From then on the process can run no program, and it opens,
- * creates, renames and removes no file but these:
+ * Call this after the files are open and before the first thread starts.
+ * Afterwards the process cannot execute programs, and it cannot open, create,
+ * rename or remove any file except these:
  *
- * - it reads the `n_readable` files of the names `readable`, each as it is
- *   now; the name of a folder, or of nothing yet, allows nothing;
- * - in the `n_folders` folders of the descriptors `folders` (-1: none), and in
- *   those below, it creates, reads, writes, renames and removes regular files,
- *   and opens these folders themselves.
+ * - It can read the `n_readable` files named in `readable`, as they are now.
+ *   A name that is a directory or does not exist allows nothing.
+ * - In and below the `n_folders` directories open as `folders` (-1: none) it
+ *   can create, read, write, rename and remove regular files, and open the
+ *   directories themselves.
  *
- * If the kernel is new enough, connect(2) and bind(2) on TCP sockets fail, and
- * so do signals to other processes.  Landlock covers neither other protocols,
- * nor UNIX sockets with a path, nor the mode, owner, times and attributes of
- * files.  Descriptors that are already open keep working.
+ * If the kernel supports it, connect(2) and bind(2) on TCP sockets and signals
+ * to other processes fail too.  Landlock does not restrict other protocols,
+ * UNIX sockets with a path, or changes of mode, owner, times and attributes of
+ * files.  Open descriptors keep working.
  *
- * True if so, or if the kernel or this build cannot do it, or the kernel does
- * not nest another sandbox in those around the process.  False, after a
- * message, if the kernel can and did not.
+ * Returns true on success, and also if the kernel or this build has no Landlock
+ * or if the limit of nested sandboxes is reached.  Prints a message and returns
+ * false if Landlock is available but failed.
  */
 bool sandbox_enter(const char *const *readable, int n_readable,
                    const int *folders, int n_folders);
 
-/*
- * The version of Landlock that sandbox_enter relies on, from 1 on; 0 if the
- * kernel or this build has none.
- */
+/* Landlock version, at least 1; 0 if the kernel or this build has none. */
 int sandbox_version(void);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * signals.c - what happens while there is no input: the wait for it, and the
- * signals SIGUSR1, SIGTERM and SIGINT.
+ * signals.c - wait for input while catching SIGUSR1, SIGTERM and SIGINT.
  *
- * A signal only sets a flag.  While we wait they are blocked but for the wait
- * itself, so that none comes between the look at the flag and the wait.
+ * Handlers only set a flag.  While waiting, the signals are blocked except
+ * inside pselect, so that none is missed between the test of the flags and the
+ * wait.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,11 +16,14 @@
 #include <sys/select.h>
 #include <time.h>
 
-/* All that the handlers write to. */
+/* Written by the handlers. */
 static volatile sig_atomic_t came;
 static volatile sig_atomic_t stop;
 
-/* What ends a job is not caught again: a second one, of either kind, kills. */
+/*
+ * SIGTERM and SIGINT are caught once.  A second one, of either kind, ends the
+ * process.
+ */
 static void remember(int signal)
 {
     if (signal == SIGUSR1)
@@ -31,7 +34,7 @@ static void remember(int signal)
         stop = signal;
 }
 
-/* Other system calls that the signal interrupts are restarted. */
+/* SA_RESTART: other system calls continue after the signal. */
 void signals_init(void)
 {
     struct sigaction action = {.sa_handler = remember,
@@ -59,7 +62,7 @@ void signals_catch_stop(void)
 
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        /* What another program left ignored, as nohup does, stays so. */
+        /* A signal ignored by the parent, as with nohup, stays ignored. */
         if (sigaction(signals[i], NULL, &before) == 0 &&
             before.sa_handler != SIG_IGN)
             (void)sigaction(signals[i], &action, NULL);
@@ -89,7 +92,7 @@ signals_end signals_wait(int fd, uint64_t ms)
     sigset_t before;
     fd_set readable;
 
-    /* pselect() cannot take it: the read waits instead, for any time. */
+    /* Too large for an fd_set: skip the wait; the read will block. */
     if (fd >= FD_SETSIZE)
         return WAIT_INPUT;
     (void)sigemptyset(&signals);

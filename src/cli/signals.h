@@ -1,6 +1,5 @@
 /*
- * signals.h - what happens while there is no input: the wait for it, and the
- * signals SIGUSR1, SIGTERM and SIGINT.
+ * signals.h - wait for input while catching SIGUSR1, SIGTERM and SIGINT.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,35 +10,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Waits no time for the input to go on: as long as it takes. */
+/* A timeout for signals_wait: no limit. */
 #define WAIT_FOREVER UINT64_MAX
 
 typedef enum signals_end {
-    WAIT_INPUT, /* there is input, or its end, or no way to wait for it */
-    WAIT_IDLE,  /* nothing came for as long as was asked */
-    WAIT_ASKED, /* SIGUSR1 came */
-    WAIT_STOP   /* one of those that end a job came */
+    WAIT_INPUT, /* input or end of file, or waiting is impossible */
+    WAIT_IDLE,  /* timeout without input */
+    WAIT_ASKED, /* SIGUSR1 received */
+    WAIT_STOP   /* SIGTERM or SIGINT received */
 } signals_end;
 
-/* From now on SIGUSR1 does not end the process, but is remembered. */
+/* Catches SIGUSR1, which then no longer ends the process. */
 void signals_init(void);
 
-/* True once after SIGUSR1 came. */
+/* True once after each SIGUSR1. */
 bool signals_asked(void);
 
-/*
- * From now on the first SIGTERM or SIGINT does not end the process, but is
- * remembered; a second one ends it.
- */
+/* Catches the first SIGTERM or SIGINT; the second one ends the process. */
 void signals_catch_stop(void);
 
-/* Which of the two came, or 0. */
+/* The signal received, SIGTERM or SIGINT; 0: none. */
 int signals_stopped(void);
 
-/* Ends the process by that signal, as if it had not been caught. */
+/* Ends the process by this signal, as if it had not been caught. */
 void signals_die(int signal);
 
-/* Waits for input on `fd`, or for a signal, `ms` milliseconds at most. */
+/* Waits up to `ms` milliseconds for input on `fd` or a signal. */
 signals_end signals_wait(int fd, uint64_t ms);
 
 #endif

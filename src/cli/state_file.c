@@ -1,10 +1,9 @@
 /*
- * state_file.c - the file in which a job keeps its state.
+ * state_file.c - the state file of a job.
  *
- * A state is replaced by a new one, which has a name of its own until it is
- * whole; whatever else has one of these names would be lost.  Files that are
- * there are told apart by device and inode, others by folder and name, with
- * links followed.
+ * The state is replaced by way of a temporary file, so any other file with one
+ * of the two names would be lost.  Existing files are compared by device and
+ * inode; others by directory and name, with links resolved.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +20,7 @@
 #include "cli/message.h"
 #include "common/bytes.h"
 
-/* Endings of the files beside it are shorter. */
+/* Limit on the length of suffixes, in bytes, including the NUL. */
 #define ENDING_MAX 16
 
 const char *state_file_set_name(void *member, const char *value)
@@ -30,7 +29,10 @@ const char *state_file_set_name(void *member, const char *value)
     return *value == '\0' ? "must be the name of a file" : NULL;
 }
 
-/* Whether the file `name` is the other one, for which "-" is `standard`. */
+/*
+ * True if `name` and `other` are the same file.  "-" as `other` means the
+ * descriptor `standard`.
+ */
 static bool is_file(const char *name, const char *other, int standard)
 {
     char place_a[FILES_MAX_NAME];
@@ -41,13 +43,13 @@ static bool is_file(const char *name, const char *other, int standard)
     if (files_stat(other, standard, &b) && stat(name, &a) == 0 &&
         files_are_one(&a, &b))
         return true;
-    /* What is not there yet has a folder and a name. */
+    /* A file that does not exist yet is compared by directory and name. */
     return !files_is_standard(other) && files_follow(name, place_a) &&
            files_follow(other, place_b) &&
            files_are_one_name(place_a, place_b);
 }
 
-/* Whether the file `name`, which is for a state, is nothing else. */
+/* Checks that the file `name`, used for the state, has no other use. */
 static int check_name(const state_file_options *o, const char *name)
 {
     const char *what = NULL;
@@ -62,7 +64,7 @@ static int check_name(const state_file_options *o, const char *name)
                          message_name(o->name), message_name(name), what);
 }
 
-/* The same of one beside it. */
+/* Checks the name `place` + `ending` in the same way. */
 static int check_other(const state_file_options *o, const char *place,
                        const char *ending)
 {
@@ -89,7 +91,10 @@ int state_file_check(const state_file_options *o)
         message_errno("%s", message_name(o->name));
         return STATUS_FAILURE;
     }
-    /* A job with the rest of the name would take it for one of its own. */
+    /*
+     * Another job, whose state has this name without the suffix, would remove
+     * the file as its own temporary file.
+     */
     if (ends_as_fresh(o->name) || ends_as_fresh(place))
         return message_usage("--state=%s: a name that ends in "
                              ATOMIC_FILE_SUFFIX
@@ -113,7 +118,7 @@ int state_file_open(atomic_file *f, const state_file_options *o,
         return status;
     if (!atomic_file_open(f, o->name, o->is_ours))
         return STATUS_FAILURE;
-    /* A link to what was not there yet shows when it is. */
+    /* Now that the temporary file exists, links to it can be recognised. */
     status = state_file_check(o);
     if (status != STATUS_OK)
         return status;

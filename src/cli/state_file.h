@@ -1,8 +1,8 @@
 /*
- * state_file.h - the file in which a job keeps its state: found, read and
- * compared with the job (--state, --resume).
+ * state_file.h - find and read the state file of a job and compare it with the
+ * job's options (--state, --resume).
  *
- * What a state holds is the program's matter, and atomic_file.h replaces it.
+ * The contents are defined by each program; atomic_file.h replaces the file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,101 +16,108 @@
 
 #include "cli/atomic_file.h"
 
-/* No state is as large; what is was put there by mistake. */
+/* Limit on a state's size, in bytes.  A larger file is not a state. */
 #define STATE_FILE_MAX ((uint64_t)1 << 32)
 
-/* Output between two states, in bytes, unless --state-every is given. */
+/* Default of --state-every: bytes of output between two states. */
 #define STATE_FILE_EVERY ((uint64_t)256 << 20)
 
-/* An option_setter: the name of a file. */
+/* An option_setter for a file name. */
 const char *state_file_set_name(void *member, const char *value);
 
-/* Other files of the job, which are all for one use. */
+/* Files that the job uses for one purpose.  They must not be the state file. */
 typedef struct state_file_use {
-    const char *what; /* "an input" */
+    const char *what; /* for messages: "an input" */
     const char *const *names;
     int n;
-    int standard; /* the descriptor that "-" stands for */
+    int standard; /* descriptor that "-" means */
 } state_file_use;
 
 typedef struct state_file_options {
     const char *name;
-    bool resume;  /* else no state may be there */
-    uint64_t max; /* bytes of it: STATE_FILE_MAX, or less */
-    atomic_file_test *is_ours;
-    const char *beside[2]; /* what names of files beside it end in, or NULL */
-    state_file_use uses[4]; /* unused ones with n = 0 */
+    bool resume; /* if false, the state must not exist */
+    /* limit on its size in bytes, at most STATE_FILE_MAX */
+    uint64_t max;
+    atomic_file_test *is_ours; /* recognises a state by its first bytes */
+    /* suffixes of companion files of the state; NULL: none */
+    const char *beside[2];
+    state_file_use uses[4]; /* unused entries have n = 0 */
 } state_file_options;
 
 /*
- * An exit status after a message, here and below, if the state, the new one
- * that is to take its place, or one beside it, is another file of the job, or
- * if the state has the name of a new one itself.  Call it again when all files
- * are there: only then does it show that two names are of one new file, as "A"
- * and "a" are to some file systems.
+ * Checks that the state, its temporary file and its companions are not other
+ * files of the job, and that the state's name does not end in the suffix of
+ * temporary files.  Like the functions below, returns an exit status and prints
+ * a message on failure.
+ *
+ * Call it again once all files exist: only then is it known whether two names
+ * denote the same file, as "A" and "a" do on some file systems.
  */
 int state_file_check(const state_file_options *options);
 
 /*
- * The same, and prepares to keep a state under this name, and reads the one
- * that is there.  *state is for the caller to free in any case, and NULL if
- * there is none.
+ * Does the same checks, prepares to replace the state, and reads it if it
+ * exists.  The caller frees *state, also after an error; it is NULL if the
+ * state does not exist.
  */
 int state_file_open(atomic_file *f, const state_file_options *options,
                     unsigned char **state, size_t *bytes);
 
 /*
- * With --resume, but without a state, a regular file that is not empty must not
- * become the output: it may be that of another job.
+ * With --resume but no state, refuses a nonempty regular file as output:
+ * another job may have written it.
  */
 int state_file_spares(const char *state, const char *output);
 
-/* What an option was when the state was saved, and what it is now. */
+/* An option's value when the state was saved, and its value now. */
 typedef struct state_file_option {
-    const char *what; /* "--flush-every ", or "" */
+    /* prefix for the message, such as "--flush-every ", or "" */
+    const char *what;
     uint64_t then;
     uint64_t now;
-    const char *words[3]; /* for the first numbers; NULL: as a number */
+    /* words for the values 0, 1, 2; NULL: print the number */
+    const char *words[3];
 } state_file_option;
 
-/* Says which of `n` options differs first. */
+/* Reports the first of `n` options that differs. */
 int state_file_compare(const char *name, const state_file_option *options,
                        size_t n);
 
 /*
- * Shares of a whole, such as the weights of sources, in a state and now.  They
- * are reduced to the smallest whole numbers, so equal ratios are equal numbers.
+ * Parts of a whole, such as the weights of sources, in the state and now.  Both
+ * are in lowest terms, so equal ratios are equal numbers.
  */
 typedef struct state_file_shares {
-    const char *what; /* "weight" */
-    uint32_t n;
-    const unsigned char *then; /* in the state: little-endian u64s, */
-    size_t stride;             /* with so many bytes from one to the next */
+    const char *what;          /* for messages: "weight" */
+    uint32_t n;                /* number of shares */
+    const unsigned char *then; /* in the state: little-endian 64-bit numbers */
+    size_t stride;             /* distance between them, in bytes */
     const uint64_t *now;
-    const char *const *names;
-    const char *(*name_shown)(const char *name); /* files_input_name, say */
+    const char *const *names; /* names of the shares, for messages */
+    /* formats a name for messages, as files_input_name does */
+    const char *(*name_shown)(const char *name);
 } state_file_shares;
 
-/* Says which of the shares differs first. */
+/* Reports the first share that differs. */
 int state_file_compare_shares(const char *name,
                               const state_file_shares *shares);
 
 /*
- * A state that is a magic of 8 bytes, numbers of 64 bits of which the first is
- * the version, and XXH3-64 of all before.
+ * Format of a state: a magic of 8 bytes, 64-bit numbers, the first of which is
+ * the version, and the XXH3-64 of everything before it.
  */
 typedef struct state_file_form {
-    const char *program;
-    const char *magic;
+    const char *program; /* for messages */
+    const char *magic;   /* 8 bytes */
     uint64_t version;
-    size_t min_bytes; /* 24 or more */
+    size_t min_bytes; /* minimum size, at least 24 */
 } state_file_form;
 
-/* Says in what a state of `n` bytes is not of this form, or is damaged. */
+/* Checks the format and checksum of a state of `n` bytes. */
 int state_file_check_form(const char *name, const state_file_form *form,
                           const unsigned char *bytes, size_t n);
 
-/* Says that a state is damaged; STATUS_DATA. */
+/* Reports that a state is damaged; returns STATUS_DATA. */
 int state_file_damaged(const char *name);
 
 #endif

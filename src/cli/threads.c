@@ -1,5 +1,5 @@
 /*
- * threads.c - how many threads can run at a time.
+ * threads.c - number of threads that can run in parallel.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * threads.h - how many threads can run at a time.
+ * threads.h - number of threads that can run in parallel.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #define THREADS_MAX 256
 
-/* The processors that this process may use; from 1 to THREADS_MAX. */
+/* Number of processors available to this process, from 1 to THREADS_MAX. */
 uint32_t threads_available(void);
 
 #endif

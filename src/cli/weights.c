@@ -1,5 +1,5 @@
 /*
- * weights.c - decimal numbers of which only the ratio matters.
+ * weights.c - exact ratios of decimal numbers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ const char *weight_read(weight *w, const char *text, size_t n)
     const size_t points = point != NULL;
 
     *w = (weight){0};
-    /* "7", "0.7", ".7" or the like. */
+    /* Accept "7", "0.7", ".7" and "7.". */
     if (n <= points || strspn(text, ".0123456789") < n ||
         (point != NULL &&
          memchr(point + 1, '.', n - (size_t)(point + 1 - text)) != NULL))
@@ -56,7 +56,7 @@ bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)
         if (whole[i] > MAX_SUM - sum)
             return false;
         sum += whole[i];
-        /* The greatest common divisor of all so far. */
+        /* `divisor` is the greatest common divisor of all numbers so far. */
         for (uint64_t b = whole[i]; b != 0;) {
             const uint64_t rest = divisor % b;
 

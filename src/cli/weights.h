@@ -1,6 +1,5 @@
 /*
- * weights.h - decimal numbers of which only the ratio matters, such as 7 and
- * 3, or 0.7 and 0.3, exactly.
+ * weights.h - exact ratios of decimal numbers, such as 7 and 3, or 0.7 and 0.3.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,22 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* digits / 10^decimals */
+/* The value is digits / 10^decimals. */
 typedef struct weight {
-    uint64_t digits;
-    unsigned decimals;
+    uint64_t digits;   /* the number without its decimal point */
+    unsigned decimals; /* digits after the decimal point */
 } weight;
 
 /*
- * Reads the first `n` characters of a text.  Returns NULL, or why they are no
- * weight ("must be above 0"), in static storage.
+ * Parses the first `n` characters of `text`.  Returns NULL, or the reason they
+ * are not a weight ("must be above 0"), in static storage.
  */
 const char *weight_read(weight *w, const char *text, size_t n);
 
 /*
- * Makes the least whole numbers of them that have the same ratio, whose sum is
- * below 2^63.
- * False if they have too many digits for that.
+ * Converts weights to the smallest integers of the same ratio.  Their sum is
+ * below 2^63.  Returns false if the weights have too many digits.
  */
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole);
 

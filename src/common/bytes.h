@@ -1,9 +1,9 @@
 /*
- * bytes.h - little-endian integers in unaligned memory, and sizes that
- * cannot overflow unseen; the library and the programs share it.
+ * bytes.h - little-endian integers in unaligned memory, and rounding; shared by
+ * the library and the programs.
  *
- * The shifts are recognised by compilers as a plain load or store on a
- * little-endian machine.
+ * Compilers turn the shifts into a plain load or store on a little-endian
+ * machine.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -49,20 +49,23 @@ static inline void store_u64(unsigned char *p, uint64_t v)
     store_u32(p + 4, (uint32_t)(v >> 32));
 }
 
-/* The low `width` bytes of `v`, for a width known only now. */
+/* Stores the low `width` bytes of `v`.  `width` is 0 to 8. */
 static inline void store_low(unsigned char *p, uint64_t v, size_t width)
 {
     for (size_t i = 0; i < width; i++)
         p[i] = (unsigned char)(v >> (8 * i) & 0xff);
 }
 
-/* `n` rounded up to a multiple of `unit`, a power of two; n + unit fits. */
+/*
+ * Rounds `n` up to a multiple of `unit`, which is a power of two. n + unit must
+ * not overflow.
+ */
 static inline uint64_t round_up(uint64_t n, uint64_t unit)
 {
     return (n + unit - 1) & ~(unit - 1);
 }
 
-/* True if all `n` bytes are zero. */
+/* True if all `n` bytes are zero; true if `n` is 0. */
 static inline bool all_zero(const unsigned char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,9 +1,9 @@
 /*
- * file_end.h - the end of the regular file that is being written; the library
- * and the programs share it.
+ * file_end.h - detect that another program truncated the regular file being
+ * written; shared by the library and the programs.
  *
- * Another program that cuts the file would leave a hole in it, or lose what
- * an output that appends has written.
+ * Writing on after a truncation would leave a hole in the file.  With O_APPEND,
+ * the lost bytes would go unnoticed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,29 +18,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What to say of a file that was cut: its size, and what it should be. */
+/*
+ * Message for a truncated file.  Arguments: its size and the size it should
+ * have, both in bytes (uint64_t).
+ */
 #define FILE_END_CUT                                                         \
     "has %" PRIu64 " bytes, but %" PRIu64 " were written: another program "  \
     "cut it"
 
-/* Zeros at first. */
+/* Zero-initialise before the first call. */
 typedef struct file_end {
     enum {
         FILE_END_UNKNOWN,
-        FILE_END_BEGUN, /* nothing was written yet */
+        FILE_END_BEGUN, /* nothing written yet */
         FILE_END_WATCHED,
         FILE_END_NONE
     } kind;
-    bool appends;
-    uint64_t at;   /* the file is not shorter */
-    uint64_t size; /* that it had at the last look */
+    bool appends;  /* opened with O_APPEND */
+    uint64_t at;   /* minimum size of the file, in bytes */
+    uint64_t size; /* size at the last check, in bytes */
 } file_end;
 
 /*
- * False if the file is shorter than what was written to it.  To be called
- * before each write and after the last one.  Only regular files have an end,
- * where the file system tells it when they have just grown.  What cannot be
- * looked at, a write tells.
+ * Returns false if the file is shorter than the bytes written to it.  Call this
+ * before each write and after the last one.
+ *
+ * Only regular files are checked, and only if the file system reports the new
+ * size immediately after a write.  If fstat fails, the check is disabled: the
+ * next write reports the error.
  */
 static inline bool file_end_holds(file_end *end, int fd)
 {
@@ -57,7 +62,7 @@ static inline bool file_end_holds(file_end *end, int fd)
         end->kind = S_ISREG(st.st_mode) && place >= 0 ? FILE_END_BEGUN
                                                       : FILE_END_NONE;
         end->appends = (fcntl(fd, F_GETFL) & O_APPEND) != 0;
-        /* Behind the end of a file there may be nothing yet. */
+        /* The offset may lie past the end of the file. */
         end->at = place < st.st_size ? (uint64_t)place : end->size;
     }
     if (end->kind == FILE_END_WATCHED && end->size < end->at)
@@ -67,7 +72,7 @@ static inline bool file_end_holds(file_end *end, int fd)
     return true;
 }
 
-/* To be called after each write, of `n` bytes. */
+/* Call after each write of `n` bytes. */
 static inline void file_end_add(file_end *end, int fd, uint64_t n)
 {
     struct stat st;

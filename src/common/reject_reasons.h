@@ -1,6 +1,7 @@
 /*
- * reject_reasons.h - what the rejects say besides the sequences themselves: in
- * two more channels, which sequence it was, and why it is among them.
+ * reject_reasons.h - the two channels that packstream adds to rejected
+ * sequences: the sequence's number in the input and the reason for its
+ * rejection.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,16 +9,20 @@
 #ifndef COMMON_REJECT_REASONS_H
 #define COMMON_REJECT_REASONS_H
 
-/* The channels, as ps_channel, and what they take behind a payload. */
+/*
+ * The channels, as ps_channel initialisers.  REJECT_EXTRA_BYTES bytes follow
+ * the payload of each sequence: source_id (8 bytes), then reason, at offset
+ * REJECT_AT_REASON.
+ */
 #define REJECT_CHANNELS                        \
     {"source_id", PS_U64, PS_PER_SEQUENCE, 0}, \
     {"reason", PS_U8, PS_PER_SEQUENCE, 0}
 #define REJECT_EXTRA_BYTES 9
 #define REJECT_AT_REASON 8
 
-/* The values of `reason`. */
+/* Values of the channel `reason`. */
 enum {
-    REJECT_NONE = 0, /* it is no reject */
+    REJECT_NONE = 0, /* not rejected */
     REJECT_DROPPED = 1,
     REJECT_TRUNCATED = 2,
     REJECT_OUT_OF_VOCAB = 3

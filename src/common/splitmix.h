@@ -1,10 +1,10 @@
 /*
- * splitmix.h - SplitMix64 (Steele, Lea and Flood 2014): numbers that look
- * random, the same ones on every machine; the library, the programs and the
- * trainer share it.
+ * splitmix.h - SplitMix64 (Steele, Lea and Flood 2014): a pseudorandom
+ * generator with the same output on every machine; shared by the library, the
+ * programs and the trainer.
  *
- * A generator adds SPLITMIX_GAMMA to its state, of any seed, and gives
- * splitmix_finish of that.
+ * To draw a number, add SPLITMIX_GAMMA to the state and apply splitmix_finish
+ * to the result.  Any seed is valid.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +17,9 @@
 #define SPLITMIX_GAMMA UINT64_C(0x9e3779b97f4a7c15)
 
 #ifdef __CUDACC__
-__host__ __device__ /* kernels call it, too */
+__host__ __device__ /* also called from kernels */
 #endif
-/* One to one: different numbers stay different. */
+/* A bijection: distinct inputs have distinct outputs. */
 static inline uint64_t splitmix_finish(uint64_t z)
 {
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

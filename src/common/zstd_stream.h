@@ -1,12 +1,13 @@
 /*
- * zstd_stream.h - zstd frames, good or bad however they are cut.
+ * zstd_stream.h - zstd decompression that accepts or rejects a frame regardless
+ * of how the input is split.
  *
- * zstd is stricter about a frame that it sees as a whole than about one that
- * comes in pieces.  It refuses some kinds of empty blocks then, and an empty
- * last block if the content has another size than the header says.  How an
- * input is cut must not matter, so here zstd never sees a whole frame, and the
- * size is compared.  Only how much comes before damage still depends on the
- * cut: a call that fails gives nothing.
+ * zstd checks a frame more strictly if it gets the whole frame in one call:
+ * only then does it reject some kinds of empty blocks, and an empty last block
+ * if the content size differs from the header.  The result must not depend on
+ * buffer boundaries, so zstd never gets a whole frame here and the content size
+ * is checked separately.  One dependence remains: how much is decompressed
+ * before an error, since a failing call returns no output.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,16 +21,17 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* A frame that passes.  All zero before the first. */
+/* Progress within a frame.  Zero-initialise before the first frame. */
 typedef struct zstd_progress {
-    unsigned char header[18]; /* its first bytes: no header is longer */
-    uint64_t compressed;      /* its bytes so far, */
-    uint64_t plain;           /* and those of its content */
+    /* first bytes of the frame; a header is at most 18 bytes */
+    unsigned char header[18];
+    uint64_t compressed; /* bytes of the frame consumed so far */
+    uint64_t plain;      /* bytes of its content produced so far */
 } zstd_progress;
 
 /*
- * As ZSTD_decompressStream: 0 where a frame ends, else a hint or an error.  Of
- * a header it takes a byte a call.
+ * Like ZSTD_decompressStream: returns 0 at the end of a frame, otherwise a hint
+ * or an error code.  Consumes one byte per call while within a header.
  */
 static inline size_t zstd_decompress(ZSTD_DCtx *zstd, zstd_progress *f,
                                      ZSTD_outBuffer *out, ZSTD_inBuffer *in)
@@ -41,7 +43,7 @@ static inline size_t zstd_decompress(ZSTD_DCtx *zstd, zstd_progress *f,
     size_t hint;
     uint64_t size;
 
-    /* Behind its header, zstd no longer looks for the end of a frame. */
+    /* After the header, zstd no longer looks for the end of the frame. */
     if (f->compressed < header && in->pos < in->size) {
         f->header[f->compressed] = packed[in->pos];
         some.size = in->pos + 1;
