@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of packstream.
+ * conf.c - the option table of packstream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,12 +13,12 @@
 #include "cli/state_file.h"
 #include "cli/threads.h"
 
-/* A year in milliseconds, which fits any time_t. */
+/* One year in milliseconds, which fits in any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)
 
 const conf conf_defaults = {0};
 
-/* The names are those of ps_policy_name. */
+/* The same names as in ps_policy_name. */
 static const option_word algorithms[] = {
     {"auto", PS_POLICY_AUTO},       {"spfhp", PS_POLICY_SPFHP},
     {"nnlshp", PS_POLICY_NNLSHP},   {"bestfit", PS_POLICY_BESTFIT},

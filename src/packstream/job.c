@@ -1,6 +1,6 @@
 /*
- * job.c - sequences from the reader to the packer, until the input ends or a
- * signal comes; and what the job does while it waits for input.
+ * job.c - pass sequences from the reader to the packer until the input ends or
+ * a signal arrives; handle waits for input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "cli/signals.h"
 #include "packstream/job_parts.h"
 
-/* Milliseconds of a wait in which the output may still be busy. */
+/* First wait for input, in milliseconds.  Output may still be in progress. */
 #define SHORT_WAIT 10
 
 bool job_refills(const job *j)
@@ -27,7 +27,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Tells why reading failed, unless a signal ended it. */
+/* Reports a read error, unless a signal ended the read. */
 static int read_failure(job *j, const ps_error *err)
 {
     if (signals_stopped() != 0)
@@ -46,7 +46,10 @@ int job_catch_up(job *j)
         j->next_id < j->known_until)
         return STATUS_OK;
     j->caught_up = true;
-    /* Of a stream that has ended the last packs are still to come. */
+    /*
+     * If the stream has ended, its last packs are still to be written, so the
+     * replay cannot be verified yet.
+     */
     if (!j->resume.summary.finished &&
         ps_packer_replay_verified(j->packer, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
@@ -64,7 +67,7 @@ int job_save(job *j, bool ended)
 
     if (ps_packer_totals(j->packer)->packs == 0 && !ended)
         return STATUS_OK;
-    /* The state that there is knows more, or is still to be verified. */
+    /* The existing state is further ahead or is not verified yet. */
     if (j->next_id < j->known_until ||
         (j->resume.task == TASK_REPLAY && !j->caught_up && !ended))
         return STATUS_OK;
@@ -76,13 +79,17 @@ int job_save(job *j, bool ended)
     return status;
 }
 
-/* After so many flushes, so many times the packs are worth a warning. */
+/*
+ * After FLUSHES_SEEN flushes, warn if the stream has FLUSHES_COST times as many
+ * packs as the sequences need.
+ */
 #define FLUSHES_SEEN 64
 #define FLUSHES_COST 3.0
 
 /*
- * Warns, once, of flushes that come before packs are full.  A short delay, an
- * alignment, or a pack for each sequence, have a cost of their own.
+ * Warns once if flushes produce partly filled packs.  A short delay, an
+ * alignment or a pack per sequence cause padding on their own, so there is
+ * nothing to report then.
  */
 static void warn_of_flushes(const job *j)
 {
@@ -102,7 +109,7 @@ static void warn_of_flushes(const job *j)
                         c->flush_every, (double)totals->packs / needed);
 }
 
-/* With --every: what is packed so far, whenever so many packs have left. */
+/* With --every=N: prints the totals after each N packs. */
 static void report_every(job *j)
 {
     const uint64_t every = j->conf->stats_every;
@@ -115,12 +122,15 @@ static void report_every(job *j)
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     message_wipe();
-    /* A line that is lost is noticed at the end, with the last one. */
+    /* A write error is detected after the last line, at the end. */
     report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
                         ps_packer_delay(j->packer));
 }
 
-/* The packer took `n` sequences, or failed: what is due after that. */
+/*
+ * Does the work that is due after the packer has accepted `n` sequences, or
+ * reports its failure.
+ */
 static int after_put(job *j, uint64_t n, ps_result result,
                      const ps_error *why)
 {
@@ -139,7 +149,7 @@ static int after_put(job *j, uint64_t n, ps_result result,
         return job_refills(j) ? STATUS_OK : job_cut_outputs(j);
 
     j->records += n;
-    /* What is to be proved was flushed by the count of records only. */
+    /* Packs to be verified were flushed by record count only, never by time. */
     asked = signals_asked() && j->next_id >= j->known_until;
     j->timed = j->timed || asked;
     counted = c->flush_every != 0 && j->records % c->flush_every == 0;
@@ -179,12 +189,13 @@ static int put(job *j, const ps_sequence *sequence)
     return after_put(j, 1, r, &err);
 }
 
-/* So many at most are put without a look at signals. */
+/* Limit on sequences put between two checks for signals. */
 #define READY_AT_ONCE 64
 
 /*
- * Puts sequences that are ready, up to the one after which something is due;
- * false if there are none, or the job has to know of each.
+ * Puts sequences that are ready, up to the next one after which something is
+ * due.  Returns false if none is ready or if each sequence has to be handled
+ * separately.
  */
 static bool put_ready(job *j, int *status)
 {
@@ -213,7 +224,7 @@ static bool put_ready(job *j, int *status)
     return true;
 }
 
-/* ---- A sequence that cannot be packed as it is ---- */
+/* ---- Overlong and rejected sequences ---- */
 
 static int write_reject(job *j, const ps_sequence *sequence, int reason)
 {
@@ -224,7 +235,7 @@ static int write_reject(job *j, const ps_sequence *sequence, int reason)
     return rejects_put(&j->rejects, sequence, reason);
 }
 
-/* Leaves a sequence out, which is then counted, and written if asked for. */
+/* Rejects a sequence: counts it and, with --rejects, writes it. */
 static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 {
     static const int numbers[] = {
@@ -234,7 +245,7 @@ static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
     ps_error err;
     ps_result r;
 
-    /* No record can be without tokens. */
+    /* An empty sequence cannot be written as a record. */
     if (reason != PS_REJECT_EMPTY)
         status = write_reject(j, sequence, numbers[reason]);
     if (status != STATUS_OK)
@@ -244,15 +255,18 @@ static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 }
 
 /*
- * Reads the whole sequence that is pending, or passes over it.  *outside says
- * that it is to be dropped because of a token.
+ * Reads the pending sequence, `whole` or only to skip it.  *outside is set if
+ * it contains an out-of-vocabulary token and is to be dropped.
  */
 static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
                        bool *outside, ps_error *err)
 {
     ps_result r = PS_OK;
 
-    /* At such a token the reader stops once, and then reads on behind it. */
+    /*
+     * The reader stops once at the first such token; reading again continues
+     * after it.
+     */
     do {
         *outside = r == PS_ERR_RANGE;
         r = whole ? ps_token_reader_hold(j->reader, sequence, err)
@@ -287,9 +301,11 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
     return status == STATUS_OK ? put(j, sequence) : status;
 }
 
-/* ---- All of the input ---- */
+/* ---- The main loop ---- */
 
-/* At the end of a file: goes on with the next, if there is one. */
+/*
+ * Opens the next input at the end of a file.  *more is false at the last one.
+ */
 static int next_file(job *j, bool *more)
 {
     int before = j->in;
@@ -297,7 +313,7 @@ static int next_file(job *j, bool *more)
     ps_error err;
     int status;
 
-    /* Counts the bytes of the file, as far as it was read. */
+    /* Add the size of the file, as far as it was read. */
     if (j->input_bytes == RESUME_UNKNOWN || !files_is(FILES_REGULAR, j->in) ||
         !files_place(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
         j->input_bytes = RESUME_UNKNOWN;
@@ -307,14 +323,17 @@ static int next_file(job *j, bool *more)
     *more = j->next_name < j->conf->n_names;
     if (!*more)
         return STATUS_OK;
-    /* Opening a pipe may wait for its writer: no block is to wait with it. */
+    /*
+     * Opening a pipe can block until it has a writer, so write full blocks
+     * first.
+     */
     if (ps_packer_flush(j->packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return job_output_failure(j, &err);
     status = job_open_file(j);
     if (status == STATUS_OK &&
         ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
         status = read_failure(j, &err);
-    /* Only now, so that the new one has another descriptor. */
+    /* Close it only now, so that the new input gets another descriptor. */
     files_close_input(before);
     return status;
 }
@@ -324,7 +343,7 @@ int job_pack(job *j)
     bool more = true;
     int status = STATUS_OK;
 
-    /* Nothing is left to pack of a job that has ended. */
+    /* The earlier job has ended: there is nothing to pack. */
     if (j->resume.task == TASK_COMPARE || j->resume.task == TASK_END)
         return STATUS_OK;
     progress_start(&j->progress, !j->conf->quiet);
@@ -369,7 +388,7 @@ int job_pack(job *j)
     progress_end(&j->progress);
     if (status == STATUS_OK && more)
         j->stop = signals_stopped();
-    /* With --stats the figures tell it. */
+    /* With --stats the totals show that the input is empty. */
     if (status == STATUS_OK && !more && !j->conf->quiet &&
         j->conf->stats == STATS_NONE &&
         ps_token_reader_offset(j->reader) == 0)
@@ -379,14 +398,14 @@ int job_pack(job *j)
     return j->stop == 0 ? status : job_save(j, false);
 }
 
-/* ---- While there is no input ---- */
+/* ---- Waiting for input ---- */
 
 ps_result job_drain(void *context, ps_error *err)
 {
     job *j = context;
     ps_result r = PS_OK;
 
-    /* Among sequences that are packed already this was done then. */
+    /* The earlier job already flushed the sequences that are read again. */
     if (!job_refills(j))
         r = ps_packer_flush(j->packer, PS_FLUSH_DRAIN, err);
     j->output_failed = r != PS_OK;
@@ -402,8 +421,8 @@ ps_result job_on_wait(void *context, ps_error *err)
 
     j->output_failed = r != PS_OK;
     /*
-     * A file is never idle, however long a disk takes; and what is packed
-     * anew was packed at no time that we know.
+     * Reading a file never counts as idle, even on a slow disk.  A replay never
+     * flushes by time, since the original times are unknown.
      */
     if (idle == 0 || j->next_id < j->known_until ||
         files_is(FILES_REGULAR, j->in))
@@ -416,14 +435,14 @@ ps_result job_on_wait(void *context, ps_error *err)
         if (end == WAIT_INPUT)
             break;
         if (end == WAIT_STOP) {
-            /* It ends the reading; read_failure() knows why. */
+            /* Makes the read fail; read_failure knows the reason. */
             *err = (ps_error){.code = PS_ERR_IO,
                               .sys_errno = EINTR,
                               .text = "a signal ends the job"};
             return PS_ERR_IO;
         }
         if (end == WAIT_IDLE && wait < idle) {
-            /* A failure to write is told though there is no input. */
+            /* Report write errors now: the next input may be far off. */
             idle -= idle == WAIT_FOREVER ? 0 : wait;
             wait = idle;
             r = ps_packer_flush(j->packer, PS_FLUSH_DECIDED, err);

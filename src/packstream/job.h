@@ -1,19 +1,17 @@
 /*
- * job.h - the one job of packstream: records in, packs out.
+ * job.h - the job of packstream: read records, write packs.
  *
- * main.c runs the steps of a job, and conf.c knows what the command line asks
- * for.  job_open.c opens the state, the input, the outputs and the packer;
- * job.c takes each sequence from the reader to the packer; job_close.c ends
- * the stream.  They are helped by
+ * main.c runs the steps of a job, with the options in conf.c.  job_open.c opens
+ * the state, the input, the outputs and the packer; job.c passes each sequence
+ * from the reader to the packer; job_close.c ends the stream.  They use
  *
- *   memory.c   which divides the memory that -M gives;
- *   rejects.c  which writes the stream of --rejects;
- *   resume.c   which keeps the state of the job in a file (--state),
- *              and says what follows from it for a new one (--resume);
- *   verify.c   which reads all of the output (--verify).
+ *   memory.c   to divide the memory given by -M;
+ *   rejects.c  to write the stream of --rejects;
+ *   resume.c   to save the state of the job (--state) and to resume
+ *              from it (--resume);
+ *   verify.c   to read back the whole output (--verify).
  *
- * All of this uses the library by its public header, src/common, and what the
- * programs share in src/cli.
+ * The program uses only the library's public header, src/common and src/cli.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,38 +28,49 @@
 
 typedef struct job {
     const conf *conf;
-    int next_name; /* of conf->names, to be opened next */
-    const char *input;
-    int in;
-    uint32_t writers; /* threads that compress or write */
-    bool reads_ahead;
-    int out;
-    file_set set; /* outputs that appear when all went well: without a state */
-    ps_histogram *learn_from; /* NULL: nothing */
+    int next_name;     /* index in conf->names of the next input to open */
+    const char *input; /* name of the current input */
+    int in;            /* its descriptor; -1: not open */
+    /* threads that compress or write; 0: none besides the main one */
+    uint32_t writers;
+    bool reads_ahead; /* a thread reads ahead */
+    int out;          /* descriptor of the output; -1: not open */
+    /* outputs to be published at the end; unused with --state */
+    file_set set;
+    ps_histogram *learn_from; /* owned; NULL: none */
     ps_token_reader *reader;
     ps_packer *packer;
     memory memory;
     rejects rejects;
     progress progress;
     resume resume;
-    uint64_t records; /* put so far */
-    uint64_t next_id; /* of the sequences */
-    uint64_t refill_until; /* those below are packed; but the packer may want
-                              the payloads that it held */
-    uint64_t known_until;  /* those below came before: their rejects are
-                              written */
-    uint64_t lines;       /* of --every that these packs are worth */
-    uint64_t input_bytes; /* of the files that were read, as in resume_place */
-    bool caught_up; /* what is packed anew is behind what the state knows */
-    bool timed;     /* packs were flushed because of time or a signal */
-    int stop;       /* the signal that ends the job, or 0 */
-    bool output_failed; /* nothing more can be written */
+    uint64_t records; /* records put so far */
+    uint64_t next_id; /* number of the next sequence, from 0 */
+    /*
+     * sequences below it are packed already and read again only for payloads
+     * that the packer held
+     */
+    uint64_t refill_until;
+    /*
+     * sequences below it were processed before resuming; their rejects are
+     * already written
+     */
+    uint64_t known_until;
+    uint64_t lines; /* lines of --every already printed */
+    /* bytes read from completed inputs; RESUME_UNKNOWN as in resume_place */
+    uint64_t input_bytes;
+    /* the replay has passed the last sequence of the state */
+    bool caught_up;
+    bool timed;         /* packs were flushed by time or a signal */
+    int stop;           /* signal that ends the job; 0: none */
+    bool output_failed; /* no further writes are possible */
 } job;
 
 /*
- * The steps, each giving an exit status after a message; a step must follow
- * the success of the one before it.  The fourth compares all with the state,
- * which may leave nothing to pack for the fifth.
+ * The steps of a job, in order.  Each returns an exit status and prints a
+ * message on failure; call the next one only after STATUS_OK.  job_begin
+ * compares the job with its state.  If the job had already ended, job_pack has
+ * nothing to do.
  */
 int job_open_state(job *j);
 int job_read_histogram(job *j);
@@ -70,8 +79,8 @@ int job_begin(job *j); /* opens the outputs, then the packer */
 int job_pack(job *j);
 
 /*
- * Ends the stream, if all went well so far, and closes everything.  After it
- * the process is to end by the signal job.stop, if that is not 0.
+ * Ends the stream if `status` is STATUS_OK, and closes everything.  If job.stop
+ * is not 0 afterwards, the caller must end the process by that signal.
  */
 int job_close(job *j, int status);
 

@@ -1,6 +1,6 @@
 /*
- * job_close.c - how the job ends: the last packs and END, the statistics, and
- * the files.
+ * job_close.c - end the job: the last packs and END, the statistics, and the
+ * files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,17 +44,17 @@ static void print_text(const ps_pack_info *info, const ps_totals *t,
                   t->truncated_sequences, t->split_sequences, delay);
 }
 
-/* Packs that are as full as this are not worth a warning. */
+/* No warning if efficiency is at least this. */
 #define FULL 0.98
 
-/* So many packs are worth one. */
+/* No warning for fewer packs. */
 #define MIN_PACKS 16
 
-/* Packs of tokens that -w and -M are advised for. */
+/* Window and memory that the warning recommends, in packs. */
 #define WINDOW_PACKS 64
 #define MEMORY_PACKS 16
 
-/* The number with two digits and zeros, rounded up. */
+/* Rounds up to two significant digits. */
 static uint64_t rounded_up(uint64_t n)
 {
     uint64_t unit = 1;
@@ -64,7 +64,7 @@ static uint64_t rounded_up(uint64_t n)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Warns if packs are less full because -w or -M let too little be held. */
+/* Warns if -w or -M limited the window so much that packs are less full. */
 static void warn_of_window(const job *j)
 {
     const conf *c = j->conf;
@@ -73,11 +73,11 @@ static void warn_of_window(const job *j)
     const ps_scarce scarce = ps_packer_scarce(j->packer);
     const double by_depth = (double)t->sequences / ps_max_sequences(info);
     const double packs = fmax((double)t->tokens / info->capacity, by_depth);
-    double per_pack; /* sequences */
+    double per_pack; /* mean sequences per full pack */
     uint64_t sequences;
     uint64_t bytes;
 
-    /* Nobody expects packs with -w 1. */
+    /* A window of 1 rules out good packing, so do not warn. */
     if (c->window == 1 || t->packs < MIN_PACKS ||
         (scarce.by_window + scarce.by_bytes) * 2 < t->packs ||
         packs >= FULL * (double)t->packs)
@@ -103,7 +103,7 @@ static void warn_of_window(const job *j)
                         j->memory.bound / MIB, bytes / MIB, MEMORY_PACKS);
 }
 
-/* What was asked for and could not be told is a failure. */
+/* Failing to print requested statistics is an error. */
 static int print_stats(const job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);
@@ -122,7 +122,7 @@ static int print_stats(const job *j)
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* Ends the rejects and the packs, as far as all went well. */
+/* Ends the rejects and the packs if the job succeeded so far. */
 static int end_streams(job *j, int status)
 {
     bool stopped = j->stop != 0;
@@ -130,7 +130,7 @@ static int end_streams(job *j, int status)
 
     if (status == STATUS_OK && j->packer != NULL && !stopped)
         status = job_catch_up(j);
-    /* The rejects first: without them the output is not to be whole. */
+    /* Rejects first: if they fail, the output must not look complete. */
     status = rejects_close(&j->rejects, status, !stopped);
     if (j->packer == NULL || j->resume.task == TASK_COMPARE || stopped)
         return status;
@@ -155,7 +155,7 @@ static int end_streams(job *j, int status)
     if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
         return err.code == PS_ERR_CORRUPT ? job_input_failure(j, &err)
                                           : job_output_failure(j, &err);
-    /* Of one that has just written END once more nothing is new. */
+    /* The job only wrote END again, so its state is unchanged. */
     return j->conf->state == NULL || j->resume.task == TASK_END
                ? STATUS_OK
                : job_save(j, true);

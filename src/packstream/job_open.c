@@ -1,5 +1,5 @@
 /*
- * job_open.c - how the job begins: its state, its input and its outputs.
+ * job_open.c - start the job: its state, inputs and outputs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -77,7 +77,7 @@ int job_open_state(job *j)
 int job_open_input(job *j)
 {
     const conf *c = j->conf;
-    /* What the job deals with needs no message: it is expected. */
+    /* Sequences that the job handles itself are not errors to the reader. */
     const ps_token_reader_options options = {
         .window = memory_window(c->memory),
         .vocab_size = c->vocab_size,
@@ -107,7 +107,7 @@ int job_open_input(job *j)
                              j->input);
 }
 
-/* Where the rejects go on; NULL if they begin. */
+/* Position at which the rejects resume; NULL if they are new. */
 static const rejects_mark *rejects_place(const job *j)
 {
     return j->resume.state == NULL || j->resume.summary.blank
@@ -115,14 +115,17 @@ static const rejects_mark *rejects_place(const job *j)
                : &j->resume.place.rejects;
 }
 
-/* Whether an output is none of the files that are read. */
+/* True if an output is not one of the inputs. */
 static bool spares_inputs(const conf *c, const char *name)
 {
     return files_spare_inputs(name, c->names, c->n_names) &&
            (c->learn_from == NULL || file_set_spares(name, c->learn_from));
 }
 
-/* Whether output and rejects are two files, also while they are written. */
+/*
+ * True if the output and the rejects are different files, including their
+ * temporary names.
+ */
 static bool are_apart(const conf *c)
 {
     if (!files_are_distinct(c->rejects, c->output))
@@ -139,8 +142,9 @@ static bool are_apart(const conf *c)
 }
 
 /*
- * Opens an output of a job without a state.  A regular file appears when the job
- * has ended well, with the rejects that belong to it; pipes have it at once.
+ * Opens an output of a job without a state.  A regular file gets its name when
+ * the job succeeds, together with the rejects.  A pipe or device is written
+ * directly.
  */
 static int open_new(job *j, const char *name, int *fd)
 {
@@ -152,7 +156,7 @@ static int open_new(job *j, const char *name, int *fd)
     return *fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* The same of one with a state, which another job can go on with. */
+/* Opens the outputs of a job with a state, which can be resumed. */
 static int open_resumable(job *j)
 {
     int status = resume_open_output(&j->resume, j->in, &j->out);
@@ -162,7 +166,7 @@ static int open_resumable(job *j)
     return status == STATUS_OK ? resume_check_name(j->conf) : status;
 }
 
-/* Opens the outputs; what is wrong is found before a file is cut for them. */
+/* Opens the outputs.  Errors are found before any file is truncated. */
 static int open_outputs(job *j, const ps_schema *schema,
                         const ps_packer_options *options)
 {
@@ -189,14 +193,17 @@ static int open_outputs(job *j, const ps_schema *schema,
                                   : open_new(j, c->output, &j->out);
     if (status == STATUS_OK && c->state == NULL && c->rejects != NULL)
         status = open_new(j, c->rejects, &j->rejects.fd);
-    /* Now that all are there, two names of one new file show, too. */
+    /*
+     * Now that both files exist, compare them again: two names may denote one
+     * new file.
+     */
     if (status == STATUS_OK && c->rejects != NULL &&
         !files_are_distinct(c->rejects, c->output))
         status = STATUS_FAILURE;
     return status;
 }
 
-/* From now on the job can open the other inputs and the next state alone. */
+/* After this the job can only open the remaining inputs and the next state. */
 static bool enter_sandbox(job *j)
 {
     const char *const *names = j->conf->names + j->next_name;
@@ -208,11 +215,10 @@ static bool enter_sandbox(job *j)
 }
 
 /*
- * The second thread writes, because writing holds up the first one longest;
- * or it reads, if the output is a device that takes bytes at no cost.  Only
- * with three threads is there one for each: on two processors they would be in
- * each other's way, and in that of the programs before and after in a
- * pipeline.
+ * Distributes the threads.  The second thread writes, since writing takes the
+ * most time; or it reads ahead, if the output is a device that accepts bytes at
+ * no cost.  A job with three threads does both: with only two processors, more
+ * threads would compete with each other and with the rest of the pipeline.
  */
 static void share_work(job *j)
 {
@@ -233,14 +239,14 @@ int job_cut_outputs(job *j)
 {
     int status = resume_cut_output(&j->resume, j->out);
 
-    /* Rejects that have an END are whole. */
+    /* If the stream has ended, its rejects are complete. */
     if (status == STATUS_OK && !j->resume.summary.finished)
         status = rejects_start(&j->rejects, rejects_place(j));
     j->output_failed = status != STATUS_OK;
     return status;
 }
 
-/* With -v: what is to be done. */
+/* With -v: prints what the job is about to do. */
 static void report_start(job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);
@@ -278,8 +284,8 @@ void job_add_mark(job *j)
 }
 
 /*
- * Opens the packer, and begins to read; a job that goes on wants some of its
- * input again.
+ * Opens the packer and starts to read.  A resumed job reads part of its input
+ * again.
  */
 static int open_packer(job *j, const ps_schema *schema,
                        const ps_packer_options *options)
@@ -289,7 +295,7 @@ static int open_packer(job *j, const ps_schema *schema,
     ps_error err;
     int status = STATUS_OK;
 
-    /* A packer may write the header at once, in a thread if it compresses. */
+    /* The packer may write the header immediately, from another thread. */
     if ((c->state == NULL || r->output_is_new || options->first_pack > 0) &&
         !files_begin(j->out, c->output))
         status = STATUS_FAILURE;
@@ -308,7 +314,7 @@ static int open_packer(job *j, const ps_schema *schema,
         return status;
     report_start(j);
 
-    /* Where a state is kept, a first mark is set where reading begins. */
+    /* With a state, the first mark is where reading starts. */
     if (c->state != NULL) {
         resume_start(&j->resume, ps_packer_info(j->packer),
                      ps_packer_totals(j->packer)->packs);
@@ -346,7 +352,7 @@ int job_begin(job *j)
     };
     int status;
 
-    /* Raw records say nothing themselves: the command line does. */
+    /* Raw records have no header; the option sets the vocabulary size. */
     if (!schema.framed)
         schema.vocab_size = c->vocab_size;
     status = memory_divide(&j->memory, c, &schema, &options);
@@ -363,7 +369,7 @@ int job_begin(job *j)
                                        &schema, &options)
                    : STATUS_FAILURE;
 
-    /* From the first state on, a signal leaves none half made. */
+    /* From the first state on, a signal must not interrupt a save. */
     if (status == STATUS_OK && c->state != NULL)
         signals_catch_stop();
     if (status == STATUS_OK)

@@ -1,6 +1,5 @@
 /*
- * job_parts.h - what the parts of the job share: job_open.c begins, job.c
- * packs, job_close.c ends.
+ * job_parts.h - functions shared by job_open.c, job.c and job_close.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +13,9 @@
 
 /* ---- job_open.c ---- */
 
-/* Report what the library says of an input or of the output. */
+/*
+ * Report a library error about an input or the output.  Return the exit status.
+ */
 int job_input_failure(const job *j, const ps_error *err);
 int job_output_failure(job *j, const ps_error *err);
 
@@ -22,34 +23,34 @@ int job_output_failure(job *j, const ps_error *err);
 int job_open_file(job *j);
 
 /*
- * Once nothing comes again and nothing speaks against it, the outputs are cut
- * to where the state was saved; until then nothing is written.
+ * Truncates the outputs to where the state was saved.  Call it once the replay
+ * is verified; nothing may be written before.
  */
 int job_cut_outputs(job *j);
 
-/* Marks where the reader is, for a state. */
+/* Records the position of the reader for later states. */
 void job_add_mark(job *j);
 
 /* ---- job.c ---- */
 
-/* Whether the next sequence is packed already, and only its payload wanted. */
+/* True if the next sequence is already packed and read only for its payload. */
 bool job_refills(const job *j);
 
 /*
- * Checks, before anything new is packed or rejected, that the packs made anew
- * are those of the state.  It cannot check earlier: flushes after the last
- * sequence that the state knows have to come again first.
+ * Verifies that the packs of a replay match the state.  Call it before anything
+ * new is packed or rejected, but not earlier: flushes after the last sequence
+ * of the state must be repeated first.
  */
 int job_catch_up(job *j);
 
-/* Saves the state of the job, if there is anything to go on from. */
+/* Saves the state if at least one pack was written or the job has `ended`. */
 int job_save(job *j, bool ended);
 
 /*
- * Hooks of the reader, whose context is the job.  job_drain packs all that is
- * held, as a flush record asks for it.  job_on_wait, before the reader waits
- * for input, has full blocks written; and when the wait is long, or a signal
- * asks for it, packs what is held.
+ * Hooks of the reader; their context is the job.  job_drain packs everything
+ * held, as a flush record requests.  job_on_wait runs before the reader waits
+ * for input: it writes full blocks and, if the wait is long or SIGUSR1 arrives,
+ * packs everything held.
  */
 ps_wait_hook job_drain;
 ps_wait_hook job_on_wait;

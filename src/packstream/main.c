@@ -1,5 +1,5 @@
 /*
- * main.c - packs streams of tokenised sequences into rows for training.
+ * main.c - pack streams of tokenised sequences into rows for training.
  *
  * SPDX-License-Identifier: MIT
  */

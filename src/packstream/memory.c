@@ -1,17 +1,17 @@
 /*
- * memory.c - how the memory that -M gives is divided.
+ * memory.c - divide the memory given by -M.
  *
- * Without -M the window and its packs get DEFAULT_BOUND, or the bytes of
- * DEFAULT_PACKS packs if that is more.  Then threads, blocks of a given size,
- * compression, a histogram to learn from, and sequences longer than a pack are
- * not counted, so that packs do not depend on them.
+ * Without -M, only the window and its packs are limited, to DEFAULT_BOUND or to
+ * the size of DEFAULT_PACKS packs if that is more.  Threads, blocks of a given
+ * size, compression, a histogram to learn from and sequences longer than a pack
+ * do not count then, so the packs do not depend on them.
  *
- * The output must not depend on how many threads there are.  So what payloads
- * may take, which decides on packs, follows from the options alone: it is
- * what one thread leaves of three quarters of the bound.  The last quarter is
- * for more threads, and there are as many as it has room for.  Nor may the
- * output depend on how the input is compressed, on --state or on --rejects:
- * what these can take is set aside in any case.
+ * The output must not depend on the number of threads.  The limit on payloads,
+ * which affects the packs, is therefore computed from the options alone: three
+ * quarters of the bound less the needs of a single thread.  The last quarter is
+ * for further threads and limits their number.  The output must not depend on
+ * the compression of the input, --state or --rejects either, so memory for them
+ * is always reserved.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,46 +30,53 @@
 #define DEFAULT_BOUND ((uint64_t)1 << 30)
 #define DEFAULT_PACKS 512
 
-/* Parts of the bound: one of so many. */
+/* Shares of the bound: each gets 1/N of it. */
 #define FOR_THREADS 4
-#define FOR_SLOTS 4 /* beyond those of MIN_SEQUENCES */
-#define FOR_PAYLOADS 4 /* of what all besides slots leaves, at least */
+#define FOR_SLOTS 4 /* slots beyond MIN_SEQUENCES */
+/* at least, of the bytes left after everything except slots */
+#define FOR_PAYLOADS 4
 #define FOR_WINDOW 8
-#define FOR_LONG 8 /* sequences that are longer than a pack, if they are held */
+#define FOR_LONG 8 /* sequences longer than a pack, if they are held */
 #define FOR_FRAMES 16
 
-/* The least that the window of the input gets; gzip has less. */
+/* Minimum zstd window of the input, in bytes; gzip needs less. */
 #define MIN_WINDOW ((uint64_t)256 << 10)
-#define NO_WINDOW 1024 /* zstd has none that is less */
+#define NO_WINDOW 1024 /* zstd's minimum, in bytes */
 
-/* What a frame takes in the table, and with --state in states as well. */
+/* Bytes per frame in the seek table and, with --state, in states as well. */
 #define FRAME_BYTES 20
 #define FRAME_STATE_BYTES 100
 
-/* For the rejects: the buffer of the writer, and of each sequence a copy. */
+/*
+ * Buffer of the rejects' writer, in bytes.  In addition, each sequence is
+ * copied.
+ */
 #define REJECTS_BYTES ((uint64_t)320 << 10)
 
-/* A reader's buffers take so much of the share for long sequences. */
+/* Reader buffers, in bytes; part of the share for long sequences. */
 #define READ_BYTES ((uint64_t)320 << 10)
 
-/* A sequence that is held may be at least so much longer than a pack. */
+/*
+ * Minimum payload, beyond that of a pack, of a sequence held whole, in bytes.
+ */
 #define MIN_LONG ((uint64_t)64 << 10)
 
-/* Blocks become smaller for a full window, but no smaller than this. */
+/* Smallest block, in bytes, that is used to make room for a full window. */
 #define MIN_BLOCK ((uint64_t)64 << 10)
 
-/* What a window of no given size holds at least. */
+/* Minimum sequences in a window of unspecified size. */
 #define MIN_SEQUENCES 1024
 
-#define CHUNK ((uint64_t)256) /* ps_packer_options.max_bytes counts in these */
+/* unit of ps_packer_options.max_bytes, in bytes */
+#define CHUNK ((uint64_t)256)
 
 #define MAX_ADVICE ((uint64_t)1 << 40)
 
 #define LARGE_PIECE (128 << 10)
 
 /*
- * Large pieces are given back when they are freed, and threads take theirs
- * from where all others do; else what was freed would count twice.
+ * Freed large blocks are returned to the system, and all threads share one
+ * arena.  Otherwise freed memory would count twice.
  */
 void memory_init(void)
 {
@@ -79,14 +86,14 @@ void memory_init(void)
 #endif
 }
 
-/* ---- What there is to be bounded ---- */
+/* ---- Memory in use ---- */
 
-/* What is open at once. */
+/* Everything that is open at the same time. */
 typedef struct parts {
     ps_packer_options options;
-    uint64_t window;  /* of the input */
-    uint64_t longest; /* payload that is held whole */
-    bool threads;     /* one reads ahead */
+    uint64_t window;  /* zstd window of the input, in bytes */
+    uint64_t longest; /* longest payload held whole, in bytes */
+    bool threads;     /* one thread reads ahead */
     bool rejects;
     bool state;
 } parts;
@@ -96,7 +103,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The most memory that all of it takes. */
+/* Upper bound on the memory of all parts, in bytes. */
 static uint64_t parts_bytes(const memory *m, const parts *p)
 {
     uint64_t bytes =
@@ -120,14 +127,17 @@ uint64_t memory_window(uint64_t bound)
     return window > MIN_WINDOW ? window : MIN_WINDOW;
 }
 
-/* Whether a sequence may be written to --rejects, if that is given. */
+/* True if a sequence may be written to --rejects, if that option is given. */
 static bool may_reject(const conf *c)
 {
     return c->overlong == PS_OVERLONG_DROP ||
            c->overlong == PS_OVERLONG_TRUNCATE || c->drop_outside;
 }
 
-/* Whether sequences longer than a pack are held whole, or may be. */
+/*
+ * True if sequences longer than a pack are held whole.  `may`: also if they
+ * would be with --rejects.
+ */
 static bool holds_long(const conf *c, bool may)
 {
     return c->policy == PS_POLICY_CONCAT ||
@@ -136,7 +146,10 @@ static bool holds_long(const conf *c, bool may)
            (may && may_reject(c));
 }
 
-/* The longest payload that a bound lets be held; without -M, any. */
+/*
+ * Longest payload that can be held within a bound, in bytes.  No limit without
+ * -M.
+ */
 static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
 {
     uint64_t pack = ps_payload_bytes(&m->schema, m->conf->capacity);
@@ -150,11 +163,11 @@ static uint64_t longest_of(const memory *m, uint64_t bound, bool may)
     return part > pack ? part : pack;
 }
 
-/* ---- The bound divided ---- */
+/* ---- Dividing the bound ---- */
 
 /*
- * What is needed, of a bound, with so much for payloads and with all that may
- * be asked for besides; 0: all that a window holds.
+ * Memory needed, in bytes, with `payload` bytes of payloads and everything that
+ * other options may require; payload 0: all that a window holds.
  */
 static uint64_t needed(const memory *m, uint64_t bound, uint64_t payload)
 {
@@ -171,11 +184,14 @@ static uint64_t needed(const memory *m, uint64_t bound, uint64_t payload)
         all.options.learn_from = NULL;
     }
     all.options.max_bytes = payload;
-    /* All of the window's part counts: what is left rises with the bound. */
+    /*
+     * Count the whole share of the window, so that the rest grows with the
+     * bound.
+     */
     return sum(parts_bytes(m, &all), memory_window(bound));
 }
 
-/* What a bound has for that. */
+/* Part of the bound available for this, in bytes. */
 static uint64_t available(const memory *m, uint64_t bound)
 {
     uint64_t bytes = bound;
@@ -188,7 +204,7 @@ static uint64_t available(const memory *m, uint64_t bound)
 
 static bool fits(const memory *m, uint64_t bound, uint64_t payload)
 {
-    /* With less the option that has long sequences held would be of no use. */
+    /* A smaller share would make holding long sequences useless. */
     if (m->conf->memory != 0 && holds_long(m->conf, true) &&
         bound / FOR_LONG / 2 <
             READ_BYTES + MIN_LONG +
@@ -197,7 +213,7 @@ static bool fits(const memory *m, uint64_t bound, uint64_t payload)
     return needed(m, bound, payload) <= available(m, bound);
 }
 
-/* The least bound that leaves so much for payloads. */
+/* Smallest bound that leaves `payload` bytes for payloads. */
 static uint64_t least_bound(const memory *m, uint64_t payload)
 {
     uint64_t low = 0;
@@ -211,7 +227,10 @@ static uint64_t least_bound(const memory *m, uint64_t payload)
     return high;
 }
 
-/* What sequences beyond the least take, with the planner or without it. */
+/*
+ * Memory of the sequences beyond MIN_SEQUENCES, in bytes, with or without the
+ * planner.
+ */
 static uint64_t more_bytes(memory *m, uint32_t sequences, bool planner)
 {
     const ps_policy policy = m->options.policy;
@@ -228,8 +247,8 @@ static uint64_t more_bytes(memory *m, uint32_t sequences, bool planner)
 }
 
 /*
- * A window of no given size may have as many sequences as a part of the bound
- * has slots for, if that leaves some for payloads.
+ * A window of unspecified size holds as many sequences as its share of the
+ * bound has slots for, provided that enough is left for payloads.
  */
 static void divide_window(memory *m, uint64_t bound, uint64_t min)
 {
@@ -250,7 +269,7 @@ static void divide_window(memory *m, uint64_t bound, uint64_t min)
     m->options.max_window = low;
 }
 
-/* Payloads get the most that the bound leaves, in chunks. */
+/* Gives payloads the rest of the bound, in units of CHUNK. */
 static void divide_payload(memory *m, uint64_t bound, uint64_t min)
 {
     uint64_t low = min / CHUNK;
@@ -282,13 +301,13 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     *m = (memory){.conf = c, .schema = *schema, .options = *options};
     m->window = memory_window(c->memory);
     m->longest = longest_of(m, bound, false);
-    /* What is wrong with the options is told elsewhere. */
+    /* Invalid options are reported elsewhere. */
     if (ps_packer_check(schema, options, &err) != PS_OK)
         return STATUS_OK;
     if (c->window == 0)
         m->options.max_window = MIN_SEQUENCES;
 
-    /* Below that they do only if the bound leaves no choice. */
+    /* Use blocks below MIN_BLOCK only if the bound requires it. */
     for (uint32_t n = CONF_BLOCK_PACKS;
          given && c->block_packs == 0 && n > 0 &&
          !fits(m, bound, n * pack >= MIN_BLOCK ? 0 : min);
@@ -307,7 +326,10 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
     divide_payload(m, bound, min);
     *options = m->options;
     if (given && options->compressed) {
-        /* As many as the part of the bound for the table has room for. */
+        /*
+         * Limit frames to the number that fits in the table's share of the
+         * bound.
+         */
         uint64_t frames =
             bound / FOR_FRAMES /
             (c->state == NULL ? FRAME_BYTES : FRAME_STATE_BYTES);
@@ -336,7 +358,9 @@ uint64_t memory_for(const memory *m, uint64_t sequences, uint32_t packs)
         o.max_bytes = o.max_window = 0;
         larger = (memory){.conf = &c, .schema = m->schema, .options = o};
         larger.options.max_window = c.window == 0 ? MIN_SEQUENCES : 0;
-        /* One that is too small would be told as if it had been given. */
+        /*
+         * Skip bounds that are too small: memory_divide would print an error.
+         */
         if (c.memory <= m->bound || !fits(&larger, c.memory, payload) ||
             memory_divide(&larger, &c, &m->schema, &o) != STATUS_OK)
             continue;

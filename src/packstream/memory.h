@@ -1,5 +1,5 @@
 /*
- * memory.h - how the memory that -M gives is divided.
+ * memory.h - divide the memory given by -M.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,37 +12,40 @@
 typedef struct memory {
     const conf *conf;
     ps_schema schema;
-    ps_packer_options options; /* but for the threads */
-    uint64_t bound;   /* of the window and what belongs to it, bytes */
-    uint64_t window;  /* the largest of zstd frames of the input, or 0 */
-    uint64_t longest; /* payload that is held whole, bytes */
-    uint64_t bytes;   /* the most that all of this takes, with its threads */
+    ps_packer_options options; /* except threads */
+    /* for the window and everything it needs, in bytes */
+    uint64_t bound;
+    /* limit on zstd windows of the input, in bytes; 0: none */
+    uint64_t window;
+    uint64_t longest; /* longest payload held whole, in bytes */
+    /* upper bound on memory in use, with all threads, in bytes */
+    uint64_t bytes;
 } memory;
 
-/* Has memory that is not needed given back to the system. */
+/* Configures malloc to return freed memory to the system. */
 void memory_init(void);
 
 /*
- * The largest window that zstd frames of the input may ask for, of a bound of
- * all memory.  0: none.
+ * Largest zstd window accepted in the input, in bytes, if all memory is limited
+ * to `bound` bytes. 0: no limit.
  */
 uint64_t memory_window(uint64_t bound);
 
 /*
- * Fills in what the bound leaves for the window, payloads and the table of
- * frames.  An exit status, after a message if the bound is too small.
+ * Sets the limits on the window, payloads and frames from the bound.  Returns
+ * an exit status; prints a message if the bound is too small.
  */
 int memory_divide(memory *m, const conf *c, const ps_schema *schema,
                   ps_packer_options *options);
 
 /*
- * The least power of two for -M with which the window can hold so many
- * sequences, which fill so many packs.  0: none above the bound.
+ * Smallest power of two, in bytes, for -M that lets the window hold this many
+ * sequences, which fill this many packs; 0: none above the present bound.
  */
 uint64_t memory_for(const memory *m, uint64_t sequences, uint32_t packs);
 
 /*
- * Of so many threads those that there is memory for, at least 1; fills in
+ * Number of threads that fit in the bound: at least 1, at most `wanted`.  Sets
  * m->bytes.
  */
 uint32_t memory_threads(memory *m, uint32_t wanted);

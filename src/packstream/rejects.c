@@ -1,8 +1,8 @@
 /*
- * rejects.c - the stream of sequences that were dropped or truncated.
+ * rejects.c - the stream of dropped and truncated sequences.
  *
- * Framed token records with the channels of the input and two more, so that
- * they can be packed again with other options.
+ * It consists of framed token records with the channels of the input and two
+ * more, so the sequences can be packed again with other options.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +31,7 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     if (with->n_channels > PS_MAX_CHANNELS - 2)
         return message_usage("--rejects: no room for two more channels");
     with->framed = true;
-    /* What it declared would make readers refuse them. */
+    /* Readers would refuse tokens outside the declared vocabulary. */
     if (any_token)
         with->vocab_size = 0;
     with->channels[with->n_channels++] = extra[0];
@@ -92,7 +92,7 @@ int rejects_start(rejects *r, const rejects_mark *mark)
     return STATUS_OK;
 }
 
-/* Of records that are of many lengths there is no last one to look at. */
+/* Records vary in length, so the sample at the end has its default size. */
 static int sync_file(rejects *r)
 {
     if (!files_sync(r->fd, r->name))
@@ -151,7 +151,7 @@ int rejects_close(rejects *r, int status, bool complete)
     ps_error err;
     ps_result result = PS_OK;
 
-    /* Without END, but with its header, the stream shows that it is cut. */
+    /* Write the header but no END, which marks the stream as incomplete. */
     if (r->writer != NULL)
         result = complete && status == STATUS_OK
                      ? ps_token_writer_finish(r->writer, &err)

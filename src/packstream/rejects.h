@@ -1,6 +1,6 @@
 /*
- * rejects.h - the stream of sequences that were dropped or truncated, as
- * they came; packstream(1), --rejects.
+ * rejects.h - the stream of dropped and truncated sequences, with their
+ * original contents; packstream(1), --rejects.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,59 +12,60 @@
 #include "common/reject_reasons.h"
 #include "packstream.h"
 
-/* Where the rejects are, for a state. */
+/* Position and fingerprint of the rejects, saved in the state. */
 typedef struct rejects_mark {
     ps_token_mark stream;
     output_check_mark file;
 } rejects_mark;
 
 typedef struct rejects {
-    const char *name; /* NULL: there is no such stream */
+    const char *name; /* NULL: no such stream */
     ps_schema schema;
-    int fd;
-    bool marked;       /* there is a state */
-    output_check file; /* if so */
-    rejects_mark mark; /* of what is on the disk */
-    ps_token_writer *writer;
-    unsigned char *payload; /* of one record */
-    size_t size;
+    int fd;                  /* -1: not open */
+    bool marked;             /* the job has a state */
+    output_check file;       /* used if `marked` */
+    rejects_mark mark;       /* part of the stream that is on disk */
+    ps_token_writer *writer; /* owned; NULL until the stream starts */
+    unsigned char *payload;  /* buffer for one record; owned */
+    size_t size;             /* allocated size of `payload`, in bytes */
 } rejects;
 
 /*
- * Prepares for sequences of `schema`, with `any_token` also for those with
- * tokens outside its vocabulary; there will be no stream if `name` is NULL.
- * An exit status after a message, here and below.
+ * Prepares a stream for sequences of `schema`.  With `any_token`, they may have
+ * tokens outside its vocabulary.  If `name` is NULL, rejects are not written.
+ * Like the functions below, returns an exit status and prints a message on
+ * failure.
  */
 int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
                  bool any_token);
 
 /*
- * Opens the file of a job with a state.  A mark that is not NULL says where the
- * stream goes on, and what is before that must be what it was.  Without a state
- * the caller sets r->fd.
+ * Opens the file of a job with a state.  If `mark` is not NULL, the stream
+ * resumes there, and the data before it must be unchanged.  Without a state,
+ * the caller sets r->fd instead.
  */
 int rejects_open(rejects *r, const rejects_mark *mark);
 
 /*
- * Whether the file ends where the mark does, as that of a job that has ended;
- * false after a message.
+ * Returns true if the file ends at the mark, as after a completed job;
+ * otherwise prints a message.
  */
 bool rejects_are_whole(const rejects *r);
 
-/* Cuts the file to the mark, and starts the stream there. */
+/* Truncates the file to `mark` and starts the stream there. */
 int rejects_start(rejects *r, const rejects_mark *mark);
 
-/* Brings all that was written to the disk, and keeps the mark of it. */
+/* Syncs everything written so far and sets r->mark. */
 int rejects_sync(rejects *r);
 
-/* Writes a sequence. */
+/* Writes a sequence; `reason` is one of REJECT_*. */
 int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
 /*
  * Ends the stream: with END if `complete` and `status` is STATUS_OK, otherwise
- * truncated.  With --state, also syncs it and writes its last mark, unless the
- * job failed.  Reports nothing if the job failed already.  Returns the status
- * of the first failure.
+ * without.  With --state, also syncs it and sets r->mark, unless the job
+ * failed.  Returns `status` if the job failed already, and prints nothing then;
+ * otherwise the status of the first failure.
  */
 int rejects_close(rejects *r, int status, bool complete);
 

@@ -1,9 +1,9 @@
 /*
- * resume.c - the state of a job, kept in a file.
+ * resume.c - the state of a job and resuming from it.
  *
- * The library saves its packer; its note holds what the job adds to that:
- * where in which input the first record lies that is needed again, where the
- * rejects are, and the options that only the job knows.
+ * The library saves the packer.  The job adds a note: the input and offset of
+ * the first record needed again, the position of the rejects, and the options
+ * unknown to the library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,9 @@
 #include "cli/state_file.h"
 #include "common/bytes.h"
 
-/* Marks in a window; there are more if these would be so far apart, records. */
+/*
+ * Marks per window.  Use more if they would be FAR_MARKS or more records apart.
+ */
 #define FEW_MARKS 16
 #define FAR_MARKS 129
 
@@ -29,7 +31,7 @@
 
 /* ---- The note ---- */
 
-/* Where its parts are. */
+/* Offsets in the note, in bytes. */
 enum {
     AT_N_NAMES = 4,
     AT_FLUSH_EVERY = 8,
@@ -98,7 +100,7 @@ static void store_note(const conf *c, const resume_place *p,
     store_mark(note + AT_REJECTS_MARK, &p->rejects.stream);
     store_u32(note + AT_DROPPED,
               (c->drop_outside ? 1U : 0U) | (c->drop_empty ? 2U : 0U));
-    /* The given vocabulary, where it changes the output. */
+    /* The vocabulary size, where it affects the output. */
     store_u32(note + AT_VOCABULARY, c->drop_outside ? c->vocab_size : 0);
     store_file(note + AT_OUTPUT, &p->output);
     store_file(note + AT_REJECTS_FILE, &p->rejects.file);
@@ -111,7 +113,7 @@ static int is_damaged(const resume *r)
     return STATUS_DATA;
 }
 
-/* Compares the options that only the job knows. */
+/* Compares the options unknown to the library. */
 static int compare_options(const resume *r)
 {
     const unsigned char *note = r->summary.note;
@@ -136,7 +138,7 @@ static int compare_options(const resume *r)
                               sizeof options / sizeof options[0]);
 }
 
-/* Reads the place from the state's note, if its options are ours. */
+/* Reads r->place from the state's note if the options match. */
 static int read_note(resume *r)
 {
     const unsigned char *note = r->summary.note;
@@ -166,9 +168,9 @@ static int read_note(resume *r)
                : is_damaged(r);
 }
 
-/* ---- Begun again ---- */
+/* ---- Reading the state ---- */
 
-/* Whether a file may be a state, by what it begins with. */
+/* True if a file that starts with these bytes can be a state. */
 static bool is_state(const unsigned char *bytes, size_t n)
 {
     ps_state summary;
@@ -178,8 +180,8 @@ static bool is_state(const unsigned char *bytes, size_t n)
 }
 
 /*
- * A file goes on where it was; a pipe from the pack that its reader wants,
- * for which all may have to be packed again.
+ * Chooses the task.  A file continues at its end.  A pipe starts at the pack
+ * that its reader wants, which may require packing everything again.
  */
 static int choose_start(resume *r)
 {
@@ -195,7 +197,7 @@ static int choose_start(resume *r)
                              files_output_name(r->conf->output));
     if (r->state == NULL)
         return STATUS_OK;
-    /* What is written to another place would be lacking in the file. */
+    /* The packs would be missing from the file. */
     if (r->place.output.known && from > 0 && is_for_file) {
         message_error("%s: is a file, as is the output of the state's job, "
                       "which --resume-from would leave",
@@ -237,7 +239,7 @@ static state_file_options file_options(const conf *c)
     return (state_file_options){
         .name = c->state,
         .resume = c->resume,
-        /* Two of them are in the memory at once. */
+        /* Two states are in memory at the same time. */
         .max = c->memory == 0 ? STATE_FILE_MAX : c->memory / 2,
         .is_ours = is_state,
         .uses = {{"the file of --rejects", &c->rejects, c->rejects != NULL,
@@ -276,7 +278,7 @@ int resume_open(resume *r, const conf *c)
     return status == STATUS_OK ? choose_start(r) : status;
 }
 
-/* ---- Compared ---- */
+/* ---- Comparing the state with the job ---- */
 
 int resume_fits(const resume *r, const ps_schema *schema,
                 const ps_packer_options *options)
@@ -292,7 +294,7 @@ int resume_fits(const resume *r, const ps_schema *schema,
         return STATUS_OK;
     if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
-    /* Packs that are made anew of a job that has ended tell all themselves. */
+    /* A replay of a completed job is verified by its packs. */
     if ((r->task == TASK_REPLAY && ended) || then == RESUME_UNKNOWN ||
         !files_inputs_size(c->names, n, &now) || then == now)
         return STATUS_OK;
@@ -310,7 +312,7 @@ int resume_fits(const resume *r, const ps_schema *schema,
 
 /* ---- The output ---- */
 
-/* Whether the output is that of the state. */
+/* True if the output is the one described by the state. */
 static bool has_output(const resume *r)
 {
     return r->task == TASK_COMPARE ||
@@ -318,7 +320,7 @@ static bool has_output(const resume *r)
             r->first_pack == 0);
 }
 
-/* Whether an output may begin so: plain, or compressed. */
+/* True if an output, plain or compressed, can start with these bytes. */
 static bool is_start(const unsigned char *bytes, size_t n)
 {
     static const unsigned char plain[] = {0x89, 'P', 'K', 'S'};
@@ -335,7 +337,7 @@ int resume_open_output(resume *r, int in, int *out)
     const char *name = c->output;
     int status;
 
-    /* One that was only just begun need not have outlived a crash. */
+    /* A new output may not have survived a crash. */
     if (has_output(r) &&
         !(r->summary.blank && output_check_is_gone(name, &r->place.output))) {
         status = output_check_reopen(&r->output, name, in, out,
@@ -354,7 +356,7 @@ int resume_open_output(resume *r, int in, int *out)
     if (*out < 0)
         return STATUS_FAILURE;
     r->output_is_new = true;
-    /* One that begins with a later pack is no output to go on with. */
+    /* An output that starts with a later pack cannot be resumed. */
     return r->first_pack == 0
                ? output_check_begin(&r->output, name, *out)
                : STATUS_OK;
@@ -381,7 +383,7 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
                                   r->bytes, &err);
     } else {
         result = ps_packer_open(packer, out, schema, options, &err);
-        /* That memory is lacking is no matter of the output. */
+        /* Running out of memory is not an error of the output. */
         if (result == PS_ERR_MEMORY) {
             message_error("%s", err.text);
             return STATUS_FAILURE;
@@ -415,7 +417,7 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
     return output_check_go_to_end(&r->output, out, r->summary.output_bytes);
 }
 
-/* ---- Saved ---- */
+/* ---- Saving the state ---- */
 
 void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
 {
@@ -424,7 +426,7 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
     if (every == 0)
         every = STATE_FILE_EVERY / info->row_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
-    /* They reach back to the oldest sequence that may be held. */
+    /* Marks must reach back to the oldest sequence that can be held. */
     r->mark_every = info->window / FEW_MARKS + 1;
     if (r->mark_every > FAR_MARKS)
         r->mark_every = info->window / (RESUME_MARKS / 2) + FAR_MARKS;
@@ -436,7 +438,7 @@ void resume_add_mark(resume *r, const resume_mark *mark)
     r->next_mark = mark->mark.id + r->mark_every;
 }
 
-/* The newest place that is not behind a sequence. */
+/* Finds the newest mark at or before sequence `id`. */
 static bool find_mark(const resume *r, uint64_t id, resume_place *place)
 {
     uint64_t n = r->n_marks < RESUME_MARKS ? r->n_marks : RESUME_MARKS;
@@ -467,7 +469,7 @@ int resume_begin(resume *r, int out)
 
     if (r->summary.blank && has_output(r))
         return output_check_cut(&r->output, out, 0);
-    /* A pipe begins anew, so there is no place in it to keep. */
+    /* A pipe has no position to save. */
     if (r->state != NULL || r->output.fd < 0)
         return STATUS_OK;
     status = output_check_take(&r->output, 0, 0, &place.output);
@@ -514,9 +516,9 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
         return message_failure(files_output_name(name), &err);
 
     /*
-     * A state is only as good as the output that it is of: a file must have
-     * reached the disk, and end where the state says.  Before its first block
-     * a pipe has nothing to resume from.
+     * The state must match an output on disk: a file must be synced and end
+     * where the state says.  A pipe has nothing to resume from before its first
+     * block.
      */
     if (!files_sync(out, name) ||
         ps_state_read(state, bytes, &summary, &err) != PS_OK ||

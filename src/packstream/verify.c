@@ -1,8 +1,8 @@
 /*
- * verify.c - reads all that an earlier job wrote, before this one goes on.
+ * verify.c - read back everything that an earlier job wrote before resuming.
  *
- * output_check.c has recognised the files by samples.  Here every byte counts:
- * the chain of checksums in the state tells damage anywhere.
+ * output_check.c has recognised the files by samples.  Here every byte is read:
+ * the digests in the state detect damage anywhere.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,10 +17,10 @@
 #include "cli/progress.h"
 #include "packstream/memory.h"
 
-/* Every record is passed over, however long: only checksums are wanted. */
+/* Skip records of any length; only their checksums are needed. */
 #define PASS_OVER 0
 
-/* Goes to where the stream of the job begins in the file. */
+/* Seeks to the start of the job's stream in the file. */
 static int go_to_start(const output_check *o)
 {
     if (lseek(o->fd, (off_t)o->base, SEEK_SET) != -1)

@@ -1,5 +1,5 @@
 /*
- * verify.h - reads all that an earlier job wrote, before this one goes on
+ * verify.h - read back everything that an earlier job wrote before resuming
  * from its state; packstream(1), --verify.
  *
  * SPDX-License-Identifier: MIT
@@ -12,10 +12,10 @@
 #include "packstream/resume.h"
 
 /*
- * Reads the packs and the rejects that the state counts: each checksum must
- * hold, and the digests must be those of the state.  The outputs are open and
- * not cut yet.  Does nothing where no state was read.
- * An exit status after a message.
+ * Reads the packs and rejects counted by the state.  Every checksum must match,
+ * and the digests must equal those of the state.  The outputs must be open and
+ * not truncated yet.  Does nothing if no state was read.  Returns an exit
+ * status; prints a message on failure.
  */
 int verify_outputs(const resume *r, const rejects *left_out);
 
