@@ -1,9 +1,11 @@
 /*
- * arrays.c - files that are one array of numbers: the .bin files of llm.c,
- * which have a header, those of nanoGPT, which have none, and numpy's .npy.
+ * arrays.c - files that contain one array of numbers: .bin files of llm.c,
+ * which have a header, .bin files of nanoGPT, which have none, and numpy's .npy
+ * files.
  *
- * An array of one dimension is a stream without boundaries; of two, which
- * only numpy's can have, a sequence in each row.
+ * A one-dimensional array is a stream without sequence boundaries.  In a
+ * two-dimensional array, which only .npy files can have, each row is a
+ * sequence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +23,7 @@
  * llm.c and nanoGPT
  */
 
-/* llm.c's header is 256 i32, of which the first three have a meaning. */
+/* llm.c's header has 256 i32, of which the first three are used. */
 #define LLMC_HEADER_BYTES ((size_t)4 * 256)
 #define LLMC_MAGIC_U16 UINT32_C(20240520)
 #define LLMC_VERSION_U16 UINT32_C(1)
@@ -69,7 +71,7 @@ static int read_llmc(reader *r)
     return status;
 }
 
-/* Without a header, any bytes would do, those of a compressed file as well. */
+/* Without a header, any file would be accepted, even a compressed one. */
 static int read_nanogpt(reader *r)
 {
     const number_type type = split_token_type(r);
@@ -101,33 +103,33 @@ const form_reader reader_nanogpt = {
 };
 
 /* ---------------------------------------------------------------------
- * numpy's header: what stands before the numbers of a .npy file
+ * The header of .npy files
  *
  *   {'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }
  *
- * numpy takes any Python literal; we take the strings, truth values and
- * tuples of integers that it writes, in any order and with any blanks, and
- * nothing that nests.  Under Python 2, which knew versions 1.0 and 2.0, it
+ * numpy accepts any Python literal.  This parser accepts what numpy writes:
+ * strings, booleans and tuples of integers, in any order, with any blanks, and
+ * not nested.  Under Python 2, which only knew versions 1.0 and 2.0, numpy
  * wrote (2L, 3L) on some systems.
  */
 
-/* The magic, two bytes of version, the length of what follows. */
+/* The magic; two version bytes and the header's length follow. */
 #define NPY_MAGIC_BYTES 6
-#define NPY_START_BYTES 12 /* no file of any version has fewer */
+#define NPY_START_BYTES 12 /* minimum of all versions */
 
-/* numpy itself refuses headers of half this size. */
+/* Limit on the header, in bytes; numpy itself refuses half as many. */
 #define NPY_MAX_BYTES ((size_t)20000)
 
 typedef struct npy_header {
     number_type type;
-    int dimensions; /* 1 or 2 */
-    uint64_t rows;  /* 1 of one dimension */
-    uint64_t columns;
+    int dimensions;   /* 1 or 2 */
+    uint64_t rows;    /* 1 if there is one dimension */
+    uint64_t columns; /* numbers per row */
 } npy_header;
 
 typedef struct scan {
     const unsigned char *at, *end;
-    bool longs; /* there may be an L behind a number */
+    bool longs; /* numbers can end with L */
 } scan;
 
 static void skip_blanks(scan *s)
@@ -136,7 +138,7 @@ static void skip_blanks(scan *s)
         s->at++;
 }
 
-/* Skips blanks and then `word`; false if it is not there. */
+/* Skips blanks and `word`; false if it is missing. */
 static bool take(scan *s, const char *word)
 {
     const size_t n = strlen(word);
@@ -148,7 +150,7 @@ static bool take(scan *s, const char *word)
     return true;
 }
 
-/* Reads a string in quotes of either kind, without escapes. */
+/* Parses a string in single or double quotes, without escapes. */
 static bool take_string(scan *s, const unsigned char **text, size_t *n)
 {
     unsigned char quote;
@@ -164,7 +166,7 @@ static bool take_string(scan *s, const unsigned char **text, size_t *n)
     return s->at < s->end && *s->at++ == quote;
 }
 
-/* Reads a size as Python writes it: without leading zeros. */
+/* Parses a size as Python writes it, without leading zeros. */
 static bool take_number(scan *s, uint64_t *number)
 {
     const unsigned char *from;
@@ -182,7 +184,7 @@ static bool take_number(scan *s, uint64_t *number)
     return s->at > from && (*from != '0' || s->at == from + 1);
 }
 
-/* "<u2": byte order, kind, bytes. */
+/* Parses a type such as "<u2": byte order, kind, width in bytes. */
 static const char *take_type(scan *s, number_type *type)
 {
     const unsigned char *d;
@@ -211,7 +213,7 @@ static const char *take_type(scan *s, number_type *type)
     return NULL;
 }
 
-/* (N,) or (N, N), behind which a comma may stand; (N) is no tuple. */
+/* Parses (N,) or (N, N); a trailing comma is allowed.  (N) is not a tuple. */
 static const char *take_shape(scan *s, npy_header *h)
 {
     uint64_t sizes[3] = {0, 0, 0};
@@ -242,7 +244,7 @@ static const char *take_shape(scan *s, npy_header *h)
 
 enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
 
-/* Reads a key that is not among `had`, and its value. */
+/* Parses a key that is not in `had`, and its value. */
 static const char *take_entry(scan *s, unsigned *had, npy_header *h)
 {
     const unsigned char *text;
@@ -311,7 +313,7 @@ static int read_npy_header(reader *r, npy_header *h)
     if (status != STATUS_OK)
         return status;
 
-    /* The dictionary has to have three known keys. */
+    /* All three keys are required; other keys are refused. */
     p = input_at(in) + start;
     s = (scan){.at = p, .end = p + n, .longs = major < 3};
     why = take(&s, "{") ? NULL : "no dictionary";
@@ -343,7 +345,9 @@ static int read_rows(reader *r, const npy_header *h)
     int status = STATUS_OK;
 
     r->place = (reader_place){"row", 0, input_offset(&r->in)};
-    /* A small file can claim more empty rows than there is time to count. */
+    /*
+     * Counting the rows could take forever: a small file can claim any number.
+     */
     if (h->columns == 0 && h->rows > 0)
         return reader_empty(r, h->rows);
     while (status == STATUS_OK && r->place.number < h->rows) {
@@ -366,7 +370,7 @@ static int read_npy(reader *r)
     if (status != STATUS_OK)
         return status;
 
-    /* As in numpy, a dimension of 0 does not make up for a large one. */
+    /* As in numpy, a dimension of 0 does not compensate for a large one. */
     max = INT64_MAX / h.type.width;
     columns = h.columns > 0 ? h.columns : 1;
     if (columns > max || h.rows > max / columns)

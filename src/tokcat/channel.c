@@ -1,5 +1,5 @@
 /*
- * channel.c - the channels of a stream, by name, and numbers as their
+ * channel.c - well-known channels, and conversion of numbers to channel
  * elements.
  *
  * SPDX-License-Identifier: MIT
@@ -16,7 +16,7 @@
  * Elements
  */
 
-/* The integers that a type holds.  No reader gives any above INT64_MAX. */
+/* Ranges of the integer types.  Readers return nothing above INT64_MAX. */
 static const struct {
     int64_t min, max;
 } ranges[] = {
@@ -39,7 +39,7 @@ bool element_range(ps_type type, int64_t *min, int64_t *max)
     return true;
 }
 
-/* A value that would become infinite is outside. */
+/* A finite value that would become infinite is out of range. */
 element_result element_real(ps_type type, double value, uint64_t *bits)
 {
     const float rounded = (float)value;
@@ -58,7 +58,7 @@ element_result element_real(ps_type type, double value, uint64_t *bits)
     return ELEMENT_OK;
 }
 
-/* The same NaN on every host. */
+/* The same NaN on every machine. */
 element_result element_null(ps_type type, uint64_t *bits)
 {
     *bits = type == PS_F64 ? UINT64_C(0x7ff8000000000000)
@@ -67,7 +67,8 @@ element_result element_null(ps_type type, uint64_t *bits)
 }
 
 /*
- * A float holds an integer exactly if its significant bits fit the mantissa.
+ * A float stores an integer exactly if its significant bits fit in the
+ * mantissa.
  */
 element_result element_integer(ps_type type, int64_t value, uint64_t *bits)
 {

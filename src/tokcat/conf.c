@@ -1,6 +1,6 @@
 /*
- * conf.c - the command line of tokcat: its options, their defaults, and the
- * choices that depend on more than one of them.
+ * conf.c - the command line of tokcat: options, defaults, and checks of
+ * combinations.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -80,7 +80,7 @@ static const option_word labels[] = {{"aligned", PS_LABELS_ALIGNED},
                                      {"shifted", PS_LABELS_SHIFTED},
                                      {NULL, 0}};
 
-/* The highest number stands for "no such id" in the header. */
+/* PS_NO_ID, the highest number, means "no such id" in the header. */
 #define SPECIAL_ID(which)                                           \
     OPTION_NUMBER(conf, schema.special[which], 0, PS_NO_ID - 1),    \
         .why = "must be a token id between 0 and 4294967294"
@@ -183,7 +183,7 @@ conf conf_defaults(void)
 }
 
 /* ---------------------------------------------------------------------
- * What options mean together
+ * Combinations of options
  */
 
 /* True if --ignore names `key`. */
@@ -200,7 +200,7 @@ static const char *const special_options[PS_SPECIALS] = {
     [PS_CLS] = "--cls-id", [PS_SEP] = "--sep-id", [PS_MASK] = "--mask-id",
 };
 
-/* What only a header can keep. */
+/* Refuses information that only a header can store. */
 static int check_raw(const conf *c)
 {
     const char *lost = NULL;
@@ -212,7 +212,7 @@ static int check_raw(const conf *c)
     if (c->tokenizer != NULL)
         lost = "--tokenizer";
     for (int i = 0; i < PS_SPECIALS; i++) {
-        /* An id that is of use to us need not be kept. */
+        /* An id needed to read the input need not be stored. */
         const bool used = (i == PS_EOS && c->split == SPLIT_EOS) ||
                           (i == PS_BOS && c->split == SPLIT_BOS) ||
                           (i == PS_PAD && c->trim);
@@ -225,7 +225,7 @@ static int check_raw(const conf *c)
     return message_usage("%s would be lost: --raw writes no header", lost);
 }
 
-/* Two options that speak of one key in different ways. */
+/* Refuses contradictory options for the same key. */
 static int check_keys(const conf *c)
 {
     if (ignores(c, c->ids_key))
@@ -245,8 +245,8 @@ static int check_keys(const conf *c)
 }
 
 /*
- * The pad id may lie outside the vocabulary, since it never is a token of
- * the text.
+ * The pad id may be outside the vocabulary, since padding never occurs in the
+ * text.
  */
 static int check_ids(const ps_schema *s)
 {
@@ -293,8 +293,8 @@ int conf_settle(conf *c)
         s->vocab_size = 256;
 
     /*
-     * The type of the tokens, where it is not given: that of the vocabulary,
-     * or of the ids; or the input may say.
+     * Default token type: from the vocabulary size, else from the special ids;
+     * the input may widen it.
      */
     if (!c->type_given) {
         c->type_open = forms_are_typed(c->from) && s->vocab_size == 0;

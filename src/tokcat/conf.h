@@ -1,5 +1,5 @@
 /*
- * conf.h - what the command line of tokcat asks for.
+ * conf.h - the options of tokcat, as set by the command line.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "packstream.h"
 
-/* The most keys that --ignore can name. */
+/* Limit on keys named by --ignore. */
 #define CONF_IGNORED 64
 
 typedef enum conf_from {
@@ -29,60 +29,60 @@ typedef enum conf_from {
     FROM_TFRECORD
 } conf_from;
 
-/* Where a sequence ends. */
+/* End of a sequence. */
 typedef enum conf_split {
     SPLIT_LINE,
     SPLIT_PARAGRAPH,
-    SPLIT_EOS,     /* behind each end token */
-    SPLIT_BOS,     /* before each begin token */
-    SPLIT_EVERY,   /* behind so many tokens */
-    SPLIT_SEQUENCE, /* where the input says that one ends, */
-    SPLIT_DOCUMENT  /* or that a document does */
+    SPLIT_EOS,      /* after each EOS token */
+    SPLIT_BOS,      /* before each BOS token */
+    SPLIT_EVERY,    /* after a fixed number of tokens */
+    SPLIT_SEQUENCE, /* at each sequence boundary in the input */
+    SPLIT_DOCUMENT  /* at each document boundary in the input */
 } conf_split;
 
-/* What a line without tokens means. */
+/* Treatment of sequences without tokens. */
 typedef enum conf_empty { EMPTY_SKIP, EMPTY_ERROR } conf_empty;
 
 typedef struct conf {
     conf_from from;
     bool quiet;
-    const char *output;    /* NULL: stdout */
-    const char *state;     /* NULL: none */
+    const char *output; /* name; NULL: stdout */
+    const char *state;  /* name of the state file; NULL: none */
     bool resume;
-    uint64_t state_every;  /* sequences; 0: not given */
-    const char *tokenizer; /* file to digest, or NULL */
-    const char *ids_key;
+    uint64_t state_every;  /* in sequences; 0: not given */
+    const char *tokenizer; /* name of the file to digest; NULL: none */
+    const char *ids_key;   /* key of the token ids */
     conf_split split;
-    uint64_t split_every; /* tokens, for SPLIT_EVERY */
-    bool trim;            /* padding at the end of rows is left out */
-    bool as_it_is;        /* compressed text is not decompressed */
+    uint64_t split_every; /* tokens per sequence, for SPLIT_EVERY */
+    bool trim;            /* remove padding at the end of rows */
+    bool as_it_is;        /* do not decompress text */
     conf_empty empty;
     bool type_given;
-    bool type_open; /* the input may tell the type of the tokens */
+    bool type_open; /* the input can determine the token type */
     bool split_given;
     bool empty_given;
     bool ids_key_given;
-    const char *ignored[CONF_IGNORED];
+    const char *ignored[CONF_IGNORED]; /* keys named by --ignore */
     uint32_t n_ignored;
     /*
-     * What the options say of the stream.  The channels are those of
-     * --channel; their kind has no meaning yet, only the data tells it.
+     * Schema of the stream as far as the options determine it.  Its channels
+     * are those of --channel; their kind is not set until data is read.
      */
     ps_schema schema;
 } conf;
 
-/* The defaults, and the options that change them. */
+/* Defaults, and the option table. */
 conf conf_defaults(void);
 extern const option_program conf_program;
 
-/* The setters of --channel and --ignore, for tests as well. */
+/* The setters of --channel and --ignore; also called by tests. */
 option_setter conf_set_channel;
 option_setter conf_set_ignore;
 
 /*
- * To be called after the options: makes the choices that depend on each
- * other, digests the tokenizer, and refuses options that contradict each
- * other.  Returns an exit status, after a message if not STATUS_OK.
+ * Call this after option_parse.  Resolves options that depend on each other,
+ * digests the tokenizer, and refuses contradictory options.  Returns an exit
+ * status; prints a message on failure.
  */
 int conf_settle(conf *c);
 

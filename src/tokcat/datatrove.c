@@ -1,7 +1,7 @@
 /*
- * datatrove.c - the tokenised files of datatrove: NAME holds tokens,
- * NAME.index the ends of documents, and NAME.loss, if it is there, a byte
- * for each token that says if it counts.
+ * datatrove.c - tokenised files of datatrove: NAME contains tokens, NAME.index
+ * the ends of documents, and NAME.loss, which is optional, one byte per token:
+ * 1 if the token counts in the loss.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@
 
 #define LOSS_NAME "loss_mask"
 
-/* The files in r->beside. */
+/* Indices in r->beside. */
 enum { INDEX, LOSS };
 
 static const number_type index_type = {.width = 8};
@@ -26,7 +26,7 @@ static const number_type index_type = {.width = 8};
  * Names
  */
 
-/* Opens the file of losses if it exists and is not ignored. */
+/* Opens the loss file if it exists and is not ignored. */
 static int open_datatrove(reader *r, const char *name)
 {
     char *loss;
@@ -54,9 +54,8 @@ static int open_datatrove(reader *r, const char *name)
  */
 
 /*
- * Starts the stream, and checks that the files belong together: either all
- * inputs have losses or none has, and the last document and the losses end
- * with the data.
+ * Starts the stream and checks that the files match: either all inputs have
+ * losses or none has, and the last document and the losses end with the data.
  */
 static int start_stream(reader *r, uint64_t n_tokens)
 {
@@ -72,7 +71,7 @@ static int start_stream(reader *r, uint64_t n_tokens)
         status = reader_start(r, width);
     if (status != STATUS_OK)
         return status;
-    /* Losses are the only channel. */
+    /* The loss is the only channel. */
     if (loss->open != (r->out.schema.n_channels == 1)) {
         message_error(loss->open ? "%s: a file of losses, which the first "
                                    "input does not have (see --ignore)"

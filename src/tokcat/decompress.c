@@ -1,10 +1,10 @@
 /*
- * decompress.c - text that was compressed by gzip or zstd, by their libraries.
+ * decompress.c - decompression of gzip and zstd text.
  *
  * SPDX-License-Identifier: MIT
  */
 
-/* Makes next_in of z_stream a pointer to const. */
+/* Declares z_stream.next_in as a pointer to const. */
 #define ZLIB_CONST
 
 #include "tokcat/decompress.h"
@@ -18,8 +18,8 @@
 
 struct decompressor {
     compression kind;
-    bool whole;
-    const char *why; /* nothing comes any more */
+    bool whole;      /* no member or frame is incomplete */
+    const char *why; /* error, which ends decompression; NULL: none */
     z_stream gzip;
     ZSTD_DCtx *zstd;
     zstd_progress progress;
@@ -30,7 +30,10 @@ compression compression_of(const unsigned char *first, size_t n)
     if (memcmp(first, "\x1f\x8b", n < 2 ? n : 2) == 0)
         return n < 2 ? COMPRESSION_UNKNOWN : COMPRESSION_GZIP;
     n = n < 4 ? n : 4;
-    /* A frame, or one to skip, as pzstd and the seekable format have. */
+    /*
+     * A frame, or a skippable frame, as written by pzstd and in the seekable
+     * format.
+     */
     if (memcmp(first, "\x28\xb5\x2f\xfd", n) == 0 ||
         (first[0] >> 4 == 5 && memcmp(first + 1, "\x2a\x4d\x18", n - 1) == 0))
         return n < 4 ? COMPRESSION_UNKNOWN : COMPRESSION_ZSTD;
@@ -47,7 +50,7 @@ decompressor *decompress_open(compression c)
     d->kind = c;
     d->whole = true;
     if (c == COMPRESSION_GZIP) {
-        /* The largest window, behind the header of gzip. */
+        /* Largest window (15), with a gzip header (16). */
         good = inflateInit2(&d->gzip, 15 + 16) == Z_OK;
     } else {
         d->zstd = ZSTD_createDCtx();
@@ -74,7 +77,7 @@ static const char *step_gzip(decompressor *d, decompress_buffers *b)
     z_stream *z = &d->gzip;
     int result;
 
-    /* Tapes pad files with zeros. */
+    /* Files from tapes can be padded with zeros. */
     while (d->whole && b->n_in > 0 && *b->in == 0) {
         b->in++;
         b->n_in--;

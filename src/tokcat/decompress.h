@@ -1,5 +1,5 @@
 /*
- * decompress.h - text that was compressed by gzip or zstd.
+ * decompress.h - decompression of gzip and zstd text.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,13 +11,13 @@
 #include <stddef.h>
 
 typedef enum compression {
-    COMPRESSION_UNKNOWN, /* there are too few bytes to tell */
+    COMPRESSION_UNKNOWN, /* more bytes are needed */
     COMPRESSION_NONE,
     COMPRESSION_GZIP,
     COMPRESSION_ZSTD
 } compression;
 
-/* Where bytes come from and go to; a step moves both. */
+/* Input and output; decompress_step advances both. */
 typedef struct decompress_buffers {
     const unsigned char *in;
     size_t n_in;
@@ -28,23 +28,23 @@ typedef struct decompress_buffers {
 typedef struct decompressor decompressor;
 
 /*
- * How a file is compressed that begins with these bytes, at least one.  While
- * it is unknown there is no newline among them.
+ * Detects the compression of a file from its first `n` bytes, at least one.  If
+ * the result is COMPRESSION_UNKNOWN, none of them is a newline.
  */
 compression compression_of(const unsigned char *first, size_t n);
 
-/* NULL without memory. */
+/* Returns NULL if out of memory. */
 decompressor *decompress_open(compression c);
 void decompress_free(decompressor *d);
 
 /*
- * Takes input and gives output until one of them is used up, or a member or
- * frame ends, of which a file may have several.  Returns NULL, or what is
- * wrong with the input: again in each later call.
+ * Decompresses until the input or the output buffer is used up, or a gzip
+ * member or zstd frame ends; a file may have several.  Returns NULL, or the
+ * error in the input, which every later call returns again.
  */
 const char *decompress_step(decompressor *d, decompress_buffers *b);
 
-/* True where a file may end: nothing is begun that is not whole. */
+/* True if the file can end here: no member or frame is incomplete. */
 bool decompress_is_whole(const decompressor *d);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * forms.c - the forms of input and the options that go with each.
+ * forms.c - input forms and the options that apply to each.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #include "cli/message.h"
 
-/* The options that a form takes; TYPED: its files tell the type of numbers. */
+/* Options that a form takes.  TYPED: its files specify the number type. */
 enum {
     EMPTY = 1,
     IDS_KEY = 2,
@@ -31,7 +31,7 @@ const option_word forms_from[] = {
     {"megatron", FROM_MEGATRON}, {"datatrove", FROM_DATATROVE},
     {"tfrecord", FROM_TFRECORD}, {NULL, 0}};
 
-/* Besides the number of SPLIT_EVERY. */
+/* SPLIT_EVERY is given as a number instead. */
 const option_word forms_splits[] = {
     {"line", SPLIT_LINE},         {"paragraph", SPLIT_PARAGRAPH},
     {"eos", SPLIT_EOS},           {"bos", SPLIT_BOS},
@@ -39,9 +39,9 @@ const option_word forms_splits[] = {
     {NULL, 0}};
 
 typedef struct form {
-    unsigned takes;
-    unsigned splits;
-    bool must_split;
+    unsigned takes;  /* bit mask of options, see above */
+    unsigned splits; /* bit mask of conf_split */
+    bool must_split; /* --split is required */
 } form;
 
 static const form forms[] = {

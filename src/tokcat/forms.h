@@ -1,5 +1,5 @@
 /*
- * forms.h - the forms of input, by name, and the options that go with each.
+ * forms.h - input forms, by name, and the options that apply to each.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,17 +11,17 @@
 
 #include "tokcat/conf.h"
 
-/* The words of --from and --split, and the setter of --split. */
+/* Words of --from and --split, and the setter of --split. */
 extern const option_word forms_from[];
 extern const option_word forms_splits[];
 option_setter forms_set_split;
 
-/* True for a form whose files say of what type their numbers are. */
+/* True if files of this form specify the type of their numbers. */
 bool forms_are_typed(conf_from from);
 
 /*
- * Refuses options that do not go with the chosen form, and the lack of those
- * that it needs.  Returns an exit status, after a message if not STATUS_OK.
+ * Refuses options that do not apply to the form, and missing options that it
+ * requires.  Returns an exit status; prints a message on failure.
  */
 int forms_check(const conf *c);
 

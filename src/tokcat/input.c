@@ -1,5 +1,5 @@
 /*
- * input.c - input files in bounded memory.
+ * input.c - read input files in bounded memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@
  * Opening and closing
  */
 
-/* Keeps what the owner set, and the buffer. */
+/* Keeps the members set by the owner, and the buffer. */
 static void rewind_state(input_file *in)
 {
     in->borrowed = in->regular = in->ended = false;
@@ -135,10 +135,7 @@ ssize_t input_read(int fd, void *to, size_t n)
     }
 }
 
-/*
- * Doubles the buffer, which holds no more than the longest line and its
- * newline.
- */
+/* Doubles the buffer, up to the longest line and its newline. */
 static int grow(input_file *in)
 {
     const size_t max = in->max_line > 0 ? in->max_line + 1 : SIZE_MAX - 1;
@@ -151,7 +148,7 @@ static int grow(input_file *in)
     }
     if (size > max)
         size = max;
-    /* One more byte, for the newline that a last line may lack. */
+    /* One extra byte: a newline is added if the last line lacks one. */
     buffer = realloc(in->buffer, size + 1);
     if (buffer == NULL) {
         if (in->max_line > 0)
@@ -166,7 +163,7 @@ static int grow(input_file *in)
     return STATUS_OK;
 }
 
-/* Reads up to `n` bytes as they are in the file; *got is 0 at its end. */
+/* Reads up to `n` bytes of the file as stored; *got is 0 at its end. */
 static int read_file(input_file *in, unsigned char *to, size_t n, size_t *got)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};
@@ -192,7 +189,7 @@ static int read_file(input_file *in, unsigned char *to, size_t n, size_t *got)
     return STATUS_OK;
 }
 
-/* Reads up to `n` bytes of compressed text; *got is 0 at its end. */
+/* Reads up to `n` decompressed bytes; *got is 0 at the end. */
 static int read_packed(input_file *in, unsigned char *to, size_t n,
                        size_t *got)
 {
@@ -224,9 +221,9 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
 }
 
 /*
- * Looks at the first bytes of a text, which are all that is ready.  If they
- * are compressed, their buffer becomes `raw`, as if nothing of the text had
- * been read yet.
+ * Detects compression from the first bytes of a text, which must be all that is
+ * buffered.  If it is compressed, the buffer becomes `raw` and reading starts
+ * over.
  */
 static int recognize(input_file *in)
 {
@@ -252,7 +249,7 @@ static int recognize(input_file *in)
     return STATUS_OK;
 }
 
-/* Moves what is ready to the front of the buffer, and reads more. */
+/* Moves unread bytes to the front of the buffer and reads more. */
 static int fill(input_file *in)
 {
     size_t got = 0;
@@ -314,7 +311,7 @@ uint64_t input_offset(const input_file *in)
     return in->next - (in->end - in->begin);
 }
 
-/* Often the place is in the buffer already. */
+/* Often the offset is already in the buffer. */
 void input_seek(input_file *in, uint64_t offset)
 {
     const uint64_t at = input_offset(in);
@@ -349,7 +346,7 @@ int input_next_line(input_file *in, input_line *line)
             in->begin += line->n + line->newline;
             in->searched = 0;
             in->line++;
-            /* A byte order mark says only that the text is UTF-8. */
+            /* A byte order mark only indicates UTF-8. */
             if (in->skip_bom && in->line == 1 && line->n >= BOM_BYTES &&
                 memcmp(line->bytes, INPUT_BOM, BOM_BYTES) == 0) {
                 line->bytes += BOM_BYTES;

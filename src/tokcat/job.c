@@ -1,5 +1,5 @@
 /*
- * job.c - all input files through the reader of their form to the output.
+ * job.c - pass all input files through the reader of their form to the output.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static const form_reader *const form_readers[] = {
     [FROM_TFRECORD] = &reader_tfrecord,
 };
 
-/* Before a wait for input: the next program may be waiting for records. */
+/* Flushes before a wait for input: the next program may need the records. */
 static int pass_on(void *context)
 {
     records *out = context;
@@ -34,7 +34,7 @@ static int pass_on(void *context)
     return records_flush(out);
 }
 
-/* True if the output is neither an input nor a file beside one. */
+/* True if the output is neither an input nor a companion file of an input. */
 static bool spare_inputs(const conf *c, const form_reader *form,
                          const char *const *names, int n_names)
 {
@@ -56,13 +56,13 @@ static bool spare_inputs(const conf *c, const form_reader *form,
     return good;
 }
 
-/* Ends the stream; warns of skipped sequences and of useless --ignore. */
+/* Ends the stream.  Warns about skipped sequences and unused --ignore. */
 static int finish(reader *r, const form_reader *form)
 {
     const conf *c = r->conf;
     int status = STATUS_OK;
 
-    /* Without records the kinds of channels are unknown. */
+    /* Without records, the kinds of channels are unknown. */
     if (r->out.writer == NULL) {
         r->out.schema.n_channels = 0;
         status = state_start(&r->state, &r->out);
@@ -79,7 +79,7 @@ static int finish(reader *r, const form_reader *form)
         message_warning("%" PRIu64 " token%s of padding left out "
                         "(attention_mask is 0)", r->n_padding,
                         r->n_padding == 1 ? "" : "s");
-    /* Without records there were no keys that --ignore could name. */
+    /* Without records, the input had no keys to ignore. */
     for (uint32_t i = 0; i < c->n_ignored; i++)
         if (r->out.figures.sequences > 0 && (r->ignored >> i & 1) == 0)
             message_warning("--ignore=%s: nothing had this name",
@@ -87,7 +87,10 @@ static int finish(reader *r, const form_reader *form)
     return STATUS_OK;
 }
 
-/* With a state another job can resume; else the output appears when whole. */
+/*
+ * With a state, the output can be resumed; otherwise it gets its name once it
+ * is complete.
+ */
 static int open_output(reader *r, file_set *set, const char *const *names,
                        int n_names)
 {
@@ -99,7 +102,7 @@ static int open_output(reader *r, file_set *set, const char *const *names,
     return r->out.fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* Opens an input, and the output with the first one, and reads it all. */
+/* Reads an input to its end.  The first one also opens the output. */
 static int read_input(reader *r, const form_reader *form, file_set *set,
                       const char *const *names, int n_names, int i)
 {
@@ -111,7 +114,10 @@ static int read_input(reader *r, const form_reader *form, file_set *set,
         if (status == STATUS_OK && !form->learns)
             status = state_start(&r->state, &r->out);
         progress_start(&r->out.progress, !r->conf->quiet);
-        /* What `open` opens is read by place, or other files are. */
+        /*
+         * Other forms read by offset or from several files, so their progress
+         * does not show in one descriptor.
+         */
         if (form->open == NULL)
             progress_inputs(&r->out.progress, names, n_names);
     }
@@ -134,7 +140,7 @@ int job_run(const conf *c, const char *const *names, int n_names)
     file_set set = {0};
     int status;
 
-    /* Other names may stand for several files. */
+    /* With `open`, a name may denote several files. */
     if ((form->open == NULL && !files_can_read(names, n_names)) ||
         !spare_inputs(c, form, names, n_names))
         return STATUS_FAILURE;

@@ -1,23 +1,25 @@
 /*
- * job.h - all input files through the reader of their form to the output.
+ * job.h - pass all input files through the reader of their form to the output.
  *
- * tokcat turns text, and other programs' files of tokens, into token records.
- * Calls go one way, from the first of these to the last:
+ * tokcat converts text, and token files of other programs, to token records.
+ * Each module calls only modules listed after it:
  *
  *   main        starts a job
- *   conf        the command line; forms: which options go with which form;
- *               digest: the name of the tokenizer in the stream
+ *   conf        the command line; forms: the options of each form;
+ *               tokenizer: the digest and vocabulary size of a tokenizer
  *   job         opens the files, runs the reader of their form, ends the
  *               stream
  *   text        --from=ids and bytes: lines of text
- *   jsonl       objects, whose keys become channels
+ *   jsonl       objects, whose keys become channels; json_columns: a fast
+ *               parser for them
  *   arrays      llmc, nanogpt and npy: one array of numbers
- *   megatron, datatrove: an array, and files that tell where sequences end
- *   tfrecord    samples of BERT's pre-training, found by tf_example
- *   split       numbers of arrays as tokens, cut into sequences
- *   reader      what the readers share: places for messages, limits of ids
+ *   megatron, datatrove: an array, and files with sequence boundaries
+ *   tfrecord    BERT pre-training samples, parsed by tf_example
+ *   split       converts numbers to tokens and splits them into sequences
+ *   reader      shared by all readers: messages, limits on ids
+ *   state       writes the records, and saves the state of the job
  *   channel     well-known channels, and JSON values as their elements
- *   input       the inputs, in bounded memory
+ *   input       reads files in bounded memory; decompress: gzip and zstd
  *
  * A new form needs an entry in conf.h, forms.c and job.c, and a form_reader.
  * tokcat uses the library's public header, src/cli, and, for the frames of
@@ -32,8 +34,8 @@
 #include "tokcat/conf.h"
 
 /*
- * Reads the files, of which there is one at least, and writes the stream.
- * Returns an exit status, after a message if it is not STATUS_OK.
+ * Reads at least one file and writes the stream.  Returns an exit status;
+ * prints a message on failure.
  */
 int job_run(const conf *c, const char *const *names, int n_names);
 

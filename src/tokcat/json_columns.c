@@ -1,9 +1,9 @@
 /*
- * json_columns.c - an object of numbers in a line of JSON, read into columns.
+ * json_columns.c - parse a JSON object of numbers into columns.
  *
- * Each step takes the place where something begins and returns the place
- * after it, or NULL if the line is not JSON there.  No step goes past the
- * newline at the end: it is part of nothing.
+ * Each function takes the position where an item starts and returns the
+ * position after it, or NULL if the line is not valid JSON there.  No function
+ * reads past the newline at the end, which is never part of an item.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,8 +44,8 @@ static inline bool is_digit(unsigned char c)
  */
 
 /*
- * The quotation mark that ends a string, from `p` inside it on; NULL if there
- * is none.  Before that mark is an even number of backslashes.
+ * Finds the quotation mark that ends a string, from `p` inside the string on;
+ * NULL if missing.  It is preceded by an even number of backslashes.
  */
 static place find_quote(place p, place end)
 {
@@ -63,7 +63,7 @@ static place find_quote(place p, place end)
     return p;
 }
 
-/* A character of UTF-8 beyond ASCII, as RFC 3629 has it. */
+/* Skips a multibyte UTF-8 character, as defined in RFC 3629. */
 static place skip_wide(place p)
 {
     const unsigned char lead = *p++;
@@ -79,7 +79,7 @@ static place skip_wide(place p)
     return p;
 }
 
-/* The value of four hexadecimal digits, or UINT32_MAX. */
+/* Value of four hexadecimal digits, or UINT32_MAX. */
 static uint32_t read_hex(place p)
 {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -95,7 +95,7 @@ static uint32_t read_hex(place p)
     return value;
 }
 
-/* Stores a character as UTF-8; returns the number of bytes. */
+/* Encodes a character as UTF-8.  Returns its length in bytes. */
 static size_t put_utf8(uint32_t c, unsigned char *to)
 {
     const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -107,7 +107,7 @@ static size_t put_utf8(uint32_t c, unsigned char *to)
     return n;
 }
 
-/* Decodes the escape at `p` to *to, which moves on. */
+/* Decodes the escape at `p` to *to, and advances *to. */
 static place read_escape(json_columns *t, place p, unsigned char **to)
 {
     static const char names[] = "\"\\/bfnrt";
@@ -135,7 +135,7 @@ static place read_escape(json_columns *t, place p, unsigned char **to)
     return p + 6;
 }
 
-/* Decodes the key whose quotation mark is at `p` to `to`; a NUL ends it. */
+/* Decodes the key that starts at `p` to `to` and appends a NUL. */
 static place read_key(json_columns *t, place p, unsigned char *to, size_t *n)
 {
     const unsigned char *const first = to;
@@ -170,16 +170,16 @@ static place read_key(json_columns *t, place p, unsigned char *to, size_t *n)
 }
 
 /* ---------------------------------------------------------------------
- * Values that are skipped
+ * Skipped values
  */
 
 /*
- * Any value: where it ends shows in its brackets and quotation marks alone,
- * so that it takes no memory, however deep it is.
+ * Skips any value.  Only brackets and quotation marks are examined, so this
+ * needs no memory at any depth of nesting.
  */
 static place skip_any(json_columns *t, place p)
 {
-    /* What changes the depth, begins a string, or ends the line. */
+    /* Bytes that change the depth, start a string or end the line. */
     static const bool marks[256] = {['"'] = true, ['['] = true, [']'] = true,
                                     ['{'] = true, ['}'] = true,
                                     ['\n'] = true};
@@ -221,13 +221,13 @@ static place skip_any(json_columns *t, place p)
  * Numbers
  */
 
-/* At most so many digits: an int64_t holds them all. */
+/* Limit on decimal digits; any number of 18 digits fits in an int64_t. */
 #define MAX_DIGITS 18
 
-/* Times a byte: that byte eight times. */
+/* Multiplied by a byte, repeats it eight times. */
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 
-#define MAX_WIDTH 8 /* bytes of an element */
+#define MAX_WIDTH 8 /* largest element, in bytes */
 
 static place skip_digits(place p)
 {
@@ -236,7 +236,7 @@ static place skip_digits(place p)
     return p;
 }
 
-/* One digit after the other. */
+/* Parses digits one at a time. */
 static place read_digits(place p, int64_t *value)
 {
     const place first = p;
@@ -264,13 +264,13 @@ static inline place read_integer(place p, int64_t *value)
 }
 
 /*
- * Up to seven digits at once, if a comma or a blank follows them: the first
- * of eight bytes below '0' tells how many they are.  Shifted to the end,
- * behind zeros, they are added in pairs, fours and all eight.  Returns p if
- * there is something else.
+ * Parses up to seven digits at once, if a comma or blank follows them.  The
+ * first of the eight bytes below '0' gives their number.  Shifted to the end,
+ * after zeros, they are combined in pairs, fours and eights.  Returns p if the
+ * text is anything else.
  *
- * Where the next number begins depends on the first three steps alone; the
- * processor does all others beside those of the next number.
+ * The position of the next number depends only on the first three steps, so the
+ * processor can overlap the remaining ones with it.
  */
 static inline place read_few_digits(place p, int64_t *value)
 {
@@ -295,7 +295,7 @@ static inline place read_few_digits(place p, int64_t *value)
     return p + first;
 }
 
-/* Integers up to this, and these powers of ten, are exact in a double. */
+/* Integers up to MAX_EXACT, and these powers of ten, are exact in a double. */
 #define MAX_EXACT (UINT64_C(1) << DBL_MANT_DIG)
 #define MAX_POWER 22
 
@@ -305,10 +305,10 @@ static const double powers[MAX_POWER + 1] = {
 };
 
 /*
- * digits / 10^power, both below 2^64, rounded to the nearest double.  Shifted
- * so that their highest bits are set, they have a quotient of 63 or 64 bits;
- * its lowest bit shows that there is a remainder, so the conversion rounds
- * as if it had all bits.
+ * Rounds digits / 10^power to the nearest double.  Both numbers must be below
+ * 2^64.  They are shifted until their highest bits are set, so the quotient has
+ * 63 or 64 bits.  Its lowest bit is set if there is a remainder, so the
+ * conversion to double rounds as if all bits were known.
  */
 static bool divide(uint64_t digits, unsigned power, double *value)
 {
@@ -333,8 +333,8 @@ static bool divide(uint64_t digits, unsigned power, double *value)
 }
 
 /*
- * A number with a point, and digits that fit 64 bits, rounded once, as strtod
- * would round it.  NULL for any other.
+ * Parses a number with a decimal point and at most 64 bits of digits, and
+ * rounds it once, as strtod does.  Returns NULL for any other.
  */
 static place read_short_real(place p, double *value)
 {
@@ -366,8 +366,8 @@ static place read_short_real(place p, double *value)
 }
 
 /*
- * Any number, by the library, as the bits of an element.  The character after
- * it stops strtoll and strtod.
+ * Parses any number with strtoll or strtod, to the bits of an element.  Both
+ * stop at the character after it.
  */
 static place read_number(json_columns *t, json_column *c, place p,
                          uint64_t *bits, element_result *why)
@@ -427,7 +427,7 @@ static place read_word(json_columns *t, place p, const char *word)
     return p + n;
 }
 
-/* Any element, stored at `to` if the column can hold it. */
+/* Parses any element and stores it at `to` if it fits the column. */
 static place read_any(json_columns *t, json_column *c, place p,
                       unsigned char *to)
 {
@@ -471,8 +471,8 @@ static place read_any(json_columns *t, json_column *c, place p,
 }
 
 /*
- * The same; numbers with few digits are read without the library.  Inlined
- * with constants, so that each call has code of its own.
+ * The same, with a fast path for short numbers.  Inlined with constant
+ * arguments, so that each call is specialised.
  */
 static inline place read_element(json_columns *t, json_column *c, place p,
                                  unsigned char *to, size_t width,
@@ -573,7 +573,7 @@ static place read_value(json_columns *t, json_column *c, place p)
  * The object
  */
 
-/* The column of a key; NULL: it is none's. */
+/* Returns the column of a key, or NULL if the key is unknown. */
 static json_column *find_column(json_columns *t, const unsigned char *key,
                                 size_t n)
 {
@@ -591,7 +591,7 @@ static json_column *find_column(json_columns *t, const unsigned char *key,
     return NULL;
 }
 
-/* A key and its value, whose elements go to *to, which moves on. */
+/* Parses a key and its value.  Stores its elements at *to, and advances *to. */
 static place read_member(json_columns *t, place p, unsigned char **to)
 {
     const place at = p;
@@ -605,7 +605,7 @@ static place read_member(json_columns *t, place p, unsigned char **to)
     if (c != NULL && c->at != NULL)
         return broken(t, at, "a key for the second time");
     if (c == NULL) {
-        /* Those without room of their own share the last. */
+        /* Keys beyond the limit share the last stray column. */
         t->n_strays += t->n_strays < JSON_STRAYS;
         c = &t->column[t->n + t->n_strays - 1];
         *c = json_column_of((const char *)*to, PS_F64);
@@ -626,7 +626,7 @@ static place read_member(json_columns *t, place p, unsigned char **to)
 
 static bool reserve(json_columns *t, size_t n)
 {
-    /* An element takes two bytes of the line or more. */
+    /* An element takes at least two bytes of the line. */
     const size_t size = (n / 2 + 1) * MAX_WIDTH;
 
     if (size <= t->size)
@@ -690,7 +690,7 @@ json_column json_column_of(const char *key, ps_type type)
 
     c.is_float = !element_range(type, &c.min, &c.max);
     if (c.is_float) {
-        /* A float holds all integers up to here. */
+        /* Largest magnitude below which a float stores every integer. */
         c.max = INT64_C(1) << (c.width == 8 ? DBL_MANT_DIG : FLT_MANT_DIG);
         c.min = -c.max;
     }
@@ -712,7 +712,7 @@ bool json_element(ps_type type, const char *text, uint64_t *bits)
     unsigned char element[MAX_WIDTH] = {0};
     place p;
 
-    /* No string, list or object, which end at the end of a line. */
+    /* Strings, lists and objects need a newline after them. */
     if (strchr("\"[{", *text) != NULL)
         return false;
     c.values = element;

@@ -1,9 +1,8 @@
 /*
- * json_columns.h - an object of numbers in a line of JSON, read into columns.
+ * json_columns.h - parse a JSON object of numbers into columns.
  *
- * Lines from tokenizers hold little but lists of numbers, and keys that are
- * ignored.  They are read straight into columns, without a tree of the
- * object.
+ * Lines from tokenizers contain little but lists of numbers and keys to be
+ * ignored.  They are parsed directly into columns, without building a tree.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,77 +20,81 @@
 /* Kinds of values: bits of json_column.kinds. */
 enum {
     KIND_INTEGER = 1,
-    KIND_REAL = 2, /* written with a point or an exponent */
+    KIND_REAL = 2, /* with a decimal point or an exponent */
     KIND_BOOLEAN = 4,
     KIND_NULL = 8,
-    KIND_OTHER = 16 /* a string, an object, or a list in a list */
+    KIND_OTHER = 16 /* a string, an object, or a nested list */
 };
 
 /* A key and, after json_columns_read, its value in the line. */
 typedef struct json_column {
     const char *key;
-    size_t key_bytes;
+    size_t key_bytes; /* length of `key` */
     ps_type type;
-    bool is_float;   /* as the type says */
-    bool is_ids;     /* true, false and null are refused */
-    bool is_ignored; /* the value may be anything whose end can be found */
-    bool is_open;    /* the type is not known yet: nothing is a misfit */
-    size_t width;    /* of an element, in bytes */
-    int64_t min;     /* of integers that are stored without further checks */
+    bool is_float;   /* of `type` */
+    bool is_ids;     /* refuse true, false and null */
+    bool is_ignored; /* skip the value, which may be anything */
+    bool is_open;    /* type not known yet: every number fits */
+    size_t width;    /* bytes per element */
+    int64_t min;     /* range of integers stored without further checks */
     int64_t max;
 
-    const unsigned char *at; /* the value in the line; NULL: none */
-    bool is_list;
-    size_t length;         /* of the list; 1 of a single value */
-    unsigned char *values; /* little-endian elements */
-    unsigned kinds;        /* of values other than small integers */
+    const unsigned char *at; /* start of the value in the line; NULL: absent */
+    bool is_list;            /* the value is a list */
+    size_t length;           /* elements in the list; 1 for a single value */
+    /* elements, little-endian; in json_columns.values */
+    unsigned char *values;
+    unsigned kinds; /* kinds of all values except small integers */
 } json_column;
 
-/* Keys of a line besides those of the caller that are kept apart. */
+/* Limit on unknown keys kept per line. */
 #define JSON_STRAYS (PS_MAX_CHANNELS + 65)
 
 typedef struct json_columns {
-    json_column *column; /* the caller's, then room for JSON_STRAYS */
-    uint32_t n;          /* the caller's */
-    uint32_t expected;   /* index of the next key if the order stays */
+    /* the caller's columns, then JSON_STRAYS for unknown keys; owned */
+    json_column *column;
+    uint32_t n; /* the caller's columns */
+    /* index of the next key if keys come in the same order as before */
+    uint32_t expected;
 
-    /* After json_columns_read: */
+    /* The members below are set by json_columns_read. */
     uint32_t n_strays;
-    /* The first value that its column cannot hold; `misfit_at` NULL: none. */
+    /* The first value that does not fit its column; `misfit_at` NULL: none. */
     const json_column *misfit;
     const unsigned char *misfit_at;
-    size_t misfit_index;
+    size_t misfit_index; /* index in the list */
     element_result misfit_why;
-    /* Why it returned false; `broken` NULL: memory ran out. */
+    /* The reason for returning false; `broken` NULL: memory exhausted. */
     const unsigned char *broken_at;
     const char *broken;
 
-    const unsigned char *end; /* of the line */
-    unsigned char *values;    /* of all columns, in the order of the line */
-    size_t size;              /* bytes that `values` has room for */
+    const unsigned char *end; /* of the line, at its newline */
+    /* elements of all columns, in the order of the line; owned */
+    unsigned char *values;
+    size_t size; /* allocated size of `values`, in bytes */
 } json_columns;
 
-/* Makes room for `n` columns, all zero; false without memory. */
+/* Allocates `n` columns, all zero.  Returns false if out of memory. */
 bool json_columns_open(json_columns *t, uint32_t n);
 
-/* A column of elements of `type`; the key must stay. */
+/* Creates a column of elements of `type`.  The key is not copied. */
 json_column json_column_of(const char *key, ps_type type);
 
 /*
- * Reads a line of `n` bytes; line[n] must be a newline.  Returns false if the
- * line is not an object in JSON, or has a key twice, or a number beyond the
+ * Parses a line of `n` bytes; line[n] must be a newline.  Returns false if the
+ * line is not a JSON object, has a duplicate key, or has a number beyond the
  * range of int64_t or double.
  *
- * All else is for the caller to judge: missing keys, strays, lengths, kinds,
- * and the misfit.  Values of KIND_OTHER, and ignored ones, were skipped by
- * their brackets and quotation marks alone.
+ * Everything else is left to the caller: missing and unknown keys, lengths,
+ * kinds, and the misfit.  Ignored values and those of KIND_OTHER are not
+ * validated beyond their brackets and quotation marks.
  */
 bool json_columns_read(json_columns *t, const unsigned char *line, size_t n);
 
-/* Frees what the columns have, but not the struct. */
+/* Frees the columns, but not the struct. */
 void json_columns_free(json_columns *t);
 
-/* Reads a number, true, false or null as the bits of an element. */
+/* Parses a number, true, false or null to the bits of an element. */
 bool json_element(ps_type type, const char *text, uint64_t *bits);
 
 #endif

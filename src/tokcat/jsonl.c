@@ -1,10 +1,10 @@
 /*
- * jsonl.c - JSON Lines: an object a line, with the token ids under one key;
- * the other keys become channels.
+ * jsonl.c - JSON Lines: one object per line, with the token ids under one key.
+ * The other keys become channels.
  *
- * The first object with tokens shows which channels there are, except for the
- * keys that --ignore names; it is read a second time, into columns of their
- * types.  Every other object has the same keys.
+ * The first object with tokens determines the channels, except keys named by
+ * --ignore.  It is then parsed again, into columns of the right types.  All
+ * other objects must have the same keys.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,14 +19,14 @@
 #include "tokcat/json_columns.h"
 #include "tokcat/reader.h"
 
-/* The columns of a line take four times its bytes. */
+/* Limit on lines, in bytes.  The columns take four times as much. */
 #define MAX_LINE ((size_t)64 * 1024 * 1024)
 
 /* ---------------------------------------------------------------------
  * Messages
  */
 
-/* "a string", or a number as it was written. */
+/* Formats a value for messages: "a string", or the number as written. */
 #define SHOWN_BYTES 48
 
 static const char *show(const unsigned char *value, char shown[SHOWN_BYTES])
@@ -47,7 +47,7 @@ static const char *show(const unsigned char *value, char shown[SHOWN_BYTES])
     return shown;
 }
 
-/* The column of a byte, in characters of UTF-8. */
+/* Column of a byte, in UTF-8 characters, from 1. */
 static uint64_t column_of(const input_line *line, const unsigned char *at)
 {
     uint64_t column = 1;
@@ -57,7 +57,7 @@ static uint64_t column_of(const input_line *line, const unsigned char *at)
     return column;
 }
 
-/* Limit on the text that a message quotes. */
+/* Limit on quoted text in messages, in bytes. */
 #define NEAR_BYTES 16
 
 /* Reports why a line is not JSON. */
@@ -87,11 +87,13 @@ static int bad_json(const reader *r, const input_line *line)
                           message_name(near));
 }
 
-/* Limits on the keys that a message shows. */
+/* Limits on the keys shown in a message. */
 #define SHOWN_KEYS 5
 #define SHOWN_KEY_BYTES 32
 
-/* An object without token ids, such as a row of text or of chat messages. */
+/*
+ * Reports an object without token ids, such as a row of text or chat messages.
+ */
 static int no_ids(const reader *r)
 {
     const json_columns *t = &r->columns;
@@ -119,7 +121,7 @@ static int no_ids(const reader *r)
                       message_name(r->conf->ids_key), message_name(keys));
 }
 
-/* True if the values cannot be a channel, and nothing says they should. */
+/* True if the values cannot be a channel and were not declared as one. */
 static bool is_no_channel(const json_columns *t, const json_column *c)
 {
     return (c->kinds & KIND_OTHER) != 0 && c >= t->column + t->n &&
@@ -143,7 +145,7 @@ static int no_channel(const reader *r, const json_column *c)
                       message_name(c->key));
 }
 
-/* Reports the first value that its column cannot hold. */
+/* Reports the first value that does not fit its column. */
 static int bad_value(const reader *r)
 {
     const json_columns *t = &r->columns;
@@ -190,7 +192,7 @@ static int bad_value(const reader *r)
  * The channels, from the first object
  */
 
-/* The type that the first values suggest; false if they suggest none. */
+/* Chooses a type from the kinds of the first values; false if undecided. */
 static bool guess_type(unsigned kinds, ps_type *type)
 {
     *type = (kinds & KIND_REAL) != 0      ? PS_F32
@@ -230,8 +232,8 @@ static int learn_channel(reader *r, const json_column *from)
 }
 
 /*
- * Makes the channels of the stream: those that the user declared, in that
- * order, then the object's other keys as they come.
+ * Defines the channels of the stream: those declared by the user, in that
+ * order, then the object's other keys in order of appearance.
  */
 static int learn_channels(reader *r)
 {
@@ -263,13 +265,16 @@ static int learn_channels(reader *r)
  * The columns of every object
  */
 
-/* A column for the ids, for each channel, and for each key left out. */
+/* One column for the ids, one per channel, and one per ignored key. */
 static uint32_t count_columns(const reader *r)
 {
     return 1 + r->out.schema.n_channels + r->conf->n_ignored + r->n_left_out;
 }
 
-/* Makes them.  Channels are open until the first object shows their type. */
+/*
+ * Creates the columns.  Channels are open until the first object shows their
+ * type.
+ */
 static int make_columns(reader *r)
 {
     const conf *options = r->conf;
@@ -301,8 +306,8 @@ static int make_columns(reader *r)
 }
 
 /*
- * Checks what holds of objects without tokens, too: values are numbers, and
- * lists have an element for each token.
+ * Checks every object, even without tokens: values must be numbers, and lists
+ * must have one element per token.
  */
 static int check_values(reader *r)
 {
@@ -335,7 +340,7 @@ static int check_values(reader *r)
     return STATUS_OK;
 }
 
-/* Checks that an object has just the keys of the stream's channels. */
+/* Checks that an object has exactly the keys of the stream's channels. */
 static int check_keys(reader *r)
 {
     const json_columns *t = &r->columns;
@@ -373,8 +378,8 @@ static int check_keys(reader *r)
  */
 
 /*
- * Leaves out padding: tokens at either end that attention_mask leaves out,
- * and with --trim-pad those at the end that are the pad id.
+ * Removes padding: tokens at both ends with an attention_mask of 0, and with
+ * --trim-pad also pad ids at the end.
  */
 static void trim(reader *r, size_t *begin, size_t *end)
 {

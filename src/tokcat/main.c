@@ -1,5 +1,5 @@
 /*
- * main.c - turns text, or other programs' files, into token records.
+ * main.c - convert text, or token files of other programs, to token records.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,20 +1,20 @@
 /*
- * megatron.c - the indexed data sets of Megatron-LM: NAME.bin holds tokens,
- * NAME.idx where sequences and documents lie in it.
+ * megatron.c - indexed datasets of Megatron-LM: NAME.bin contains tokens,
+ * NAME.idx the positions of sequences and documents.
  *
  * The index:
  *
  *   0   9 bytes "MMIDIDX\0\0"
  *   9   u64 version, 1
  *   17  u8 type of the tokens
- *   18  u64 S, sequences
- *   26  u64 D, documents and one more
- *   34  i32 tokens in each of the S, i64 their places in NAME.bin in bytes,
- *       i64 the first sequence of each document and S, and i8 modes of the S
- *       or nothing
+ *   18  u64 S, number of sequences
+ *   26  u64 D, number of documents plus one
+ *   34  i32[S] lengths in tokens, i64[S] offsets in NAME.bin in bytes,
+ *       i64[D] first sequence of each document, then S, and optionally
+ *       i8[S] modes
  *
- * Each of these arrays is read by a reader of its own, so that no more than
- * a block of it is in memory.
+ * Each array is read through its own input, so only one block of it is in
+ * memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,18 +32,18 @@
 /* For messages, if the file was truncated after its size was checked. */
 #define WITHIN "its arrays"
 
-/* The inputs in r->beside: one file, which LENGTHS holds open. */
+/* Indices in r->beside.  All four read one file, which LENGTHS keeps open. */
 enum { LENGTHS, OFFSETS, DOCUMENTS, MODES };
 
 static const number_type u8 = {1, false};
 static const number_type i32 = {4, true};
 static const number_type i64 = {8, true};
 
-/* What the header tells. */
+/* Contents of the header. */
 typedef struct data_set {
     number_type type;
     uint64_t n_sequences;
-    uint64_t n_documents; /* entries: one more than there are documents */
+    uint64_t n_documents; /* entries, one more than documents */
     bool has_modes;
 } data_set;
 
@@ -51,7 +51,7 @@ typedef struct data_set {
  * Names
  */
 
-/* The length of the ending of a name, 0 if it is only the stem. */
+/* Length of the extension, in bytes; 0 if the name has none. */
 static size_t ending_of(const char *name)
 {
     const size_t n = strlen(name);
@@ -82,7 +82,7 @@ static int open_megatron(reader *r, const char *name)
 
 static int check_header(const input_file *index, data_set *d)
 {
-    /* Codes 6 and 7 are of floating point numbers. */
+    /* Codes 6 and 7 are floating point types. */
     static const number_type types[] = {
         [1] = {1, false}, [2] = {1, true}, [3] = {2, true},
         [4] = {4, true},  [5] = {8, true}, [8] = {2, false},
@@ -104,7 +104,7 @@ static int check_header(const input_file *index, data_set *d)
         return input_bad(index, 17, "there is no type of data %u", code);
     d->type = types[code];
 
-    /* The size of the file must follow from its counts. */
+    /* The file size must match the counts. */
     d->n_sequences = load_u64(header + 18);
     d->n_documents = load_u64(header + 26);
     if (d->n_sequences > bytes / 12 || d->n_documents > bytes / 8)
@@ -126,8 +126,8 @@ static int check_header(const input_file *index, data_set *d)
  */
 
 /*
- * Finds the next sequence and checks that it lies within the data; r->in is at
- * its tokens then, of which there are *n.
+ * Finds the next sequence and checks that it lies within the data. r->in is
+ * then at its first token; *n is their number.
  */
 static int find_sequence(reader *r, const data_set *d, uint64_t *n)
 {
@@ -172,7 +172,7 @@ static int read_documents(reader *r, const data_set *d)
     uint64_t first = 0;
     int status;
 
-    /* Each entry is where a document begins and the one before it ends. */
+    /* Each entry is the start of a document and the end of the previous one. */
     for (uint64_t i = 0; i < d->n_documents; i++) {
         const uint64_t min = r->place.number;
 
@@ -222,7 +222,7 @@ static int read_megatron(reader *r)
     if (status != STATUS_OK)
         return status;
 
-    /* Each array gets an input that starts where it begins. */
+    /* Each array gets an input that starts at its offset. */
     input_take(index, HEADER_BYTES);
     at += 4 * d.n_sequences;
     input_share(&r->beside[OFFSETS], index, at);

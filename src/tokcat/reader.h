@@ -1,8 +1,8 @@
 /*
- * reader.h - what the readers of the forms work with, and what they share.
+ * reader.h - interface and shared functions of the readers.
  *
- * A reader turns the files of one form, one after another, into sequences of
- * tokens, and these into records; job.h tells how the files go together.
+ * A reader converts the files of one form to sequences of tokens and writes
+ * them as records. job.h gives an overview of the modules.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,54 +20,56 @@
 #include "tokcat/json_columns.h"
 #include "tokcat/state.h"
 
-/* The sequence being read, for messages. */
+/* The current sequence, for messages. */
 typedef struct reader_place {
-    const char *unit; /* "sequence"; NULL: the line of the input */
+    const char *unit; /* "sequence"; NULL: use the line number of the input */
     uint64_t number;  /* in the file, from 0 */
-    uint64_t offset;  /* of its first byte */
+    uint64_t offset;  /* offset of its first byte in the file */
 } reader_place;
 
-/* How many files, or places in files, can be read besides the input itself. */
+/* Limit on inputs besides the main one, such as index files. */
 #define READER_BESIDE 4
 
 typedef struct reader {
     const conf *conf;
     input_file in;
-    input_file beside[READER_BESIDE]; /* files that belong to it */
+    input_file beside[READER_BESIDE]; /* companion files, such as an index */
     reader_place place;
     records out;
-    state state; /* state_put writes all records to `out` */
-    uint64_t n_empty; /* sequences without tokens that were skipped */
-    uint64_t n_padding; /* tokens that attention_mask leaves out */
-    uint64_t ignored; /* a bit for each --ignore that left something out */
-    char *left_out[CONF_IGNORED]; /* other keys: see reader_leave_out */
-    uint32_t n_left_out;
-    size_t n_tok;     /* tokens in the payload of an unfinished sequence */
-    bool has_text;    /* of a paragraph: a line is not blank */
-    bool ends_blank;  /* its last line is blank */
-    unsigned char *tokens; /* converted from numbers: see split.c */
-    json_columns columns;  /* of the lines of JSON: see jsonl.c */
+    state state;        /* state_put writes all records to `out` */
+    uint64_t n_empty;   /* skipped sequences without tokens */
+    uint64_t n_padding; /* tokens removed because attention_mask is 0 */
+    uint64_t ignored;   /* bit i: --ignore number i was used */
+    /* further ignored keys; see reader_leave_out */
+    char *left_out[CONF_IGNORED];
+    uint32_t n_left_out; /* entries in `left_out` */
+    size_t n_tok;        /* tokens in the payload of an unfinished sequence */
+    bool has_text;       /* the paragraph has a line that is not blank */
+    bool ends_blank;     /* the last line of the paragraph is blank */
+    /* buffer for converted numbers; see split.c; owned */
+    unsigned char *tokens;
+    json_columns columns; /* columns of a JSON line; see jsonl.c */
 } reader;
 
 /*
- * How to read a form.  Calls that return an int give an exit status, after a
- * message if it is not STATUS_OK.
+ * A reader of one form.  Functions returning int return an exit status and
+ * print a message on failure.
  */
 typedef struct form_reader {
-    const char *unit; /* what an empty sequence is called */
-    bool learns;      /* the first input completes the schema */
-    size_t max_line;  /* of a form that is text */
-    const char *expected; /* these as those of an input */
+    const char *unit;     /* name of a sequence in messages */
+    bool learns;          /* the first input completes the schema */
+    size_t max_line;      /* for text: limit on lines, in bytes */
+    const char *expected; /* this and `skip_bom`: see input_file */
     bool skip_bom;
 
-    /* Opens a file and those that belong to it; NULL: input_open. */
+    /* Opens a file and its companions; NULL: input_open. */
     int (*open)(reader *r, const char *name);
-    /* Reads the file to its end; NULL: `line` takes each line. */
+    /* Reads the file to its end; NULL: `line` is called for each line. */
     int (*read)(reader *r);
     int (*line)(reader *r, const input_line *line);
     /*
-     * The endings of the files that belong to an input, and how many bytes at
-     * the end of its name they replace; NULL: none.
+     * Extensions of the companion files, and the number of bytes at the end of
+     * the input's name that they replace; NULL: none.
      */
     const char *endings[2];
     size_t (*cut)(const char *name);
@@ -84,21 +86,21 @@ extern const form_reader reader_datatrove;
 extern const form_reader reader_tfrecord;
 
 /* ---------------------------------------------------------------------
- * For the readers
+ * Shared by the readers
  */
 
-/* Hands each line of r->in to `take`. */
+/* Calls `take` for each line of r->in. */
 int reader_each_line(reader *r,
                      int (*take)(reader *r, const input_line *line));
 
 /*
- * Starts the stream unless an earlier file did; its schema is final then.
- * Numbers of more than 16 bits make the tokens u32, if the user did not give
- * their type.
+ * Starts the stream unless an earlier file did.  The schema is final then.  If
+ * the user gave no token type, numbers wider than 16 bits make it u32.
+ * `number_width` is in bytes.
  */
 int reader_start(reader *r, size_t number_width);
 
-/* The number of the stream's channel of that name, or PS_TOKENS. */
+/* Index of the stream's channel of this name, or PS_TOKENS. */
 uint32_t reader_find_channel(const reader *r, const char *name);
 
 /*
@@ -107,41 +109,41 @@ uint32_t reader_find_channel(const reader *r, const char *name);
  */
 int reader_add_channel(reader *r, const char *name, ps_kind kind);
 
-/* Skips `n` sequences without tokens, or refuses them, as --empty says. */
+/* Skips or refuses `n` sequences without tokens, depending on --empty. */
 int reader_empty(reader *r, uint64_t n);
 
 /*
- * Whether this key of the input is left out: --ignore names it, or
- * reader_leave_out had it.  Call it for every key: a warning tells at the end
- * which names of --ignore were not among them.
+ * True if this key is ignored, by --ignore or reader_leave_out.  Call it for
+ * every key, since names of --ignore that never occur cause a warning at the
+ * end.
  */
 bool reader_ignores(reader *r, const char *key);
 
 /*
- * From now on leaves out a key that holds no numbers but `what` ("a string"),
- * with a warning.  Returns an exit status.
+ * Ignores a key from now on, with a warning that it contains `what` ("a
+ * string") instead of numbers.  Returns an exit status.
  */
 int reader_leave_out(reader *r, const char *key, const char *what);
 
-/* Reports that memory ran out; returns STATUS_FAILURE. */
+/* Reports that memory is exhausted; returns STATUS_FAILURE. */
 int reader_no_memory(const reader *r);
 
-/* "prog: FILE: sequence 3 at byte 40: why"; returns STATUS_DATA. */
+/* Reports "prog: FILE: sequence 3 at byte 40: why"; returns STATUS_DATA. */
 int reader_bad(const reader *r, const char *format, ...)
     MESSAGE_PRINTF(2, 3);
 
-/* The greatest id that the type and the vocabulary allow. */
+/* Largest id that the token type and the vocabulary allow. */
 uint32_t reader_max_id(const reader *r);
 
-/* Why a greater one is no id: "does not fit u16 (see --type)". */
+/* Reason a larger id is refused: "does not fit u16 (see --type)". */
 #define READER_WHY_BYTES 64
 const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES]);
 
-/* The most tokens that a record of this stream can have. */
+/* Limit on the tokens of a record in this stream. */
 uint32_t reader_max_tokens(const reader *r);
 int reader_too_large(const reader *r);
 
-/* Makes room for `n` more tokens in the payload. */
+/* Grows the payload buffer by `n` tokens. */
 int reader_reserve(reader *r, size_t n);
 
 /* Writes the n_tok tokens in the payload as a record. */

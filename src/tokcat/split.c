@@ -1,9 +1,9 @@
 /*
- * split.c - tokens out of arrays.
+ * split.c - convert arrays of numbers to tokens and split them into sequences.
  *
- * Numbers of the stream's type are written from the input's buffer; others
- * are converted first.  There is a loop for each type, so that none has to
- * ask for it number by number.
+ * Numbers of the stream's token type are written directly from the input's
+ * buffer; others are converted first.  There is one loop per type, so that the
+ * type is not tested for each number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,14 +16,17 @@
 
 #include "common/bytes.h"
 
-/* How many numbers are converted at once. */
+/* Numbers converted at a time. */
 #define PIECE (INPUT_BLOCK / 4)
 
 /* ---------------------------------------------------------------------
  * Numbers as tokens
  */
 
-/* A negative number as its two's complement; of a constant type one load. */
+/*
+ * Negative numbers become their two's complement.  With a constant type this is
+ * a single load.
+ */
 static inline uint64_t load(const unsigned char *p, number_type type)
 {
     const uint64_t sign = UINT64_C(1) << (8 * type.width - 1);
@@ -39,8 +42,8 @@ static inline uint64_t load(const unsigned char *p, number_type type)
 }
 
 /*
- * Stores tokens of a constant type; returns how many come before the first
- * number above `max`, as negative ones are.
+ * Converts numbers of a constant type to tokens of `token` bytes.  Returns how
+ * many precede the first number above `max`; negative ones are above.
  */
 static inline size_t convert_from(number_type type,
                                   const unsigned char *from,
@@ -61,7 +64,7 @@ static inline size_t convert_from(number_type type,
     return i;
 }
 
-/* Converts numbers up to the first that is no token; returns how many. */
+/* Converts numbers up to the first invalid token.  Returns how many. */
 static size_t convert(const reader *r, unsigned char *to,
                       const unsigned char *from, number_type type, size_t n)
 {
@@ -82,7 +85,7 @@ static size_t convert(const reader *r, unsigned char *to,
     case 4:
         return type.is_signed ? convert_from(i32, from, to, token, n, max)
                               : convert_from(u32, from, to, token, n, max);
-    default: /* As an unsigned number, a negative one is too large as well. */
+    default: /* as unsigned numbers, negative ones are too large */
         return convert_from(u64, from, to, token, n, max);
     }
 }
@@ -92,7 +95,10 @@ number_type split_token_type(const reader *r)
     return (number_type){.width = ps_type_bytes(r->out.schema.token_type)};
 }
 
-/* How many of `n` tokens of the stream's type come before one that is none. */
+/*
+ * Returns how many of `n` tokens of the stream's type precede the first invalid
+ * one.
+ */
 static size_t count_valid(const reader *r, const unsigned char *tokens,
                           size_t n)
 {
@@ -104,7 +110,7 @@ static size_t count_valid(const reader *r, const unsigned char *tokens,
     if (max == (type.width == 2 ? UINT16_MAX : UINT32_MAX))
         return n;
 
-    /* Find the greatest first, as that takes no branches. */
+    /* First find the maximum, which takes no branches. */
     if (type.width == 2)
         for (i = 0; i < n; i++) {
             const uint32_t id = load_u16(tokens + 2 * i);
@@ -125,7 +131,7 @@ static size_t count_valid(const reader *r, const unsigned char *tokens,
     return i;
 }
 
-/* Reports that number `i` of those that are ready is no token. */
+/* Reports that buffered number `i` is not a valid token. */
 static int bad_number(const reader *r, number_type type, size_t i)
 {
     const uint64_t offset = input_offset(&r->in) + i * type.width;
@@ -179,7 +185,9 @@ int split_append(reader *r, number_type type, uint64_t n)
             return cut_off(r, ready);
         if (piece > ready / type.width)
             piece = ready / type.width;
-        /* No more memory than the file has tokens, whatever a header says. */
+        /*
+         * Grow with the data: the header may claim more tokens than there are.
+         */
         if (status == STATUS_OK)
             status = records_reserve(&r->out, (r->n_tok + piece) * width);
         if (status != STATUS_OK)
@@ -208,7 +216,7 @@ int split_sequence(reader *r, number_type type, uint64_t n)
     if (n == 0)
         return reader_empty(r, 1);
 
-    /* A copy in the payload, or tokens as they are in the buffer. */
+    /* Convert to the payload, or use the tokens directly in the buffer. */
     if (type.is_signed || type.width != width || n > PIECE) {
         r->n_tok = 0;
         status = split_append(r, type, n);
@@ -242,7 +250,10 @@ int split_sequence(reader *r, number_type type, uint64_t n)
  * Streams
  */
 
-/* How many of `n` tokens the current sequence takes, and if it ends there. */
+/*
+ * Returns how many of `n` tokens the current sequence takes; *ends is true if
+ * it ends there.
+ */
 static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
                       bool *ends)
 {
@@ -257,7 +268,7 @@ static size_t measure(const reader *r, const unsigned char *tokens, size_t n,
         return *ends ? (size_t)left : n;
     }
     id = r->conf->schema.special[by_eos ? PS_EOS : PS_BOS];
-    /* A BOS belongs to the sequence that it begins. */
+    /* A BOS is part of the sequence that it starts. */
     k = !by_eos && r->n_tok == 0;
     if (r->out.schema.token_type == PS_U16)
         while (k < n && load_u16(tokens + 2 * k) != id)
@@ -278,7 +289,7 @@ static int put(reader *r, size_t number_width, const unsigned char *tokens,
     return state_put(&r->state, &r->out, (uint32_t)n, tokens);
 }
 
-/* Writes the sequences that end among `n` tokens, and keeps the rest. */
+/* Writes the sequences that end within `n` tokens, and keeps the rest. */
 static int cut_tokens(reader *r, size_t number_width,
                       const unsigned char *tokens, size_t n)
 {

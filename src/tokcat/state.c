@@ -1,10 +1,10 @@
 /*
- * state.c - the state of a job, kept in a file.
+ * state.c - the state of a job.
  *
- * It is a magic, numbers of 64 bits, the lengths of what was written, as a
- * LENGTHS record, and XXH3-64 of all before.  A state that is read is
- * untrusted: its numbers are compared with the output and with the records
- * that are made again.
+ * The file contains a magic, 64-bit numbers, the lengths written so far as a
+ * LENGTHS record, and the XXH3-64 of everything before.  A state is untrusted
+ * input: its numbers are verified against the output and against the records
+ * that the replay produces.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,12 +28,12 @@
 
 enum {
     THE_VERSION,
-    THE_END,    /* whether the job has ended */
-    THE_OFFSET, /* ps_token_mark of the output */
+    THE_END,    /* 1 if the job has ended */
+    THE_OFFSET, /* this and the next three: ps_token_mark of the output */
     THE_SEQUENCES,
     THE_TOKENS,
     THE_DIGEST,
-    THE_BASE, /* output_check_mark */
+    THE_BASE, /* this and the next: output_check_mark */
     THE_SAMPLES,
     THE_NUMBERS
 };
@@ -45,7 +45,7 @@ static uint64_t the(const state *s, int number)
     return load_u64(s->bytes + 8 * (1 + (size_t)number));
 }
 
-/* Whether a file may be a state, by what it begins with. */
+/* True if a file that starts with these bytes can be a state. */
 static bool is_state(const unsigned char *bytes, size_t n)
 {
     return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
@@ -89,7 +89,7 @@ int state_open(state *s, const conf *c, const char *const *names, int n)
                                       .hash = the(s, THE_SAMPLES)};
     s->out.lengths = s->bytes + LENGTHS_AT;
     s->out.n_lengths = s->n_bytes - LENGTHS_AT - 8;
-    /* The first state is of no byte, and the next ones are of records. */
+    /* Only the first state has offset 0, and only it has no sequences. */
     return (s->out.place.offset > 0) == (s->out.place.sequences > 0) ||
                    s->ended
                ? STATUS_OK
@@ -105,7 +105,7 @@ int state_open_output(state *s, records *out)
                : kept_records_reopen(&s->out, out, c->schema.framed);
 }
 
-/* Writes the state of an output that is on the disk up to s->out.place. */
+/* Writes the state for an output that is on disk up to s->out.place. */
 static int write_state(state *s, bool ended)
 {
     const ps_token_mark *place = &s->out.place;
@@ -179,7 +179,10 @@ static int is_other(const state *s)
     return STATUS_USAGE;
 }
 
-/* All records of the state were made again: continues after them. */
+/*
+ * Verifies the replay once it has reached the position of the state, and
+ * continues after it.
+ */
 static int end_replay(state *s, records *out)
 {
     const ps_token_mark *place = &s->out.place;

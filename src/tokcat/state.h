@@ -1,11 +1,10 @@
 /*
- * state.h - the state of a job, kept in a file, so that a job that was stopped
- * can resume; tokcat(1), --state.
+ * state.h - the state of a job, for resuming it; tokcat(1), --state.
  *
- * A state is of the output alone.  A resumed job reads its inputs from the
- * beginning and makes the same records again, which are not written until
- * their digest is that of the output: so it resumes with inputs of all forms,
- * also from pipes, and notices if they have changed.
+ * The state describes only the output.  A resumed job reads its inputs from the
+ * start and produces the same records again.  They are not written; their
+ * digest is compared with that of the output.  This works for inputs of all
+ * forms, including pipes, and detects changed inputs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,35 +24,36 @@
 typedef struct state {
     const conf *conf;
     atomic_file file;
-    unsigned char *bytes; /* that were read, or NULL */
-    size_t n_bytes;
+    unsigned char *bytes; /* state as read; owned; NULL: none */
+    size_t n_bytes;       /* size of `bytes` */
     kept_records out;
-    bool ended;       /* nothing is left to do */
-    bool replays;     /* records are compared, not written... */
-    int fd;           /* ...to this output, or -1 */
-    uint64_t written; /* bytes or sequences since the last state */
+    bool ended;   /* the earlier job has ended: nothing to do */
+    bool replays; /* records are only digested, for comparison */
+    int fd;       /* descriptor of the output during a replay; -1: none */
+    /* since the last state: bytes, or sequences with --state-every */
+    uint64_t written;
 } state;
 
 /*
- * Reads the state, if --state names one.  Calls that return an int give an
- * exit status, after a message if it is not STATUS_OK.
+ * Reads the state, if --state names one that exists.  Functions returning int
+ * return an exit status and print a message on failure.
  */
 int state_open(state *s, const conf *c, const char *const *names, int n);
 
-/* Opens the output: that of the state, as it was then, or a new one. */
+/* Opens the output: the unchanged output of the state, or a new one. */
 int state_open_output(state *s, records *out);
 
-/* Starts the stream, whose schema is final, or the comparison with it. */
+/* Starts the stream or the replay.  The schema must not change afterwards. */
 int state_start(state *s, records *out);
 
-/* Writes a record; saves the state if it is time. */
+/* Writes a record, and saves the state if one is due. */
 int state_put(state *s, records *out, uint32_t n_tok,
               const unsigned char *payload);
 
 /* Ends and closes the stream. */
 int state_finish(state *s, records *out);
 
-/* For a job that has ended before: checks its output, and leaves it. */
+/* Checks and closes the output of a job that had already ended. */
 int state_leave(state *s, records *out);
 
 void state_close(state *s);

@@ -1,13 +1,13 @@
 /*
- * text.c - lines of decimal token ids, as tokenizers print them, and bytes
- * that are tokens as they are, by lines or paragraphs.
+ * text.c - lines of decimal token ids, as printed by tokenizers, and raw bytes
+ * as tokens, by line or paragraph.
  *
- * Text of ids is several times as large as the tokens in it, so the loop
- * over its digits is kept tight: every line ends with a newline in memory,
- * which saves a check for the end at each byte.
+ * Ids in text take several times the space of the tokens, so the loop over
+ * digits matters.  In memory every line ends with a newline, which saves a
+ * bounds check per byte.
  *
- * Sequences of bytes put together are the text again: a newline belongs to
- * the line that it ends, blank lines to the paragraph before them.
+ * With bytes, the sequences joined together equal the text: a newline is part
+ * of the line it ends, and blank lines are part of the paragraph before them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,17 +23,17 @@
  * Ids
  */
 
-/* What ids have to keep to, where they go, and the word read last. */
+/* Limits, destination, and current word of a line of ids. */
 typedef struct scan {
-    const unsigned char *word; /* the word read last */
-    uint64_t max;              /* the greatest id */
-    size_t capacity;           /* in tokens */
+    const unsigned char *word; /* the last word read */
+    uint64_t max;              /* largest valid id */
+    size_t capacity;           /* size of `to`, in tokens */
     unsigned char *to;
 } scan;
 
 typedef enum scan_result {
     SCAN_DONE,
-    SCAN_BAD, /* a word is no id within range */
+    SCAN_BAD, /* a word is not a valid id */
     SCAN_FULL
 } scan_result;
 
@@ -42,13 +42,13 @@ static bool is_blank(unsigned char c)
     return c == ' ' || c == '\t';
 }
 
-/* True at a newline, and at the carriage return of a Windows line. */
+/* True at a newline, or at the CR of a CR LF. */
 static bool is_line_end(const unsigned char *p)
 {
     return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-/* Inlined with a constant `width`, so that each call has a loop of its own. */
+/* Inlined with a constant `width`, so that each call has its own loop. */
 static inline scan_result scan_words(scan *s, const unsigned char *p,
                                      size_t width, size_t *n_tok)
 {
@@ -66,7 +66,7 @@ static inline scan_result scan_words(scan *s, const unsigned char *p,
         if (n == s->capacity)
             return SCAN_FULL;
 
-        /* A value above `max` stops growing, so it cannot overflow. */
+        /* A value above `max` is not increased further and cannot overflow. */
         s->word = p;
         while ((digit = (unsigned)*p - '0') <= 9) {
             if (id <= s->max)
@@ -91,7 +91,7 @@ static int bad_word(const reader *r, const scan *s, const input_line *line)
     size_t n = 0;
     size_t digits;
 
-    /* The message shows the first bytes of a long word, and no NUL. */
+    /* Show the start of a long word, without NUL bytes. */
     while (n < sizeof word - 1 && !is_blank(s->word[n]) &&
            !is_line_end(s->word + n)) {
         word[n] = s->word[n] == '\0' ? '?' : (char)s->word[n];
@@ -123,7 +123,7 @@ static int take_ids(reader *r, const input_line *line)
     size_t n_tok;
     int status;
 
-    /* A token takes at least a digit and a blank or the newline. */
+    /* A token takes at least one digit and a blank or newline. */
     s.capacity = line->n / 2 + 1;
     if (s.capacity > reader_max_tokens(r))
         s.capacity = reader_max_tokens(r);
@@ -162,8 +162,8 @@ static int put_paragraph(reader *r)
 }
 
 /*
- * Blank lines belong to the paragraph before them, at the start of a file to
- * the one after them.
+ * Blank lines are part of the paragraph before them, or, at the start of a
+ * file, of the one after them.
  */
 static int take_bytes(reader *r, const input_line *line)
 {
@@ -177,7 +177,7 @@ static int take_bytes(reader *r, const input_line *line)
     unsigned char *to;
     int status = STATUS_OK;
 
-    /* Any byte is right, but those of an archive are hardly meant. */
+    /* All bytes are valid, but an archive is probably a mistake. */
     if (r->in.line == 1 && !r->conf->as_it_is)
         seems = input_seems(&r->in);
     if (seems != NULL)
@@ -191,7 +191,7 @@ static int take_bytes(reader *r, const input_line *line)
     r->has_text = r->has_text || !blank;
     r->ends_blank = blank;
 
-    /* Only a vocabulary below 256 makes some bytes invalid. */
+    /* Some bytes are invalid only if the vocabulary has fewer than 256 ids. */
     for (size_t i = 0; i < n && vocab <= UINT8_MAX; i++)
         if (bytes[i] >= vocab)
             return input_bad_line(&r->in, (uint64_t)i + 1, "byte %u is not "

@@ -1,14 +1,14 @@
 /*
- * tf_example.h - TensorFlow's tf.train.Example: lists of numbers by name.
+ * tf_example.h - parse TensorFlow's tf.train.Example: lists of numbers by name.
  *
- * As the wire format of Protocol Buffers has it:
+ * In the Protocol Buffers wire format:
  *
  *   Example { Features features = 1; }
  *   Features { map<string, Feature> feature = 1; }
  *   Feature { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
  *   each list { repeated ... value = 1; }
  *
- * Nothing is copied or allocated.
+ * Nothing is copied or allocated; results point into the caller's bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,34 +24,34 @@
 
 typedef enum example_kind {
     EXAMPLE_ABSENT,
-    EXAMPLE_EMPTY, /* a feature without any list */
+    EXAMPLE_EMPTY, /* a feature without a list */
     EXAMPLE_BYTES,
     EXAMPLE_FLOATS,
     EXAMPLE_INTEGERS
 } example_kind;
 
-/* A feature, and the unread rest of its list. */
+/* A feature and the unread part of its list. */
 typedef struct example_list {
     example_kind kind;
     proto_in fields;
-    proto_in packed; /* of the field being read */
+    proto_in packed; /* unread part of the current packed field */
 } example_list;
 
 /*
- * Finds the features of these names; any of them may be absent, others are
- * skipped.  False if the bytes are no Example.
+ * Finds the features with these names.  Any may be absent; others are skipped.
+ * Returns false if the bytes are not an Example.
  */
 bool example_find(const unsigned char *bytes, size_t n,
                   const char *const *names, size_t n_names,
                   example_list *lists);
 
 /*
- * Reads the next value of a list; that of a float as its bits.  A list may mix
- * single and packed values.
+ * Reads the next value of a list; a float is returned as its bits.  A list may
+ * mix single and packed values.
  */
 proto_result example_next(example_list *list, uint64_t *value);
 
-/* Counts the unread values of a list; false if it is malformed. */
+/* Counts the unread values of a list.  Returns false if it is malformed. */
 bool example_count(const example_list *list, size_t *n);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * tfrecord.c - TFRecord files of BERT's pre-training samples: a sample, a
+ * tfrecord.c - TFRecord files of BERT pre-training samples.  Each sample, a
  * tf.train.Example, becomes a sequence with channels.
  *
- * input_ids as far as input_mask is 1 become the tokens, segment_ids the
- * channel token_type_ids, next_sentence_labels next_sentence_label.  The
- * masked_lm_ of weight 1 become labels, which stand at the places of what
- * was masked.  The first sample tells what channels there are.
+ * input_ids, as far as input_mask is 1, become the tokens; segment_ids become
+ * the channel token_type_ids, and next_sentence_labels the channel
+ * next_sentence_label.  The masked_lm_ids of weight 1 become labels at the
+ * masked positions.  The first sample determines the channels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 #include "tokcat/reader.h"
 #include "tokcat/tf_example.h"
 
-/* A sample of 512 tokens has some 5000 bytes. */
+/* Limit on a record, in bytes.  A sample of 512 tokens has about 5000. */
 #define MAX_RECORD ((uint64_t)64 * 1024 * 1024)
 
 enum { IDS, MASK, SEGMENTS, PLACES, LABELS, WEIGHTS, NEXT, FEATURES };
@@ -34,7 +34,10 @@ static const char *const names[FEATURES] = {
     [NEXT] = "next_sentence_labels",
 };
 
-/* The channels, each with its feature; of `labels` the first of three. */
+/*
+ * The channels and their features.  `labels` has three, of which this is the
+ * first.
+ */
 static const struct {
     int feature;
     const char *name;
@@ -47,14 +50,14 @@ static const struct {
 
 #define CHANNELS (sizeof channels / sizeof channels[0])
 
-/* The label of what was not masked, the fill of the channel. */
+/* Label of tokens that are not masked: -100, the fill of the channel. */
 #define NO_LABEL UINT32_C(0xffffff9c)
 
 typedef struct sample {
     example_list lists[FEATURES];
-    size_t length; /* of input_ids */
-    size_t slots;  /* of masked_lm_positions */
-    uint32_t n_tok;
+    size_t length;  /* elements of input_ids */
+    size_t slots;   /* elements of masked_lm_positions */
+    uint32_t n_tok; /* ones in input_mask */
 } sample;
 
 static bool has(const sample *s, int feature)
@@ -67,8 +70,8 @@ static bool has(const sample *s, int feature)
  */
 
 /*
- * Checks that ids and mask are present, and all three of masked_lm_ or none,
- * and that lists which belong together are equally long.
+ * Checks that ids and mask are present, that all or none of the masked_lm_
+ * lists are, and that lengths match.
  */
 static int check_lists(const reader *r, sample *s)
 {
@@ -109,7 +112,7 @@ static int check_lists(const reader *r, sample *s)
     return STATUS_OK;
 }
 
-/* The first sample makes the channels; later ones must have the same. */
+/* The first sample defines the channels; all others must match it. */
 static int check_channels(reader *r, const sample *s)
 {
     const bool first = r->out.writer == NULL;
@@ -138,7 +141,7 @@ static int check_channels(reader *r, const sample *s)
 }
 
 /* ---------------------------------------------------------------------
- * Values: check_lists has made sure that there are enough
+ * Values, whose number check_lists has verified
  */
 
 static uint64_t next(example_list *list)
@@ -169,7 +172,7 @@ static int bad_id(const reader *r, int feature, size_t i, uint64_t value)
                                        : reader_above_max(r, why));
 }
 
-/* Stores the label of each prediction of weight 1 at its place. */
+/* Stores the label of each prediction of weight 1 at its position. */
 static int store_labels(const reader *r, sample *s, unsigned char *to)
 {
     const uint32_t max = reader_max_id(r);
@@ -210,7 +213,7 @@ static int store_channel(const reader *r, sample *s, int feature,
         return store_labels(r, s, to);
     if (feature == NEXT) {
         value = next(&s->lists[NEXT]);
-        /* The range of an i32, moved up to begin with 0. */
+        /* Shift the range of i32 so that it starts at 0. */
         if (value + (UINT64_C(1) << 31) > UINT32_MAX)
             return bad_value(r, NEXT, 0, value, "does not fit i32");
         store_u32(to, (uint32_t)(value & UINT32_MAX));
@@ -225,7 +228,7 @@ static int store_channel(const reader *r, sample *s, int feature,
     return STATUS_OK;
 }
 
-/* Makes room for the sample, and stores its tokens and channels. */
+/* Reserves memory for the sample, and stores its tokens and channels. */
 static int store_sample(reader *r, sample *s)
 {
     const ps_schema *schema = &r->out.schema;
@@ -263,7 +266,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
     if (!example_find(bytes, n, names, FEATURES, s.lists))
         return reader_bad(r, "no tf.train.Example");
 
-    /* Ignored channels count as absent. */
+    /* Treat ignored channels as absent. */
     for (size_t i = 0; i < CHANNELS; i++)
         if (has(&s, channels[i].feature) &&
             reader_ignores(r, channels[i].name))
@@ -276,7 +279,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
     if (status != STATUS_OK)
         return status;
 
-    /* Count the ones of the mask, behind which only zeros may follow. */
+    /* Count the ones of the mask.  After the first 0, only zeros are valid. */
     for (size_t i = 0; i < s.length; i++) {
         const uint64_t value = next(&s.lists[MASK]);
 

@@ -1,5 +1,5 @@
 /*
- * tokenizer.c - what a tokenizer's file tells of a stream.
+ * tokenizer.c - the digest and vocabulary size of a tokenizer file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +43,7 @@ int tokenizer_digest(const char *name, unsigned char digest[32])
     return n == 0 ? STATUS_OK : STATUS_FAILURE;
 }
 
-/* Raises *size above an id; values that are no ids tell nothing. */
+/* Raises *size above an id.  Ignores values that are not ids. */
 static void count_id(const json_t *id, uint32_t *size)
 {
     const json_int_t value = json_integer_value(id);
@@ -54,8 +54,8 @@ static void count_id(const json_t *id, uint32_t *size)
 }
 
 /*
- * Some of jansson's failures for want of memory look like faults of the text.
- * Static because jansson passes its allocator no context.
+ * jansson reports some allocation failures as syntax errors, so record them
+ * here.  Static because its allocator has no context argument.
  */
 static bool ran_out;
 
@@ -67,7 +67,7 @@ static void *allocate(size_t size)
     return p;
 }
 
-/* A callback of jansson; `fd` points to the descriptor. */
+/* Callback of jansson; `fd` points to the descriptor. */
 static size_t read_some(void *to, size_t n, void *fd)
 {
     const ssize_t got = input_read(*(const int *)fd, to, n);
@@ -92,9 +92,8 @@ int tokenizer_vocabulary(const char *name, uint32_t *size)
     files_close_input(fd);
 
     /*
-     * Models have a dictionary of tokens with their ids, or, as Unigram, a
-     * list of tokens in the order of their ids.  Tokens that were added stand
-     * apart.
+     * "vocab" maps tokens to ids or, for Unigram models, lists tokens in the
+     * order of their ids.  Added tokens are listed separately.
      */
     vocabulary = json_object_get(json_object_get(tokenizer, "model"), "vocab");
     added = json_object_get(tokenizer, "added_tokens");

@@ -1,6 +1,5 @@
 /*
- * tokenizer.h - what a tokenizer's file tells of a stream: a digest that
- * names it, and how many ids it has.
+ * tokenizer.h - the digest and vocabulary size of a tokenizer file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,16 +10,16 @@
 #include <stdint.h>
 
 /*
- * Puts XXH3-128 of the file's content, in its canonical big-endian form (as
- * `xxhsum -H2` prints it), into the first 16 bytes of `digest`, zeros into
- * the rest.  Returns an exit status, after a message if not STATUS_OK.
+ * Stores the XXH3-128 of the file's contents, in canonical big-endian form (as
+ * `xxhsum -H2` prints it), in the first 16 bytes of `digest`, and zeros in the
+ * rest.  Returns an exit status; prints a message on failure.
  */
 int tokenizer_digest(const char *name, unsigned char digest[32]);
 
 /*
- * The size of the vocabulary, one more than the greatest id, if the file is
- * a tokenizer.json of Hugging Face; else *size is 0.  Returns an exit status,
- * after a message if not STATUS_OK.
+ * Sets *size to the vocabulary size, which is the largest id plus one, if the
+ * file is a Hugging Face tokenizer.json; otherwise to 0.  Returns an exit
+ * status; prints a message on failure.
  */
 int tokenizer_vocabulary(const char *name, uint32_t *size);
 
