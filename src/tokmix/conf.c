@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of tokmix, and its sources with their weights.
+ * conf.c - the option table of tokmix, its sources and their weights.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,10 @@ static const option_word stops[] = {{"first", STOP_FIRST},
                                     {"repeat", STOP_REPEAT},
                                     {NULL, 0}};
 
-/* A channel of integers, whose fill is no number of a source. */
+/*
+ * Sets the per-sequence integer channel.  Its fill is the type's highest
+ * number, which is not the index of a source.
+ */
 static const char *set_channel(void *to, const char *value)
 {
     ps_channel *channel = to;
@@ -110,7 +113,7 @@ int conf_check(const conf *c)
  * Sources
  */
 
-/* Reads the operands. */
+/* Parses the operands, WEIGHT=FILE. */
 static int read_sources(conf *c, char *const *operands, weight *weights)
 {
     uint32_t n_stdin = 0;

@@ -1,17 +1,17 @@
 /*
- * conf.h - what the command line of tokmix asks for.
+ * conf.h - the options of tokmix, as set by the command line.
  *
- * tokmix takes sequences from several streams of token records, by weight, and
- * writes them to one:
+ * tokmix mixes sequences from several streams of token records by weight and
+ * writes one stream:
  *
  *     conf     the options, the sources and their weights
- *     mix      which source is next, by counts alone
- *     sources  the streams that are read
- *     state    what another job needs to go on, kept in a file
- *     job      reads what the mix asks for, and writes it
- *     main     calls them one after the other
+ *     mix      chooses the next source, from counts alone
+ *     sources  the input streams
+ *     state    saves and restores a job (--state)
+ *     job      reads from the source that mix chooses, and writes
+ *     main     runs these steps
  *
- * They use the library by its public header, and src/cli.
+ * tokmix uses the library's public header and src/cli.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,38 +25,46 @@
 #include "cli/options.h"
 #include "packstream.h"
 
-/* When the mix ends. */
+/* End of the mix. */
 typedef enum conf_stop {
-    STOP_FIRST,   /* when a source is due and has no more */
-    STOP_LONGEST, /* when all sources have ended; each leaves when it has */
-    STOP_REPEAT   /* when all have ended once; each begins again until then */
+    STOP_FIRST, /* when a source that is due has ended */
+    /* when all sources have ended; a source that ends is dropped */
+    STOP_LONGEST,
+    /* when all have ended at least once; until then each starts over */
+    STOP_REPEAT
 } conf_stop;
 
 typedef struct conf {
-    bool by_sequences; /* weights are shares of sequences, not of tokens */
+    bool by_sequences; /* weights are shares of sequences, not tokens */
     conf_stop stop;
-    ps_channel channel; /* that tells the source; no name: there is none */
+    ps_channel channel; /* channel for the source's index; empty name: none */
     ps_type type;       /* of raw tokens; 0: not given */
-    const char *state;  /* NULL: none */
+    const char *state;  /* name of the state file; NULL: none */
     bool resume;
-    uint64_t state_every; /* sequences; 0: not given */
-    const char *output; /* NULL: stdout */
+    uint64_t state_every; /* in sequences; 0: not given */
+    const char *output;   /* name; NULL: stdout */
     bool no_sandbox;
     bool verbose;
     bool quiet;
-    const char **names; /* of the sources */
-    uint64_t *weights;  /* whose sum is below 2^63 */
-    uint32_t n;
+    const char **names; /* names of the sources */
+    uint64_t *weights;  /* weights of the sources; their sum is below 2^63 */
+    uint32_t n;         /* number of sources */
 } conf;
 
-/* The defaults, and the options that change them. */
+/* Defaults, and the option table. */
 extern const conf conf_defaults;
 extern const option_program conf_program;
 
-/* What no option can know alone; an exit status. */
+/*
+ * Checks combinations of options.  Returns an exit status; prints a message on
+ * failure.
+ */
 int conf_check(const conf *c);
 
-/* Takes the operands, "WEIGHT=FILE" each.  An exit status, after a message. */
+/*
+ * Parses the operands, "WEIGHT=FILE" each.  Returns an exit status; prints a
+ * message on failure.
+ */
 int conf_sources(conf *c, char *const *operands, int n);
 
 void conf_free(conf *c);

@@ -1,5 +1,5 @@
 /*
- * job.c - sequences of the sources to the output.
+ * job.c - write the sequences of the sources in the order of the mix.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,18 +25,18 @@ typedef struct job {
     const conf *conf;
     sources in;
     mix mix;
-    uint32_t looked; /* the source whose next sequence is looked for */
-    uint32_t last;   /* the source with whose end the mix ends */
-    file_set set;    /* empty if there is a state */
+    uint32_t looked; /* index of the source being read, for messages */
+    uint32_t last;   /* index of the source whose end ended the mix */
+    file_set set;    /* empty with --state */
     records out;
     state state;
-    int stop;   /* the signal that ends the job, or 0 */
+    int stop;   /* signal that ended the job; 0: none */
     int status; /* of the output */
 } job;
 
 /*
- * Before a wait for input: the next program may be waiting for records.  Where
- * there is a state, a signal ends the wait, and with it the look.
+ * Hook before a wait for input.  Flushes, since the next program may need the
+ * records.  With --state, a signal ends the wait and the read.
  */
 static ps_result pass_on(void *context, ps_error *err)
 {
@@ -68,7 +68,7 @@ static bool open_all(job *j)
     if (j->status != STATUS_OK || !sources_open(&j->in, c))
         return false;
 
-    /* The schema of the sources, and the channel that tells them apart. */
+    /* The schema of the sources, plus the channel for the source's index. */
     *s = j->in.schema;
     if (c->channel.name[0] != '\0') {
         if (s->n_channels == PS_MAX_CHANNELS) {
@@ -88,7 +88,7 @@ static bool open_all(job *j)
 
     j->out.name = c->output;
 
-    /* Without a state the output appears when it is whole. */
+    /* Without a state, the output gets its name once it is complete. */
     if (c->state == NULL) {
         j->out.fd = file_set_open(&j->set, c->output, true, c->names, (int)c->n);
         if (j->out.fd < 0 || (!c->no_sandbox &&
@@ -97,7 +97,7 @@ static bool open_all(job *j)
         return j->status == STATUS_OK;
     }
 
-    /* With one another job can go on with it. */
+    /* With a state, the output can be resumed. */
     j->status = state_open_output(&j->state, &j->out);
     if (j->status == STATUS_OK && !c->no_sandbox &&
         !sandbox_enter(NULL, 0, &j->state.file.folder, 1))
@@ -113,12 +113,12 @@ static bool open_all(job *j)
 
 typedef enum turn {
     TURN_GOES_ON,
-    TURN_CHANGED, /* the mix has: other sources may be due */
-    TURN_ENDS,    /* the mix does */
+    TURN_CHANGED, /* mix changed: other sources may be due */
+    TURN_ENDS,    /* the mix is complete */
     TURN_FAILED
 } turn;
 
-/* Looks at the next sequences of all sources that are due. */
+/* Reads the next sequence of every source that is due. */
 static turn look(job *j)
 {
     for (uint32_t i = 0; i < j->in.n; i++) {
@@ -136,7 +136,7 @@ static turn look(job *j)
             break;
         }
 
-        /* What becomes of a source that has ended. */
+        /* The source has ended. */
         switch (j->conf->stop) {
         case STOP_FIRST:
             break;
@@ -159,7 +159,7 @@ static bool save(job *j, bool ended)
     return j->status == STATUS_OK;
 }
 
-/* Takes the sequence that is next, and writes it; false after a failure. */
+/* Writes the next sequence of the mix.  Returns false after a failure. */
 static bool take(job *j)
 {
     const uint32_t i = mix_next(&j->mix);
@@ -169,7 +169,7 @@ static bool take(job *j)
     const size_t width = ps_type_bytes(channel->type);
     const unsigned char *payload = next->payload;
 
-    /* With --channel the number of its source stands behind it. */
+    /* With --channel, append the index of the source. */
     if (channel->name[0] != '\0') {
         j->status = records_reserve(&j->out, n + width);
         if (j->status != STATUS_OK)
@@ -189,14 +189,14 @@ static bool take(job *j)
 }
 
 /*
- * Starts the stream, and mixes until that ends, or a signal comes; false after
- * a failure.
+ * Starts the stream, and mixes until the mix or a signal ends it.  Returns
+ * false after a failure.
  */
 static bool mix_all(job *j)
 {
     turn t;
 
-    /* From the first state on, a signal leaves none half made. */
+    /* From the first state on, a signal must not interrupt a save. */
     if (j->conf->state != NULL)
         signals_catch_stop();
     j->status = j->conf->state == NULL
@@ -204,7 +204,7 @@ static bool mix_all(job *j)
                     : state_start(&j->state, &j->out, &j->in, &j->mix);
     if (j->status != STATUS_OK)
         return false;
-    /* Only now is there something to do before a wait. */
+    /* The hook needs the output, which is open only now. */
     for (uint32_t i = 0; i < j->in.n; i++)
         ps_token_reader_on_wait(j->in.of[i].reader, pass_on, j);
 
@@ -222,7 +222,7 @@ static bool mix_all(job *j)
 }
 
 /* ---------------------------------------------------------------------
- * What came of it
+ * Reporting
  */
 
 static void report(job *j)
@@ -246,7 +246,10 @@ static void report(job *j)
     }
 }
 
-/* Ends the stream, and gives it its name; or leaves it to another job. */
+/*
+ * Ends the stream and renames the output; or, with a state, leaves it to be
+ * resumed.
+ */
 static bool finish(job *j)
 {
     const conf *c = j->conf;
@@ -261,7 +264,7 @@ static bool finish(job *j)
     if (j->status == STATUS_OK && !file_set_publish(&j->set))
         j->status = STATUS_FAILURE;
 
-    /* With --stop=first there may be more than was taken. */
+    /* With --stop=first, other sources may have sequences left. */
     if (j->status != STATUS_OK || !ended || c->stop != STOP_FIRST || c->quiet)
         return j->status == STATUS_OK;
     n = sources_unread(&j->in);

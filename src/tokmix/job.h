@@ -1,5 +1,5 @@
 /*
- * job.h - the work of tokmix: sequences of the sources to the output.
+ * job.h - the work of tokmix: mix the sources to the output.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +10,9 @@
 #include "tokmix/conf.h"
 
 /*
- * Mixes; an exit status, after a message if it is not STATUS_OK.  *stop becomes
- * the signal that ended the job, by which the process is to end, or stays 0.
+ * Runs a mix.  Returns an exit status; prints a message on failure.  If a
+ * signal ended the job, *stop is set to it, and the process must then end
+ * itself by that signal; otherwise *stop is unchanged.
  */
 int job_run(const conf *c, int *stop);
 

@@ -1,5 +1,5 @@
 /*
- * main.c - mixes streams of token records by weight.
+ * main.c - mix streams of token records by weight.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * mix.c - which source is next.
+ * mix.c - choose the next source.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* A product of 128 bits; there are compilers without such a type. */
+/* A 128-bit product, for compilers without a 128-bit type. */
 typedef struct product {
     uint64_t high;
     uint64_t low;
@@ -25,7 +25,7 @@ static product multiply(uint64_t a, uint64_t b)
                      .low = right << 32 | (low & UINT32_MAX)};
 }
 
-/* Whether a * b is below c * d. */
+/* True if a * b < c * d. */
 static bool is_less(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     const product x = multiply(a, b);
@@ -48,7 +48,7 @@ bool mix_is_due(const mix *m, uint32_t source)
 {
     const mix_source *s = &m->sources[source];
 
-    /* taken / all that was taken <= weight / all weights */
+    /* taken / total taken <= weight / total weight */
     return !s->left && !is_less(s->weight, m->taken, s->taken, m->weight);
 }
 
@@ -64,7 +64,7 @@ uint32_t mix_next(const mix *m)
                                      best->taken + best->next, s->weight)))
             best = s;
     }
-    /* Shares add up to all, so not every source can be ahead of its own. */
+    /* The shares add up to 1, so at least one source is due. */
     return best == NULL ? 0 : (uint32_t)(best - m->sources);
 }
 

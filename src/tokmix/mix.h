@@ -1,16 +1,16 @@
 /*
- * mix.h - which source is next, by what was taken of each.
+ * mix.h - choose the next source from the amounts taken so far.
  *
- * A source is due when it is not ahead of its share of what was taken.  Of
- * those that are due, the one is next whose next sequence, at the rate of its
- * weight, would end first.  This is the scheduler WF2Q (Bennett and Zhang
- * 1996), and with sequences as units the solution of the chairman assignment
- * problem.  At any time no source is ahead of its share, or behind it, by as
- * much as the longest sequence that was taken or is next; rules that only look
- * for the source furthest behind do not keep that bound.
+ * A source is due if it is not ahead of its share of everything taken.  Among
+ * the sources that are due, the next is the one whose next sequence would
+ * finish first if it advanced at the rate of its weight.  This is the scheduler
+ * WF2Q (Bennett and Zhang 1996) and, with sequences as units, solves the
+ * chairman assignment problem.  No source ever deviates from its share by as
+ * much as the longest sequence taken or pending.  Simpler rules, which choose
+ * the source furthest below its share, do not guarantee this bound.
  *
- * All of it is in whole numbers, so it is exact, and there is nothing to
- * remember but what was taken of each.
+ * All arithmetic is exact, in integers, and the amounts taken are the only
+ * state.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,36 +22,43 @@
 #include <stdint.h>
 
 typedef struct mix_source {
-    uint64_t weight; /* 1 or more */
-    uint64_t taken;  /* tokens or sequences */
-    uint64_t next;   /* of its next sequence; known when it is due */
-    bool left;       /* is not in the mix any more */
+    uint64_t weight; /* at least 1 */
+    uint64_t taken;  /* taken so far, in tokens or sequences */
+    /* size of its next sequence, same unit; valid if it is due */
+    uint64_t next;
+    bool left; /* no longer in the mix */
 } mix_source;
 
-/* Members may be read, and `next` of a source set. */
+/* Members can be read; the caller sets `next` of each source. */
 typedef struct mix {
-    mix_source *sources;
-    uint32_t n;
-    uint64_t weight; /* of all that are in the mix, */
-    uint64_t taken;  /* and what was taken of them */
+    mix_source *sources; /* owned by the caller */
+    uint32_t n;          /* number of sources */
+    uint64_t weight;     /* total weight of the sources in the mix */
+    uint64_t taken;      /* total taken from them */
 } mix;
 
-/* Of `n` sources with these weights, whose sum is below 2^63. */
+/*
+ * Starts a mix of `n` sources.  The sum of the weights must be below 2^63.
+ * `sources` is owned by the caller.
+ */
 void mix_begin(mix *m, mix_source *sources, const uint64_t *weights,
                uint32_t n);
 
-/* Whether a source is in the mix, and not ahead of its share. */
+/* True if a source is in the mix and not ahead of its share. */
 bool mix_is_due(const mix *m, uint32_t source);
 
-/* Which is next, there being one; `next` is set in all that are due. */
+/*
+ * Index of the next source.  At least one must be due, and `next` must be set
+ * in all that are.
+ */
 uint32_t mix_next(const mix *m);
 
-/* Takes the next sequence of a source. */
+/* Counts the next sequence of a source as taken. */
 void mix_take(mix *m, uint32_t source);
 
 /*
- * A source leaves.  The others begin to count anew: what comes from now on is
- * shared among them.  False if it was the last.
+ * Removes a source.  All amounts restart at 0, so what follows is shared among
+ * the others.  Returns false if it was the last source.
  */
 bool mix_leave(mix *m, uint32_t source);
 

@@ -1,5 +1,5 @@
 /*
- * sources.c - the streams that are read.
+ * sources.c - the input streams.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,7 +37,7 @@ static bool open_one(sources *s, source *one, const conf *c)
         return false;
     }
 
-    /* What is read again must be a file, whose place can be set. */
+    /* Reading again requires a regular file, for seeking. */
     if (c->stop == STOP_REPEAT) {
         s->status = STATUS_FAILURE;
         if (!files_is(FILES_REGULAR, one->fd))
@@ -92,7 +92,7 @@ bool sources_open(sources *s, const conf *c)
  * Reading
  */
 
-/* What tells a record from others. */
+/* Fingerprint of a record, to detect changed files. */
 static uint64_t hash_of(const ps_sequence *record)
 {
     return XXH3_64bits_withSeed(record->payload, record->payload_bytes,
@@ -117,7 +117,7 @@ source_state sources_look(sources *s, uint32_t i)
         return SOURCE_READY;
     }
     if (r != PS_END) {
-        /* The hook has told of its own failure. */
+        /* If the hook failed, it has already reported the error. */
         if (err.code != PS_OK)
             (void)fail(s, one, &err);
         return SOURCE_FAILED;
@@ -166,7 +166,7 @@ bool sources_repeat(sources *s, uint32_t i)
 }
 
 /* ---------------------------------------------------------------------
- * Gone on with
+ * Resuming
  */
 
 bool sources_resume(sources *s, uint32_t i)
@@ -211,8 +211,10 @@ uint32_t sources_unread(sources *s)
     for (uint32_t i = 0; i < s->n; i++) {
         source *one = &s->of[i];
 
-        /* A look at a file takes no time; what is wrong with it does not
-           matter to what was written. */
+        /*
+         * Reading ahead in a file does not block, and an error there does not
+         * affect the output.
+         */
         if (!one->ready && !one->ended && files_is(FILES_REGULAR, one->fd))
             one->ended = ps_token_reader_next(one->reader, UINT32_MAX,
                                               &one->next, NULL) == PS_END;

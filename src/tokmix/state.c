@@ -1,11 +1,11 @@
 /*
- * state.c - the state of a mix, kept in a file.
+ * state.c - the state of a mix.
  *
- * It is a magic, numbers of 64 bits, the lengths of what was written, as a
- * LENGTHS record, and XXH3-64 of all before.  The numbers are first what
- * concerns the mix as a whole, then for each source the same.  What follows
- * from other numbers is not in it.  A state that is read is untrusted: each
- * number is checked before it is used.
+ * The file contains a magic, 64-bit numbers, the lengths written so far as a
+ * LENGTHS record, and the XXH3-64 of everything before.  The numbers for the
+ * whole mix come first, then the same ones for each source.  Numbers that
+ * follow from others are not stored.  A state is untrusted input: each number
+ * is checked before it is used.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,25 +25,25 @@
 #define MAGIC "\x89MIX\r\n\x1a\n"
 #define STATE_VERSION 2
 
-/* The numbers of the mix, */
+/* Numbers of the mix. */
 enum {
     THE_VERSION,
-    THE_COUNT, /* of sources */
+    THE_COUNT, /* number of sources */
     THE_UNIT,  /* conf.by_sequences */
     THE_STOP,
-    THE_CHANNEL, /* whether there is one that tells the source */
-    THE_FRAMING, /* whether the sources are framed, */
-    THE_TYPE,    /* and the type of their tokens */
-    THE_END,     /* whether the mix has ended */
-    THE_OFFSET,  /* bytes of the output, and its digest */
+    THE_CHANNEL, /* 1 if there is a channel for the source's index */
+    THE_FRAMING, /* 1 if the sources are framed */
+    THE_TYPE,    /* token type of the sources */
+    THE_END,     /* 1 if the mix has ended */
+    THE_OFFSET,  /* length of the output in bytes; its digest follows */
     THE_DIGEST,
-    THE_BASE, /* where the output begins in its file */
+    THE_BASE, /* offset of the output in its file, in bytes */
     THE_SAMPLES,
-    THE_LENGTHS, /* bytes of them */
+    THE_LENGTHS, /* size of the lengths, in bytes */
     THE_NUMBERS
 };
 
-/* and those of a source. */
+/* Numbers of a source. */
 enum {
     ITS_WEIGHT,
     ITS_FLAGS,
@@ -51,19 +51,19 @@ enum {
     ITS_TOKENS,
     ITS_TAKEN, /* mix_source.taken */
     ITS_BYTES,
-    ITS_OFFSET, /* of source.place, here and below */
+    ITS_OFFSET, /* this and the next three: source.place */
     ITS_STREAM_SEQUENCES,
     ITS_STREAM_TOKENS,
     ITS_DIGEST,
-    ITS_HASH, /* of the record there */
+    ITS_HASH, /* fingerprint of the record there */
     ITS_NUMBERS
 };
 
 enum { FLAG_READY = 1, FLAG_BEGUN = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
 
 /*
- * The offset of a number of source `i`; the lengths follow the last source.
- * It cannot overflow: each source already holds more memory.
+ * Offset of a number of source `i`, in bytes.  The lengths follow the last
+ * source.  It cannot overflow: each source already holds more memory.
  */
 static size_t place_of(uint32_t i, int number)
 {
@@ -82,16 +82,16 @@ static uint64_t its(const state *s, uint32_t i, int number)
 }
 
 /* ---------------------------------------------------------------------
- * Read
+ * Reading
  */
 
-/* Whether a file may be a state, by what it begins with. */
+/* True if a file that starts with these bytes can be a state. */
 static bool is_state(const unsigned char *bytes, size_t n)
 {
     return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
 }
 
-/* Checks the whole state, but for what its numbers say. */
+/* Checks the format and sizes, but not the values of the numbers. */
 static int check_state(const state *s)
 {
     const state_file_form form = {.program = "tokmix",
@@ -168,7 +168,7 @@ int state_open(state *s, const conf *c)
     s->out.lengths = s->bytes + place_of(c->n, 0);
     s->out.n_lengths = (size_t)the(s, THE_LENGTHS);
     s->ended = the(s, THE_END) != 0;
-    /* Before the first byte there is nothing to go on from. */
+    /* Before the first byte there is nothing to resume. */
     s->goes_on = !s->ended && s->out.place.offset > 0;
     return STATUS_OK;
 }
@@ -191,13 +191,13 @@ int state_open_output(state *s, records *out)
 }
 
 /* ---------------------------------------------------------------------
- * Restored
+ * Restoring
  */
 
 /*
- * Loads what is known of the sources, which must not contradict itself.  Each
- * of their sequences is in the output, whose length was compared with its
- * file: so their numbers are too small for sums to overflow.
+ * Loads the sources, whose numbers must be consistent.  All sequences are in
+ * the output, whose length was compared with the file's, so the sums cannot
+ * overflow.
  */
 static int load_sources(state *s, sources *in, mix *m)
 {
@@ -273,10 +273,10 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
 }
 
 /* ---------------------------------------------------------------------
- * Saved
+ * Saving
  */
 
-/* Writes the state of an output that is on the disk up to s->out.place. */
+/* Writes the state for an output that is on disk up to s->out.place. */
 static int write_state(state *s, const sources *in, const mix *m, bool ended)
 {
     const conf *c = s->conf;

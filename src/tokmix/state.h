@@ -1,6 +1,5 @@
 /*
- * state.h - the state of a mix, kept in a file, and what follows from it when
- * the mix is begun again; tokmix(1), --state.
+ * state.h - the state of a mix, for resuming it; tokmix(1), --state.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,43 +16,44 @@
 typedef struct state {
     const conf *conf;
     atomic_file file;
-    unsigned char *bytes; /* that were read, or NULL */
-    size_t n_bytes;
+    unsigned char *bytes; /* state as read; owned; NULL: none */
+    size_t n_bytes;       /* size of `bytes` */
     kept_records out;
-    bool goes_on; /* a mix that was stopped */
-    bool ended;   /* nothing is left to do */
-    uint64_t written; /* bytes or sequences since the last was saved */
+    bool goes_on; /* resumes a mix that was stopped */
+    bool ended;   /* the earlier mix has ended: nothing to do */
+    /* since the last state: bytes, or sequences with --state-every */
+    uint64_t written;
 } state;
 
 /*
- * Reads the state, if there is one and the command line wants to go on from
- * it.  An exit status after a message, here and below.
+ * Reads the state if it exists and --resume is given.  Functions returning int
+ * return an exit status and print a message on failure.
  */
 int state_open(state *s, const conf *c);
 
-/* Opens the output: that of the state, as it was then, or a new one. */
+/* Opens the output: the unchanged output of the state, or a new one. */
 int state_open_output(state *s, records *out);
 
 /*
- * Takes the sources and the mix to where they were, if they are those of the
- * state, whose output has this schema.  Of a mix that has ended they are only
- * compared.
+ * Checks that the sources match the state, whose output has schema `schema`,
+ * and restores their positions and the mix.  If the mix has ended, it only
+ * checks.
  */
 int state_restore(state *s, sources *in, mix *m, const ps_schema *schema);
 
-/*
- * Starts the stream: goes on with it, or begins it, but first saves a state
- * that says where it will be.
- */
+/* Resumes the stream, or starts one after saving a state with its position. */
 int state_start(state *s, records *out, const sources *in, const mix *m);
 
-/* With a mix that has ended nothing is to be done but this. */
+/* For a mix that has ended: checks and closes its output. */
 int state_finish_again(state *s, records *out);
 
-/* Counts a sequence that was written; whether it is time to save. */
+/*
+ * Counts a sequence of `bytes` bytes that was written.  Returns true if a state
+ * is due.
+ */
 bool state_is_due(state *s, uint64_t bytes);
 
-/* Brings what was written to the disk, and saves the state. */
+/* Syncs the output and saves the state. */
 int state_save(state *s, records *out, const sources *in, const mix *m,
                bool ended);
 

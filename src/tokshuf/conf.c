@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of tokshuf, and its outputs.
+ * conf.c - the option table of tokshuf, and its outputs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -98,7 +98,7 @@ conf conf_defaults(void)
  * Outputs
  */
 
-/* The shares and names of --split; c->text is a copy of it. */
+/* Parses the shares and names of --split. c->text is a copy of it. */
 static int read_split(conf *c, weight *weights)
 {
     char *part = c->text;
@@ -127,7 +127,7 @@ static int read_split(conf *c, weight *weights)
                : message_usage("--split: the shares have too many digits");
 }
 
-/* A job that keeps a state can be gone on with. */
+/* A job with a state must be able to resume its outputs. */
 static int check_state(const conf *c)
 {
     if (c->state == NULL && (c->resume || c->state_every != 0))

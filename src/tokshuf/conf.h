@@ -1,20 +1,20 @@
 /*
- * conf.h - what the command line of tokshuf asks for.
+ * conf.h - the options of tokshuf, as set by the command line.
  *
- * tokshuf puts token records in another order: by a number for each that is
- * as good as random, by length within windows, or both; and leaves some out.
+ * tokshuf reorders token records: pseudorandomly, by length within windows, or
+ * both.  It can also drop sequences.
  *
  *     conf     the options
- *     order    the number of each sequence
- *     runs     sorted records in a temporary file, and how they are merged
- *     sorter   records by a key, in bounded memory
+ *     order    the sort key of each sequence
+ *     runs     sorted runs in a temporary file, and merging
+ *     sorter   external sort in bounded memory
  *     input    the sequences of all files
- *     outputs  what is written: one stream, or shares of it to several
- *     state    what another job needs to go on, kept in a file
+ *     outputs  one output stream, or several that get a share each
+ *     state    saves and restores a job (--state)
  *     job      reads, shuffles and writes
- *     main     calls them one after the other
+ *     main     runs these steps
  *
- * They use the library by its public header, and src/cli.
+ * tokshuf uses the library's public header and src/cli.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,18 +31,18 @@
 typedef struct conf {
     uint64_t seed;
     bool seed_given;
-    bool in_order; /* no shuffle */
-    uint64_t count; /* of sequences that are wanted */
-    uint32_t min_length;
-    uint32_t max_length;
-    uint64_t by_length; /* sequences in a window; 0: none */
-    uint64_t memory;
-    const char *folder; /* of temporary files */
-    ps_type type;       /* of raw tokens; 0: not given */
-    const char *output; /* NULL: stdout */
-    const char *split;  /* "SHARE:FILE,..." or NULL */
-    const char *state;  /* NULL: none */
-    uint64_t state_every; /* sequences; 0: not given */
+    bool in_order;        /* do not shuffle */
+    uint64_t count;       /* sequences wanted; UINT64_MAX: all */
+    uint32_t min_length;  /* in tokens */
+    uint32_t max_length;  /* in tokens */
+    uint64_t by_length;   /* sequences per window of --by-length; 0: none */
+    uint64_t memory;      /* limit, in bytes */
+    const char *folder;   /* directory of temporary files */
+    ps_type type;         /* of raw tokens; 0: not given */
+    const char *output;   /* name; NULL: stdout */
+    const char *split;    /* "SHARE:FILE,..."; NULL: none */
+    const char *state;    /* name of the state file; NULL: none */
+    uint64_t state_every; /* in sequences; 0: not given */
     bool resume;
     bool no_sandbox;
     bool verbose;
@@ -51,18 +51,21 @@ typedef struct conf {
     const char *const *inputs;
     int n_inputs;
 
-    /* The outputs: one, or those of --split. */
+    /* The outputs: a single one, or those of --split. */
     uint32_t n_outputs;
     const char **names;
-    uint64_t *weights; /* whose sum is below 2^63 */
-    char *text;        /* where the names are */
+    uint64_t *weights; /* their sum is below 2^63 */
+    char *text;        /* holds the names; owned */
 } conf;
 
-/* The defaults, and the options that change them. */
+/* Defaults, and the option table. */
 conf conf_defaults(void);
 extern const option_program conf_program;
 
-/* After the options: what they mean together.  A status, after a message. */
+/*
+ * Checks combinations of options and sets the outputs.  Returns an exit status;
+ * prints a message on failure.
+ */
 int conf_settle(conf *c);
 
 void conf_free(conf *c);

@@ -28,7 +28,7 @@ static int open_file(input *in)
     return in->fd < 0 ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* A signal ends the wait for input, and with it the job. */
+/* A signal ends the wait for input and the job. */
 static ps_result wait_for_input(void *context, ps_error *err)
 {
     input *in = context;
@@ -41,7 +41,7 @@ static ps_result wait_for_input(void *context, ps_error *err)
 
 int input_open(input *in, const conf *c, int file)
 {
-    /* What is too long is left out without a message. */
+    /* Sequences that are too long are skipped without a message. */
     const ps_token_reader_options options = {.expect_overlong = true};
     ps_error err;
     int status;
@@ -63,7 +63,7 @@ int input_open(input *in, const conf *c, int file)
     return option_check_type(c->type, &in->schema, in->name);
 }
 
-/* What tells a record from others. */
+/* Fingerprint of a record, to detect changed files. */
 static uint64_t hash_of(const ps_sequence *record)
 {
     return XXH3_64bits_withSeed(record->payload, record->payload_bytes,
@@ -90,7 +90,10 @@ int input_resume(input *in, const input_place *place)
     return STATUS_DATA;
 }
 
-/* Reads the next sequence of the file, or passes over one that is too long. */
+/*
+ * Reads the next sequence of the file.  *wanted is false if its length is out
+ * of range.
+ */
 static ps_result read_one(input *in, ps_sequence *next, bool *wanted,
                           ps_error *err)
 {

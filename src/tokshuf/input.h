@@ -1,9 +1,8 @@
 /*
- * input.h - the sequences of all files, one after the other, but for those
- * that are left out.
+ * input.h - the sequences of all files, one file after another, except those of
+ * unwanted length.
  *
- * Calls that return an int give an exit status, after a message if it is not
- * STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,41 +16,49 @@
 #include "packstream.h"
 #include "tokshuf/conf.h"
 
-/* Where another job goes on: from a record, whose hash it compares, or not. */
+/*
+ * Position for resuming.  If `at_record`, it is that of the last record read,
+ * whose hash is compared; otherwise it is after a skipped record.
+ */
 typedef struct input_place {
-    int file;
+    int file; /* index of the input, from 0 */
     bool at_record;
     ps_token_mark mark;
-    uint64_t hash;
-    uint64_t n_read; /* sequences up to there and with it: all, */
+    uint64_t hash;   /* fingerprint of the record, if `at_record` */
+    uint64_t n_read; /* sequences read so far, including this one */
     uint64_t n_short;
-    uint64_t n_long; /* and those that were left out */
+    /* of these, dropped as too short (n_short) and as too long */
+    uint64_t n_long;
 } input_place;
 
 typedef struct input {
     const conf *conf;
-    const char *name; /* of the file that is read */
-    int next;         /* the one behind it */
+    const char *name; /* name of the current file */
+    int next;         /* index of the next file */
     int fd;           /* -1: not open */
     ps_token_reader *reader;
     ps_schema schema;
-    input_place place; /* of what was read last; without a state its figures */
-    bool told; /* a hook failed, which told why if that was no signal */
+    /* position of the last record read; without a state, only the counts */
+    input_place place;
+    bool told; /* a hook stopped the read; any error was already reported */
 } input;
 
-/* Opens the file of a place, whose mark is not looked at. */
+/* Opens input number `file`, from 0. */
 int input_open(input *in, const conf *c, int file);
 
-/* Goes on behind a place in the file that was opened. */
+/* Continues after `place` in the file just opened. */
 int input_resume(input *in, const input_place *place);
 
 /*
- * The next sequence that is long enough, and not too long.  *more is false
- * after the last, or if a signal that ends the job came while it waited.
+ * Reads the next sequence of wanted length.  *more is false at the end, or if a
+ * signal arrived while waiting for input.
  */
 int input_next(input *in, ps_sequence *next, bool *more);
 
-/* Bytes of the first n files, or PS_UNKNOWN if not all are regular ones. */
+/*
+ * Total size of the first `n` files in bytes, or PS_UNKNOWN unless all are
+ * regular files.
+ */
 uint64_t input_bytes(const conf *c, int n);
 
 void input_close(input *in);

@@ -1,5 +1,5 @@
 /*
- * job.c - reads, shuffles and writes.
+ * job.c - read, shuffle and write.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,10 +27,13 @@ typedef struct job {
     outputs out;
     state state;
     progress progress;
-    int stop; /* the signal that ends the job, or 0 */
+    int stop; /* signal that ended the job; 0: none */
 } job;
 
-/* Before a wait for input: the next program may be waiting for records. */
+/*
+ * Hook before a wait for input.  Flushes, since the next program may need the
+ * records.
+ */
 static ps_result pass_on(void *context, ps_error *err)
 {
     job *j = context;
@@ -41,7 +44,7 @@ static ps_result pass_on(void *context, ps_error *err)
 }
 
 /* ---------------------------------------------------------------------
- * Shuffled
+ * Shuffling
  */
 
 static int save(job *j)
@@ -49,7 +52,7 @@ static int save(job *j)
     return state_save(&j->state, &j->in, &j->shuffled, &j->out);
 }
 
-/* Whether a signal ends the job, which could be gone on with. */
+/* True if a signal ended a job that can be resumed. */
 static bool is_stopped(job *j)
 {
     if (j->conf->state != NULL)
@@ -88,11 +91,11 @@ static int read_all(job *j)
             status = save(j);
     }
     progress_end(&j->progress);
-    /* The wait for input may have been ended. */
+    /* A signal may have ended the wait for input. */
     return status == STATUS_OK && is_stopped(j) ? save(j) : status;
 }
 
-/* Sorts what was read; with a state step by step, and each is saved. */
+/* Sorts the records.  With a state, every step is saved. */
 static int sort_all(job *j)
 {
     int status;
@@ -124,7 +127,9 @@ static int write_all(job *j)
         record one;
         bool is_due;
 
-        /* In between, a window holds records that a state does not. */
+        /*
+         * Do not save within a window: its records are not part of the state.
+         */
         if (is_stopped(j))
             return outputs_are_even(&j->out) ? save(j) : STATUS_OK;
         status = sorter_next(&j->shuffled, &one, &more);
@@ -144,7 +149,7 @@ static int shuffle(job *j)
     int status = STATUS_OK;
 
     if (j->conf->state != NULL) {
-        /* From the first state on, a signal leaves none half made. */
+        /* From the first state on, a signal must not interrupt a save. */
         signals_catch_stop();
         status = state_start(&j->state, &j->in, &j->shuffled, &j->out);
     }
@@ -158,13 +163,13 @@ static int shuffle(job *j)
         return status;
     j->state.phase = STATE_ENDED;
     status = save(j);
-    /* Their locks go first. */
+    /* Close the runs first, to release their locks. */
     sorter_close(&j->shuffled);
     return status == STATUS_OK ? state_remove_runs(&j->state) : status;
 }
 
 /* ---------------------------------------------------------------------
- * In the order of the input
+ * Keeping the order of the input
  */
 
 static int pass_through(job *j)
@@ -203,7 +208,10 @@ static int enter_sandbox(const job *j)
                : STATUS_FAILURE;
 }
 
-/* Opens what the state needs, of which only what it says is left. */
+/*
+ * Compares the job with the state, restores the sorter and the input, and
+ * enters the sandbox.
+ */
 static int open_kept(job *j, uint64_t memory)
 {
     const conf *c = j->conf;
@@ -223,7 +231,7 @@ static int open_kept(job *j, uint64_t memory)
 static int open_all(job *j)
 {
     const conf *c = j->conf;
-    /* Both orders are worked on at the same time. */
+    /* The shuffle and --by-length each need half of the memory. */
     const bool twice = !c->in_order && c->by_length > 0;
     const uint64_t memory = twice ? c->memory / 2 : c->memory;
     bool reads;
@@ -236,7 +244,7 @@ static int open_all(job *j)
         status = outputs_init(&j->out, c);
     j->schema = j->in.schema;
 
-    /* Temporary files come before outputs. */
+    /* Open temporary files before outputs. */
     if (status == STATUS_OK && c->state == NULL && !c->in_order)
         status = sorter_open(&j->shuffled, &j->schema, memory, c->folder,
                              c->count);
@@ -259,7 +267,7 @@ static int open_all(job *j)
     return c->state == NULL ? enter_sandbox(j) : open_kept(j, memory);
 }
 
-/* What was done, if all is done. */
+/* Reports the totals, or that the job had already ended. */
 static void report(const job *j, bool again)
 {
     if (again)

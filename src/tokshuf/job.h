@@ -1,5 +1,5 @@
 /*
- * job.h - the work of tokshuf: reads, shuffles and writes.
+ * job.h - the work of tokshuf: read, shuffle and write.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +10,9 @@
 #include "tokshuf/conf.h"
 
 /*
- * An exit status, after a message if it is not STATUS_OK.  *stop becomes the
- * signal that ended a job that keeps a state, or stays 0.
+ * Runs a shuffle.  Returns an exit status; prints a message on failure.  If a
+ * signal ended a job with a state, *stop is set to it, and the process must
+ * then end itself by that signal; otherwise *stop is unchanged.
  */
 int job_run(const conf *c, int *stop);
 

@@ -1,5 +1,5 @@
 /*
- * main.c - puts token records in another order.
+ * main.c - reorder token records.
  *
  * SPDX-License-Identifier: MIT
  */

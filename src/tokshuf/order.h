@@ -1,6 +1,5 @@
 /*
- * order.h - the shuffled order: a number for each sequence, by which they are
- * sorted.
+ * order.h - the shuffled order, defined by a sort key for each sequence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +12,8 @@
 #include "common/splitmix.h"
 
 /*
- * The number of the sequence `id` of the input.  Those of one seed are all
- * different, so the order does not depend on how it is found.
+ * Key of sequence `id` of the input.  Keys of the same seed are distinct, so
+ * the order does not depend on the sorting algorithm.
  */
 static inline uint64_t order_key(uint64_t seed, uint64_t id)
 {

@@ -1,5 +1,5 @@
 /*
- * outputs.c - what is written.
+ * outputs.c - one output stream, or several that get a share each.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,14 +11,17 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* False, after a message, if two outputs are one: before a file is touched. */
+/*
+ * Prints a message and returns false if two outputs are the same file.  No file
+ * has been touched yet.
+ */
 static bool are_distinct(const conf *c)
 {
     for (uint32_t i = 0; i < c->n_outputs; i++)
         for (uint32_t k = 0; k < i; k++) {
             const char *name = c->names[i];
             const char *other = c->names[k];
-            const char *common = NULL; /* the file that both would write to */
+            const char *common = NULL; /* file that both outputs would write */
 
             if (!files_is_special(name) && !files_is_special(other))
                 common = file_set_would_write(other, name)   ? name
@@ -52,7 +55,7 @@ int outputs_init(outputs *o, const conf *c)
     return STATUS_OK;
 }
 
-/* One that appears when all are whole, or can be gone on with. */
+/* Opens an output: one published at the end, or one that can be resumed. */
 static int open_one(outputs *o, uint32_t i, bool begun)
 {
     const conf *c = o->conf;
@@ -96,7 +99,7 @@ int outputs_prepare(outputs *o, const ps_schema *schema,
  * Shares
  */
 
-/* a * b / c, rounded down, where b is not above c, and c below 2^63. */
+/* a * b / c, rounded down.  Requires b <= c < 2^63. */
 static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t quotient = 0;
@@ -118,7 +121,7 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
     return quotient;
 }
 
-/* Of all sequences how many are in the current output and those before. */
+/* Number of sequences in the current output and all before it. */
 static uint64_t share_end(const outputs *o)
 {
     uint64_t before = 0;
@@ -137,7 +140,7 @@ int outputs_begin(outputs *o, uint64_t total)
 
     o->total = total;
     o->until = share_end(o);
-    /* Where another job was. */
+    /* Advance to the output at which the earlier job stopped. */
     while (o->put > o->until && o->current + 1 < o->n) {
         o->current++;
         o->until = share_end(o);
@@ -162,7 +165,7 @@ static int write_one(outputs *o, const record *one)
     return records_put(to, one->n_tok, one->payload);
 }
 
-/* Writes the sequences of a window, by length. */
+/* Writes the sequences of a window, sorted by length. */
 static int write_window(outputs *o)
 {
     int status = sorter_finish(&o->window);

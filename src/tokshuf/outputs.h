@@ -1,9 +1,9 @@
 /*
- * outputs.h - what is written: one stream, or the first share of the sequences
- * to one, the next to another, and so on; and --by-length.
+ * outputs.h - one output stream, or several that get a share each: the first
+ * part of the sequences goes to the first output, and so on.  Also implements
+ * --by-length.
  *
- * Calls that return an int give an exit status, after a message if it is not
- * STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,46 +24,56 @@
 typedef struct outputs {
     const conf *conf;
     file_set set;
-    records *of;
-    kept_records *kept; /* with a state, else NULL; the set is empty then */
-    bool is_framed;     /* what is there already */
-    uint32_t n;
-    uint32_t current; /* the output that is written to, */
-    uint64_t until;   /* until so many sequences were put */
-    uint64_t total;   /* sequences that will be, if there are more outputs */
-    uint64_t put;
-    sorter window; /* of --by-length */
+    records *of; /* one per output; owned */
+    /* one per output with a state, when the set is empty; otherwise NULL */
+    kept_records *kept;
+    bool is_framed;   /* existing outputs are framed */
+    uint32_t n;       /* number of outputs */
+    uint32_t current; /* index of the output being written */
+    uint64_t until;   /* value of `put` at which that output is complete */
+    /* sequences in all outputs together; for several outputs */
+    uint64_t total;
+    uint64_t put;  /* sequences put so far */
+    sorter window; /* sorts a window of --by-length */
 } outputs;
 
-/* Makes room for all. */
+/* Allocates the outputs. */
 int outputs_init(outputs *o, const conf *c);
 
-/* Opens all; those that are kept as the members say, if they were begun. */
+/*
+ * Opens the outputs.  With a state, and if they were `begun`, they must match
+ * `kept`.
+ */
 int outputs_open(outputs *o, bool begun);
 
-/* What is written are records of a schema that stays where it is. */
+/*
+ * Sets the schema, which must stay valid, and the memory for windows, in bytes.
+ */
 int outputs_prepare(outputs *o, const ps_schema *schema,
                     uint64_t window_memory);
 
 /*
- * Begins the streams, but for those that are kept; `total` sequences will be
- * shared out among several.
+ * Starts the streams, except resumable ones.  `total` sequences will be
+ * distributed over several outputs.
  */
 int outputs_begin(outputs *o, uint64_t total);
 
 int outputs_put(outputs *o, const record *one);
 
-/* Whether all that was put is in the streams. */
+/* True if all sequences put are in the streams, and none in a window. */
 bool outputs_are_even(const outputs *o);
 
-/* Ends the streams; closes them, and then files get their names. */
+/*
+ * outputs_end ends the streams; outputs_publish closes them and gives files
+ * their names.
+ */
 int outputs_end(outputs *o);
 int outputs_publish(outputs *o);
 
-/* Outputs that were ended before stay as they are. */
+/* Closes complete outputs without changing them. */
 int outputs_leave(outputs *o);
 
-/* Closes all; files that have not got their names are removed. */
+/* Closes everything.  Files that were not published are removed. */
 void outputs_close(outputs *o);
 
 #endif

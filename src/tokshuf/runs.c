@@ -1,13 +1,13 @@
 /*
  * runs.c - sorted runs of records in a temporary file.
  *
- * A file that is kept begins with a magic, which tells what a killed job left
- * from other files: such a one may be written over.
+ * A file kept with a state starts with a magic.  It identifies a file left by a
+ * killed job, which may be overwritten.
  *
  * SPDX-License-Identifier: MIT
  */
 
-/* For O_TMPFILE. */
+/* for O_TMPFILE */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -32,7 +32,7 @@
 #define MIN_READ_BYTES ((size_t)4 << 10)
 #define MAX_READ_BYTES ((size_t)1 << 20)
 
-/* Before the payload: the key and the number of tokens. */
+/* Bytes before each payload: the key and the number of tokens. */
 #define HEAD_BYTES 12
 
 static int fail(const runs *r)
@@ -56,7 +56,7 @@ int runs_open(runs *r, const char *folder, const ps_schema *schema)
     r->fd = files_openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR);
     named = r->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR);
 #endif
-    /* Where it cannot be without a name, it has one, but not for long. */
+    /* Without O_TMPFILE, create a named file and unlink it immediately. */
     if (named && snprintf(name, sizeof name, "%s/tokshuf.XXXXXX", folder) >=
                      (int)sizeof name) {
         errno = ENAMETOOLONG;
@@ -71,7 +71,7 @@ int runs_open(runs *r, const char *folder, const ps_schema *schema)
     return STATUS_FAILURE;
 }
 
-/* All of the bytes, at the end of the file. */
+/* Appends all bytes to the file. */
 static int append(runs *r, const unsigned char *bytes, size_t n)
 {
     while (n > 0) {
@@ -92,7 +92,7 @@ static int append(runs *r, const unsigned char *bytes, size_t n)
     return STATUS_OK;
 }
 
-/* Just as many bytes, from a place of the file. */
+/* Reads exactly `n` bytes at offset `at`. */
 static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
 {
     while (n > 0) {
@@ -101,7 +101,7 @@ static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
         if (done < 0 && errno == EINTR)
             continue;
         if (done == 0)
-            errno = EIO; /* It was written, so it has to be there. */
+            errno = EIO; /* it was written before */
         if (done <= 0)
             return fail(r);
         bytes += done;
@@ -112,10 +112,10 @@ static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
 }
 
 /* ---------------------------------------------------------------------
- * Kept
+ * Files kept with a state
  */
 
-/* Whether an open file has the name of one that is kept; false with errno. */
+/* True if an open file still has its name; otherwise false with errno set. */
 static bool has_name(const runs_name *kept, int fd)
 {
     struct stat st;
@@ -128,7 +128,10 @@ static bool has_name(const runs_name *kept, int fd)
     return files_are_one(&st, &named);
 }
 
-/* Whether an open file is ours, or may become it; else false with errno. */
+/*
+ * True if an open file has our magic or is blank; otherwise false with errno
+ * set.
+ */
 static bool is_ours(int fd, struct stat *st)
 {
     unsigned char first[RUNS_START];
@@ -140,15 +143,15 @@ static bool is_ours(int fd, struct stat *st)
     if (n < 0 || fstat(fd, st) != 0)
         return false;
     errno = EEXIST;
-    /* A power cut may leave zeros in place of what was written. */
+    /* After a power failure the data may read as zeros. */
     return S_ISREG(st->st_mode) && st->st_nlink == 1 &&
            (memcmp(first, MAGIC, (size_t)n) == 0 ||
             all_zero(first, (size_t)n));
 }
 
 /*
- * Opens and locks a file of ours, of at least `size` bytes; with a size of 0
- * it is created if need be.  -1 with errno, which is EEXIST for any other.
+ * Opens and locks a file of ours that has at least `size` bytes.  Creates it if
+ * `size` is 0.  Returns -1 with errno set: EEXIST if it is not ours.
  */
 static int open_kept(const runs_name *kept, uint64_t size)
 {
@@ -157,7 +160,7 @@ static int open_kept(const runs_name *kept, uint64_t size)
     int why;
     int fd;
 
-    /* To open what is no regular file might have an effect. */
+    /* Opening something else, such as a device, could have side effects. */
     if (fstatat(kept->folder, kept->base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         !S_ISREG(st.st_mode)) {
         errno = EEXIST;
@@ -192,7 +195,7 @@ static int is_other(const runs_name *kept)
     return STATUS_FAILURE;
 }
 
-/* Reads all that is there from an earlier job, for the digest. */
+/* Digests everything that an earlier job wrote. */
 static int read_all(runs *r)
 {
     int status = STATUS_OK;
@@ -261,7 +264,7 @@ void runs_store(const runs *r, unsigned char *numbers)
         store_u64(numbers + RUNS_BYTES * i, r->of[i].end);
         store_u64(numbers + RUNS_BYTES * i + 8, r->of[i].at - r->of[i].left);
     }
-    /* Of those that are merged the head of the next record was read. */
+    /* During a merge, the head of the next record was read already. */
     for (size_t k = r->given ? 1 : 0; k < r->n_heap; k++) {
         unsigned char *place = numbers + RUNS_BYTES * r->heap[k] + 8;
 
@@ -298,7 +301,7 @@ bool runs_remove(const runs_name *kept)
     bool done;
     int why;
 
-    /* Somebody else's file stays. */
+    /* A file that is not ours stays. */
     if (fd < 0)
         return errno == ENOENT || errno == EEXIST;
     done = unlinkat(kept->folder, kept->base, 0) == 0;
@@ -373,7 +376,7 @@ int runs_end(runs *r)
  * Reading
  */
 
-/* Has `n` bytes of a run in its buffer, which has room for them. */
+/* Makes sure that the buffer of a run holds `n` bytes, which must fit in it. */
 static int fill(const runs *r, run *one, size_t n)
 {
     const uint64_t rest = one->end - one->at;
@@ -397,7 +400,7 @@ static int fill(const runs *r, run *one, size_t n)
     return status;
 }
 
-/* Reads the key and the tokens of the next record, if there is one. */
+/* Reads the key and token count of the next record, if there is one. */
 static int read_head(const runs *r, run *one, bool *more)
 {
     int status;
@@ -419,7 +422,10 @@ static int read_head(const runs *r, run *one, bool *more)
     return fail(r);
 }
 
-/* The payload of the next record: in the buffer, or in one of its own. */
+/*
+ * Reads the payload of the next record, to the run's buffer if it fits,
+ * otherwise to r->payload.
+ */
 static int read_payload(runs *r, run *one, const unsigned char **payload)
 {
     const size_t n = (size_t)ps_payload_bytes(r->schema, one->n_tok);
@@ -459,7 +465,7 @@ static bool is_before(const runs *r, size_t a, size_t b)
            (r->of[a].key == r->of[b].key && a < b);
 }
 
-/* Restores the heap below a place. */
+/* Restores the heap order below a node. */
 static void sift(const runs *r, size_t place)
 {
     size_t *heap = r->heap;
@@ -512,7 +518,7 @@ int runs_next(runs *r, record *one, bool *more)
 {
     run *least;
 
-    /* Goes on in the run whose record was given last. */
+    /* Advance the run whose record was returned last. */
     if (r->given) {
         bool left = false;
         const int status = read_head(r, &r->of[r->heap[0]], &left);

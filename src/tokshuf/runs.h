@@ -1,13 +1,12 @@
 /*
  * runs.h - sorted runs of records in a temporary file.
  *
- * A record is a key, the number of tokens, and a payload.
+ * A record has a key, a number of tokens and a payload.
  *
- * The file has no name, and is gone with the process; or it is kept beside a
- * state, for a job that goes on with the runs.
+ * The file either has no name and vanishes with the process, or is kept next to
+ * a state, for a job that resumes with the runs.
  *
- * Calls that return an int give an exit status, after a message if it is not
- * STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,18 +28,18 @@ typedef struct record {
     const unsigned char *payload;
 } record;
 
-/* A run, from one byte of the file to another, and where it is read. */
+/* A run: a range of bytes in the file, and its read position. */
 typedef struct run {
-    uint64_t at; /* of the file: behind what is in the buffer */
-    uint64_t end;
-    unsigned char *buffer; /* or NULL: not being read */
-    size_t first;          /* bytes that are not used yet: from `first`, */
-    size_t left;           /* so many */
-    uint64_t key;          /* of the record that is next, */
-    uint32_t n_tok;        /* and its tokens */
+    uint64_t at;           /* file offset after the buffered bytes */
+    uint64_t end;          /* offset of the run's end in the file */
+    unsigned char *buffer; /* owned; NULL: not being read */
+    size_t first;          /* index of the first unread byte in `buffer` */
+    size_t left;           /* number of unread bytes in `buffer` */
+    uint64_t key;          /* key of the next record */
+    uint32_t n_tok;        /* its number of tokens */
 } run;
 
-/* Where a file is kept: its base name in a folder, and all of its name. */
+/* Name of a kept file: directory, name in it, and full name. */
 typedef struct runs_name {
     int folder;
     const char *base;
@@ -48,76 +47,84 @@ typedef struct runs_name {
 } runs_name;
 
 typedef struct runs {
-    int fd; /* -1: not open */
-    const ps_schema *schema; /* of payloads */
-    runs_name kept; /* or all zeros */
-    XXH3_state_t *digest; /* of a kept file */
-    uint64_t start;       /* where runs begin, behind what tells the file */
-    uint64_t size;        /* of the file */
-    unsigned char *buffer;   /* of the run being written */
-    size_t used;
-    run *of;
-    size_t n;
-    size_t reserved;
+    int fd;                  /* -1: not open */
+    const ps_schema *schema; /* of the payloads */
+    runs_name kept;          /* all zeros for a file without a name */
+    XXH3_state_t *digest;    /* of a kept file's contents */
+    /* offset of the first run: 0, or RUNS_START after the magic */
+    uint64_t start;
+    uint64_t size;         /* bytes in the file */
+    unsigned char *buffer; /* of the run being written; owned */
+    size_t used;           /* bytes in `buffer` */
+    run *of;               /* all runs; owned */
+    size_t n;              /* number of runs */
+    size_t reserved;       /* runs allocated */
 
-    /* While they are merged. */
-    size_t *heap;   /* runs, that with the least record first */
-    size_t n_heap;
-    bool given; /* the record of heap[0] was, so its run goes on first */
-    size_t buffer_bytes; /* of each run */
-    unsigned char *payload; /* of a record longer than a buffer */
-    size_t payload_bytes;
+    /* Members for merging. */
+
+    /* indices of runs; the one with the smallest key first */
+    size_t *heap;
+    size_t n_heap; /* entries in `heap` */
+    /* the record of heap[0] was returned; advance its run first */
+    bool given;
+    size_t buffer_bytes;    /* buffer size per run */
+    unsigned char *payload; /* for a record larger than a buffer; owned */
+    size_t payload_bytes;   /* allocated size of `payload` */
 } runs;
 
-/* Opens a temporary file in a folder. */
+/* Opens a temporary file in a directory. */
 int runs_open(runs *r, const char *folder, const ps_schema *schema);
 
-/* Where the runs of a kept file begin. */
+/* Offset of the first run in a kept file, in bytes. */
 #define RUNS_START 8
 
 /*
- * The same with one that is kept, of which so many bytes are there from an
- * earlier job, and have this digest; 0: none.  Nothing of it changes until
- * runs_start cuts it to them.
+ * runs_open_kept opens a file that is kept.  If `size` is not 0, an earlier job
+ * left that many bytes, with this digest.  Nothing changes until runs_start
+ * truncates the file to that size.
  */
 int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
                    uint64_t size, uint64_t digest);
 int runs_start(runs *r);
 
-/* Brings a kept file to the disk. */
+/* runs_sync syncs a kept file to disk. */
 int runs_sync(const runs *r);
 uint64_t runs_digest(const runs *r);
 
 /*
- * The runs as numbers, two of 64 bits for each: its end, and the record that
- * is next.  *fits is false if numbers contradict each other or the file.
+ * Convert the runs to and from 64-bit numbers, two per run: the offset of its
+ * end, and the offset of its next record.  *fits is set to false if the numbers
+ * contradict each other or the file.
  */
 #define RUNS_BYTES 16
 void runs_store(const runs *r, unsigned char *numbers);
 int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
 
-/* Removes a kept file, if it is there and ours; false with errno. */
+/*
+ * Removes a kept file if it exists and is ours.  On failure, returns false with
+ * errno set.
+ */
 bool runs_remove(const runs_name *kept);
 
-/* Writes a run: begin, records by ascending keys, end. */
+/* Write a run: begin, then records in ascending order of keys, then end. */
 int runs_begin(runs *r);
 int runs_put(runs *r, const record *one);
 int runs_end(runs *r);
 
-/* Merges the `n` runs from `first` on, in so many bytes of memory. */
+/* Starts a merge of `n` runs from number `first` on, in `memory` bytes. */
 int runs_merge(runs *r, size_t first, size_t n, uint64_t memory);
 
 /*
- * The record with the least key; of equal ones that of the earlier run.
- * *more is false when there is none left.  The payload is valid until the next
- * call.
+ * Returns the record with the smallest key; among equal keys, that of the
+ * earliest run.  *more is false at the end.  The payload is valid until the
+ * next call.
  */
 int runs_next(runs *r, record *one, bool *more);
 
-/* Ends a merge, also before all of it was read. */
+/* Ends a merge, complete or not. */
 void runs_stop(runs *r);
 
-/* All runs are gone; then the file gives back what it takes. */
+/* runs_forget drops all runs; runs_trim then truncates the file. */
 void runs_forget(runs *r);
 int runs_trim(const runs *r);
 

@@ -1,5 +1,5 @@
 /*
- * sorter.c - records in the order of their keys, in bounded memory.
+ * sorter.c - external sort of records in bounded memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,15 +12,17 @@
 #include "cli/message.h"
 #include "cli/signals.h"
 
-/* Merged at once are as many runs as have so much memory each. */
+/*
+ * Minimum memory per run in a merge, in bytes; limits the runs merged at once.
+ */
 #define RUN_BYTES ((uint64_t)64 << 10)
 #define MIN_FAN_IN 2
 #define MAX_FAN_IN 65536
 
-/* Up to so many records are kept even if fewer are wanted. */
+/* Keep up to this many records even if fewer are wanted. */
 #define MIN_SAMPLE 1000
 
-/* What an entry takes; to sort them takes as much memory again. */
+/* Memory per entry, in bytes; sorting needs as much again. */
 #define ENTRY_BYTES (2 * (uint64_t)sizeof(sorter_entry))
 
 void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,
@@ -58,7 +60,7 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* By key, and those of one key as they came. */
+/* By key; equal keys in order of arrival. */
 static int by_key(const void *a, const void *b)
 {
     const sorter_entry *x = a;
@@ -69,7 +71,7 @@ static int by_key(const void *a, const void *b)
     return by_place(a, b);
 }
 
-/* Sorts, and drops what is not among the first. */
+/* Sorts the entries, and drops those beyond the limit. */
 static void sort(sorter *s)
 {
     if (s->n > 1)
@@ -88,7 +90,7 @@ static record entry_record(const sorter *s, size_t i)
                     .payload = s->bytes + e->at};
 }
 
-/* Writes all as a run, after they were sorted. */
+/* Writes all entries as a run.  They must be sorted. */
 static int spill(sorter *s)
 {
     runs *to = &s->files[s->current];
@@ -111,7 +113,10 @@ static int spill(sorter *s)
     return status;
 }
 
-/* An array of at least `wanted` bytes; NULL, and the old one stays. */
+/*
+ * Grows an array to at least `wanted` bytes.  Returns NULL on failure; the old
+ * array is still valid then.
+ */
 static void *grow(void *array, size_t *size, uint64_t wanted)
 {
     uint64_t more = *size < 4096 ? 4096 : *size;
@@ -124,7 +129,7 @@ static void *grow(void *array, size_t *size, uint64_t wanted)
     return array;
 }
 
-/* Drops what is not among the first; if that is not enough, writes a run. */
+/* Drops records beyond the limit.  If that frees too little, writes a run. */
 static int make_room(sorter *s)
 {
     const size_t n = s->n;
@@ -137,7 +142,7 @@ static int make_room(sorter *s)
     if (s->n == n || kept > s->memory / 2)
         return spill(s);
 
-    /* Moves what is left together. */
+    /* Compact the payloads. */
     if (s->n > 1)
         qsort(s->entries, s->n, sizeof *s->entries, by_place);
     s->used = 0;
@@ -161,7 +166,7 @@ int sorter_put(sorter *s, const record *one)
     s->count += s->count < s->limit;
     if (s->limit == 0 || one->key > s->max_key)
         return STATUS_OK;
-    /* A small sample is kept small. */
+    /* Drop records early if few are wanted. */
     if (is_full || (s->n > MIN_SAMPLE && s->n / 2 > s->limit)) {
         const int status = make_room(s);
 
@@ -212,7 +217,7 @@ int sorter_spill(sorter *s)
     return spill(s);
 }
 
-/* How many runs can be merged at once. */
+/* Number of runs that can be merged at once. */
 static size_t fan_in(const sorter *s)
 {
     const uint64_t wanted = s->memory / RUN_BYTES;

@@ -1,17 +1,15 @@
 /*
- * sorter.h - records in the order of their keys, in bounded memory.
+ * sorter.h - external sort of records by key, in bounded memory.
  *
- * Records are collected in memory.  When it is full they are sorted and
- * written to a temporary file as a run; in the end runs are merged.  Records of
- * equal keys stay in their order.  How much memory there is makes no
- * difference to what comes out.
+ * Records are collected in memory.  When it is full, they are sorted and
+ * written to a temporary file as a run; in the end the runs are merged.  The
+ * sort is stable, and its result does not depend on the amount of memory.
  *
- * A sorter of a job that keeps a state has its runs in files that stay.  Then
- * the caller says when the records in memory go there, and merges step by step;
- * in between it saves what the members from max_key on, and the runs, are.
+ * With a state, the runs are in files that are kept.  The caller then decides
+ * when records in memory are written, and merges step by step.  Between steps
+ * it saves the members from max_key on, and the runs.
  *
- * Calls that return an int give an exit status, after a message if it is not
- * STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,65 +28,71 @@
 
 typedef struct sorter_entry {
     uint64_t key;
-    size_t at; /* of the payload in `bytes` */
+    size_t at; /* offset of the payload in `bytes` */
     uint32_t n_tok;
 } sorter_entry;
 
 typedef struct sorter {
     const ps_schema *schema;
-    uint64_t memory;
-    uint64_t limit;   /* how many of the first records are wanted */
-    bool kept;
-    unsigned char *bytes;
-    size_t used;
-    size_t size;
-    sorter_entry *entries;
-    size_t n;
-    size_t reserved;
-    uint64_t n_earlier; /* runs before sorter_clear */
-    uint64_t max_key; /* a record above it is none of the first */
-    runs files[2]; /* from one they are merged to the other */
-    unsigned current; /* the one from which */
-    size_t merged;    /* runs of it that are in the other one already */
-    uint64_t n_runs; /* that were written */
-    uint64_t count;  /* records that were put, at most `limit` */
-    uint64_t given;  /* of these */
+    uint64_t memory; /* limit, in bytes */
+    /* number of records wanted, from the start of the order */
+    uint64_t limit;
+    bool kept;             /* runs are kept with a state */
+    unsigned char *bytes;  /* payloads in memory; owned */
+    size_t used;           /* bytes used */
+    size_t size;           /* bytes allocated */
+    sorter_entry *entries; /* records in memory; owned */
+    size_t n;              /* number of entries */
+    size_t reserved;       /* allocated size of `entries`, in bytes */
+    uint64_t n_earlier;    /* runs before sorter_clear */
+    uint64_t max_key;      /* records above it are beyond the limit */
+    runs files[2];         /* runs are merged from one file to the other */
+    unsigned current;      /* index of the file merged from */
+    size_t merged;         /* runs of it already merged */
+    uint64_t n_runs;       /* runs written */
+    uint64_t count;        /* records put, at most `limit` */
+    uint64_t given;        /* records returned */
 } sorter;
 
 /*
- * Takes `memory` bytes, and what the longest record takes; its temporary files
- * are in `folder`.  The first `limit` records are given, or SORTER_ALL.
+ * Opens a sorter that uses `memory` bytes plus the longest record, with
+ * temporary files in `folder`.  It returns the first `limit` records;
+ * SORTER_ALL for all of them.
  */
 int sorter_open(sorter *s, const ps_schema *schema, uint64_t memory,
                 const char *folder, uint64_t limit);
 
-/* The same without files, which the caller opens to be kept. */
+/* The same without files.  The caller opens them, to be kept. */
 void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,
                       uint64_t limit);
 
 int sorter_put(sorter *s, const record *one);
 
-/* Has all that was put in a run. */
+/* Writes everything in memory as a run. */
 int sorter_spill(sorter *s);
 
-/* After the last was put: now they can be taken, and are counted. */
+/* Call this after the last record is put, before the first is read. */
 int sorter_finish(sorter *s);
 
 /*
- * The same in steps, after a sorter_spill: while there are too many runs, some
- * become one; it takes some time, but SIGTERM ends it, and then it was not
- * done.  When what came of it is saved, sorter_trim gives back what the runs
- * took.  Then sorter_begin.
+ * The same in steps, after sorter_spill.  As long as sorter_has_many returns
+ * true, call sorter_merge_some, which merges some runs into one.  It can take
+ * long, so a signal interrupts it; the step is incomplete then and must not be
+ * saved.  After saving, sorter_trim frees the disk space of merged runs.  Call
+ * sorter_begin at the end.
  */
 bool sorter_has_many(const sorter *s);
 int sorter_merge_some(sorter *s);
 int sorter_trim(const sorter *s);
 int sorter_begin(sorter *s);
 
-/* The next record, valid until the next call; *more is false after the last. */
+/*
+ * Returns the next record, valid until the next call; *more is false after the
+ * last.
+ */
 int sorter_next(sorter *s, record *one, bool *more);
 
-/* Begins anew. */
+/* Empties the sorter, for another set of records. */
 int sorter_clear(sorter *s);
 
 void sorter_close(sorter *s);

@@ -1,10 +1,10 @@
 /*
- * state.c - the state of a shuffle, kept in a file.
+ * state.c - the state of a shuffle.
  *
- * It is a magic, numbers of 64 bits, the lengths of what was written to each
- * output, as a LENGTHS record, and XXH3-64 of all before.  The numbers are first
- * what concerns the shuffle as a whole, then for each output the same, then for
- * each run.  A state that is read is untrusted: each number is checked before it is
+ * The file contains a magic, 64-bit numbers, the lengths written to each output
+ * as a LENGTHS record, and the XXH3-64 of everything before.  The numbers for
+ * the whole shuffle come first, then the same ones for each output, then for
+ * each run.  A state is untrusted input: each number is checked before it is
  * used.
  *
  * SPDX-License-Identifier: MIT
@@ -29,22 +29,22 @@
 
 static const char *const endings[2] = {".0", ".1"};
 
-/* The numbers of the shuffle, */
+/* Numbers of the shuffle. */
 enum {
     THE_VERSION,
     THE_PHASE,
     THE_SEED,
-    THE_SAMPLE, /* whether -n was given, */
-    THE_COUNT,  /* and how many */
-    THE_MIN,    /* lengths */
+    THE_SAMPLE, /* 1 if -n was given */
+    THE_COUNT,  /* conf.count */
+    THE_MIN,    /* conf.min_length and max_length, in tokens */
     THE_MAX,
     THE_WINDOW,
     THE_INPUTS,
     THE_OUTPUTS,
-    THE_FRAMING, /* whether the records are framed, */
-    THE_TYPE,    /* and the type of their tokens */
-    THE_BYTES,   /* of the files that were read whole */
-    THE_FILE,    /* of input_place, up to THE_LONG */
+    THE_FRAMING, /* 1 if the records are framed */
+    THE_TYPE,    /* token type of the records */
+    THE_BYTES,   /* total size of the files read to the end */
+    THE_FILE,    /* this and the following, up to THE_LONG: input_place */
     THE_RECORD,
     THE_ID,
     THE_OFFSET,
@@ -56,16 +56,16 @@ enum {
     THE_READ,
     THE_SHORT,
     THE_LONG,
-    THE_KEY, /* of sorter, from max_key on */
+    THE_KEY, /* this and the following: members of sorter, from max_key on */
     THE_PUT,
     THE_GIVEN,
     THE_WRITTEN,
     THE_CURRENT,
     THE_MERGED,
-    THE_SIZE, /* of a file of runs; its digest, and how many there are */
+    THE_SIZE, /* of a file of runs: size in bytes, digest, number of runs */
     THE_SUM,
     THE_RUNS,
-    THE_SIZE_1, /* the same of the other */
+    THE_SIZE_1, /* the same for the other file */
     THE_SUM_1,
     THE_RUNS_1,
     THE_NUMBERS
@@ -73,20 +73,22 @@ enum {
 
 #define RUNS_NUMBERS (THE_SIZE_1 - THE_SIZE)
 
-/* and those of an output. */
+/* Numbers of an output. */
 enum {
     ITS_WEIGHT,
-    ITS_OFFSET, /* of kept_records */
+    ITS_OFFSET, /* this and the following: kept_records */
     ITS_SEQUENCES,
     ITS_TOKENS,
     ITS_DIGEST,
     ITS_BASE,
     ITS_SAMPLES,
-    ITS_LENGTHS, /* bytes of its LENGTHS */
+    ITS_LENGTHS, /* size of its LENGTHS, in bytes */
     ITS_NUMBERS
 };
 
-/* Where a number of output `i` is; behind the last output are the runs. */
+/*
+ * Offset of a number of output `i`, in bytes.  The runs follow the last output.
+ */
 static size_t place_of(uint64_t i, int number)
 {
     return 8 * (1 + THE_NUMBERS + (size_t)i * ITS_NUMBERS + (size_t)number);
@@ -103,16 +105,16 @@ static uint64_t its(const state *s, uint32_t i, int number)
 }
 
 /* ---------------------------------------------------------------------
- * Read
+ * Reading
  */
 
-/* Whether a file may be a state, by what it begins with. */
+/* True if a file that starts with these bytes can be a state. */
 static bool is_state(const unsigned char *bytes, size_t n)
 {
     return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
 }
 
-/* Whether the numbers of the sorter go together. */
+/* True if the numbers of the sorter are consistent. */
 static bool is_sound(const state *s)
 {
     const uint64_t n[2] = {the(s, THE_RUNS), the(s, THE_RUNS_1)};
@@ -136,7 +138,10 @@ static bool is_sound(const state *s)
             the(s, THE_FILE) < the(s, THE_INPUTS));
 }
 
-/* Bytes of the lengths of all outputs; numbers too large add what is there. */
+/*
+ * Total size of the outputs' lengths, in bytes.  A number that is too large
+ * counts as the size of the state, to avoid overflow.
+ */
 static uint64_t lengths_bytes(const state *s)
 {
     uint64_t bytes = 0;
@@ -149,7 +154,7 @@ static uint64_t lengths_bytes(const state *s)
     return bytes;
 }
 
-/* Checks the whole state, but for what its numbers say of other files. */
+/* Checks the whole state, except against other files. */
 static int check_state(const state *s)
 {
     const state_file_form form = {.program = "tokshuf",
@@ -204,7 +209,7 @@ static int compare_options(const state *s)
                : status;
 }
 
-/* The names of the runs, beside what the state leads to. */
+/* Builds the names of the runs' files, next to the state. */
 static int name_runs(state *s)
 {
     for (int i = 0; i < 2; i++) {
@@ -267,7 +272,7 @@ int state_open(state *s, const conf *c)
 }
 
 /* ---------------------------------------------------------------------
- * Restored
+ * Restoring
  */
 
 void state_mark_outputs(const state *s, outputs *o)
@@ -379,7 +384,7 @@ int state_open_sorter(state *s, sorter *shuffled)
 }
 
 /* ---------------------------------------------------------------------
- * Saved
+ * Saving
  */
 
 static void store_shuffle(const state *s, const input *in, const sorter *sorted,
@@ -438,7 +443,7 @@ static void store_lengths(const outputs *o, unsigned char *to)
     }
 }
 
-/* Writes the state of runs and outputs that are on the disk. */
+/* Writes the state for runs and outputs that are on disk. */
 static int write_state(state *s, const input *in, const sorter *sorted,
                        const outputs *o)
 {
@@ -544,7 +549,7 @@ int state_remove_runs(const state *s)
 
 void state_close(state *s)
 {
-    /* The failure was told already. */
+    /* An error was already reported. */
     for (int i = 0; i < 2 && !s->is_there; i++)
         if (s->runs[i].name != NULL)
             (void)runs_remove(&s->runs[i]);

@@ -1,11 +1,9 @@
 /*
- * state.h - the state of a shuffle, kept in a file, and what follows from it
- * when the shuffle is begun again; tokshuf(1), --state.
+ * state.h - the state of a shuffle, for resuming it; tokshuf(1), --state.
  *
- * Beside the state FILE are its runs, FILE.0 and FILE.1.
+ * The runs are in FILE.0 and FILE.1, next to the state FILE.
  *
- * Calls that return an int give an exit status, after a message if it is not
- * STATUS_OK.
+ * Functions returning int return an exit status and print a message on failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,61 +22,66 @@
 
 typedef enum state_phase {
     STATE_READING,
-    STATE_SORTED, /* all was read */
+    STATE_SORTED, /* all input was read */
     STATE_ENDED   /* nothing is left to do */
 } state_phase;
 
 typedef struct state {
     const conf *conf;
     atomic_file file;
-    unsigned char *bytes; /* that were read, or NULL */
-    size_t n_bytes;
-    char *names[2]; /* of the runs */
+    unsigned char *bytes; /* state as read; owned; NULL: none */
+    size_t n_bytes;       /* size of `bytes` */
+    char *names[2];       /* of the runs' files; owned */
     runs_name runs[2];
-    bool is_there; /* the file: runs belong to it */
+    bool is_there; /* the state exists, and refers to the runs */
     state_phase phase;
-    input_place place; /* where the input is gone on with */
-    uint64_t all_bytes; /* of the input, when all was read; or PS_UNKNOWN */
-    uint64_t written;  /* bytes or sequences since the last was saved */
+    input_place place; /* position at which the input resumes */
+    /* size of the input once it is all read; or PS_UNKNOWN */
+    uint64_t all_bytes;
+    /* since the last state: bytes, or sequences with --state-every */
+    uint64_t written;
 } state;
 
-/*
- * Reads the state, if there is one and the command line wants to go on from
- * it.
- */
+/* Reads the state if it exists and --resume is given. */
 int state_open(state *s, const conf *c);
 
-/* What the outputs were when it was saved. */
+/* Sets the outputs' positions and fingerprints from the state. */
 void state_mark_outputs(const state *s, outputs *o);
 
-/* The schema of the records, after all of the input was read. */
+/* Schema of the records, for a job that needs no more input. */
 int state_schema(const state *s, const outputs *o, ps_schema *schema);
 
-/* Whether they are those of the state, and the files read what they were. */
+/*
+ * Checks that the outputs and schema match the state, and that the files
+ * already read have their sizes.
+ */
 int state_compare(const state *s, const outputs *o, const ps_schema *schema);
 
-/* Opens the runs, and takes the sorter to where it was. */
+/* Opens the runs' files and restores the sorter. */
 int state_open_sorter(state *s, sorter *shuffled);
 
 /*
- * Goes on with runs and outputs, or begins them, but first saves a state that
- * says where they will be.
+ * Resumes the runs and outputs, or starts them after saving a state with their
+ * positions.
  */
 int state_start(state *s, const input *in, sorter *shuffled, outputs *o);
 
-/* All of the input was read. */
+/* Records that all input was read. */
 void state_sorted(state *s);
 
-/* Counts a sequence that was read or written; whether it is time to save. */
+/*
+ * Counts a sequence of `bytes` bytes that was read or written.  Returns true if
+ * a state is due.
+ */
 bool state_is_due(state *s, uint64_t bytes);
 
-/* Brings runs and outputs to the disk, and saves the state. */
+/* Syncs the runs and outputs and saves the state. */
 int state_save(state *s, const input *in, sorter *shuffled, outputs *o);
 
-/* Removes the runs of a shuffle that has ended. */
+/* Removes the runs of a completed shuffle. */
 int state_remove_runs(const state *s);
 
-/* Runs that no state speaks of are removed. */
+/* Frees everything, and removes runs that no state refers to. */
 void state_close(state *s);
 
 #endif
