@@ -1,10 +1,10 @@
 /*
- * arrays.c - packs as the elements of one array: the tokens of rows, bare or
- * behind the header of llm.c, and rows as numpy.load reads them.
+ * arrays.c - packs as the elements of one array: the tokens of rows, with or
+ * without llm.c's header, and rows in numpy's .npy format.
  *
- * The last two begin with the number of packs.  Either the output is a file,
- * in which the number is put right in the end, or all inputs are, and are
- * read twice: to count, and to copy.
+ * llm.c's and numpy's headers contain the number of packs.  Either the output
+ * is a file, in which the number is filled in at the end, or all inputs are
+ * files, which are read twice: to count and to copy.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@
 #include "common/bytes.h"
 #include "packcat/formats.h"
 
-/* Files of one capacity may differ in all the rest. */
+/* Only the capacity must be the same in all files. */
 static bool put_tokens(output *out, const ps_pack_info *info,
                        const ps_pack *pack)
 {
@@ -36,23 +36,23 @@ void convert_rows(input *in, output *out)
             return;
 }
 
-/* ---- Forms that begin with the number of packs ---- */
+/* ---- Forms that start with the number of packs ---- */
 
 #define LLMC_HEADER_BYTES 1024
 
-/* The rows behind it keep their alignment in pages. */
+/* A multiple of the page size, which keeps the rows aligned. */
 #define NPY_HEADER_BYTES 4096
 
 typedef struct counted_form {
-    const char *name;
+    const char *name;    /* word of --to */
     size_t header_bytes; /* at most NPY_HEADER_BYTES */
     /*
-     * Makes the header for `n` packs of the input; for PS_UNKNOWN one that
-     * readers of the form refuse.  False after input_fail.
+     * Builds the header for `n` packs of the input.  For PS_UNKNOWN, builds one
+     * that readers of the form refuse.  Returns false after input_fail.
      */
     bool (*make_header)(input *in, uint64_t n, char *header);
-    uint64_t max; /* the highest number that a header can hold */
-    bool tokens;  /* not whole rows */
+    uint64_t max; /* limit on packs in the header */
+    bool tokens;  /* write tokens only, not whole rows */
 } counted_form;
 
 static bool check_count(const counted_form *form, input *in, uint64_t n)
@@ -64,7 +64,7 @@ static bool check_count(const counted_form *form, input *in, uint64_t n)
                       form->name, form->max);
 }
 
-/* Reads all packs, and writes them to `out` unless it is NULL. */
+/* Reads all packs and writes them to `out` unless it is NULL. */
 static bool read_packs(const counted_form *form, input *in, output *out,
                        uint64_t *n)
 {
@@ -90,7 +90,7 @@ static void convert_counted(const counted_form *form, input *in, output *out)
     char header[NPY_HEADER_BYTES];
     uint64_t n;
 
-    /* What is known to fail should fail before anything is written. */
+    /* Report a count that is too large before anything is written. */
     if (input_count(in, &n) && !check_count(form, in, n))
         return;
     if (offset < 0 && !input_rereadable(in)) {
@@ -119,9 +119,9 @@ static void convert_counted(const counted_form *form, input *in, output *out)
 /*
  * ---- llmc ----
  *
- * The header is 256 times i32: a magic number and a version, which say how
- * wide a token is, and the number of tokens; the rest is zero.  llm.c refuses
- * a file of 0 tokens, so that is the number while the file is written.
+ * The header has 256 i32: a magic and a version, which determine the token
+ * width, then the number of tokens, then zeros. llm.c refuses files with 0
+ * tokens, so the number is 0 while the file is being written.
  */
 static bool make_llmc_header(input *in, uint64_t n, char *header)
 {
@@ -144,13 +144,13 @@ void convert_llmc(input *in, output *out)
     convert_counted(&form, in, out);
 }
 
-/* ---- npy: a file of version 1.0 ---- */
+/* ---- npy, version 1.0 ---- */
 
-/* Text that grows inside the header. */
+/* Text being appended to the header. */
 typedef struct text {
-    char *at;
-    size_t left;
-    bool full;
+    char *at;    /* end of the text */
+    size_t left; /* bytes left in the header */
+    bool full;   /* the text did not fit */
 } text;
 
 static void add(text *t, const char *pattern, ...) MESSAGE_PRINTF(2, 3);
@@ -171,7 +171,7 @@ static void add(text *t, const char *pattern, ...)
     t->left -= (size_t)n;
 }
 
-/* Void without a name, which numpy takes for a gap and not for a field. */
+/* An unnamed void, which numpy treats as padding and not as a field. */
 #define GAP "('', '|V%" PRIu32 "'), "
 
 static bool make_npy_header(input *in, uint64_t n, char *header)
@@ -186,7 +186,7 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
     memcpy(header, magic, sizeof magic);
     store_u16((unsigned char *)header + sizeof magic, (uint16_t)length);
 
-    /* The fields of a row in order, as triples, no offsets. */
+    /* The fields of a row in order, as triples, without offsets. */
     add(&t, "{'descr': [");
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const ps_field *field = &info->fields[i];
@@ -204,7 +204,7 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
         add(&t, GAP, info->row_bytes - end);
 
     /*
-     * The number has a fixed width, so that it can be filled in later; numpy
+     * The number has a fixed width, so that it can be filled in later. numpy
      * refuses to load an array with blanks there.
      */
     if (n == PS_UNKNOWN)
@@ -212,7 +212,7 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
     else
         add(&t, "], 'fortran_order': False, 'shape': (%20" PRIu64 ",)}", n);
 
-    /* No stream within the limits of the format gets here. */
+    /* Unreachable within the limits of the format. */
     if (t.full)
         return input_fail(in, "its fields do not fit the header of a .npy "
                           "file");

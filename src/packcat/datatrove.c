@@ -1,9 +1,9 @@
 /*
- * datatrove.c - tokens, ends and a loss mask as datatrove keeps them.
+ * datatrove.c - tokens, sequence ends and a loss mask in datatrove's format.
  *
- * NAME is the tokens of all sequences; NAME.index has a u64 for each
- * sequence, the number of tokens up to its end; NAME.loss, if there is a
- * loss mask, a byte for each token, 1 where it counts and 0 where not.
+ * NAME contains the tokens of all sequences; NAME.index one u64 per sequence,
+ * the number of tokens up to its end; NAME.loss, if there is a loss mask, one
+ * byte per token, 1 if the token counts and 0 if not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ output_names datatrove_names(const char *name, const ps_pack_info *info)
                           .endings = {"", ".index", LOSS_ENDING}};
 }
 
-/* An older NAME.loss would be taken for the mask of this NAME. */
+/* datatrove would apply an existing NAME.loss to the new NAME. */
 static bool check_no_old_mask(output *out)
 {
     struct stat st;

@@ -14,8 +14,8 @@
 #include "common/bytes.h"
 
 /*
- * A double with 17 digits, sign, point, exponent and NUL, or an integer with
- * a sign; and a separator.
+ * Limit on a printed element, in bytes: a double with 17 digits, sign, point,
+ * exponent and NUL, or an integer with sign; and a separator.
  */
 #define PRINTED_MAX 32
 #define PRINTED_RUN 2048
@@ -27,7 +27,7 @@ elements elements_of(const ps_schema *schema, const ps_sequence *sequence,
         ps_payload_offset(schema, channel, sequence->n_tok);
     elements list = {.type = schema->token_type, .n = sequence->n_tok};
 
-    /* The payload is in memory, so an offset in it is a size_t. */
+    /* The payload is in memory, so offsets fit in a size_t. */
     list.bytes = sequence->payload + (size_t)offset;
     if (channel != PS_TOKENS) {
         list.type = schema->channels[channel].type;
@@ -81,7 +81,7 @@ int64_t elements_integer(const elements *list, uint32_t i)
     }
 }
 
-/* The value of an f32 or f64. */
+/* Loads an f32 or f64. */
 static double load_float(ps_type type, const unsigned char *p)
 {
     if (type == PS_F32) {
@@ -112,8 +112,8 @@ bool elements_have_infinity(const elements *list)
 }
 
 /*
- * printf reads its format again for every number; a text export of tokens
- * is little else than numbers, so they are made here, two digits a step.
+ * printf parses its format for every number, which dominates the export of
+ * tokens as text.  Numbers are formatted here, two digits at a time.
  */
 static char *print_integer(char *at, uint64_t value)
 {
@@ -148,8 +148,8 @@ static char *print_integer(char *at, uint64_t value)
 }
 
 /*
- * A whole number gets a ".0", so that a reader of JSON takes it for a float
- * and keeps the sign of a zero.
+ * Integral values get a ".0", so that JSON parsers read them as floats and keep
+ * the sign of zero.
  */
 static char *print_float(char *at, double value, int digits)
 {

@@ -1,5 +1,5 @@
 /*
- * formats.c - the table of what packcat can make of packs.
+ * formats.c - table of output forms.
  *
  * SPDX-License-Identifier: MIT
  */

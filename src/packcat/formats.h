@@ -1,25 +1,25 @@
 /*
- * formats.h - the forms that packcat can make of packs, one for each --to.
+ * formats.h - output forms of packcat, one for each word of --to.
  *
  * main.c parses the command line, opens the input and the outputs, and calls
- * one function for the form:
+ * the form's conversion function.  The modules:
  *
- *   input.c      pack streams from several files, read as one; a range
- *   output.c     one output stream, or several files that belong together
+ *   input.c      pack streams from several files, read as one; ranges
+ *   output.c     one output stream, or a set of files
  *   formats.c    the table of forms
- *   elements.c   the values of tokens and channels, also as text
+ *   elements.c   values of tokens and channels, and printing them
  *   records.c    token records, ids, bytes
  *   json.c       jsonl, trl
  *   arrays.c     rows, llmc, npy
  *   joined.c     packs
  *   datatrove.c, megatron.c, tfrecord.c    the form of that name
  *
- * A function reads `in` to its end or a failure and writes what it makes of
- * it to `out`.  It prints nothing: failures stay in `in` and `out`, whose
- * _end calls print them.  A single output is flushed before that, so that
- * what was decoded before a failure arrives before the message.
+ * A conversion function reads `in` to its end or a failure and writes to `out`.
+ * It prints nothing: errors are stored in `in` and `out` and printed by
+ * input_end and outputs_end.  A single output is flushed first, so data decoded
+ * before a failure is written before the message.
  *
- * The program sees packstream.h, src/common, src/cli and src/wire.
+ * The program uses packstream.h, src/common, src/cli and src/wire.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,16 +33,16 @@
 #include "packcat/input.h"
 #include "packcat/output.h"
 
-/* Of several files `out` is the first, and the others stand behind it. */
+/* For a form with several files, `out` is the first of an array. */
 typedef void format_convert(input *in, output *out);
 
 typedef enum format_units {
     OF_SEQUENCES, /* in either order */
-    OF_PACKS,     /* always in their order */
-    OF_EITHER     /* of packs, or of sequences in the order of the input */
+    OF_PACKS,     /* always in pack order */
+    OF_EITHER     /* packs, or sequences in input order */
 } format_units;
 
-/* What --to can be, and the words for it. */
+/* Forms, and the words of --to for them. */
 typedef enum format_id {
     FORMAT_RECORDS,
     FORMAT_JSONL,
@@ -62,31 +62,32 @@ extern const option_word format_words[];
 
 typedef struct format {
     format_convert *convert;
-    unsigned same; /* what several files must share, as in input_options */
-    format_units units; /* what it is made of */
-    bool binary;        /* not for a terminal */
-    output_namer *namer; /* of several files; or NULL */
+    /* properties that input files must share; see input_options */
+    unsigned same;
+    format_units units;  /* what the form converts */
+    bool binary;         /* refuse a terminal */
+    output_namer *namer; /* names of several files; NULL: one output */
 } format;
 
-/* By their ids. */
+/* Indexed by format_id. */
 extern const format formats[];
 
-/* Of sequences. */
-format_convert convert_records;   /* token records, as they were given */
-format_convert convert_jsonl;     /* an object per line, channels too */
-format_convert convert_ids;       /* a line of decimal token ids */
-format_convert convert_bytes;     /* a byte per token */
-format_convert convert_datatrove; /* tokens, their ends, a loss mask */
-format_convert convert_tfrecord;  /* examples, as BERT's trainer wants them */
+/* Forms of sequences. */
+format_convert convert_records; /* token records, as they were before packing */
+format_convert convert_jsonl;     /* one object per line, with channels */
+format_convert convert_ids; /* one line of decimal token ids per sequence */
+format_convert convert_bytes;     /* one byte per token */
+format_convert convert_datatrove; /* tokens, sequence ends, loss mask */
+format_convert convert_tfrecord;  /* examples for BERT's trainer */
 
-/* Of packs. */
-format_convert convert_rows; /* the tokens with their padding, no more */
-format_convert convert_npy;  /* the rows as a numpy array, channels too */
-format_convert convert_llmc; /* the rows behind a header */
-format_convert convert_trl;  /* an object per line, with seq_lengths */
-format_convert convert_packs; /* all pack streams, as one */
+/* Forms of packs. */
+format_convert convert_rows; /* the tokens of rows, including padding */
+format_convert convert_npy;  /* rows as a numpy array, with channels */
+format_convert convert_llmc; /* tokens of rows after a header */
+format_convert convert_trl;  /* one object per line, with seq_lengths */
+format_convert convert_packs; /* all pack streams joined into one */
 
-/* Of either. */
+/* Forms of packs or sequences. */
 format_convert convert_megatron; /* tokens and an index */
 
 output_namer datatrove_names;

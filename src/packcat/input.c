@@ -17,7 +17,7 @@
 
 #include "cli/files.h"
 
-/* For what differs between two streams. */
+/* Size of text that describes a difference between streams, in bytes. */
 #define MISMATCH_BYTES 256
 
 const ps_pack_info *input_info(const input *in)
@@ -25,14 +25,14 @@ const ps_pack_info *input_info(const input *in)
     return in->tokens != NULL ? &in->tokens_info : packs_info(&in->packs);
 }
 
-/* Bytes of the open file so far. */
+/* Offset in the current file, in bytes. */
 static uint64_t offset_of(const input *in)
 {
     return in->tokens != NULL ? ps_token_reader_offset(in->tokens)
                               : packs_offset(&in->packs);
 }
 
-/* The sum, or the largest number there is. */
+/* Adds with saturation at UINT64_MAX. */
 static void add(uint64_t *sum, uint64_t more)
 {
     *sum = more > UINT64_MAX - *sum ? UINT64_MAX : *sum + more;
@@ -66,7 +66,7 @@ bool input_fail(input *in, const char *format, ...)
     return false;
 }
 
-/* Keeps a failure that was printed already. */
+/* Stores the status of a failure that was already reported. */
 static bool fail_printed(input *in, int status)
 {
     in->failed = true;
@@ -74,9 +74,9 @@ static bool fail_printed(input *in, int status)
     return false;
 }
 
-/* ---- From file to file ---- */
+/* ---- Switching files ---- */
 
-/* Calls the hook of the options and remembers that it failed. */
+/* Calls the caller's hook, and records whether it failed. */
 static ps_result before_wait(void *context, ps_error *err)
 {
     input *in = context;
@@ -87,7 +87,7 @@ static ps_result before_wait(void *context, ps_error *err)
     return result;
 }
 
-/* Whether a number is not that of the first stream; says so in `text`. */
+/* True if two numbers differ; describes the difference in `text`. */
 static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
                     uint32_t b)
 {
@@ -99,8 +99,8 @@ static bool differs(char text[MISMATCH_BYTES], const char *what, uint32_t a,
 }
 
 /*
- * Whether packs of `a` may not follow those of `b`, if they have to be the
- * `same`; says in `text` what differs first.
+ * True if packs of `a` cannot follow those of `b`, given the properties in
+ * `same`.  Describes the first difference in `text`.
  */
 static bool find_mismatch(unsigned same, const ps_pack_info *a,
                           const ps_pack_info *b, char text[MISMATCH_BYTES])
@@ -128,7 +128,7 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
     }
     if ((same & SAME_FIELDS) == 0)
         return false;
-    /* The fields of rows come before those of sequence rows. */
+    /* Fields of rows precede those of sequence rows. */
     for (uint32_t i = 0; i < a->n_fields && i < b->n_fields; i++) {
         const ps_field *f = &a->fields[i];
         const ps_field *g = &b->fields[i];
@@ -150,7 +150,7 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
     return differs(text, "the size of rows", a->row_bytes, b->row_bytes);
 }
 
-/* Opens the next file; false after a failure. */
+/* Opens the next file.  Returns false after a failure. */
 static bool open_next(input *in)
 {
     const char *name = in->options.names[in->next++];
@@ -174,7 +174,7 @@ static bool open_next(input *in)
     if (in->packs.reader != NULL)
         ps_pack_reader_on_wait(in->packs.reader, before_wait, in);
 
-    /* Raw records have nothing that tells them from anything else. */
+    /* Refuse raw records: they have no header to recognise them by. */
     if (in->tokens != NULL) {
         in->tokens_info.schema = *ps_token_reader_schema(in->tokens);
         if (!in->tokens_info.schema.framed) {
@@ -198,7 +198,7 @@ static bool open_next(input *in)
     return true;
 }
 
-/* Closes the file that is open, if any. */
+/* Closes the current file, if any. */
 static void close_current(input *in)
 {
     in->bytes_before += offset_of(in);
@@ -213,13 +213,16 @@ static void close_current(input *in)
     in->fd = -1;
 }
 
-/* At the end of a file: goes on with the next one, if there is one. */
+/*
+ * Opens the next file at the end of the current one.  Returns false at the last
+ * file, or after a failure.
+ */
 static bool advance(input *in)
 {
     if (in->next == in->options.n_names)
         return false;
     close_current(in);
-    /* Opening a file may wait for the process that writes it. */
+    /* Opening a file can block until its writer opens it. */
     return before_wait(in, &in->err) == PS_OK && open_next(in);
 }
 
@@ -232,7 +235,7 @@ bool input_begin(input *in, const input_options *options)
                   .start = -1,
                   .range = {.end.number = UINT64_MAX}};
     progress_start(&in->progress, options->progress);
-    /* A range is not read from its beginning. */
+    /* The percentage would be wrong for a range. */
     if (options->range == NULL)
         progress_inputs(&in->progress, options->names, options->n_names);
     if (options->range != NULL)
@@ -240,7 +243,7 @@ bool input_begin(input *in, const input_options *options)
     if (!range_needs_count(&in->range))
         return open_next(in);
 
-    /* Makes the bounds of the range numbers from the beginning. */
+    /* Resolve bounds that count from the end. */
     while (in->next < options->n_names) {
         const char *name = options->names[in->next++];
         ps_result result;
@@ -268,7 +271,7 @@ bool input_begin(input *in, const input_options *options)
 
 /* ---- Packs and sequences ---- */
 
-/* The next pack of all files that is in the range. */
+/* Reads the next pack within the range. */
 static ps_result next_pack(input *in, ps_pack *pack)
 {
     const uint64_t first = in->range.first.number;
@@ -293,7 +296,9 @@ static ps_result next_pack(input *in, ps_pack *pack)
     return result;
 }
 
-/* The sequences of a range, pieces as they are, in the order of the packs. */
+/*
+ * Reads the next sequence of a range, in pack order.  Pieces are not rejoined.
+ */
 static ps_result next_in_range(input *in, ps_sequence *sequence)
 {
     const ps_pack_info *info;
@@ -384,7 +389,7 @@ bool input_pack(input *in, ps_pack *pack)
     return true;
 }
 
-/* ---- Twice ---- */
+/* ---- Reading twice ---- */
 
 bool input_rereadable(const input *in)
 {
@@ -398,7 +403,7 @@ bool input_rereadable(const input *in)
         if (!files_stat(name, STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
             return false;
     }
-    /* The second mention of stdin finds what the first one left: nothing. */
+    /* A second "-" would find stdin at its end. */
     return n_stdin <= 1;
 }
 
@@ -416,7 +421,7 @@ bool input_count(const input *in, uint64_t *count)
         struct stat st;
         int fd;
 
-        /* To open what is no regular file might have an effect. */
+        /* Opening something else, such as a pipe, could have side effects. */
         if (files_is_standard(name) || stat(name, &st) != 0 ||
             !S_ISREG(st.st_mode))
             return false;

@@ -1,9 +1,9 @@
 /*
- * input.h - pack streams from several files, read as one; where sequences are
- * wanted and not packs, a file of framed token records will do as well.
+ * input.h - pack streams from several files, read as one.  Forms of sequences
+ * also accept framed token records.
  *
- * The input keeps a failure instead of printing it, so that what was decoded
- * before can be written first; input_end prints it.
+ * Errors are stored, not printed, so that data decoded earlier can be written
+ * first; input_end prints them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,90 +21,103 @@
 #include "cli/range.h"
 #include "packstream.h"
 
-/* What several files must have in common, in bits. */
+/* Properties that several files must share, as a bit mask. */
 enum {
-    SAME_CAPACITY = 1, /* and thus the length of rows */
-    SAME_WIDTH = 2,    /* of tokens */
+    SAME_CAPACITY = 1, /* tokens per row */
+    SAME_WIDTH = 2,    /* token width */
     SAME_SCHEMA = 4,
-    SAME_FIELDS = 8, /* the layout of rows */
-    SAME_STREAM = 16 /* so that packs may follow in one stream */
+    SAME_FIELDS = 8, /* layout of rows */
+    SAME_STREAM = 16 /* everything needed to join packs into one stream */
 };
 
 typedef struct input_options {
     const char *const *names; /* "-" is stdin */
     int n_names;              /* at least 1 */
-    ps_order order;           /* of sequences; of a range PS_ORDER_PACK */
-    uint64_t max_bytes;       /* held to restore the order; 0: as by default */
-    const range *range; /* packs to read, of all files; NULL: all of them */
-    bool tokens_do;     /* token records will do */
-    unsigned same;      /* what later files must share with the first */
-    bool progress;
-    ps_wait_hook *on_wait; /* called with `context` before a wait; if it
-                              fails, which it reports itself, the input
-                              ends */
+    ps_order order;           /* of sequences; PS_ORDER_PACK with a range */
+    /* limit on memory for restoring the order, in bytes; 0: default */
+    uint64_t max_bytes;
+    const range *range; /* packs to read, numbered over all files; NULL: all */
+    bool tokens_do;     /* accept token records */
+    /* properties that later files must share with the first; SAME_* */
+    unsigned same;
+    bool progress; /* show progress */
+    /*
+     * called with `context` before a wait; if it fails, it has reported the
+     * error, and the input ends
+     */
+    ps_wait_hook *on_wait;
     void *context;
 } input_options;
 
 typedef struct input {
     input_options options;
-    int next;    /* index of the next name */
-    int fd;      /* of the file that is open, or -1 */
-    off_t start; /* where stdin stood at first, or -1 */
-    packs packs;           /* of the open file, */
-    ps_token_reader *tokens;  /* or its sequences */
-    ps_pack_info tokens_info; /* of which the schema alone means something */
-    ps_unpacker *unpacker; /* made for the first sequence; not of a range */
-    range range;           /* with bounds from the beginning */
-    uint64_t passed;       /* packs skipped or returned, of all files */
-    ps_pack pack;          /* of a range: the one sequences are taken from */
-    uint32_t next_piece;   /* of it */
-    unsigned char *piece;  /* payload of the last one */
-    size_t piece_capacity;
-    ps_pack_info first;    /* of the first file */
-    bool failed;           /* a failure ended the input: */
-    bool hook_failed;      /* that of the hook, */
-    int status;            /* or one printed already, if not STATUS_OK, */
-    ps_error err;          /* or this one */
+    int next; /* index of the next name */
+    int fd;   /* descriptor of the current file; -1: none */
+    /* initial offset of stdin, in bytes; -1: not seekable */
+    off_t start;
+    packs packs;              /* packs of the current file */
+    ps_token_reader *tokens;  /* or its token records; owned */
+    ps_pack_info tokens_info; /* only the schema is set */
+    /* created for the first sequence; unused for a range */
+    ps_unpacker *unpacker;
+    range range;     /* bounds resolved to numbers from the start */
+    uint64_t passed; /* packs skipped or returned, in all files */
+    /* for a range: pack whose sequences are being read */
+    ps_pack pack;
+    uint32_t next_piece;   /* index of its next sequence */
+    unsigned char *piece;  /* payload of the last sequence; owned */
+    size_t piece_capacity; /* allocated size of `piece`, in bytes */
+    ps_pack_info first;    /* header of the first file */
+    bool failed;           /* an error ended the input: its details follow */
+    bool hook_failed;      /* the hook failed */
+    int status;            /* not STATUS_OK: the error was already printed */
+    ps_error err;          /* otherwise, the error */
     progress progress;
     progress_figures figures;
-    uint64_t bytes_before; /* in the files that have ended */
-    ps_totals totals_before; /* of them; the input, and what was cut off */
+    uint64_t bytes_before;   /* bytes read from previous files */
+    ps_totals totals_before; /* input and truncation totals of previous files */
 } input;
 
-/* Opens the first file; false after a failure. */
+/* Opens the first file.  Returns false after a failure. */
 bool input_begin(input *in, const input_options *options);
 
-/* The next sequence or pack of all files; false at the end or a failure. */
+/*
+ * Read the next sequence or pack of all files.  Return false at the end or
+ * after a failure.
+ */
 bool input_sequence(input *in, ps_sequence *sequence);
 bool input_pack(input *in, ps_pack *pack);
 
-/* The header of the file that is open. */
+/* Header of the current file. */
 const ps_pack_info *input_info(const input *in);
 
 /*
- * Sums over the streams that have ended: of the input, and of what was truncated
- * of it, nothing else; UINT64_MAX if a sum is larger.  They are complete after
- * the last stream, and not for a range.
+ * Totals of the streams read to their end: only counts of the input and of
+ * truncation.  Sums that overflow are UINT64_MAX.  They are complete after the
+ * last stream, but not for a range.
  */
 ps_totals input_totals(const input *in);
 
 /*
- * Ends the input because what the open file holds cannot be converted.
+ * Ends the input with an error, because the current file cannot be converted.
  * Returns false.
  */
 bool input_fail(input *in, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 /*
- * How many packs there are to read, if the ends of all files say so; what
- * lies before their ends is not looked at.
+ * Reads the number of packs from the ends of the files; the rest is not
+ * checked.  Returns false unless all files have it.
  */
 bool input_count(const input *in, uint64_t *count);
 
-/* True if all files can be read twice; input_rewind starts them again. */
+/*
+ * input_rereadable is true if all files can be read twice; input_rewind starts
+ * over.
+ */
 bool input_rereadable(const input *in);
 bool input_rewind(input *in);
 
-/* Prints a failure and releases everything.  Returns the exit status. */
+/* Prints the error, if any, and frees everything.  Returns the exit status. */
 int input_end(input *in);
 
 #endif

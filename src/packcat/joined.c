@@ -1,10 +1,10 @@
 /*
- * joined.c - pack streams, one behind the other, as one stream.
+ * joined.c - join pack streams into one.
  *
- * Packs stay as they are, but for their index and the ids of their sequences,
- * which go on behind those of the streams before.  Only the headers of all
- * streams together say how deep packs are, so the header of the one says
- * nothing of it, and END does.
+ * Packs are copied unchanged except for their index and the ids of their
+ * sequences, which continue those of the previous streams.  The depth of all
+ * packs is known only after the last header, so the new header leaves it
+ * unknown; END states it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,9 +14,10 @@
 #include "packcat/formats.h"
 
 /*
- * Whether the next pack can be written, before which there are the sequences of
- * `sums`; else the input ends with a failure.  The header says how far packs
- * disturb the order, and was written when no other stream was known.
+ * Checks that the next pack can be written after the sequences counted in
+ * `sums`; otherwise ends the input with an error.  The header states how far
+ * packs change the order of the input, and was written before the other streams
+ * were known.
  */
 static bool check_can_follow(input *in, const ps_totals *sums)
 {
@@ -33,7 +34,7 @@ static bool check_can_follow(input *in, const ps_totals *sums)
     return true;
 }
 
-/* What END says of the input; the same. */
+/* Checks in the same way that END can store the sums. */
 static bool check_sums(input *in, const ps_totals *sums)
 {
     return (sums->input_sequences < UINT64_MAX &&
@@ -60,7 +61,7 @@ void convert_packs(input *in, output *out)
     info.depth = 0;
     r = ps_pack_writer_open(&out->packs, out->fd, &info, &options, &out->err);
 
-    /* What is wrong with a header is wrong with the input. */
+    /* An unsupported header is an error of the input. */
     if (r == PS_ERR_UNSUPPORTED) {
         in->failed = true;
         in->err = out->err;
@@ -74,7 +75,7 @@ void convert_packs(input *in, output *out)
         r = ps_pack_writer_put(out->packs, &pack, &out->err);
     }
 
-    /* A stream whose input failed has no END: readers notice it, too. */
+    /* Without END, readers notice that the input failed. */
     sums = input_totals(in);
     if (!in->failed)
         (void)check_sums(in, &sums);

@@ -1,10 +1,10 @@
 /*
- * json.c - sequences, or packs, as JSON: an object per line.
+ * json.c - sequences or packs as JSON, one object per line.
  *
- * The keys stand in the order of the channel table, and names need no
- * escapes, because the format allows letters, digits and underscores only.
- * JSON has no word for an infinity; nothing is better than a wrong value, so
- * a channel with one ends the conversion.
+ * Keys are in the order of the channel table.  Names need no escapes, since the
+ * format allows only letters, digits and underscores.  JSON cannot represent
+ * infinity, and a wrong value would be worse than none, so a channel with an
+ * infinite value ends the conversion.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ static void put_key(output *out, const char *name)
     output_text(out, "\":");
 }
 
-/* ---- jsonl: a sequence ---- */
+/* ---- jsonl: sequences ---- */
 
 void convert_jsonl(input *in, output *out)
 {
@@ -61,14 +61,14 @@ void convert_jsonl(input *in, output *out)
 }
 
 /*
- * ---- trl: a pack, for TRL and what reads as it does ----
+ * ---- trl: packs, for TRL and compatible trainers ----
  *
- * A pack is one long row of its sequences, without padding or gaps between
- * them, and seq_lengths says where they end.  A channel is a list: per-token
- * ones run through all sequences, per-sequence ones have an element for each.
+ * A pack is one row of its sequences, without padding or gaps; seq_lengths
+ * lists their lengths.  Each channel is a list: of all tokens if it is per
+ * token, or of one element per sequence.
  */
 
-/* The values of all sequences. */
+/* Prints the values of all sequences. */
 static void put_field(output *out, const ps_pack_info *info,
                       const ps_field *field, const ps_pack *pack)
 {
@@ -107,7 +107,7 @@ void convert_trl(input *in, output *out)
     ps_pack pack;
     bool more = true;
 
-    /* TRL itself shifts labels, and takes a key once. */
+    /* TRL shifts labels itself, and keys must be unique. */
     if (elements_channel(schema, "seq_lengths") != PS_TOKENS)
         input_fail(in, "channel 'seq_lengths' has a name that --to=trl "
                    "needs itself");
@@ -134,7 +134,7 @@ void convert_trl(input *in, output *out)
         }
         output_text(out, "]");
 
-        /* Fields stand in another order than channels. */
+        /* Fields are not in the order of channels. */
         for (uint32_t c = 0; c < schema->n_channels; c++) {
             const char *name = schema->channels[c].name;
 

@@ -1,5 +1,5 @@
 /*
- * main.c - packs back to token records, or on to other forms.
+ * main.c - convert packs to token records or other forms.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,12 +22,12 @@ typedef struct conf {
     bool order_given;
     bool range_given;
     range range;
-    uint64_t max_bytes;   /* 0: not given */
-    uint64_t predictions; /* 0: not given */
+    uint64_t max_bytes;   /* in bytes; 0: not given */
+    uint64_t predictions; /* masked tokens per example; 0: not given */
     uint32_t zstd_level;  /* 0: not given */
     bool merge;
     bool to_given;
-    const char *output; /* NULL: stdout */
+    const char *output; /* name; NULL: stdout */
     bool quiet;
     const char *const *names;
     int n_names;
@@ -99,7 +99,7 @@ static const option_program program = {
 
 #define PREDICTIONS 20
 
-/* Checks what no option can know alone. */
+/* Checks combinations of options. */
 static int check(const conf *c)
 {
     const format *form = &formats[c->format];
@@ -128,7 +128,7 @@ static int run(const conf *c)
 {
     const format *form = &formats[c->format];
     outputs outs = {.parts = {{.fd = -1}}};
-    /* A line that redraws itself would spoil text on the same screen. */
+    /* A progress line would garble text printed on the same terminal. */
     const bool shown = c->output == NULL && isatty(STDOUT_FILENO) == 1;
     const input_options from = {
         .names = c->names,
@@ -188,13 +188,13 @@ int main(int argc, char **argv)
     if (status != STATUS_OK)
         return status;
 
-    /* What was not given depends on what was. */
+    /* Defaults that depend on other options. */
     if (!c.order_given && formats[c.format].units != OF_SEQUENCES)
         c.order = PS_ORDER_PACK;
     if (c.predictions == 0)
         c.predictions = PREDICTIONS;
 
-    /* Nothing has been opened, so nothing is lost yet. */
+    /* Nothing has been opened or truncated yet. */
     if (!files_can_read(c.names, c.n_names))
         return STATUS_FAILURE;
     if (formats[c.format].namer != NULL

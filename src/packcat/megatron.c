@@ -1,15 +1,15 @@
 /*
- * megatron.c - tokens and their index as Megatron-LM reads them.
+ * megatron.c - tokens and their index in Megatron-LM's format.
  *
- * NAME.bin is the tokens, one sequence behind the other.  NAME.idx is
+ * NAME.bin contains the tokens of all sequences.  NAME.idx contains
  *
  *   u8[9] "MMIDIDX", two NUL; u64 1; u8 type of a token; u64 n; u64 m + 1
- *   i32[n] length of each sequence; i64[n] where it begins, in bytes
- *   i64[m + 1] the first sequence of each of m documents, and n
+ *   i32[n] length of each sequence; i64[n] its offset, in bytes
+ *   i64[m + 1] first sequence of each of m documents, and n
  *
- * of which only the lengths can be written as they come.  The others are
- * computed from them in the end, a block at a time; until then the length of a
- * sequence that begins a document has a mark in it.
+ * Only the lengths can be written as they arrive.  The other arrays are
+ * computed from them at the end, one block at a time.  Until then the length of
+ * a document's first sequence is marked with NEW_DOCUMENT.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,14 +24,14 @@
 #define HEADER_BYTES 34
 #define NEW_DOCUMENT (UINT32_C(1) << 31)
 
-/* Lengths in a block, of 4 bytes each. */
+/* Lengths per block, 4 bytes each. */
 #define BLOCK 4096
 
 typedef struct idx {
-    output *out;
-    size_t token_bytes;
-    uint64_t n;
-    uint64_t documents;
+    output *out;        /* NAME.idx */
+    size_t token_bytes; /* 2 or 4 */
+    uint64_t n;         /* sequences so far */
+    uint64_t documents; /* documents so far */
 } idx;
 
 output_names megatron_names(const char *name, const ps_pack_info *info)
@@ -47,9 +47,8 @@ output_names megatron_names(const char *name, const ps_pack_info *info)
 }
 
 /*
- * Writes the tokens of a sequence and its length.  No sequence within the
- * limits is long enough to look marked.  Megatron has no u32 tokens, but i32
- * ones.
+ * Writes the tokens and the length of a sequence.  Lengths within the limits
+ * never look marked.  Megatron has no u32 type, so 32-bit tokens must fit i32.
  */
 static bool put_sequence(input *in, output *out, idx *to,
                          const elements *tokens, uint64_t id, bool document)
@@ -71,9 +70,9 @@ static bool put_sequence(input *in, output *out, idx *to,
 }
 
 /*
- * Reads the lengths again and writes what follows from them: where each
- * sequence begins, or the first one of each document.  The latter removes
- * the marks, which nothing needs any more then.
+ * Reads the lengths again and writes the offsets of the sequences, or the first
+ * sequences of the documents.  The latter clears the marks, which are not
+ * needed afterwards.
  */
 static bool put_index(idx *to, bool documents)
 {
@@ -114,7 +113,7 @@ void convert_megatron(input *in, output *out)
     ps_sequence sequence;
     bool good = output_put(to.out, header, sizeof header);
 
-    /* A document per pack, or per sequence. */
+    /* A document is either a pack or a sequence. */
     while (good && by_pack && input_pack(in, &pack)) {
         const ps_pack_info *info = input_info(in);
         const ps_field *field = &info->fields[PS_FIELD_TOKENS];
@@ -137,7 +136,7 @@ void convert_megatron(input *in, output *out)
         !output_u64(to.out, to.n) || !output_flush(to.out))
         return;
 
-    /* Until now there was no header, so that nothing reads a partial index. */
+    /* The header is written last, so that no reader accepts a partial index. */
     memcpy(header, "MMIDIDX", 7);
     store_u64(header + 9, 1);
     header[17] = to.token_bytes == 2 ? 8 : 4;

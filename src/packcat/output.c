@@ -1,5 +1,5 @@
 /*
- * output.c - what packcat writes: one stream, or several files.
+ * output.c - one output stream, or a set of files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -67,7 +67,7 @@ ps_result output_flush_before_wait(void *context, ps_error *err)
 {
     output *out = context;
 
-    /* Where a block of packs ends must not depend on when input comes. */
+    /* The blocks of a pack stream must not depend on the timing of input. */
     if (out->packs == NULL && !output_flush(out))
         *err = out->err;
     return out->err.code;
@@ -113,7 +113,7 @@ off_t output_patchable(const output *out)
     const int flags = fcntl(out->fd, F_GETFL);
     struct stat st;
 
-    /* In append mode Linux adds to the end, whatever pwrite asks for. */
+    /* In append mode, Linux appends even with pwrite. */
     if (flags < 0 || (flags & O_APPEND) != 0)
         return -1;
     if (fstat(out->fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -155,7 +155,7 @@ bool output_read(output *out, off_t offset, void *bytes, size_t size)
             size -= (size_t)n;
             offset += n;
         } else if (n == 0 || errno != EINTR) {
-            /* Another process has cut the file short. */
+            /* Another process has truncated the file. */
             errno = n == 0 ? EIO : errno;
             return fail_errno(out);
         }
@@ -171,8 +171,8 @@ bool outputs_can_have_name(const char *name)
     struct stat st;
 
     /*
-     * What has the name itself is most likely where the user wants the
-     * output to go: into a folder, or to /dev/null.
+     * The name is probably where the user wants the output: in a directory, or
+     * in /dev/null.
      */
     if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
         message_error("%s: is there and no regular file, so several files "
@@ -187,7 +187,7 @@ bool outputs_can_have_name(const char *name)
     return true;
 }
 
-/* Makes an output that is not open yet. */
+/* Initialises an output that is not open yet. */
 static bool prepare(output *out, const char *name)
 {
     *out = (output){.fd = -1, .name = name};
@@ -209,7 +209,9 @@ bool outputs_begin(outputs *outs, const output_options *options,
         const output_names names = options->namer(options->name, &in->first);
 
         outs->several = true;
-        /* Each file is created under a new name, to write and to read. */
+        /*
+         * Each file is created under a temporary name, for writing and reading.
+         */
         for (size_t i = 0; begun && i < names.n; i++) {
             output *out = &outs->parts[outs->n++];
             const int fd = file_set_add(&outs->set, options->name, names.stem,

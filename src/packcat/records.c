@@ -1,6 +1,6 @@
 /*
- * records.c - sequences and nothing between them: as token records, as lines
- * of decimal ids, or as bytes.
+ * records.c - sequences alone: as token records, as lines of decimal ids, or as
+ * bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,8 +20,8 @@ void convert_records(input *in, output *out)
         result = ps_token_writer_put(out->writer, sequence.n_tok,
                                      sequence.payload, &out->err);
     /*
-     * A stream whose input failed is flushed but not finished: framed
-     * records then lack their END, so that the next reader notices too.
+     * If the input failed, flush but do not finish: framed records then lack
+     * END, so readers notice too.
      */
     if (in->failed)
         (void)output_flush(out);

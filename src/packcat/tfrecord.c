@@ -1,11 +1,11 @@
 /*
- * tfrecord.c - sequences as examples in a TFRecord file, with the features
- * that BERT's pre-training reads.
+ * tfrecord.c - sequences as TFRecord examples with the features of BERT's
+ * pre-training.
  *
- * An example is a message of Protocol Buffers: in its field 1 a message that
- * is a map, of which each entry is a field 1: a name, field 1, and a feature,
- * field 2.  A feature is a list of i64 in its field 3, or of f32 in its
- * field 2; in these the numbers are field 1, all in one run.
+ * An example is a Protocol Buffers message.  Its field 1 is a message that
+ * contains a map.  Each map entry is a field 1 with a name, field 1, and a
+ * feature, field 2.  A feature is a list of i64 in field 3 or of f32 in field
+ * 2; within a list, the numbers are a packed field 1.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 #include "packcat/formats.h"
 #include "wire/protobuf.h"
 
-/* What `labels` holds where there is nothing to predict. */
+/* Label of a token that is not to be predicted. */
 #define NO_LABEL PS_NO_LABEL
 
 /* 1.0 as the bits of an f32. */
@@ -33,18 +33,18 @@ typedef enum list_type {
     INTEGERS = 3
 } list_type;
 
-/* An example in the making.  A channel that is not there is PS_TOKENS. */
+/* An example being built.  Absent channels are PS_TOKENS. */
 typedef struct example {
     proto_out message;
-    uint32_t capacity;
-    uint32_t predictions;
+    uint32_t capacity;    /* tokens per example, with padding */
+    uint32_t predictions; /* masked tokens per example, with padding */
     uint32_t pad_id;
-    uint32_t types;
-    uint32_t labels;
-    uint32_t next;
+    uint32_t types;  /* index of the channel token_type_ids */
+    uint32_t labels; /* index of the channel labels */
+    uint32_t next;   /* index of the channel next_sentence_label */
 } example;
 
-/* What proto_end needs for each of the fields that a feature lies in. */
+/* Marks for proto_end, one for each nested field of a feature. */
 typedef struct feature {
     size_t entry;
     size_t value;
@@ -72,7 +72,7 @@ static void end_feature(proto_out *to, const feature *f)
     proto_end(to, f->entry);
 }
 
-/* The values, and `fill` up to `n` of them. */
+/* Writes the values, padded with `fill` to `n` values. */
 static void put_values(proto_out *to, const char *name, const elements *list,
                        uint32_t n, uint32_t fill)
 {
@@ -91,7 +91,7 @@ typedef enum masked {
     WEIGHTS
 } masked;
 
-/* A value for each masked token, and zeros up to e->predictions. */
+/* Writes a value per masked token, padded with zeros to e->predictions. */
 static void put_masked(example *e, const char *name, masked which,
                        const elements *labels)
 {
@@ -120,7 +120,7 @@ static void put_masked(example *e, const char *name, masked which,
     end_feature(to, &f);
 }
 
-/* A channel of the sequence; without one, no elements. */
+/* A channel of the sequence; no elements if the channel is absent. */
 static elements channel_of(const ps_schema *schema,
                            const ps_sequence *sequence, uint32_t channel)
 {
@@ -155,7 +155,7 @@ static void make_example(example *e, const ps_schema *schema,
     proto_end(to, map);
 }
 
-/* ---- What a stream and a sequence must be like ---- */
+/* ---- Requirements on a stream and a sequence ---- */
 
 static bool check_schema(input *in, const example *e)
 {
@@ -190,7 +190,7 @@ static bool check_schema(input *in, const example *e)
     if (schema->labels == PS_LABELS_SHIFTED)
         return input_fail(in, "its labels are those of the next token, and "
                           "not of masked ones");
-    /* Without a -100 every token would be a masked one. */
+    /* Without -100, every token would count as masked. */
     type = schema->channels[e->labels].type;
     if (type != PS_I32 && type != PS_I64)
         return input_fail(in, "channel 'labels' is %s, which cannot hold the "
@@ -209,7 +209,7 @@ static bool check_sequence(input *in, const example *e,
     } used[] = {{e->types, INT32_MAX}, {e->labels, INT32_MAX}, {e->next, 1}};
     uint32_t n = 0;
 
-    /* Checks all values, and counts the labels of masked tokens. */
+    /* Check all values, and count the labels of masked tokens. */
     for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
         const uint32_t c = used[k].channel;
         const elements list = channel_of(schema, sequence, c);
