@@ -1,5 +1,5 @@
 /*
- * batch.c - the packs of a global batch, and the rank of each.
+ * batch.c - the packs of a global batch, and their assignment to ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,10 +13,10 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* What packs that come by a pipe, and token records, may take of memory. */
+/* Limit on memory for packs from pipes and token records, in bytes. */
 #define HELD_MAX (UINT64_C(4) << 30)
 
-/* What token records take at least. */
+/* Initial memory for token records, in bytes. */
 #define LEAST_ROOM (UINT64_C(1) << 20)
 
 static bool fail_memory(batch *b)
@@ -104,9 +104,9 @@ static bool fail_room(batch *b, const input *in, uint64_t bytes)
 }
 
 /*
- * Keeps the row and the sequence rows of a pack, which are there until the next
- * one comes, after those that are kept.  Where they are, its offset says, until
- * all are there.
+ * Copies the row and the sequence rows of a pack, which are valid until the
+ * next read, after those already kept. pack.offset is the position of the copy
+ * until all packs are read.
  */
 static bool keep_pack(batch *b, input_pack *pack, const input *in)
 {
@@ -121,7 +121,7 @@ static bool keep_pack(batch *b, input_pack *pack, const input *in)
         return true;
     if (room == 0)
         room = in->has_tokens ? LEAST_ROOM : (uint64_t)b->most * pack->bytes;
-    /* Rows that cannot be held together are refused with the first. */
+    /* Refuse rows that cannot be held together at the first pack. */
     if (end > HELD_MAX || room > HELD_MAX)
         return fail_room(b, in, end > room ? end : room);
     while (room < end)
@@ -144,8 +144,8 @@ static bool keep_pack(batch *b, input_pack *pack, const input *in)
 }
 
 /*
- * Reads up to `most` packs; only those of steps that are dealt are kept.  How
- * many there are.
+ * Reads up to `most` packs, and keeps them if their step is `dealt`.  Returns
+ * the number read.
  */
 static uint32_t read_packs(batch *b, input *in, input_pack *to,
                            uint32_t most, bool dealt)
@@ -167,7 +167,7 @@ static uint32_t read_packs(batch *b, input *in, input_pack *to,
     return n;
 }
 
-/* Reads the packs of the next batch, or takes them from the window. */
+/* Reads the packs of the next batch, directly or from the window. */
 static bool fill(batch *b, input *in)
 {
     const bool dealt = b->steps + b->conf->window > b->conf->start;
@@ -191,11 +191,11 @@ static bool fill(batch *b, input *in)
     return in->status == STATUS_OK && b->status == STATUS_OK;
 }
 
-/* ---- Dealing ---- */
+/* ---- Assigning ---- */
 
 /*
- * Whether all ranks have something of the last packs, where their shares are
- * to be padded by who reads them.
+ * Checks that every rank gets at least one of the last packs, if the reader of
+ * the shares is to pad them.
  */
 static bool can_pad(batch *b, const input *in)
 {
@@ -211,7 +211,7 @@ static bool can_pad(batch *b, const input *in)
     return false;
 }
 
-/* What this step costs, as it was dealt and otherwise. */
+/* Adds the cost of this step, as assigned and in input order. */
 static void add_costs(batch *b)
 {
     const uint32_t ranks = b->conf->ranks;
@@ -237,9 +237,9 @@ static bool deal(batch *b)
     ps_error err;
 
     /*
-     * The last packs are too few for a batch.  They are dealt in a smaller
-     * one, as even as it can be: its places that stay empty count as packs
-     * without cost.
+     * The last packs do not fill a batch.  They are assigned in a smaller
+     * batch, as even as possible, whose empty slots count as packs without
+     * cost.
      */
     if (b->n < b->most) {
         const uint32_t per_rank = b->n / ranks + (b->n % ranks != 0);
@@ -255,7 +255,7 @@ static bool deal(batch *b)
         return false;
     }
 
-    /* Links the packs of each rank, in their order. */
+    /* Link the packs of each rank, in order. */
     for (uint32_t rank = 0; rank < ranks; rank++)
         b->first[rank] = b->n;
     for (uint32_t i = b->n; i-- > 0;) {
@@ -270,7 +270,7 @@ bool batch_next(batch *b, input *in)
 {
     const conf *c = b->conf;
 
-    /* Passes over whole windows before --start, of which nothing is read. */
+    /* Skip whole windows before --start without reading them. */
     if (in->shuffled != NULL && b->steps == 0) {
         const uint64_t whole = in->n_packs / b->most;
         const uint64_t steps = c->start < whole ? c->start : whole;

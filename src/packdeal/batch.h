@@ -1,5 +1,5 @@
 /*
- * batch.h - the packs of a global batch, and the rank of each.
+ * batch.h - the packs of a global batch, and their assignment to ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,56 +14,64 @@
 #include "packdeal/input.h"
 #include "packdeal/window.h"
 
-/* Costs of all steps dealt; of a step the greatest of a rank counts. */
+/*
+ * Costs summed over all steps assigned.  The cost of a step is that of its
+ * costliest rank.
+ */
 typedef struct batch_costs {
-    double dealt;
-    double in_order; /* each rank had the next pack in turn */
-    double mean;     /* of all ranks */
+    double dealt;    /* with packs assigned by cost */
+    double in_order; /* with packs assigned to ranks in turn */
+    double mean;     /* mean of all ranks */
 } batch_costs;
 
 typedef struct batch {
     const conf *conf;
-    uint32_t most; /* packs of a whole one */
-    uint32_t n;    /* packs in it */
-    bool has_tokens; /* they are token records */
-    input_pack *packs;
-    uint32_t *ranks; /* of each pack */
-    uint32_t *first; /* of each rank: its first pack, or n */
-    uint32_t *next;  /* of each pack: the next one of its rank, or n */
-    uint64_t *costs;
-    uint64_t *sums;  /* costs of ranks, had each the next pack in turn */
+    uint32_t most;     /* packs per whole batch */
+    uint32_t n;        /* packs in this batch */
+    bool has_tokens;   /* they are token records */
+    input_pack *packs; /* [most] */
+    uint32_t *ranks;   /* [n], rank of each pack */
+    uint32_t *first;   /* [ranks], index of the rank's first pack, or n */
+    uint32_t *next;    /* [n], index of the next pack of the same rank, or n */
+    uint64_t *costs;   /* [most], cost of each pack */
+    uint64_t *sums;    /* [ranks], cost of each rank; with -v */
     ps_deal *deal;
-    window window; /* that they come from, if --window is more than 1 */
-    unsigned char *held; /* packs of pipes, and token records, or NULL */
-    uint64_t room;       /* for them */
-    uint64_t kept;       /* bytes of them */
-    bool keep;           /* what comes by a pipe is kept whole */
-    uint64_t steps;         /* so far, with those before --start */
-    uint64_t n_packs;       /* in them */
-    batch_costs all;
-    int status; /* of a failure, which was told; else STATUS_OK */
+    window window; /* source of the packs if --window is more than 1 */
+    /* copies of packs from pipes, and of token records; owned; NULL: none */
+    unsigned char *held;
+    uint64_t room;    /* allocated size of `held`, in bytes */
+    uint64_t kept;    /* used size of `held`, in bytes */
+    bool keep;        /* keep packs from pipes */
+    uint64_t steps;   /* steps so far, including those before --start */
+    uint64_t n_packs; /* packs in them */
+    batch_costs all;  /* sums over all steps */
+    /* STATUS_OK, or the status of a failure already reported */
+    int status;
 } batch;
 
 /*
- * Prepares for batches; `keep`: with what comes by a pipe.  False after a
- * message.
+ * Prepares for batches.  `keep`: copy packs from pipes.  On failure, prints a
+ * message and returns false.
  */
 bool batch_open(batch *b, const conf *c, bool keep);
 
 /*
- * Reads the next batch, passing over those before --start, and deals it.  What
- * the input knows of earlier ones is forgotten.  False at the end or after a
- * message.
+ * Reads the next batch, skipping those before --start, and assigns its packs.
+ * The input frees its data on earlier batches.  Returns false at the end, or on
+ * failure after printing a message.
  */
 bool batch_next(batch *b, input *in);
 
 /*
- * Whether so many packs can be dealt: each rank gets one, and with --last=drop
- * there is a whole batch.  False after a message.
+ * Checks that there are enough packs: at least one per rank, and with
+ * --last=drop a whole batch.  On failure, prints a message and returns false.
  */
 bool batch_suffices(const conf *c, const input *in, uint64_t n_packs);
 
-/* Whether --start is one of so many steps.  False after a message. */
+/*
+ * Checks that --start is less than `steps`.  On failure, prints a message and
+ * returns false.
+ */
 bool batch_has_start(const conf *c, uint64_t steps);
 
 void batch_close(batch *b);

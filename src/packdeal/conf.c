@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of packdeal.
+ * conf.c - the option table of packdeal.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,15 +12,15 @@
 #include "cli/message.h"
 #include "cli/pattern.h"
 
-#define DEFAULT_HIDDEN 768 /* of BERT-base and GPT-2 */
+#define DEFAULT_HIDDEN 768 /* as in BERT-base and GPT-2 */
 
 static const option_word lasts[] = {
     {"short", CONF_SHORT}, {"drop", CONF_DROP}, {"pad", CONF_PAD}, {NULL, 0}};
 
-/* By the weight of tokens. */
+/* The value is ps_cost.tokens. */
 static const option_word costs[] = {{"attention", 0}, {"tokens", 1}, {NULL, 0}};
 
-/* Reads tokens, attention or "A:B". */
+/* Parses "tokens", "attention" or "A:B". */
 static const char *set_cost(void *to, const char *value)
 {
     ps_cost *cost = to;
@@ -114,7 +114,7 @@ const option_program conf_program = {
     .entries = entries,
 };
 
-/* Whether -o has a place for the rank, where one is needed. */
+/* Checks that -o has a conversion for the rank if it needs one. */
 static int check_output(const conf *c)
 {
     unsigned places;

@@ -1,20 +1,20 @@
 /*
- * conf.h - what the command line of packdeal asks for.
+ * conf.h - the options of packdeal, as set by the command line.
  *
- * packdeal takes the packs of a global batch, has the library deal them to
- * ranks, and writes each to the share of its rank:
+ * packdeal reads the packs of a global batch, assigns them to ranks by cost,
+ * and writes each one to the share of its rank:
  *
  *     conf     the options
  *     pattern  the names of the ranks' files
- *     input    the packs of all files, in their order: heads of regular files,
+ *     input    the packs of all files, in order: heads of regular files,
  *              whole packs of pipes; or token records
- *     window   which global batch gets a pack, where they may change places
- *     batch    the packs of a global batch, and their deal
- *     shares   what is written: a stream for each rank
- *     job      shares, a list, or the number of steps
- *     main     calls them one after the other
+ *     window   moves packs between batches of a window
+ *     batch    the packs of a global batch, and their assignment
+ *     shares   writes a stream for each rank
+ *     job      writes shares, a list, or the number of steps
+ *     main     runs these steps
  *
- * They use the library by its public header, and src/cli.
+ * packdeal uses the library's public header and src/cli.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,49 +30,52 @@
 
 typedef enum conf_what {
     CONF_SHARES,
-    CONF_LIST, /* which packs each rank gets */
-    CONF_STEPS /* how many global batches there are */
+    CONF_LIST, /* the packs of each rank, as a list */
+    CONF_STEPS /* the number of global batches */
 } conf_what;
 
-/* What becomes of packs that fill no global batch. */
+/* Treatment of packs that do not fill a global batch. */
 typedef enum conf_last {
     CONF_SHORT,
     CONF_DROP,
-    CONF_PAD /* padding fills their batch */
+    CONF_PAD /* fill the batch with padding */
 } conf_last;
 
 typedef struct conf {
     uint32_t ranks;    /* 0: not given */
-    uint32_t per_rank; /* packs in a batch of one rank; 0: not given */
+    uint32_t per_rank; /* packs of one rank per batch; 0: not given */
     bool rank_given;
-    uint32_t rank;   /* the only one that is asked for */
-    ps_cost cost;    /* zeros: that of attention */
-    uint32_t hidden; /* for it; 0: not given */
+    uint32_t rank;   /* the only one requested */
+    ps_cost cost;    /* zeros: cost of attention */
+    uint32_t hidden; /* hidden size, for the cost of attention; 0: not given */
     conf_last last;
-    bool seed_given; /* packs come in the order of an epoch */
+    bool seed_given; /* read packs in the shuffled order of an epoch */
     uint64_t seed;
     bool epoch_given;
     uint64_t epoch;
-    uint32_t window; /* global batches whose packs may change places; 0: 1 */
-    uint64_t start;  /* the first step; those before it were made */
-    bool json;           /* a list of objects */
-    const char *output;  /* a pattern, see cli/pattern.h; NULL: stdout */
-    uint32_t zstd_level; /* 0: shares are plain */
+    uint32_t window;     /* global batches between which packs can move; 0: 1 */
+    uint64_t start;      /* first step to assign; earlier ones are skipped */
+    bool json;           /* with --list: objects */
+    const char *output;  /* pattern, see cli/pattern.h; NULL: stdout */
+    uint32_t zstd_level; /* 1 to 22; 0: uncompressed */
     conf_what what;
     bool no_sandbox;
     bool verbose;
     bool quiet;
-    const char *const *names; /* inputs */
+    const char *const *names; /* names of the inputs */
     int n_names;
 } conf;
 
-/* The options, for option_parse. */
+/* Option table, for option_parse. */
 extern const option_program conf_program;
 
-/* Whether packs come in another order than that of the inputs. */
+/* True if packs are read in another order than that of the inputs. */
 bool conf_reorders(const conf *c);
 
-/* What no option can know alone; an exit status.  Sets what was not given. */
+/*
+ * Checks combinations of options and sets defaults.  Returns an exit status;
+ * prints a message on failure.
+ */
 int conf_check(conf *c);
 
 #endif

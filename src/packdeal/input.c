@@ -1,5 +1,5 @@
 /*
- * input.c - the packs of all inputs, in their order.
+ * input.c - the packs of all inputs, in order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,10 +12,10 @@
 #include "cli/files.h"
 #include "cli/message.h"
 
-/* The costs of so many packs are held, 64 MiB... */
+/* Limit on packs whose costs are held; they take 64 MiB. */
 #define COSTS_MAX (UINT64_C(1) << 23)
 
-/* ...if at least this part of them is to be dealt. */
+/* Hold costs only if at least 1/COSTS_PART of the packs are to be read. */
 #define COSTS_PART 4
 
 static bool fail(input *in, const input_file *file, const ps_error *err)
@@ -30,9 +30,9 @@ static bool fail_memory(input *in)
     return false;
 }
 
-/* ---- From file to file ---- */
+/* ---- Switching files ---- */
 
-/* Opens whatever the file holds, at any place if that is possible. */
+/* Opens a pack stream or token records, with random access if possible. */
 static ps_result open_any(input_file *file, ps_error *err)
 {
     ps_result r = packs_open_file(&file->packs, file->fd, err);
@@ -43,7 +43,7 @@ static ps_result open_any(input_file *file, ps_error *err)
     return r;
 }
 
-/* Takes the depth of another file, 0 if it is not known. */
+/* Includes the depth of another file; 0: unknown. */
 static void raise_depth(input *in, uint32_t depth)
 {
     if (in->info.depth != 0 && (depth == 0 || depth > in->info.depth))
@@ -51,8 +51,8 @@ static void raise_depth(input *in, uint32_t depth)
 }
 
 /*
- * Whether the file that was opened can be dealt with the first one, which says
- * what all hold.  False after a message.
+ * Checks that a file matches the first one, which determines the schema of all.
+ * On failure, prints a message and returns false.
  */
 static bool check_file(input *in, const input_file *file, bool first)
 {
@@ -117,8 +117,8 @@ static bool open_next(input *in)
 }
 
 /*
- * Looks at a later file, so that one that does not fit is refused before
- * anything is dealt; but what comes by a pipe comes once.
+ * Checks a later file in advance, so that a mismatch is found before anything
+ * is assigned.  Pipes are not opened, since they can be read only once.
  */
 static bool look_at(input *in, const char *name)
 {
@@ -157,7 +157,7 @@ bool input_begin(input *in, const char *const *names, int n_names,
     return fits;
 }
 
-/* Forgets the streams before one, and the files before one; NULL: all. */
+/* Frees the streams before `stream` and the files before `until`; NULL: all. */
 static void forget(input *in, const input_stream *stream,
                    const input_file *until)
 {
@@ -180,9 +180,9 @@ static void forget(input *in, const input_stream *stream,
     }
 }
 
-/* ---- From stream to stream ---- */
+/* ---- Switching streams ---- */
 
-/* Adds what a share takes over from the totals of its stream. */
+/* Adds the totals that a share takes over from a stream. */
 static void add(ps_totals *t, const ps_totals *more)
 {
     t->input_sequences += more->input_sequences;
@@ -192,8 +192,8 @@ static void add(ps_totals *t, const ps_totals *more)
 }
 
 /*
- * The last stream of the open file has ended, and so may have streams without
- * packs, which count as a part of it.
+ * Ends the last stream of the current file.  Streams without packs after it are
+ * counted as part of it.
  */
 static void end_stream(input *in, uint32_t n_seen)
 {
@@ -216,7 +216,10 @@ static void end_stream(input *in, uint32_t n_seen)
     }
 }
 
-/* If no stream of the open file has packs, all are beside one of another. */
+/*
+ * If no stream of the current file has packs, their totals are added to a
+ * neighbouring stream.
+ */
 static void end_file(input *in)
 {
     const packs *p = &in->file->packs;
@@ -232,7 +235,10 @@ static void end_file(input *in)
                             : ps_pack_file_totals(p->file));
 }
 
-/* The pack that was read is the first of stream `number` of its file. */
+/*
+ * Starts stream `number` of the current file, of which the first pack was just
+ * read.
+ */
 static bool begin_stream(input *in, uint32_t number)
 {
     const bool same = in->stream != NULL && in->stream->file == in->file;
@@ -243,7 +249,7 @@ static bool begin_stream(input *in, uint32_t number)
         return fail_memory(in);
     s->file = in->file;
     s->number = number;
-    /* The first one has those before it. */
+    /* The first stream includes those without packs before it. */
     s->first = same ? number : 0;
     s->totals = in->leading;
     in->leading = (ps_totals){0};
@@ -292,9 +298,9 @@ bool input_totals(input *in, const input_stream *s, ps_totals *totals)
     return true;
 }
 
-/* ---- In the order of an epoch ---- */
+/* ---- Reading in the order of an epoch ---- */
 
-/* Numbers the packs of the open file, and the sequences of its streams. */
+/* Numbers the packs of the current file, and the sequences of its streams. */
 static bool shuffle_file(input *in, const char *option)
 {
     input_file *file = in->file;
@@ -321,7 +327,7 @@ static bool shuffle_file(input *in, const char *option)
             return fail(in, file, &err);
         file->first_ids[i] = s->totals.input_sequences;
         add(&s->totals, &totals);
-        /* If one of them cannot be handed on, none can. */
+        /* Keep the newest version, so that unsupported headers are refused. */
         if (info.version_minor > s->info->version_minor) {
             s->info->version_minor = info.version_minor;
             s->file = file;
@@ -354,7 +360,7 @@ bool input_shuffle(input *in, const char *option, const uint64_t *seed,
     return in->status == STATUS_OK;
 }
 
-/* Reads the head of pack `number` of a file for its cost. */
+/* Reads the head of pack `number` of a file, and computes its cost. */
 static bool read_cost(input *in, input_file *file, uint64_t number,
                       ps_pack *pack, uint64_t *cost)
 {
@@ -366,10 +372,11 @@ static bool read_cost(input *in, input_file *file, uint64_t number,
 }
 
 /*
- * Reads the costs of all packs, file by file.  Heads in a row take far less
- * time than heads here and there, above all of compressed files, where each is
- * a frame to decompress.  If that would take much memory, or most packs are
- * passed over, heads are read as they are needed.  False after a message.
+ * Reads the costs of all packs, file by file.  Reading heads in order is much
+ * faster than at random, above all in compressed files, where each head
+ * requires decompressing a frame.  If the costs would take much memory, or most
+ * packs are skipped, heads are read on demand instead.  On failure, prints a
+ * message and returns false.
  */
 static bool read_costs(input *in)
 {
@@ -406,7 +413,7 @@ static bool next_shuffled(input *in, input_pack *pack)
     if (in->seed != NULL)
         pack->all = ps_shuffled(in->n_packs, *in->seed, in->epoch, pack->all);
 
-    /* The last file whose first pack is not behind this one. */
+    /* Find the last file whose first pack is at or before this one. */
     while (low < high) {
         const int middle = low + (high - low + 1) / 2;
 
@@ -426,11 +433,11 @@ static bool next_shuffled(input *in, input_pack *pack)
     return true;
 }
 
-/* ---- From pack to pack ---- */
+/* ---- Reading packs ---- */
 
 /*
- * The next token record of the open file, as a pack of one sequence; flush
- * records are passed over.
+ * Reads the next token record of the current file, as a pack of one sequence.
+ * Skips flush records.
  */
 static ps_result next_record(input *in, input_pack *pack, ps_error *err)
 {
@@ -450,7 +457,7 @@ static ps_result next_record(input *in, input_pack *pack, ps_error *err)
     return PS_OK;
 }
 
-/* The next pack of the open file, or PS_END. */
+/* Reads the next pack of the current file; PS_END at its end. */
 static ps_result next_of_file(input *in, input_pack *pack, ps_error *err)
 {
     packs *p = &in->file->packs;

@@ -1,11 +1,11 @@
 /*
- * input.h - the packs of all inputs, in their order; or their token records, of
- * which each counts as a pack of one sequence.
+ * input.h - the packs of all inputs, in order; or their token records, each of
+ * which counts as a pack of one sequence.
  *
- * Of a regular file it gives heads, and reads a pack when it is asked for.  A
- * pipe gives each pack once, whole, and so come all token records.  The packs
- * of regular files can also come in another order; then they are those of one
- * stream.
+ * For regular files, only heads are read at first, and the rest of a pack on
+ * demand.  A pack from a pipe is read whole, once, and so are all token
+ * records.  Packs of regular files can also be read in another order; they then
+ * form a single stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,123 +23,145 @@ typedef struct input_file {
     const char *name;
     int fd;
     packs packs;
-    ps_token_reader *tokens; /* instead of packs, or NULL */
-    bool ended; /* all packs were given */
-    uint64_t first;      /* shuffled: number of its first pack through all... */
-    uint64_t *first_ids; /* ...and sequences before each of its streams */
+    ps_token_reader *tokens; /* instead of packs; NULL: packs */
+    bool ended;              /* all packs were read */
+    /* with shuffling: number of its first pack, over all files */
+    uint64_t first;
+    /* with shuffling: number of sequences before each of its streams; owned */
+    uint64_t *first_ids;
     struct input_file *next;
 } input_file;
 
 /*
- * A stream with packs in it, and streams without packs beside it: those from
- * `first` up to `end`, which is not one of them.
+ * A stream with packs, and the adjacent streams without packs: those from
+ * `first` up to, but excluding, `end`.
  */
 typedef struct input_stream {
     input_file *file;
-    uint32_t number; /* in its file */
-    uint32_t first;
-    uint32_t end;
-    ps_pack_info *info; /* of a pipe: its header */
-    ps_totals totals;   /* of files without packs beside it; and of a pipe,
-                           once it has ended, its own */
+    uint32_t number;    /* index in its file */
+    uint32_t first;     /* first stream of the range */
+    uint32_t end;       /* end of the range, exclusive */
+    ps_pack_info *info; /* for a pipe: its header; owned */
+    /*
+     * totals of adjacent files without packs and, for a pipe that has ended, of
+     * the stream
+     */
+    ps_totals totals;
     struct input_stream *next;
 } input_stream;
 
 /* A pack of an input, or a token record. */
 typedef struct input_pack {
-    ps_pack pack; /* of a regular file without its row, until input_read; of a
-                     token record its payload is the row */
-    size_t bytes; /* of a row that is there */
+    /*
+     * for a regular file, without its row until input_read; for a token record,
+     * the payload is the row
+     */
+    ps_pack pack;
+    size_t bytes; /* size of the row, in bytes, if it was read */
     uint64_t cost;
     input_file *file;
-    uint64_t number;  /* in its file */
-    uint64_t all;     /* through all files */
-    uint64_t raise;   /* what becomes of its ids: this is added */
+    uint64_t number;      /* index in its file */
+    uint64_t all;         /* index over all files */
+    uint64_t raise;       /* number added to the ids of its sequences */
     input_stream *stream; /* NULL: a token record */
 } input_pack;
 
 typedef struct input {
     const char *const *names; /* "-" is stdin */
     int n_names;
-    const ps_cost *cost; /* of packs */
+    const ps_cost *cost; /* cost function; owned by the caller */
     int next;            /* index of the next name */
-    input_file *files;   /* that are open, the oldest first */
-    input_file *file;    /* that is read, the last of them */
-    uint64_t number;     /* of its next pack; shuffled: the next place,
-                            which a caller may move on */
-    uint64_t n_packs;    /* that were given; shuffled: that there are */
-    input_file **shuffled; /* all files, or NULL */
-    const uint64_t *seed; /* or NULL */
+    input_file *files;   /* open files, oldest first */
+    input_file *file;    /* the current file, which is the last of them */
+    /*
+     * index of its next pack; with shuffling: next position in the order, which
+     * the caller can advance
+     */
+    uint64_t number;
+    uint64_t n_packs;      /* packs read; with shuffling: packs in all files */
+    input_file **shuffled; /* all files; NULL: no shuffling */
+    const uint64_t *seed;  /* NULL: none */
     uint64_t epoch;
-    bool begun;           /* a pack was given */
-    uint64_t *costs;      /* with a seed: of all packs, or NULL */
-    input_stream *streams; /* of packs that were given, the oldest first */
+    bool begun; /* a pack was read */
+    /* with a seed: costs of all packs; owned; NULL: not held */
+    uint64_t *costs;
+    input_stream *streams; /* streams of packs already read, oldest first */
     input_stream *stream;  /* the last of them */
-    uint32_t n_seen;       /* streams of this file that were come to */
-    ps_totals leading;     /* of files without packs before all streams */
-    ps_totals before;      /* of a pipe: what streams before this one had */
-    bool has_tokens;       /* records instead of packs */
-    ps_pack_info info;     /* of the first stream of all, with the depth of all
-                              inputs, 0 if one does not say it... */
-    ps_schema schema;      /* ...or of the first token records */
-    int status;            /* of a failure, which was told; else STATUS_OK */
+    uint32_t n_seen;       /* streams seen in this file */
+    /* totals of files without packs before the first stream */
+    ps_totals leading;
+    ps_totals before; /* for a pipe: totals of earlier streams */
+    bool has_tokens;  /* token records instead of packs */
+    /*
+     * header of the first stream, with the maximum depth of all inputs, or 0 if
+     * one is unknown
+     */
+    ps_pack_info info;
+    ps_schema schema; /* schema of token records */
+    /* STATUS_OK, or the status of a failure already reported */
+    int status;
 } input;
 
 /*
- * Opens the first file, and looks at later ones, if they are regular, whether
- * they hold the like; `cost` says what packs cost, and outlives the input.
- * False after a message.
+ * Opens the first file, and checks that later ones, if they are regular, match
+ * it.  `cost` must outlive the input.  On failure, prints a message and returns
+ * false.
  */
 bool input_begin(input *in, const char *const *names, int n_names,
                  const ps_cost *cost);
 
 /*
- * Has packs come in the order of an epoch, or without a seed in their own, but
- * those of all files as of one stream, of which some can be passed over.
- * `option` is what asks for that.  False after a message.
+ * Reads packs in the shuffled order of an epoch, or without a seed in their own
+ * order but with all files as one stream, in which packs can be skipped.
+ * `option` is the option that requires this, for messages.  On failure, prints
+ * a message and returns false.
  */
 bool input_shuffle(input *in, const char *option, const uint64_t *seed,
                    uint64_t epoch);
 
 /*
- * The next pack and its cost; one from a pipe is there whole until the next
- * call.  In the order of an epoch its numbers come with its row.
- * False at the end, or after a message.
+ * Reads the next pack and its cost.  A pack from a pipe is whole, and valid
+ * until the next call.  With shuffling, its numbers are set by input_read.
+ * Returns false at the end, or on failure after printing a message.
  */
 bool input_next(input *in, input_pack *pack);
 
-/* Packs of all inputs; regular ones are not read.  False after a message. */
+/*
+ * Counts the packs of all inputs, without reading regular files.  On failure,
+ * prints a message and returns false.
+ */
 bool input_count(input *in, uint64_t *n);
 
 /*
- * Reads a pack of a regular file whole; does nothing to one of a pipe, and to
- * token records.
- * It is there until the next call.  False after a message.
+ * Reads the whole pack if it is in a regular file; does nothing for a pipe or
+ * token records.  The pack is valid until the next call.  On failure, prints a
+ * message and returns false.
  */
 bool input_read(input *in, input_pack *pack);
 
 /*
- * The header of a stream.  If all inputs say how deep their packs are, it says
- * the greatest depth of all.  False after a message.
+ * Returns the header of a stream, with the maximum depth of all inputs if it is
+ * known.  On failure, prints a message and returns false.
  */
 bool input_header(input *in, const input_stream *stream, ps_pack_info *info);
 
 /*
- * What the input of a stream was, once all of its packs were given; streams
- * without packs count with those beside them.  False after a message.
+ * Totals of a stream's input, after all of its packs were read.  Adjacent
+ * streams without packs are included.  On failure, prints a message and returns
+ * false.
  */
 bool input_totals(input *in, const input_stream *stream, ps_totals *totals);
 
-/* Forgets all streams and files before those of the last pack, if any. */
+/* Frees all streams and files before those of the last pack, if any. */
 void input_forget(input *in);
 
 /*
- * Bytes read or passed over so far, of the file that is read; where it is
- * regular, those of rows.
+ * Bytes of the current file read or skipped so far; of a regular file, only
+ * rows.
  */
 uint64_t input_offset(const input *in);
 
-/* Releases everything; the exit status. */
+/* Frees everything.  Returns the exit status. */
 int input_end(input *in);
 
 #endif

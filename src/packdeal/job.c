@@ -1,5 +1,5 @@
 /*
- * job.c - shares, a list, or the number of steps.
+ * job.c - write shares, a list, or the number of steps.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,10 @@ static int either(int status, int other)
     return status != STATUS_OK ? status : other;
 }
 
-/* What token records cannot do.  False after a message. */
+/*
+ * Checks that options apply to token records.  On failure, prints a message and
+ * returns false.
+ */
 static bool check_tokens(input *in, const conf *c)
 {
     if (c->seed_given)
@@ -62,7 +65,9 @@ static void report(const batch *b)
 
 /* ---- Shares ---- */
 
-/* Goes on with another stream of the input; NULL: that was the last. */
+/*
+ * Switches to another stream of the input; NULL: the previous one was the last.
+ */
 static bool turn(shares *s, input *in, const input_stream **from,
                  const input_stream *to)
 {
@@ -81,8 +86,8 @@ static bool turn(shares *s, input *in, const input_stream **from,
 }
 
 /*
- * Writes the packs of all batches, in their order, each to its share.  The
- * first batch is already assigned.
+ * Writes the packs of all batches, in order, each to its share.  The first
+ * batch is already assigned.
  */
 static void write_all(shares *s, batch *b, input *in)
 {
@@ -119,7 +124,9 @@ int job_shares(const conf *c)
     input in;
     int status;
 
-    /* Read the first batch before any output: there may be too few packs. */
+    /*
+     * Read the first batch before opening outputs: there may be too few packs.
+     */
     if (begin(&in, c) && batch_open(&b, c, true) && batch_next(&b, &in) &&
         shares_open(&s, c) && (c->no_sandbox || shares_sandbox(&s)))
         write_all(&s, &b, &in);
@@ -132,9 +139,9 @@ int job_shares(const conf *c)
     return status;
 }
 
-/* ---- What would be done ---- */
+/* ---- Listing ---- */
 
-/* A line: the step, the rank, its packs, and "-" for each that is missing. */
+/* Prints the step, the rank, its packs, and "-" for each missing pack. */
 static void print_rank(const conf *c, const batch *b, uint32_t rank)
 {
     uint32_t n = 0;

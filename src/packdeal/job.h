@@ -1,5 +1,5 @@
 /*
- * job.h - the work that packdeal is asked for.
+ * job.h - the jobs of packdeal.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include "packdeal/conf.h"
 
-/* Each does its work and gives an exit status, after a message if it failed. */
+/* Each returns an exit status and prints a message on failure. */
 int job_shares(const conf *c);
 int job_list(const conf *c);
 int job_steps(const conf *c);

@@ -1,5 +1,5 @@
 /*
- * main.c - deal packs to ranks, so that all have as much to compute.
+ * main.c - assign packs to ranks so that all have equally much to compute.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * shares.c - what is written: a pack stream for each rank.
+ * shares.c - write a stream for each rank.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,7 +52,7 @@ static bool can_open(const shares *s)
     return false;
 }
 
-/* Names all outputs; a missing pipe must not become a file. */
+/* Names all outputs.  A missing pipe must not be created as a file. */
 static bool name_all(shares *s)
 {
     const conf *c = s->conf;
@@ -112,7 +112,7 @@ bool shares_sandbox(shares *s)
     int folder = -1;
     bool entered = false;
 
-    /* The folder that has all regular files, in it or below. */
+    /* The directory that contains all regular files, directly or below it. */
     if (s->set.n > 0) {
         (void)snprintf(place, sizeof place, "%.*s",
                        (int)strcspn(s->conf->output, "%"), s->conf->output);
@@ -131,7 +131,7 @@ bool shares_sandbox(shares *s)
 
 /* ---- Writing ---- */
 
-/* For a pipe: as each step is a block, memory is needed for no larger one. */
+/* For pipes: each step is a block, so larger blocks would waste memory. */
 static void shrink_blocks(ps_pack_info *info, uint32_t per_rank)
 {
     while (info->block_packs / 2 >= per_rank)
@@ -179,7 +179,7 @@ bool shares_push(shares *s)
 {
     ps_error err;
 
-    /* Only a rank that waits needs a block that is not full. */
+    /* Blocks are written early only for a rank that reads a pipe. */
     for (uint32_t i = 0; i < s->n && !s->of[i].regular; i++) {
         share *one = &s->of[i];
 

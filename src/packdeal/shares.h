@@ -1,10 +1,9 @@
 /*
- * shares.h - what is written: a stream of packs or of token records for each
- * rank.
+ * shares.h - write a stream of packs or of token records for each rank.
  *
- * Regular files get their names when all of them are whole.  Pipes have threads
- * that write packs, so that a reader who lags stops the others only once its
- * buffer is full.
+ * Regular files get their names once all of them are complete.  Packs for pipes
+ * are written by threads, so that a slow reader delays the others only after
+ * its buffer is full.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,22 +20,23 @@
 #include "packstream.h"
 
 typedef struct share {
-    int fd; /* -1: not open */
-    char *name; /* NULL: stdout */
-    bool regular;
-    ps_pack_writer *writer; /* one of them, or none */
+    int fd;       /* -1: not open */
+    char *name;   /* owned; NULL: stdout */
+    bool regular; /* a regular file, not a pipe or device */
+    /* at most one of `writer` and `tokens` is not NULL; owned */
+    ps_pack_writer *writer;
     ps_token_writer *tokens;
 } share;
 
 typedef struct shares {
     const conf *conf;
-    share *of; /* of every rank, or of the only one that is asked for */
-    uint32_t n;
+    share *of;  /* one per rank, or the only one requested */
+    uint32_t n; /* number of shares */
     file_set set;
-    int status; /* of a failure, which was told; else STATUS_OK */
+    int status; /* STATUS_OK, or the status of a failure already reported */
 } shares;
 
-/* Opens all outputs; false after a message. */
+/* Opens all outputs.  On failure, prints a message and returns false. */
 bool shares_open(shares *s, const conf *c);
 
 /*
@@ -45,37 +45,50 @@ bool shares_open(shares *s, const conf *c);
  */
 bool shares_sandbox(shares *s);
 
-/* Begins the only stream of token records in each share.  As below. */
+/*
+ * Starts a stream of token records in each share.  On failure, prints a message
+ * and returns false.
+ */
 bool shares_begin_tokens(shares *s, const ps_schema *schema);
 
 /*
- * Begins a stream in each share, of one with the header `info`.  If that cannot
- * be, it is told of the input `name`.  False after a message.
+ * Starts a pack stream in each share, for the input stream with header `info`.
+ * Errors of the header are reported for the input `name`.  On failure, prints a
+ * message and returns false.
  */
 bool shares_begin(shares *s, const ps_pack_info *info, const char *name);
 
 /*
- * Ends it, `totals` saying what the input of that stream was, and begins the
- * next one; NULL: there is none.  As above.
+ * Ends the stream, whose input has `totals`, and starts the next one; NULL:
+ * none.  On failure, prints a message and returns false.
  */
 bool shares_end_stream(shares *s, const ps_totals *totals,
                        const ps_pack_info *next, const char *name);
 
-/* Returns when all is written, after the last has ended.  As above. */
+/*
+ * Waits until everything is written, after the last stream has ended.  On
+ * failure, prints a message and returns false.
+ */
 bool shares_finish(shares *s);
 
 /* The share of a rank, or NULL if it is not written. */
 share *shares_of(const shares *s, uint32_t rank);
 
-/* Writes a pack to the share of a rank, if there is one.  As above. */
+/*
+ * Writes a pack to the share of a rank, if there is one.  On failure, prints a
+ * message and returns false.
+ */
 bool shares_put(shares *s, uint32_t rank, const input_pack *pack);
 
-/* Has what readers of pipes wait for written.  False after a message. */
+/*
+ * Flushes the pipes, so that their readers get the step.  On failure, prints a
+ * message and returns false.
+ */
 bool shares_push(shares *s);
 
 /*
- * Closes all; if `status` is STATUS_OK and nothing fails, regular files get
- * their names, else they are removed.  The exit status.
+ * Closes everything.  If `status` is STATUS_OK and nothing fails, regular files
+ * get their names; otherwise they are removed.  Returns the exit status.
  */
 int shares_end(shares *s, int status);
 

@@ -1,5 +1,5 @@
 /*
- * window.c - global batches of which packs may change places.
+ * window.c - move packs between the batches of a window.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ void window_close(window *w)
     free(w->next);
 }
 
-/* The costliest first, equal ones in their order. */
+/* In descending order of cost; equal ones in order of input. */
 static int compare(const void *a, const void *b)
 {
     const window_item *x = a;
@@ -51,10 +51,13 @@ void window_arrange(window *w)
         w->items[i] = (window_item){w->packs[i].cost, i};
     if (n > 0)
         qsort(w->items, n, sizeof *w->items, compare);
-    /* Else the first batch of each window had the costliest row. */
+    /*
+     * Shuffle the batches; otherwise the first would always get the costliest
+     * row.
+     */
     for (uint32_t i = 0; i < whole; i++)
         turns[i] = (uint32_t)ps_shuffled(whole, w->first_step, 0, i);
-    /* Rows go there and back through the batches. */
+    /* Assign rows to the batches forwards, then backwards, and so on. */
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = i / w->ranks;
         const uint32_t at = row % whole;
@@ -65,7 +68,7 @@ void window_arrange(window *w)
     for (uint32_t i = n; i < w->n; i++)
         w->next[i] = whole;
 
-    /* Links the packs of each batch, from the last one on. */
+    /* Link the packs of each batch, from the last one backwards. */
     for (uint32_t step = 0; step <= whole; step++)
         w->first[step] = w->n;
     for (uint32_t i = w->n; i-- > 0;) {

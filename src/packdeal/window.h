@@ -1,11 +1,11 @@
 /*
- * window.h - global batches of which packs may change places.
+ * window.h - move packs between the batches of a window.
  *
- * A batch with more costly packs than ranks, but not twice as many, cannot be
- * dealt evenly: some rank has one more of them.  So the packs of several
- * batches are sorted by cost, and cut into rows of a pack for each rank, which
- * cost about the same.  Each batch gets equally many rows, cheap ones and
- * costly ones.
+ * If a batch has more costly packs than ranks, but fewer than twice as many,
+ * its packs cannot be assigned evenly: some ranks get one more than others.
+ * The packs of several batches are therefore sorted by cost and split into rows
+ * of one pack per rank, whose costs are similar.  Each batch gets equally many
+ * rows, from all parts of the cost range.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,31 +21,35 @@
 
 typedef struct window_item {
     uint64_t cost;
-    uint32_t i; /* of the pack */
+    uint32_t i; /* index of the pack */
 } window_item;
 
 typedef struct window {
     uint32_t ranks;
-    uint32_t batch; /* packs of one */
-    uint32_t most;  /* packs of the window */
-    uint32_t n;     /* packs in it */
-    uint64_t first_step;
-    uint32_t steps; /* batches in it, with one that is not whole */
-    uint32_t step;  /* of these, which is taken next */
-    input_pack *packs;
-    window_item *items;
-    uint32_t *first; /* of each of the steps: its first pack, or n */
-    uint32_t *next;  /* of each pack: the next one of its step, or n */
+    uint32_t batch;      /* packs per batch */
+    uint32_t most;       /* packs per window */
+    uint32_t n;          /* packs in this window */
+    uint64_t first_step; /* index of its first batch */
+    uint32_t steps;      /* batches in it, including a partial one */
+    uint32_t step;       /* index of the batch to be taken next */
+    input_pack *packs;   /* [most] */
+    window_item *items;  /* [most], for sorting */
+    uint32_t *first;     /* [steps], index of the step's first pack, or n */
+    /* [n], index of the next pack of the same step, or n */
+    uint32_t *next;
 } window;
 
-/* False without memory. */
+/* Returns false if out of memory. */
 bool window_open(window *w, const conf *c);
 void window_close(window *w);
 
-/* Says which batch gets each pack. */
+/* Assigns each pack to a batch. */
 void window_arrange(window *w);
 
-/* Gives the packs of the next batch, in their order; how many. */
+/*
+ * Returns the packs of the next batch, in order, in `taken`.  The result is
+ * their number.
+ */
 uint32_t window_take(window *w, input_pack *taken);
 
 #endif

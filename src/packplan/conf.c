@@ -1,5 +1,5 @@
 /*
- * conf.c - the options of packplan, and the names of the algorithms.
+ * conf.c - the option table of packplan, and the names of the algorithms.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +44,7 @@ conf conf_new(void)
 
     for (unsigned i = 0; i < ALGORITHMS; i++)
         c.algorithms[i] = true;
-    /* As far as the paper's figure goes. */
+    /* The range of the figure in the paper. */
     for (unsigned i = 0; i < c.n_devices; i++)
         c.devices[i] = UINT32_C(1) << i;
     return c;
@@ -55,8 +55,8 @@ conf conf_new(void)
  */
 
 /*
- * Reads digits with at most one point among or after them; no sign and no
- * exponent, which strtod would take.
+ * Parses digits with at most one decimal point.  Unlike strtod, accepts neither
+ * a sign nor an exponent.
  */
 static bool parse_decimal(const char *text, double *to)
 {
@@ -72,9 +72,9 @@ static bool parse_decimal(const char *text, double *to)
 }
 
 /*
- * Copies the next entry of a comma-separated list to `entry` and moves on;
- * false at the end, and for an entry that is empty or does not fit.
- * `*list` is NULL after the last one.
+ * Copies the next entry of a comma-separated list to `entry` and advances
+ * *list, which is NULL after the last one.  Returns false at the end, or if an
+ * entry is empty or does not fit.
  */
 static bool next_entry(const char **list, char *entry, size_t size)
 {
@@ -92,8 +92,8 @@ static bool next_entry(const char **list, char *entry, size_t size)
 }
 
 /*
- * Numbers from 1 to `max`, and UINT32_MAX for the word `unlimited` unless that
- * is NULL.
+ * Parses numbers from 1 to `max`.  The word `unlimited`, unless it is NULL,
+ * means UINT32_MAX.
  */
 static bool parse_numbers(const char *list, uint32_t max,
                          const char *unlimited, uint32_t *to, unsigned *n)
@@ -112,7 +112,7 @@ static bool parse_numbers(const char *list, uint32_t max,
     return list == NULL;
 }
 
-/* Decimal fractions such as 4.25, not more than `max`. */
+/* Parses up to `max` decimal fractions such as 4.25. */
 static bool parse_decimals(const char *list, double *to, unsigned max,
                           unsigned *n)
 {
@@ -161,7 +161,7 @@ static const option_word algorithm_words[] = {
     {"none", PS_PLAN_NONE},
     {"sorted", PS_PLAN_SORTED},
     {"greedy", PS_PLAN_GREEDY},
-    {"nextfit", PS_PLAN_GREEDY}, /* as packstream has it */
+    {"nextfit", PS_PLAN_GREEDY}, /* its name in packstream */
     {"ffd", PS_PLAN_FFD},
     {"bfd", PS_PLAN_BFD},
     {"spfhp", PS_PLAN_SPFHP},
@@ -231,7 +231,7 @@ static const char *set_lamb(void *to, const char *value)
     return "must be two decays below 1, such as 0.9,0.999";
 }
 
-/* For completion; set_depths takes it in lists. */
+/* For shell completion; set_depths parses lists of them. */
 static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
 
 #define GIVEN(option) OPTION_GIVEN(conf, given[option])
@@ -339,7 +339,7 @@ static const char *const option_names[CONF_OPTIONS] = {
     [CONF_NO_BOUND] = "--no-bound",
 };
 
-/* What several capacities ask for, and what goes with --recommend. */
+/* Checks several capacities, and combinations with --recommend. */
 static int check_capacities(conf *c)
 {
     const bool others = c->chosen[CONF_PLAN] || c->chosen[CONF_SCALING];

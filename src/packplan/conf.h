@@ -1,17 +1,17 @@
 /*
- * conf.h - what the command line of packplan asks for.
+ * conf.h - the options of packplan, as set by the command line.
  *
- * packplan reads a histogram of lengths, has the library plan its packing with
- * each algorithm and depth that is asked for, and prints what they make of it:
+ * packplan reads a histogram of lengths, plans its packing with each requested
+ * algorithm and depth, and prints the results:
  *
  *     conf     the options, and the algorithms by name
- *     rows     makes and checks the plans, a row of figures for each
+ *     rows     makes and checks the plans; one row of results each
  *     recommend  finds a window for each of several capacities
- *     scaling  for --scaling: un-padding on many devices, to compare with
+ *     scaling  for --scaling: unpadding on many devices, for comparison
  *     report   prints rows, plans or scaling, as text, TSV or JSON
- *     main     calls them one after the other
+ *     main     runs these steps
  *
- * They use the library by its public header, and src/cli, where histogram.c
+ * packplan uses the library's public header, and src/cli, where histogram.c
  * reads the input.
  *
  * SPDX-License-Identifier: MIT
@@ -26,24 +26,24 @@
 typedef struct algorithm {
     const char *name;
     ps_algorithm id;
-    bool is_flat; /* packs nothing, so that no depth applies to it */
+    bool is_flat; /* does not pack, so it has no depth */
 } algorithm;
 
-/* All of them, in the order of tables. */
+/* Number of algorithms, listed in the order of tables. */
 #define ALGORITHMS 9
 extern const algorithm algorithms[ALGORITHMS];
 
-/* Entries in an option's list. */
+/* Limit on the entries of a list in an option. */
 #define CONF_LIST 64
 
-/* A depth without a cap, as ps_plan_options has it. */
+/* No limit on the depth, as in ps_plan_options. */
 #define CONF_NO_CAP UINT32_MAX
 
 typedef enum conf_what {
-    CONF_TABLE,   /* a row for each algorithm and depth */
-    CONF_PLAN,    /* the strategies */
-    CONF_SCALING, /* un-padding against packing, by devices */
-    CONF_RECOMMEND, /* a command of packstream for each capacity */
+    CONF_TABLE,     /* one row per algorithm and depth */
+    CONF_PLAN,      /* the strategies of a plan */
+    CONF_SCALING,   /* unpadding compared with packing, by number of devices */
+    CONF_RECOMMEND, /* a packstream command for each capacity */
     CONF_WHATS
 } conf_what;
 
@@ -53,7 +53,7 @@ typedef enum conf_form {
     CONF_JSON
 } conf_form;
 
-/* The options that do not go with CONF_RECOMMEND. */
+/* Options that cannot be combined with CONF_RECOMMEND. */
 typedef enum conf_option {
     CONF_DEPTH,
     CONF_ALGORITHM,
@@ -70,41 +70,43 @@ typedef enum conf_option {
 } conf_option;
 
 typedef struct conf {
-    ps_plan_options options; /* capacity: the first; depth: see below */
-    uint32_t capacities[CONF_LIST];
-    unsigned n_capacities; /* 0: not given */
+    /* capacity: first of the list; depth: unused, see `depths` */
+    ps_plan_options options;
+    uint32_t capacities[CONF_LIST]; /* in tokens */
+    unsigned n_capacities;          /* 0: not given */
     ps_overlong overlong;
-    uint32_t align; /* sequences begin at multiples of it */
-    uint32_t depths[CONF_LIST];
+    /* sequences start at multiples of it, in tokens */
+    uint32_t align;
+    uint32_t depths[CONF_LIST]; /* limits on the depth; CONF_NO_CAP: none */
     unsigned n_depths;
-    bool algorithms[ALGORITHMS]; /* by their index */
+    bool algorithms[ALGORITHMS]; /* selected; by index */
     unsigned n_algorithms;
-    double overheads[CONF_LIST]; /* per cent; 0 if not given */
-    unsigned n_overheads;        /* as given: none, one or one a depth */
-    double betas[2];
-    uint64_t global_batch; /* packs of a step; 0: not given */
-    uint32_t devices[CONF_LIST];
+    double overheads[CONF_LIST]; /* in per cent, by depth; 0 if not given */
+    unsigned n_overheads;        /* as given: none, one, or one per depth */
+    double betas[2];             /* decay rates of LAMB, below 1 */
+    uint64_t global_batch;       /* packs per step; 0: not given */
+    uint32_t devices[CONF_LIST]; /* numbers of devices, for --scaling */
     unsigned n_devices;
     conf_what what;
-    bool chosen[CONF_WHATS]; /* which of them the user asked for */
+    bool chosen[CONF_WHATS]; /* requested by the user */
     conf_form form;
-    bool forms[3]; /* likewise */
+    bool forms[3]; /* requested by the user */
     bool given[CONF_OPTIONS];
     bool no_bound;
     bool quiet;
-    const char *const *names; /* inputs */
+    const char *const *names; /* names of the inputs */
     int n_names;
 } conf;
 
-/* The defaults. */
+/* Defaults. */
 conf conf_new(void);
 
-/* The options, for option_parse. */
+/* Option table, for option_parse. */
 extern const option_program conf_program;
 
 /*
- * What no option can know alone; an exit status.  Each depth has its overhead
- * then.
+ * Checks combinations of options, and sets an overhead for each depth.  Returns
+ * an exit status; prints a message on failure.
  */
 int conf_check(conf *c);
 

@@ -1,6 +1,5 @@
 /*
- * main.c - from a histogram of lengths, what every packing algorithm
- * makes of it.
+ * main.c - compare packing algorithms on a histogram of lengths.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +34,7 @@ static int print_scaling(const conf *c, const ps_histogram *h,
     return status;
 }
 
-/* Plans for the lengths that are `aligned`, and reports on those of `of`. */
+/* Plans with the `aligned` lengths, and reports on the sequences of `of`. */
 static int plan(const conf *c, const length_counts *of,
                 const ps_histogram *aligned)
 {
@@ -65,7 +64,10 @@ static int plan(const conf *c, const length_counts *of,
     return status;
 }
 
-/* Rounds lengths up to what the sequences take up in a pack. */
+/*
+ * Rounds lengths up to multiples of the alignment, which is the space that
+ * sequences take in packs.
+ */
 static int align(ps_histogram **aligned, const conf *c, const ps_histogram *h)
 {
     ps_error err;

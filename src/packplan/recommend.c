@@ -1,8 +1,9 @@
 /*
- * recommend.c - a window for a capacity.
+ * recommend.c - find a window for a capacity.
  *
- * Windows are tried: the library packs sequences of these lengths as packstream
- * would, until the packs are about as full as the bound of packplan allows.
+ * Windows are tried in ascending order: the library packs sequences of these
+ * lengths as packstream would, until the packs are about as full as the bound
+ * of packplan allows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,26 +18,28 @@
 #include "cli/message.h"
 #include "cli/report.h"
 
-/* Sequences of a trial, at most. */
+/* Limit on the sequences of a trial. */
 #define TRIAL_SEQUENCES 65536
 
-/* Orders in which a trial packs them. */
+/* Random orders packed per trial. */
 #define TRIAL_ORDERS 3
 
-/* The first stands for the default, which may have more of them. */
+/* The first one means the default, which may be larger. */
 static const uint32_t windows[] = {1024, 4096, 16384};
 #define WINDOWS (sizeof windows / sizeof windows[0])
 
-/* What the trials pack, and room for what they tell. */
+/* Input and work space of the trials. */
 typedef struct trial {
     const conf *conf;
     const length_counts *of;
-    bool is_all; /* every sequence of the histogram is in it */
-    uint32_t n;
+    bool is_all; /* contains every sequence of the histogram */
+    uint32_t n;  /* sequences in the trial */
+    /* [n], lengths in ascending order, in tokens */
     uint32_t sorted[TRIAL_SEQUENCES];
-    uint32_t lengths[TRIAL_SEQUENCES]; /* in the order that is packed */
+    uint32_t lengths[TRIAL_SEQUENCES]; /* in the order to be packed */
+    /* [n], sequences in the order of their packs */
     uint64_t order[TRIAL_SEQUENCES];
-    uint64_t ends[TRIAL_SEQUENCES];
+    uint64_t ends[TRIAL_SEQUENCES]; /* end of each pack in `order` */
 } trial;
 
 /* ---------------------------------------------------------------------
@@ -44,9 +47,8 @@ typedef struct trial {
  */
 
 /*
- * How full packstream would fill packs, in the worst of some orders: chance
- * makes each of them a little different.  No more orders are tried when that
- * is no better than `best`.
+ * Efficiency (0 to 1) that packstream reaches, in the worst of several random
+ * orders.  Stops early once it does not exceed `best`.
  */
 static int try(trial *t, uint32_t window, double best, double *efficiency)
 {
@@ -69,7 +71,7 @@ static int try(trial *t, uint32_t window, double best, double *efficiency)
                             &packs, &err) != PS_OK)
             return message_failure("--recommend", &err);
 
-        /* Of a part of a stream, the last pack may be nearly empty. */
+        /* In a part of a stream, the last pack may be nearly empty. */
         if (!t->is_all && packs > 1)
             packs--;
         for (uint64_t i = 0; i < t->ends[packs - 1]; i++)
@@ -85,7 +87,7 @@ static int try(trial *t, uint32_t window, double best, double *efficiency)
  * The search
  */
 
-/* The efficiency of as few packs as the bound allows. */
+/* Efficiency with as few packs as the bound allows, 0 to 1. */
 static int bound_of(double *efficiency, const length_counts *of,
                     const ps_histogram *aligned)
 {
@@ -100,7 +102,7 @@ static int bound_of(double *efficiency, const length_counts *of,
     return STATUS_OK;
 }
 
-/* As good as the bound: nearly as full, or one pack more. */
+/* Efficiency as good as the bound: nearly as full, or one pack more. */
 static double enough(const recommendation *r)
 {
     const double packs = (double)ps_histogram_tokens(r->lengths->histogram) /
@@ -109,7 +111,7 @@ static double enough(const recommendation *r)
     return r->bound * fmin(1 - RECOMMEND_WITHIN, packs / (packs + 1));
 }
 
-/* Tries windows from the least. */
+/* Tries windows in ascending order. */
 static int search(recommendation *r, trial *t)
 {
     for (size_t w = 0; w < WINDOWS && r->efficiency < enough(r); w++) {
@@ -118,13 +120,13 @@ static int search(recommendation *r, trial *t)
 
         if (status != STATUS_OK)
             return status;
-        /* The last pack, which the bound counts, may be left out here. */
+        /* try() may have left out the last pack, which the bound counts. */
         efficiency = fmin(efficiency, r->bound);
         if (efficiency > r->efficiency) {
             r->efficiency = efficiency;
             r->window = windows[w];
         }
-        /* A larger one would hold all sequences, too. */
+        /* A larger window would hold the same sequences. */
         if (t->is_all && t->n <= windows[w])
             break;
     }
@@ -136,7 +138,7 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
 {
     const ps_histogram *h = of->histogram;
     const uint64_t all = ps_histogram_sequences(h);
-    uint64_t behind = 0; /* sequences up to the i-th length */
+    uint64_t behind = 0; /* sequences of the first i lengths */
     size_t i = 0;
     trial *t;
     int status;
@@ -154,10 +156,9 @@ int recommend(recommendation *r, const conf *c, const length_counts *of,
     t->of = of;
     t->is_all = all <= TRIAL_SEQUENCES;
     t->n = t->is_all ? (uint32_t)all : TRIAL_SEQUENCES;
-    /* All sequences, or some that lie evenly from the shortest to the
-       longest. */
+    /* Take all sequences, or a sample that is evenly spaced in sorted order. */
     for (uint32_t k = 0; k < t->n; k++) {
-        /* k * all / n, rounded down, which is below 2^63. */
+        /* k * all / n, rounded down, without overflow as `all` is below 2^63 */
         const uint64_t at = all / t->n * k + all % t->n * k / t->n;
 
         while (at >= behind)
@@ -178,7 +179,10 @@ static bool is_empty(const recommendation *r)
     return ps_histogram_size(r->lengths->histogram) == 0;
 }
 
-/* Runs as it is, between a redirection of input and one of output. */
+/*
+ * Prints a command that runs as it is, between redirections of input and
+ * output.
+ */
 static void print_command(const conf *c, const recommendation *r)
 {
     printf("packstream -L %" PRIu32, r->lengths->capacity);

@@ -1,6 +1,6 @@
 /*
- * recommend.h - a window for a capacity, and the command of packstream that
- * packs with it.
+ * recommend.h - find a window for a capacity, and print the packstream command
+ * that uses it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,28 +11,28 @@
 #include "cli/histogram.h"
 #include "packplan/conf.h"
 
-/* What part of the bound on the efficiency may be missing. */
+/* Accepted distance from the bound, as a fraction of its efficiency. */
 #define RECOMMEND_WITHIN 0.0005
 
-/* Efficiencies are fractions; without sequences all is 0. */
+/* Efficiencies are fractions from 0 to 1; all are 0 without sequences. */
 typedef struct recommendation {
     const length_counts *lengths;
-    uint32_t window;
-    double bound;      /* no packs of this capacity are fuller */
-    double efficiency; /* that of a stream of these lengths, packed on trial */
+    uint32_t window;   /* in sequences */
+    double bound;      /* upper bound on the efficiency at this capacity */
+    double efficiency; /* efficiency of the trial with `window` */
 } recommendation;
 
 /*
- * Finds the least window with which packstream packs a stream of these lengths
- * to within RECOMMEND_WITHIN of the bound, or one pack; or that which comes
- * nearest.
- * `aligned` has the lengths as they take up a pack.
- * An exit status, after a message if not STATUS_OK.
+ * Finds the smallest window with which packstream packs a stream of these
+ * lengths to within RECOMMEND_WITHIN of the bound, or one pack.  If no window
+ * does, chooses the best one.  `aligned` has the lengths rounded up to the
+ * alignment.
+ * Returns an exit status; prints a message on failure.
  */
 int recommend(recommendation *r, const conf *c, const length_counts *of,
               const ps_histogram *aligned);
 
-/* Prints one for each capacity, and the commands. */
+/* Prints the recommendation and the command for each capacity. */
 void recommend_report(const conf *c, const recommendation *of);
 
 #endif

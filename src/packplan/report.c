@@ -1,5 +1,5 @@
 /*
- * report.c - what packplan prints.
+ * report.c - print the results of packplan.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,21 +18,21 @@
 #include "cli/report.h"
 
 /* ---------------------------------------------------------------------
- * Tables: columns that are as wide as their contents, or tabs
+ * Tables, in columns as wide as their contents or separated by tabs
  */
 
 #define TABLE_CELL 32
 #define TABLE_COLUMNS 16
 
 typedef struct table {
-    size_t n; /* cells so far, row after row */
-    size_t capacity;
-    unsigned columns; /* as many as the heading has */
-    bool failed;      /* no memory */
-    char (*cells)[TABLE_CELL];
+    size_t n;                  /* cells so far, row by row */
+    size_t capacity;           /* cells allocated */
+    unsigned columns;          /* cells in the heading */
+    bool failed;               /* memory exhausted */
+    char (*cells)[TABLE_CELL]; /* owned */
 } table;
 
-/* Adds a cell to the row at hand; it is cut if it is too long. */
+/* Appends a cell to the current row.  Text that does not fit is cut off. */
 static void put(table *t, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 static void put(table *t, const char *format, ...)
@@ -65,8 +65,8 @@ static void put_names(table *t, const char *const *names, unsigned n)
 }
 
 /*
- * Prints all rows, aligned to the right or with tabs between cells, and frees
- * the table.  An exit status, after a message if not STATUS_OK.
+ * Prints all rows, right-aligned or separated by tabs, and frees the table.
+ * Returns an exit status; prints a message on failure.
  */
 static int print_table(table *t, bool tabs)
 {
@@ -96,10 +96,10 @@ static int print_table(table *t, bool tabs)
 }
 
 /* ---------------------------------------------------------------------
- * Cells of both sorts of tables
+ * Cells of both kinds of tables
  */
 
-/* For reading, with so many decimals; for programs, all that is known. */
+/* Text tables show `decimals` digits, others full precision. */
 static void put_value(table *t, const conf *c, int decimals, double value)
 {
     if (c->form == CONF_TEXT)
@@ -108,7 +108,7 @@ static void put_value(table *t, const conf *c, int decimals, double value)
         put(t, "%.9g", value);
 }
 
-/* A ratio to the packs, which does not exist without any. */
+/* A ratio per pack, undefined without packs. */
 static void put_ratio(table *t, const conf *c, const row *r, int decimals,
                       double value)
 {
@@ -119,8 +119,8 @@ static void put_ratio(table *t, const conf *c, const row *r, int decimals,
 }
 
 /*
- * A decay of LAMB for packs: it is applied once for as many sequences as
- * are in a pack.  Sorted batches hold as many sequences as others.
+ * A LAMB decay rate for packs: it is applied once for each sequence in a pack.
+ * Sorted batches have as many sequences as unpacked ones.
  */
 static double packed_beta(const conf *c, const row *r, unsigned i)
 {
@@ -128,13 +128,13 @@ static double packed_beta(const conf *c, const row *r, unsigned i)
                                               : pow(c->betas[i], r->factor);
 }
 
-/* A last step with fewer packs counts, as it does for packdeal. */
+/* An incomplete last step counts, as in packdeal. */
 static uint64_t steps_of(const conf *c, const row *r)
 {
     return r->packs / c->global_batch + (r->packs % c->global_batch != 0);
 }
 
-/* What the user asked to see besides; the same in all tables. */
+/* Appends the columns requested by options, which all tables share. */
 static void put_extras(table *t, const conf *c, const row *r)
 {
     if (c->n_overheads > 0) {
@@ -165,7 +165,7 @@ static void put_heading(table *t, const conf *c, const char *const *names,
 }
 
 /* ---------------------------------------------------------------------
- * Rows, for reading and for programs
+ * Rows, as tables for humans and as TSV
  */
 
 static int report_text(const conf *c, const length_counts *of, const rows *rs)
@@ -194,7 +194,7 @@ static int report_text(const conf *c, const length_counts *of, const rows *rs)
         const row *r = &rs->of[i];
         const double bound = (double)report_bound_packs(r->bound);
 
-        /* A cap, or the depth that was reached without one. */
+        /* The limit, or the depth reached without a limit. */
         if (r->depth == CONF_NO_CAP)
             put(&t, "%" PRIu32 "/max", r->max_depth);
         else
@@ -212,7 +212,7 @@ static int report_text(const conf *c, const length_counts *of, const rows *rs)
         else
             put(&t, "%.2f s", r->seconds);
 
-        /* What is possible, and how far above it this is, in per cent. */
+        /* The bound in packs, and the distance from it in per cent. */
         if (r->bound < 0) {
             put(&t, "-");
             put(&t, "-");

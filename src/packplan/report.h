@@ -1,5 +1,5 @@
 /*
- * report.h - what packplan prints.
+ * report.h - print the results of packplan.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,10 @@
 #include "packplan/rows.h"
 #include "packplan/scaling.h"
 
-/* Each prints to stdout and gives an exit status, after a message. */
+/*
+ * Each prints to stdout.  The first two return an exit status and print a
+ * message on failure.
+ */
 int report_rows(const conf *c, const length_counts *of, const rows *rs);
 int report_scaling(const conf *c, const scaling *s, const row *packing);
 void report_plan(const ps_plan *plan);

@@ -1,5 +1,6 @@
 /*
- * rows.c - what algorithms make of a histogram, a row for each.
+ * rows.c - plan the packing of a histogram, with one row per algorithm and
+ * depth.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +19,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Makes a plan, checks it, and tells how long the making took. */
+/* Makes and checks a plan.  *seconds is the time for making it. */
 static int make_plan(ps_plan **plan, double *seconds, const conf *c,
                      const ps_histogram *h, const algorithm *a,
                      uint32_t depth)
@@ -42,7 +43,10 @@ static int make_plan(ps_plan **plan, double *seconds, const conf *c,
     return STATUS_FAILURE;
 }
 
-/* Makes the plan of a row that has its algorithm, depth and bound. */
+/*
+ * Makes the plan for `of`, whose algorithm, depth and bound are set, and
+ * appends its row.
+ */
 static int add_row(rows *rs, const row *of, const conf *c,
                    const ps_histogram *h, uint64_t tokens)
 {
@@ -78,8 +82,8 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
     ps_error err;
 
     /*
-     * What needs no depth stands above all else.  These rows are not packs:
-     * only their sequences or tokens bound how many there are.
+     * Algorithms without a depth come first.  Their rows are not packs: they
+     * are bounded only by the number of sequences or of tokens.
      */
     rs->n = 0;
     for (unsigned i = 0; status == STATUS_OK && i < ALGORITHMS; i++) {
@@ -95,7 +99,7 @@ int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
         status = add_row(rs, &r, c, aligned, tokens);
     }
 
-    /* All algorithms of a depth share its bound. */
+    /* The bound depends on the depth only. */
     for (unsigned k = 0; status == STATUS_OK && k < c->n_depths; k++) {
         double bound = c->no_bound ? -1 : 0;
         bool known = c->no_bound || ps_histogram_size(aligned) == 0;

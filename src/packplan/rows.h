@@ -1,5 +1,6 @@
 /*
- * rows.h - what algorithms make of a histogram, a row for each.
+ * rows.h - plan the packing of a histogram, with one row per algorithm and
+ * depth.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,22 +13,22 @@
 #include "packplan/conf.h"
 #include "packstream.h"
 
-/* An algorithm at a depth.  Ratios are 0 where there are no packs. */
+/* Results of an algorithm at a depth.  Ratios are 0 without packs. */
 typedef struct row {
     const algorithm *algorithm;
-    uint32_t depth; /* CONF_NO_CAP: none */
+    uint32_t depth; /* limit on the depth; CONF_NO_CAP: none */
     uint64_t packs;
-    size_t strategies;
-    uint32_t max_depth;
-    double efficiency; /* a fraction */
-    double factor;     /* sequences in a pack */
-    double seconds;
-    double bound;    /* no plan has fewer packs; below 0: not known */
-    double overhead; /* per cent */
-    double speed_up; /* the factor less the overhead */
+    size_t strategies;  /* distinct packs */
+    uint32_t max_depth; /* most sequences in a pack */
+    double efficiency;  /* 0 to 1 */
+    double factor;      /* mean sequences per pack */
+    double seconds;     /* time for making the plan */
+    double bound;       /* lower bound on packs; negative: unknown */
+    double overhead;    /* in per cent */
+    double speed_up;    /* the factor, less the overhead */
 } row;
 
-/* As many rows as there can be. */
+/* Limit on rows. */
 #define ROWS_MAX (ALGORITHMS * CONF_LIST)
 
 typedef struct rows {
@@ -36,15 +37,18 @@ typedef struct rows {
 } rows;
 
 /*
- * Makes and checks all plans that are asked for; those of equal depth stand
- * together.  Plans are for `aligned`, what the sequences take up in packs;
- * efficiency is that of their `tokens`.  An exit status, after a message if
- * not STATUS_OK.
+ * Makes and checks all requested plans, with rows of equal depth together.
+ * Plans are for the `aligned` lengths, which are rounded up to the alignment;
+ * efficiency refers to the `tokens` of the sequences.  Returns an exit status;
+ * prints a message on failure.
  */
 int rows_make(rows *rs, const conf *c, const ps_histogram *aligned,
               uint64_t tokens);
 
-/* One plan, for the first of the algorithms and depths. */
+/*
+ * Makes one plan, for the first algorithm and depth selected.  Returns an exit
+ * status; prints a message on failure.
+ */
 int rows_plan(ps_plan **plan, const conf *c, const ps_histogram *h);
 
 #endif

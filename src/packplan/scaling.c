@@ -1,9 +1,10 @@
 /*
- * scaling.c - how long the slowest of many devices takes for its batch.
+ * scaling.c - expected time of the slowest of many devices for its batch.
  *
- * The distribution of a batch's tokens comes by Fourier transforms: that of a
- * sum is a power of that of one number.  Radix two, in place; a length of 2^21
- * takes a fraction of a second, which is enough for a table.
+ * The distribution of a batch's tokens is computed by Fourier transform: the
+ * transform of a sum's distribution is a power of that of a single length.  The
+ * transform is radix-2 and in place.  A size of 2^21 takes a fraction of a
+ * second, which is fast enough for a table.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +17,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Sums that are told apart, at most. */
+/* Limit on distinct sums. */
 #define MAX_SUMS ((size_t)1 << 21)
 
 static const double pi = 3.14159265358979323846;
@@ -32,14 +33,14 @@ static number product(number a, number b)
 }
 
 /*
- * The discrete Fourier transform of `n` numbers, a power of two, in place;
- * roots[i] is exp(-2 pi i sqrt(-1) / n).
+ * The discrete Fourier transform of `n` numbers, a power of two, in place.
+ * roots[i] is exp(-2 pi sqrt(-1) i / n).
  */
 static void transform(number *x, const number *roots, size_t n)
 {
     size_t j = 0;
 
-    /* Put each number where its index, read backwards in binary, says. */
+    /* Permute by bit-reversed index. */
     for (size_t i = 1; i < n; i++) {
         size_t bit = n / 2;
 
@@ -67,9 +68,9 @@ static void transform(number *x, const number *roots, size_t n)
 }
 
 /*
- * Makes the distribution of the sum of `times` >= 1 independent numbers of
- * the distribution of one of them: values[i] is the probability of i, for i
- * below `n`, a power of two above any sum.  False if there is no memory.
+ * Computes the distribution of the sum of `times` >= 1 independent numbers with
+ * the distribution `values`, in place. values[i] is the probability of i < n,
+ * where n is a power of two above any sum.  Returns false if out of memory.
  */
 static bool sum_distribution(double *values, size_t n, uint32_t times)
 {
@@ -87,9 +88,11 @@ static bool sum_distribution(double *values, size_t n, uint32_t times)
     }
     transform(x, roots, n);
 
-    /* Powers by squaring, which is more exact than by angles.  The way back is
-       the same with all angles turned round, which for real values is the
-       transform of the conjugates. */
+    /*
+     * Powers by squaring are more accurate than by angles.  The inverse
+     * transform conjugates the roots; for a real result that equals the
+     * transform of the conjugates.
+     */
     for (size_t i = 0; i < n; i++) {
         number base = x[i];
         number power = {1, 0};
@@ -129,8 +132,8 @@ bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
         return false;
 
     /*
-     * The probability of each length, in units; a length between two
-     * multiples is divided between them so that the mean stays what it is.
+     * The probability of each length, in units.  A length between two multiples
+     * is distributed over both, so that the mean is preserved.
      */
     for (size_t i = 0; i < ps_histogram_size(h); i++) {
         double at = ps_histogram_length(h, i) / s->unit;
@@ -146,8 +149,10 @@ bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
         return false;
     }
 
-    /* From the probability of each sum to that of greater ones; what is
-       below 0 there is rounding. */
+    /*
+     * Convert the probability of each sum to that of greater sums.  Negative
+     * values are rounding errors.
+     */
     for (size_t i = s->n; i-- > 0;) {
         double here = s->above[i] > 0 ? s->above[i] : 0;
 
@@ -163,7 +168,7 @@ void scaling_end(scaling *s)
     s->above = NULL;
 }
 
-/* The sum of the probabilities that the greatest is above each value. */
+/* The sum over all values of the probability that the maximum exceeds them. */
 double scaling_fullest(const scaling *s, uint32_t devices)
 {
     double sum = 0;

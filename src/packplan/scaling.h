@@ -1,10 +1,10 @@
 /*
- * scaling.h - how long the slowest of many devices takes for its batch.
+ * scaling.h - expected time of the slowest of many devices for its batch.
  *
- * Un-padding leaves the padding out of a batch instead of packing it, so
- * that a step takes as long as the fullest batch of all devices.  With a
- * batch of B sequences drawn from the histogram, and time in proportion to
- * tokens, that is the expectation of the greatest of R sums of B lengths.
+ * Unpadding removes the padding of a batch instead of packing it, so a step
+ * takes as long as the fullest batch of all devices.  For batches of B
+ * sequences drawn from the histogram, and time proportional to tokens, this is
+ * the expected maximum of R sums of B lengths.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,24 +15,25 @@
 #include "packstream.h"
 
 typedef struct scaling {
-    uint32_t capacity;
-    uint32_t batch;
-    double mean; /* tokens of a batch */
-    double unit; /* tokens between the sums that are told apart */
-    size_t n;
-    double *above; /* probability of a sum greater than i * unit */
+    uint32_t capacity; /* tokens per pack */
+    uint32_t batch;    /* sequences per batch */
+    double mean;       /* mean tokens per batch */
+    double unit;       /* tokens between adjacent sums */
+    size_t n;          /* number of distinct sums */
+    /* [n], probability of a sum greater than i * unit; owned */
+    double *above;
 } scaling;
 
 /*
- * Works the distribution of the sums out: exactly where a batch holds less
- * than 2^21 tokens at most, else in steps of some tokens.  `batch` is at
- * most 65536; the histogram is not empty.  False if there is no memory.
+ * Computes the distribution of the sums: exact if a batch has fewer than 2^21
+ * tokens, otherwise rounded to multiples of `unit`.  `batch` is at most 65536;
+ * the histogram must not be empty.  Returns false if out of memory.
  */
 bool scaling_begin(scaling *s, const ps_histogram *h, uint32_t capacity,
                    uint32_t batch);
 void scaling_end(scaling *s);
 
-/* Expected tokens of the fullest batch on that many devices. */
+/* Expected tokens of the fullest batch on `devices` devices. */
 double scaling_fullest(const scaling *s, uint32_t devices);
 
 #endif

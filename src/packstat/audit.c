@@ -1,10 +1,10 @@
 /*
- * audit.c - the promises of a pack stream that no single pack can show.
+ * audit.c - check guarantees of a pack stream that no single pack shows.
  *
- * The reader gives totals summed over the streams that have ended, so what
- * the packs make is summed likewise.  What an END declared becomes the new
- * base once it has been compared, so that a wrong number is reported only
- * for its own stream.
+ * The reader's totals are sums over all streams read to their end, so the
+ * totals of packs are summed in the same way.  Once the totals declared by an
+ * END were compared, they become the new base, so that a wrong number is
+ * reported only for its own stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,19 +30,19 @@ void audit_begin(audit *a, const ps_pack_info *info, faults *f)
     a->faults = f;
 }
 
-/* A fault that makes sequence ids doubtful. */
+/* Reports a fault that makes sequence ids unreliable. */
 #define ID_FAULT(a, place, ...)                                         \
     ((a)->doubtful = true, faults_add((a)->faults, place, __VA_ARGS__))
 
-/* Whether what is in no pack can be elsewhere. */
+/* True if sequences missing from these packs may be elsewhere. */
 static bool may_lack(const audit *a)
 {
     return a->cut || a->info->share;
 }
 
 /*
- * Compares a piece of a sequence with the one before it; the pieces so far
- * reach to token `next`.
+ * Compares a piece of a sequence with the previous one.  The pieces before it
+ * end at token `next`.
  */
 static void judge_piece(audit *a, const logged_piece *before,
                         const logged_piece *entry, uint64_t next)
@@ -77,7 +77,7 @@ static void judge_piece(audit *a, const logged_piece *before,
                    p->id, before->place.number);
 }
 
-/* Looks at all `n` pieces of a sequence, by offset and then by pack. */
+/* Checks all `n` pieces of a sequence, sorted by offset and then by pack. */
 static void judge(audit *a, const logged_piece *entries, size_t n)
 {
     const ps_piece *first = &entries[0].piece;
@@ -110,7 +110,7 @@ static int order(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By sequence, offset in it, pack, and place in the pack. */
+/* By sequence, offset in it, pack, and position in the pack. */
 static int compare(const void *a, const void *b)
 {
     const logged_piece *x = a;
@@ -126,7 +126,9 @@ static int compare(const void *a, const void *b)
     return result;
 }
 
-/* True if `y` goes on where `x` ends, and nothing else has to be told. */
+/*
+ * True if `y` continues `x` and the two can be merged without losing a fault.
+ */
 static bool follows(const logged_piece *x, const logged_piece *y)
 {
     const ps_piece *a = &x->piece;
@@ -138,12 +140,12 @@ static bool follows(const logged_piece *x, const logged_piece *y)
 }
 
 /*
- * Judges every sequence below `end` (NULL: every sequence) and forgets it.
- * Of the others, pieces that touch become one, so that a sequence of very
- * many pieces does not fill the log.
+ * Checks every sequence below `end` (NULL: all) and removes it from the log.
+ * Adjacent pieces of the others are merged, so that a sequence of very many
+ * pieces does not fill the log.
  *
- * Sorting, not hashing: it needs no secret to be safe from made-up ids,
- * brings the pieces of a sequence together, and judges in a fixed order.
+ * Sorting has advantages over hashing: forged ids cannot degrade it, it groups
+ * the pieces of a sequence, and faults are found in a fixed order.
  */
 static void judge_below(audit *a, const uint64_t *end)
 {
@@ -174,14 +176,14 @@ static void judge_below(audit *a, const uint64_t *end)
     a->n_logged = n;
 }
 
-/* Makes the log ready for another piece; false if memory ran out. */
+/* Makes room in the log for another piece.  Returns false if out of memory. */
 static bool make_room(audit *a)
 {
     /*
-     * What is still to come has been in the window since before the pieces
-     * that are ahead of the watermark came, and left it at most `window`
-     * packs later.  One more is the beginning of a sequence that is in
-     * pieces: it can have come long before.
+     * Sequences still missing were already in the window when the pieces ahead
+     * of the watermark arrived, and leave it at most `window` packs later.
+     * This limits the number of pieces ahead.  One more is possible: the first
+     * piece of a split sequence can be written long before the rest.
      */
     const uint64_t max_ahead =
         (uint64_t)a->info->window * ps_max_sequences(a->info) +
@@ -212,7 +214,7 @@ static bool make_room(audit *a)
     return true;
 }
 
-/* A hash of the per-sequence values of sequence `i` of a pack. */
+/* Hash of the per-sequence values of sequence `i` of a pack. */
 static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
                             uint32_t i)
 {
@@ -229,7 +231,7 @@ static uint64_t hash_values(const ps_pack_info *info, const ps_pack *pack,
     return hash;
 }
 
-/* Takes sequence `i` of a pack. */
+/* Logs sequence `i` of a pack. */
 static bool take_piece(audit *a, const ps_pack *pack, uint32_t i)
 {
     const ps_piece piece = ps_pack_piece(a->info, pack, i);
@@ -267,7 +269,7 @@ static bool take_piece(audit *a, const ps_pack *pack, uint32_t i)
     faults_add((a)->faults,                                             \
                &(fault_place){.number = (a)->stream}, __VA_ARGS__)
 
-/* Compares one of the totals with what the packs make. */
+/* Compares a declared total with that of the packs. */
 static void judge_total(audit *a, const char *name, uint64_t declared,
                         uint64_t seen)
 {
@@ -277,8 +279,8 @@ static void judge_total(audit *a, const char *name, uint64_t declared,
 }
 
 /*
- * Sequences that lost tokens lost at least `min` each.  `pieces`: others can
- * have lost tokens, too.
+ * Checks that truncated or rejected sequences lost at least `min` tokens each.
+ * `pieces`: tokens can also be lost without such a sequence.
  */
 static void judge_loss(audit *a, const char *how, uint64_t sequences,
                        uint64_t tokens, uint64_t min, bool pieces)
@@ -301,7 +303,7 @@ void audit_end(audit *a, const ps_totals *totals)
     if (a->cut)
         return;
 
-    /* Every sequence of the input is in a pack or among the rejected. */
+    /* Every sequence of the input is in a pack or was rejected. */
     in = totals->input_sequences - before->input_sequences;
     rejected = totals->rejected_sequences - before->rejected_sequences;
     truncated = totals->truncated_sequences - before->truncated_sequences;
@@ -318,8 +320,8 @@ void audit_end(audit *a, const ps_totals *totals)
                   in, a->sequences, rejected);
 
     /*
-     * What the reader cannot compare, as it does not join pieces.  Raw
-     * records may be empty, and are rejected then.
+     * Checks beyond the reader's, which does not join pieces.  Raw records can
+     * be empty, and are rejected then.
      */
     judge_loss(a, "rejected", rejected,
                totals->rejected_tokens - before->rejected_tokens,

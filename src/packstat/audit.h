@@ -1,19 +1,17 @@
 /*
- * audit.h - the promises of a pack stream that no single pack can show.
+ * audit.h - check guarantees of a pack stream that no single pack shows.
  *
- * Every sequence is there once and whole or was rejected, its pieces have
- * equal per-sequence values, none comes after a watermark that said it had
- * come, none waited longer than the window allows, and the totals of END are
- * those of the packs.
+ * Every sequence occurs once and whole or was rejected; its pieces have equal
+ * per-sequence values; none occurs after a watermark that excludes it; none was
+ * delayed longer than the window allows; and the totals in END match the packs.
  *
- * Pieces are logged as they come and judged later: once a watermark says
- * that nothing more of a sequence can follow, the log is sorted, all pieces
- * of the sequence stand side by side, and it shows whether it came whole and
- * once.  What has been judged is forgotten.
+ * Pieces are logged as they are read and checked later.  Once a watermark
+ * guarantees that a sequence is complete, the log is sorted, which groups its
+ * pieces, and the sequence is checked and removed.
  *
  * Memory: 48 bytes for each sequence or piece ahead of the watermark, whose
- * number the window bounds, and the same again a few times over to grow and to
- * sort; never more than a few times the input.
+ * number is limited by the window, and several times that while the log grows
+ * and is sorted; never more than a few times the input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,44 +28,45 @@
 
 typedef struct logged_piece {
     ps_piece piece;
-    fault_place place; /* the pack that it is, or begins, in */
-    uint64_t values; /* a hash of its per-sequence values; 0 if it is whole */
+    /* the pack that contains it, or its first piece if merged */
+    fault_place place;
+    uint64_t values; /* hash of its per-sequence values; 0 if it is whole */
 } logged_piece;
 
 typedef struct audit {
     const ps_pack_info *info;
     faults *faults;
-    logged_piece *log;
+    logged_piece *log; /* pieces to be checked; owned */
     size_t n_logged;
-    size_t log_capacity;
-    bool cut;            /* the file ended before its end */
-    ps_totals seen;      /* what the packs make, all streams added up */
-    ps_totals declared;  /* what the ENDs of earlier streams said */
-    /* Of the stream that is being read: */
-    uint32_t stream;     /* which it is */
-    uint64_t packs;      /* so far */
-    fault_place place;   /* of the last of them */
-    uint64_t greatest;   /* sequence id so far */
-    uint64_t watermark;  /* the highest so far */
-    uint64_t marked_by;  /* the index of the pack that has it */
-    uint64_t sequences;  /* judged, pieces joined */
-    uint64_t full;       /* sequences of `capacity` tokens */
-    bool doubtful;       /* the ids are wrong, so sums over them are, too */
-    bool lost;           /* too many ids are ahead to follow them */
+    size_t log_capacity; /* pieces allocated */
+    bool cut;            /* the file is incomplete */
+    ps_totals seen;      /* totals of the packs, over all streams */
+    ps_totals declared;  /* totals declared by the ENDs of earlier streams */
+    /* Of the current stream: */
+    uint32_t stream;    /* its number, from 0 */
+    uint64_t packs;     /* packs so far */
+    fault_place place;  /* of the last pack */
+    uint64_t greatest;  /* highest sequence id so far */
+    uint64_t watermark; /* highest watermark so far */
+    uint64_t marked_by; /* index of the pack that set it */
+    uint64_t sequences; /* sequences checked, with pieces joined */
+    uint64_t full;      /* sequences of `capacity` tokens */
+    bool doubtful;      /* ids are wrong, so sums over them are unreliable */
+    bool lost;          /* too many ids are ahead; tracking stopped */
 } audit;
 
-/* Starts; `info` and `f` must outlive the audit. */
+/* Starts an audit.  `info` and `f` must outlive it. */
 void audit_begin(audit *a, const ps_pack_info *info, faults *f);
 
 /*
- * Takes the next pack.  `totals` are those of the reader that gave it.
- * False if memory ran out.
+ * Adds the next pack.  `totals` are those of its reader.  Returns false if out
+ * of memory.
  */
 bool audit_pack(audit *a, const ps_pack *pack, const ps_totals *totals);
 
 /*
- * Takes the totals at the end of the last stream; NULL if the file could not
- * be read to its end.
+ * Adds the totals at the end of the last stream; NULL if the file could not be
+ * read to its end.
  */
 void audit_end(audit *a, const ps_totals *totals);
 

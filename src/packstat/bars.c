@@ -1,5 +1,5 @@
 /*
- * bars.c - bars of a histogram as text.
+ * bars.c - draw histogram bars as text.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,7 +37,7 @@ void bars_draw(FILE *out, const bar_style *style, double share, int width)
     const int parts = style->blocks ? 8 : 1;
     int n = (int)(share * width * parts + 0.5);
 
-    /* What occurs is seen, however rare it is. */
+    /* Show even the smallest share. */
     if (n <= 0 && share > 0)
         n = 1;
     for (int i = 0; i < n / parts; i++)

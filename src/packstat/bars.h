@@ -1,5 +1,5 @@
 /*
- * bars.h - bars of a histogram as text.
+ * bars.h - draw histogram bars as text.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,19 +10,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What bars are made of, and how wide a line with one may be. */
+/* Characters of a bar, and the width of a line, in columns. */
 typedef struct bar_style {
-    int columns;
-    bool blocks; /* of Unicode, which are cut at eighths; else '#' */
+    int columns; /* width of a line */
+    bool blocks; /* Unicode blocks, with a resolution of 1/8; otherwise '#' */
 } bar_style;
 
 /*
- * As wide as the terminal that `out` is, with blocks if its locale has them;
- * else 80 columns of ASCII.
+ * Uses the width of the terminal `out`, and blocks if its locale supports them;
+ * if `out` is not a terminal, 80 columns of ASCII.
  */
 bar_style bars_style(FILE *out);
 
-/* Draws `share` of a bar of `width` columns. */
+/* Draws `share` (0 to 1) of a bar of `width` columns. */
 void bars_draw(FILE *out, const bar_style *style, double share, int width);
 
 #endif

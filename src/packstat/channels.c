@@ -1,5 +1,5 @@
 /*
- * channels.c - what the channels of sequences hold.
+ * channels.c - statistics of channels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,14 +39,14 @@ ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
 }
 
 /*
- * How many of `n` values a loss does not ignore: it ignores -100 in integers
- * with a sign, which are labels, and 0 in all others, which are masks and
- * weights.
+ * Counts the values that a loss does not ignore: values other than -100 in
+ * signed integers, which are labels, and other than 0 in all others, which are
+ * masks and weights.
  */
 static uint32_t count_targets(const unsigned char *p, uint32_t n,
                               ps_type type)
 {
-    uint32_t count = 0; /* as wide as most values: loops become vectors */
+    uint32_t count = 0; /* as wide as most values, so that loops vectorise */
 
     switch (type) {
     case PS_U8:
@@ -69,7 +69,7 @@ static uint32_t count_targets(const unsigned char *p, uint32_t n,
         for (size_t i = 0; i < n; i++)
             count += load_u32(p + 4 * i) != 0;
         break;
-    case PS_F32: /* and not -0 */
+    case PS_F32: /* excludes -0 too */
         for (size_t i = 0; i < n; i++)
             count += load_u32(p + 4 * i) << 1 != 0;
         break;
@@ -85,7 +85,7 @@ static uint32_t count_targets(const unsigned char *p, uint32_t n,
     return count;
 }
 
-/* The integer at `p`, as a number that rises with it. */
+/* Loads an integer as an unsigned number with the same order. */
 static uint64_t load_value(const unsigned char *p, ps_type type)
 {
     switch (ps_type_bytes(type)) {
@@ -102,7 +102,7 @@ static uint64_t load_value(const unsigned char *p, ps_type type)
     }
 }
 
-/* Counts a sequence of so many tokens and that value. */
+/* Counts a sequence of `n_tok` tokens under its value. */
 static void count_value(channel_figures *c, const unsigned char *at,
                         uint32_t n_tok)
 {

@@ -1,6 +1,6 @@
 /*
- * channels.h - what the channels of sequences hold: targets of a loss, and
- * how much there is of each value.
+ * channels.h - statistics of channels: targets of a loss, and sequences and
+ * tokens per value.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,32 +15,34 @@
 #include "packstat/columns.h"
 #include "packstream.h"
 
-/* Values of one channel that are told apart; the memory for them is fixed. */
+/* Limit on distinct values counted; their memory is fixed. */
 #define MAX_VALUES 1024
 
 typedef struct value_count {
-    uint64_t value; /* rises with it: see channel_figures_value */
+    /* in an order-preserving encoding; see channel_figures_value */
+    uint64_t value;
     uint64_t sequences;
     uint64_t tokens;
 } value_count;
 
 typedef struct channel_figures {
     const ps_schema *schema;
-    /* For each per-token channel: values that a loss does not ignore. */
+    /* Values that a loss does not ignore, for each per-token channel. */
     uint64_t targets[PS_MAX_CHANNELS];
-    bool has_targets; /* there is such a channel */
-    /* Sequences and tokens by the values of one per-sequence channel. */
-    const ps_channel *by; /* NULL: not asked for */
-    uint32_t by_index;
-    uint32_t n_values;
-    value_count values[MAX_VALUES]; /* ascending: those that came first */
-    value_count others;
+    bool has_targets; /* there is a per-token channel */
+    /* Sequences and tokens by value of one per-sequence channel. */
+    const ps_channel *by; /* NULL: not requested */
+    uint32_t by_index;    /* index of `by` in the schema */
+    uint32_t n_values;    /* number of distinct values, at most MAX_VALUES */
+    /* the first distinct values found, in ascending order */
+    value_count values[MAX_VALUES];
+    value_count others; /* everything with a later value */
 } channel_figures;
 
 /*
- * Makes ready for sequences of `schema`, which must outlive this; `by` names
- * the channel by whose values to count, or is NULL.
- * PS_OK; PS_ERR_MAGIC: there is no such channel.
+ * Prepares for sequences of `schema`, which must outlive `c`.  `by` is the name
+ * of the channel whose values are counted, or NULL.  Returns PS_OK, or
+ * PS_ERR_MAGIC if the channel does not exist.
  */
 ps_result channel_figures_begin(channel_figures *c, const ps_schema *schema,
                                 const char *by, ps_error *err);
@@ -52,12 +54,14 @@ void channel_figures_pack(channel_figures *c, const columns *all,
 /* Counts a sequence with its payload. */
 void channel_figures_sequence(channel_figures *c, const ps_sequence *s);
 
-/* A value in words; `channel` is that of the value. */
+/* Formats a value of `channel` in `text` and returns it. */
 #define VALUE_BYTES 24
 const char *channel_figures_value(const ps_channel *channel, uint64_t value,
                                   char text[VALUE_BYTES]);
 
-/* The keys "targets" and "by" of a JSON object; null where not `counted`. */
+/*
+ * Prints the keys "targets" and "by" of a JSON object; null unless `counted`.
+ */
 void channel_figures_json(FILE *out, const channel_figures *c, bool counted);
 
 #endif

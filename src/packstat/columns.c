@@ -1,5 +1,5 @@
 /*
- * columns.c - where the tokens and each channel of a sequence are.
+ * columns.c - locate the tokens and channels of a sequence.
  *
  * SPDX-License-Identifier: MIT
  */

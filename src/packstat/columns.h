@@ -1,6 +1,6 @@
 /*
- * columns.h - where the tokens and each channel of a sequence are, in a
- * payload and in a pack.
+ * columns.h - locate the tokens and channels of a sequence, in a payload and in
+ * a pack.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,29 +14,29 @@
 
 typedef struct column {
     uint32_t channel;      /* index in the schema, or PS_TOKENS */
-    const ps_field *field; /* of a pack */
+    const ps_field *field; /* field of a pack */
 } column;
 
 typedef struct columns {
     const ps_schema *schema;
     uint32_t n;
-    column column[PS_MAX_CHANNELS + 1]; /* the tokens first */
+    column column[PS_MAX_CHANNELS + 1]; /* the tokens, then the channels */
 } columns;
 
-/* Those of a pack stream; `info` must outlive them. */
+/* Columns of a pack stream; `info` must outlive them. */
 columns columns_of(const ps_pack_info *info);
 
 /*
- * Copies the first `kept` of `n_tok` tokens of a payload, with their
- * channels, to a payload of its own.
+ * Copies the first `kept` of `n_tok` tokens of a payload, with their channels,
+ * to the payload `to`.
  */
 void columns_truncate(const columns *c, const unsigned char *payload,
                       uint32_t n_tok, uint32_t kept, unsigned char *to);
 
 /*
- * Compares piece `i` of a pack with a payload of `n_tok` tokens that it lies
- * within.  NULL if they are equal; else the first column in which they are
- * not, and in *element the first such token of the piece.
+ * Compares piece `i` of a pack with a payload of `n_tok` tokens, within which
+ * it must lie.  Returns NULL if they are equal; otherwise the first column that
+ * differs, with *element set to the first such token of the piece.
  */
 const column *columns_compare(const columns *c, const ps_pack_info *info,
                               const ps_pack *pack, uint32_t i,
@@ -44,7 +44,7 @@ const column *columns_compare(const columns *c, const ps_pack_info *info,
                               const unsigned char *payload, uint32_t n_tok,
                               uint32_t *element);
 
-/* Token `i` of those at `tokens`, in a payload or in a pack. */
+/* Token `i` of `tokens`, in a payload or in a pack. */
 uint32_t columns_token(const columns *c, const unsigned char *tokens,
                        uint32_t i);
 

@@ -1,8 +1,8 @@
 /*
- * compare.c - whether packs hold what their input was.
+ * compare.c - compare packs with their input.
  *
- * Ids count from 0 in each stream, sequences of the input have one number
- * through all of them: "id" is the one, "number" the other.
+ * In this file, an "id" counts sequences from 0 in each stream, and a "number"
+ * counts them through all inputs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,17 +18,17 @@
 #define U64 "%" PRIu64
 #define U32 "%" PRIu32
 
-/* A fault at the pack that is compared, or at END. */
+/* Reports a fault at the current pack, or at END. */
 #define FAULT(c, ...) faults_add((c)->faults, &(c)->place, __VA_ARGS__)
 
-/* "record 3 at byte 40 of x.tok", of a sequence of the input. */
+/* Formats "record 3 at byte 40 of x.tok" for a sequence of the input. */
 #define ENTRY "record " U64 " at byte " U64 " of %s"
 #define ENTRY_ARGS(c, number, entry)                                    \
     number, (entry)->offset, inputs_name(&(c)->in, (entry)->file)
 
 /* ---- Opening ---- */
 
-/* Takes an exit status; false if that ends the comparison. */
+/* Records an exit status.  Returns false if the comparison has to stop. */
 static bool go_on(comparison *c, int status)
 {
     c->faults->status = faults_worse(c->faults->status, status);
@@ -49,7 +49,7 @@ void compare_open(comparison *c, const packstat_conf *conf,
                       .open = true,
                       .place = {0, PS_PACK_HEADER_BYTES}};
 
-    /* The vocabulary that raw records were packed with, or a smaller one. */
+    /* The vocabulary size used for packing raw records, or a smaller one. */
     if (!info->schema.framed && info->schema.vocab_size != 0 &&
         (vocab_size == 0 || vocab_size > info->schema.vocab_size))
         vocab_size = info->schema.vocab_size;
@@ -74,15 +74,15 @@ static bool is_overlong(const comparison *c, const pending_entry *entry)
     return !c->info->split && entry->n_tok > c->info->capacity;
 }
 
-/* A sequence that need not be in a pack. */
+/* True if a sequence may be missing from the packs. */
 static bool may_be_dropped(const comparison *c, const pending_entry *entry)
 {
     return is_overlong(c, entry) || entry->outside || entry->n_tok == 0;
 }
 
 /*
- * Reads one more sequence and appends it to those that are pending; false if
- * memory ran out, or with c->stopped.
+ * Reads one more sequence and appends it to the pending ones.  Returns false if
+ * out of memory, or if it has set c->stopped.
  */
 static bool read_one(comparison *c)
 {
@@ -90,7 +90,7 @@ static bool read_one(comparison *c)
     ps_sequence sequence;
     pending_entry *entry;
     uint8_t reason = REJECT_NONE;
-    uint32_t kept; /* tokens that can be in packs */
+    uint32_t kept; /* tokens that packs can contain */
     uint64_t bytes;
     bool more;
 
@@ -129,11 +129,11 @@ static bool read_one(comparison *c)
     return true;
 }
 
-/* ---- What has become of a sequence ---- */
+/* ---- Settling a sequence ---- */
 
 /*
- * Takes a sequence of which nothing more can come: counts it, or reports
- * that it is missing, and compares its reject with what became of it.
+ * Handles a sequence of which nothing more can follow: counts it, or reports
+ * that it is missing, and compares its reject with the packs.
  */
 static void settle(comparison *c, uint64_t number, const pending_entry *entry)
 {
@@ -152,7 +152,7 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
     if (absent && may_be_dropped(c, entry)) {
         made->rejected_sequences++;
         made->rejected_tokens += entry->n_tok;
-        /* Of two reasons its reject may say either. */
+        /* If both reasons apply, either one is valid. */
         if (entry->n_tok > 0)
             reason = entry->outside &&
                              (!is_overlong(c, entry) ||
@@ -180,12 +180,15 @@ static void settle(comparison *c, uint64_t number, const pending_entry *entry)
               (unsigned)entry->reason, ENTRY_ARGS(c, number, entry));
 }
 
-/* Settles what is done, and what can no longer come: all below `stop`. */
+/*
+ * Settles sequences that are complete, and all numbered below `stop`, of which
+ * nothing more can follow.
+ */
 static void advance(comparison *c, uint64_t stop)
 {
     pending *p = &c->pending;
 
-    /* The oldest is waited for, unless it is here or need not come. */
+    /* Wait for the oldest sequence, unless it is complete or may be missing. */
     while (c->oldest < p->next) {
         const pending_entry *entry = pending_at(p, c->oldest);
 
@@ -206,7 +209,7 @@ static void advance(comparison *c, uint64_t stop)
     }
 }
 
-/* Reads and settles all below `stop`; false as read_one. */
+/* Reads and settles everything below `stop`.  Returns false like read_one. */
 static bool pass(comparison *c, uint64_t stop)
 {
     advance(c, stop);
@@ -220,7 +223,7 @@ static bool pass(comparison *c, uint64_t stop)
 
 /* ---- Packs ---- */
 
-/* Compares a piece with the sequence that it should be of. */
+/* Compares a piece with its sequence in the input. */
 static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
                           const ps_piece *piece, pending_entry *entry)
 {
@@ -236,7 +239,7 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
         entry->done = true;
         return;
     }
-    /* The audit has reported a piece that does not lie within. */
+    /* The audit has reported pieces that exceed their sequence. */
     if (piece->seq_off > entry->kept ||
         piece->n_tok > entry->kept - piece->seq_off)
         return;
@@ -265,7 +268,7 @@ static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
               ENTRY_ARGS(c, number, entry));
 }
 
-/* Reads as far as the sequences of a pack reach, and compares them. */
+/* Reads the input as far as the sequences of a pack require, and compares. */
 static bool take_pieces(comparison *c, const ps_pack *pack)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
@@ -274,7 +277,7 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
         const uint64_t number = c->base + piece.id;
         pending_entry *entry;
 
-        /* So far ahead that the input between cannot be held. */
+        /* The input in between would be too large to hold. */
         if (piece.id >= first && piece.id - first > PS_MAX_WINDOW) {
             FAULT(c, "sequence " U64 " is more than " U32 " ahead of sequence "
                   U64 ", which is still to come", piece.id, PS_MAX_WINDOW,
@@ -286,7 +289,7 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
             if (!read_one(c))
                 return false;
 
-        /* The audit has reported what came before, or too late. */
+        /* The audit has reported duplicates and late sequences. */
         if (number < c->pending.first)
             continue;
         entry = pending_at(&c->pending, number);
@@ -308,7 +311,7 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
     return true;
 }
 
-/* The number of an id of this stream; the highest if there is none. */
+/* Number of an id in this stream, with saturation. */
 static uint64_t number_of(const comparison *c, uint64_t id)
 {
     return id <= UINT64_MAX - c->base ? c->base + id : UINT64_MAX;
@@ -342,7 +345,7 @@ static bool end_stream(comparison *c, const ps_totals *declared)
         if (*totals[i].declared != *totals[i].made)
             FAULT(c, "%s is " U64 ", but the input makes " U64,
                   totals[i].name, *totals[i].declared, *totals[i].made);
-    /* So that a wrong number is reported only for its own stream. */
+    /* So that a wrong total is reported only for its own stream. */
     c->made = *declared;
     c->base = declared->input_sequences;
     c->oldest = c->base > c->pending.first ? c->base : c->pending.first;
@@ -364,7 +367,7 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
     }
     c->place = (fault_place){pack->index, pack->offset};
 
-    /* Ids below the lowest are neither in this pack nor in a later one. */
+    /* Ids below `lowest` are neither in this pack nor in later ones. */
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const uint64_t id = ps_pack_piece(c->info, pack, i).id;
 
@@ -372,8 +375,8 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
         has_oldest = has_oldest || id == c->oldest - c->base;
     }
     /*
-     * The window bounds what a reader that restores the order must hold when
-     * the oldest sequence comes; for any other sequence it holds less.
+     * The window limits what a reader that restores the order holds when the
+     * oldest sequence arrives.  For any other sequence it holds less.
      */
     if (has_oldest && c->ahead > c->info->window)
         FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "
@@ -393,7 +396,7 @@ bool compare_end(comparison *c, const ps_totals *totals)
     if (c->stopped || !end_stream(c, totals))
         return c->stopped;
 
-    /* After the last stream there must be nothing left. */
+    /* The input must end with the last stream. */
     if (!go_on(c, inputs_next(&c->in, &sequence, &more)))
         return true;
     if (more)

@@ -1,12 +1,12 @@
 /*
- * compare.h - whether packs hold what their input was: each sequence once,
- * whole or rejected, to the last byte.
+ * compare.h - check that packs contain their input: each sequence once, whole
+ * or rejected, byte for byte.
  *
- * Input and packs are read once, side by side.  Sequences of the input are
- * held from the first that is in no pack yet to the last that is in one, so
- * memory grows with the displacement.
+ * Input and packs are read once, in parallel.  The input is held from the first
+ * sequence that is not in a pack yet to the last one that is, so memory grows
+ * with the displacement.
  *
- * audit.h checks that no sequence comes twice and that pieces join.
+ * audit.h checks that sequences are unique and that pieces join.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,34 +28,37 @@ typedef struct comparison {
     const ps_pack_info *info;
     faults *faults;
     inputs in;
-    bool open;
-    bool stopped;      /* nothing more can be compared; a message said why */
+    bool open;    /* a comparison was requested */
+    bool stopped; /* comparison is impossible; the reason was reported */
     rejects rejects;
     columns columns;
-    pending pending;   /* numbered through all streams */
-    ps_totals made;    /* totals of the input, all streams added up */
-    /* Of the stream that is being read: */
-    uint32_t stream;   /* which it is */
+    pending pending; /* numbered through all streams */
+    ps_totals made;  /* totals of the input, over all streams */
+    /* Of the current stream: */
+    uint32_t stream;   /* its index, from 0 */
     uint64_t base;     /* number of its first sequence */
-    uint64_t oldest;   /* number of the first that no pack held yet */
+    uint64_t oldest;   /* number of the first sequence not in a pack yet */
     uint64_t ahead;    /* sequences and pieces that overtook it */
-    fault_place place; /* of the pack that is compared, or of END */
+    fault_place place; /* the current pack, or END */
 } comparison;
 
 /*
- * Opens the input, and the rejects if there are any.  Status and faults go
- * to `f`, which must outlive it, as must `info`.
+ * Opens the input, and the rejects if there are any.  Status and faults are
+ * added to `f`.  `f` and `info` must outlive the comparison.
  */
 void compare_open(comparison *c, const packstat_conf *conf,
                   const ps_pack_info *info, faults *f);
 
 /*
- * Compares the next pack, which the audit has judged.  `totals` are those
- * of the reader that gave it.  False if memory ran out.
+ * Compares the next pack, which must have passed through the audit.  `totals`
+ * are those of its reader.  Returns false if out of memory.
  */
 bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals);
 
-/* Takes the totals at the end of the last stream.  As compare_pack. */
+/*
+ * Compares the totals at the end of the last stream.  Returns false if out of
+ * memory.
+ */
 bool compare_end(comparison *c, const ps_totals *totals);
 
 void compare_close(comparison *c);

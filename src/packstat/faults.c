@@ -1,8 +1,7 @@
 /*
- * faults.c - what is wrong with one file, printed as it is found.
+ * faults.c - print the faults of a file as they are found.
  *
- * A file that is wrong in one place is often wrong in a million: only the
- * first few faults are printed.
+ * A damaged file often has a million faults; only the first few are printed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,7 +50,7 @@ void faults_fatal(faults *f, const ps_error *err)
 
 void faults_no_memory(faults *f)
 {
-    /* Without a text it is printed in the words for the code. */
+    /* Without a text, the standard words for the code are printed. */
     const ps_error err = {.code = PS_ERR_MEMORY};
 
     faults_fatal(f, &err);

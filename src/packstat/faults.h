@@ -1,5 +1,5 @@
 /*
- * faults.h - what is wrong with one file, printed as it is found.
+ * faults.h - print the faults of a file as they are found.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,32 +13,33 @@
 #include "packstream.h"
 
 typedef struct faults {
-    const char *file; /* as the user named it; NULL is stdin */
-    uint64_t count;   /* of those that faults_add took */
-    int status;       /* the worst exit status so far */
+    const char *file; /* as given by the user; NULL: stdin */
+    uint64_t count;   /* faults passed to faults_add */
+    int status;       /* worst exit status so far */
 } faults;
 
 /* A pack, or the END of a stream. */
 typedef struct fault_place {
-    uint64_t number; /* index of the pack, or which of joined streams */
-    uint64_t offset; /* of the pack's block, bytes; 0: it is END */
+    /* index of the pack, or of the stream if streams were joined */
+    uint64_t number;
+    uint64_t offset; /* of the pack's block, in bytes; 0: END */
 } fault_place;
 
 /*
- * "prog: FILE: pack 12 in the block at byte 4096: TEXT", or
- * "prog: FILE: END of stream 0: TEXT".
+ * Reports "prog: FILE: pack 12 in the block at byte 4096: TEXT", or "prog:
+ * FILE: END of stream 0: TEXT".
  */
 void faults_add(faults *f, const fault_place *place, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
-/* A failure after which the file is read no further: always printed. */
+/* Report an error that ends the reading of the file; always printed. */
 void faults_fatal(faults *f, const ps_error *err);
 void faults_no_memory(faults *f);
 
-/* Prints how many faults there were beyond those that were printed. */
+/* Prints the number of faults that were not printed. */
 void faults_end(const faults *f);
 
-/* The worse of two exit statuses: bad input is worse than a failure. */
+/* The worse of two exit statuses; STATUS_DATA is the worst. */
 int faults_worse(int a, int b);
 
 #endif

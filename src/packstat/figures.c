@@ -1,5 +1,5 @@
 /*
- * figures.c - what packstat counts while it reads a stream.
+ * figures.c - statistics collected while reading a stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -88,8 +88,8 @@ void stream_parts_json(FILE *out, const stream_parts *p, bool counted)
 }
 
 /*
- * Sums about the mean are merged pack by pack (Chan, Golub and LeVeque
- * 1983), as plain sums of squares would lose their digits on long files.
+ * Sums of squares about the mean are merged pack by pack (Chan, Golub and
+ * LeVeque 1983), since plain sums of squares lose precision on long files.
  */
 void order_stats_add(order_stats *o, const ps_pack_info *info,
                      const ps_pack *pack)
@@ -109,7 +109,7 @@ void order_stats_add(order_stats *o, const ps_pack_info *info,
         squares += d * d;
     }
 
-    /* All sequences of a pack are in one place. */
+    /* All sequences of a pack have the same position. */
     o->places_squared += weight * place * place;
     o->lengths_squared += weight * length * length + squares;
     o->products += weight * place * length;
@@ -138,9 +138,8 @@ bool order_stats_place(const order_stats *o, double *correlation)
 }
 
 /*
- * With m the mean of all, the products of neighbours about m add up to
- * lagged - m * (sum - first) - m * (sum - last) + (n - 1) * m * m, where the
- * first is 0.
+ * With m the mean of all, the sum of products of neighbours about m is lagged -
+ * m * (sum - first) - m * (sum - last) + (n - 1) * m * m, where first is 0.
  */
 bool order_stats_neighbour(const order_stats *o, double *correlation)
 {

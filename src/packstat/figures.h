@@ -1,11 +1,11 @@
 /*
- * figures.h - what packstat counts while it reads a stream.
+ * figures.h - statistics collected while reading a stream.
  *
- * Histograms of lengths and depths, and whether the lengths of sequences
- * depend on where they are: two correlations, both near 0 where lengths are
- * well mixed.  n packs in random order give about 1 / sqrt(n) either way.
- * They are taken in one pass and in constant memory; a file of several
- * streams counts as one.
+ * These are histograms of lengths and depths, and two correlations that show
+ * whether lengths depend on the position in the stream.  Both are near 0 if
+ * lengths are well mixed: within about 1 / sqrt(n) for n packs in random order.
+ * They need one pass and constant memory; a file of several streams counts as
+ * one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,20 +21,21 @@
 #include "packstream.h"
 
 /*
- * How often each value >= 1 occurred.  Small ones, which nearly all are, are
- * counted in a table until all values have come.  All zeros: empty.
+ * Counts of values, which are at least 1.  Small values, the vast majority, are
+ * counted in a table until the end.  Zero-initialise for an empty histogram.
  */
 #define HISTOGRAM_SMALL 4096
 typedef struct histogram {
+    /* counts of the values below HISTOGRAM_SMALL */
     uint64_t small[HISTOGRAM_SMALL];
-    ps_histogram *all; /* complete after histogram_finish */
+    ps_histogram *all; /* complete after histogram_finish; owned */
 } histogram;
 
-/* Counts a value; or that many of it.  False if memory ran out. */
+/* Counts a value, once or `count` times.  Returns false if out of memory. */
 bool histogram_add(histogram *h, uint32_t value);
 bool histogram_add_count(histogram *h, uint32_t value, uint64_t count);
 
-/* Makes `all` hold all values; false if memory ran out. */
+/* Moves all values to `all`.  Returns false if out of memory. */
 bool histogram_finish(histogram *h);
 
 /* A key of a JSON object: [value, count] pairs; null where not `counted`. */
@@ -43,69 +44,72 @@ void histogram_json(FILE *out, const char *key, const histogram *h,
 
 void histogram_free(histogram *h);
 
+#define MAX_PARTS 256
+
 /*
  * How full packs are along a stream: consecutive parts of 2^shift packs each,
- * the last one of fewer.  All zeros is the start.
+ * the last of them shorter.  Zero-initialise before the first pack.
  */
-#define MAX_PARTS 256
 typedef struct stream_parts {
-    unsigned n;
-    unsigned shift;
-    uint64_t packs[MAX_PARTS];
-    uint64_t tokens[MAX_PARTS];
+    unsigned n;                 /* parts in use */
+    unsigned shift;             /* log2 of the packs in a part */
+    uint64_t packs[MAX_PARTS];  /* packs in each part */
+    uint64_t tokens[MAX_PARTS]; /* tokens in each part */
 } stream_parts;
 
-/* Takes the next pack. */
+/* Adds the next pack. */
 void stream_parts_add(stream_parts *p, uint32_t tokens);
 
-/* The key "parts" of a JSON object: [packs, tokens] pairs, or null. */
+/* Prints the key "parts" of a JSON object: [packs, tokens] pairs, or null. */
 void stream_parts_json(FILE *out, const stream_parts *p, bool counted);
 
-/* All zeros is the start. */
+/* Zero-initialise before the first pack. */
 typedef struct order_stats {
     double packs;
     double sequences;
-    /* Means, and sums of squares and products about them, of the places
-       (which pack) and the lengths of all sequences. */
+    /*
+     * Means of the positions (pack indices) and lengths of all sequences, and
+     * sums of squares and products about these means.
+     */
     double mean_place;
     double mean_length;
     double places_squared;
     double lengths_squared;
     double products;
-    /* The means of packs: less the first, so that sums stay small. */
+    /* Mean lengths of packs, minus the first one, so that sums stay small. */
     double first;
-    double last;
-    double sum;
-    double squared;
-    double lagged; /* of products of neighbours */
+    double last;    /* of the last pack */
+    double sum;     /* sum over all packs */
+    double squared; /* sum of squares */
+    double lagged;  /* sum of products of neighbours */
 } order_stats;
 
-/* Takes the next pack. */
+/* Adds the next pack. */
 void order_stats_add(order_stats *o, const ps_pack_info *info,
                      const ps_pack *pack);
 
 /*
- * Pearson's correlation of the length of a sequence with the number of the
- * pack it is in.  False if there is none: of fewer than two packs, or if all
+ * Pearson's correlation between a sequence's length and the index of its pack.
+ * Returns false if it is undefined: with fewer than two packs, or if all
  * lengths are equal.
  */
 bool order_stats_place(const order_stats *o, double *correlation);
 
 /*
- * Autocorrelation, at a lag of one, of the mean length in a pack: runs of
- * like lengths show in it.  False if there is none: of fewer than two packs,
- * or if all means are equal.
+ * Autocorrelation, at lag one, of the mean length of packs, which reveals runs
+ * of similar lengths.  Returns false if it is undefined: with fewer than two
+ * packs, or if all means are equal.
  */
 bool order_stats_neighbour(const order_stats *o, double *correlation);
 
-/* Of a pack stream, besides its totals. */
+/* Statistics of a pack stream, besides its totals. */
 typedef struct pack_figures {
-    ps_totals so_far;  /* of the packs that were read */
-    uint32_t streams;  /* one after another in the file; 0 if no packs */
-    bool ranged;       /* only some packs of the file were read: */
-    uint64_t first;    /* from this one on, */
-    uint64_t packs;    /* of so many, or PS_UNKNOWN */
-    histogram lengths; /* of sequences and of pieces */
+    ps_totals so_far;  /* totals of the packs read */
+    uint32_t streams;  /* streams in the file; 0 without packs */
+    bool ranged;       /* only some packs of the file were read */
+    uint64_t first;    /* index of the first of them */
+    uint64_t packs;    /* packs in the file, or PS_UNKNOWN */
+    histogram lengths; /* of sequences and pieces */
     histogram depths;
     histogram fills; /* packs by tokens */
     stream_parts parts;
@@ -113,12 +117,12 @@ typedef struct pack_figures {
     channel_figures channels;
 } pack_figures;
 
-/* Of a stream of token records. */
+/* Statistics of a stream of token records. */
 typedef struct token_figures {
     uint64_t sequences;
     uint64_t tokens;
     uint32_t min_seqlen; /* 0 without sequences */
-    uint32_t max_seqlen;
+    uint32_t max_seqlen; /* in tokens */
     histogram lengths;
     channel_figures channels;
 } token_figures;

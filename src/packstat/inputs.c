@@ -1,5 +1,5 @@
 /*
- * inputs.c - token records of several files as one stream, and rejects.
+ * inputs.c - read token records of several files as one stream, and rejects.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -62,7 +62,10 @@ int inputs_check(const inputs *in, const ps_schema *packed)
     ps_schema schema = *ps_token_reader_schema(in->reader);
     ps_error err;
 
-    /* Raw records do not declare it; packstream was told. */
+    /*
+     * Raw records do not declare the vocabulary size; packstream knew it from
+     * an option.
+     */
     if (!schema.framed && !packed->framed)
         schema.vocab_size = packed->vocab_size;
     if (ps_schema_compare(&schema, packed, &err) == PS_OK)
@@ -83,7 +86,9 @@ int inputs_next(inputs *in, ps_sequence *sequence, bool *more)
             ps_token_reader_next(in->reader, in->longest, sequence, &err);
         const bool overlong = r == PS_ERR_OVERLONG;
 
-        /* Take it even if it is too long or has a token outside. */
+        /*
+         * Accept sequences that are too long or have out-of-vocabulary tokens.
+         */
         if (overlong)
             r = ps_token_reader_skip(in->reader, &err);
         in->outside = r == PS_ERR_RANGE;
@@ -127,7 +132,7 @@ const char *rejects_name(const rejects *r)
     return inputs_name(&r->in, r->in.file);
 }
 
-/* They are in the order of the input, so one at a time is enough. */
+/* Rejects are in input order, so only the next one is held. */
 static int advance(rejects *r)
 {
     int status = inputs_next(&r->in, &r->next, &r->more);
@@ -135,14 +140,14 @@ static int advance(rejects *r)
 
     if (status != STATUS_OK || !r->more)
         return status;
-    /* Their writer keeps to the limit of the formats. */
+    /* packstream writes no reject above the limit of the format. */
     if (r->next.payload == NULL) {
         message_error("%s: record " U64 " at byte " U64
                       ": too long for a reject",
                       rejects_name(r), r->next.id, r->next.offset);
         return STATUS_DATA;
     }
-    /* Behind the payload of the sequence as it came. */
+    /* The extra channels follow the payload of the original sequence. */
     extra = r->next.payload + r->next.payload_bytes - REJECT_EXTRA_BYTES;
     r->id = load_u64(extra);
     r->reason = extra[REJECT_AT_REASON];
@@ -163,7 +168,10 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     wanted.framed = true;
     for (size_t i = 0; i < 2 && wanted.n_channels < PS_MAX_CHANNELS; i++)
         wanted.channels[wanted.n_channels++] = extra[i];
-    /* They declare none where they may have tokens outside it. */
+    /*
+     * Rejects that may have out-of-vocabulary tokens declare no vocabulary
+     * size.
+     */
     declared = ps_token_reader_schema(r->in.reader);
     if (declared->vocab_size == 0)
         wanted.vocab_size = 0;
@@ -175,7 +183,7 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     return advance(r);
 }
 
-/* A fault of the next reject. */
+/* Reports a fault of the next reject. */
 #define REJECT_FAULT(r, f, place, why)                                   \
     faults_add(f, place,                                                 \
                "record " U64 " at byte " U64 " of %s, sequence " U64 ", " \

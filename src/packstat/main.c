@@ -1,6 +1,5 @@
 /*
- * main.c - tell what pack streams and token records hold, and verify
- * them.
+ * main.c - print statistics of pack streams and token records, and verify them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +21,7 @@
 #include "packstat/packstat.h"
 #include "packstream.h"
 
-/* Adds a name to a name_list; it stays where the command line is. */
+/* Adds a name to a name_list; names are not copied. */
 static const char *add_name(void *to, const char *name)
 {
     name_list *list = to;
@@ -89,7 +88,9 @@ static const option_program program = {
     .entries = entries,
 };
 
-/* Reads one file and prints what is asked for; returns its exit status. */
+/*
+ * Reads one file and prints the requested statistics.  Returns an exit status.
+ */
 static int stat_file(const packstat_conf *conf, const char *name,
                      packstat_output *out)
 {
@@ -106,10 +107,10 @@ static int stat_file(const packstat_conf *conf, const char *name,
         return STATUS_FAILURE;
     out->fd = fd;
 
-    /* Only some packs are read where they are, if it is a file of packs. */
+    /* Random access to packs, if only some of them are needed. */
     if (conf->range_given || conf->quick)
         result = packs_open_file(&packs_in, fd, &err);
-    /* If something is wrong with LENGTHS, reading the records shows it. */
+    /* A damaged LENGTHS is detected when the records are read. */
     if ((conf->histogram || conf->quick) &&
         (result == PS_ERR_UNSUPPORTED || result == PS_ERR_MAGIC) &&
         ps_histogram_read(&lengths, fd, &ignored) != PS_OK)
@@ -123,7 +124,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
         packs_stat(conf, &packs_in, out, &f);
     else
         tokens_stat(conf, tokens, lengths, out, &f);
-    /* Standard input is used up, as if it had been read. */
+    /* Leave stdin at its end, as if it had been read. */
     if (lengths != NULL)
         (void)lseek(fd, 0, SEEK_END);
 
@@ -135,7 +136,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
     return f.status;
 }
 
-/* How many of so many names are that of stdin. */
+/* Number of names that mean stdin. */
 static int count_stdin(const char *const *names, int n)
 {
     int count = 0;
@@ -145,7 +146,7 @@ static int count_stdin(const char *const *names, int n)
     return count;
 }
 
-/* Checks what no option can know alone. */
+/* Checks combinations of options. */
 static int check(const packstat_conf *conf, char *const *names, int n)
 {
     int in = count_stdin(conf->against.names, conf->against.n) +
@@ -183,7 +184,7 @@ static int check(const packstat_conf *conf, char *const *names, int n)
     return STATUS_OK;
 }
 
-/* Does what was asked for; the worst exit status of all files. */
+/* Processes all files.  Returns the worst exit status. */
 static int run(const packstat_conf *conf, int argc, char **argv, int first)
 {
     int n;
@@ -196,7 +197,9 @@ static int run(const packstat_conf *conf, int argc, char **argv, int first)
             status,
             stat_file(conf, first < argc ? names[i] : NULL, &out));
 
-    /* A planner must not take part of the input for all of it. */
+    /*
+     * Print nothing after an error: a planner must not use a partial histogram.
+     */
     if (conf->histogram && status == STATUS_OK) {
         const ps_histogram *h;
 
@@ -222,7 +225,7 @@ int main(int argc, char **argv)
     int status;
 
     files_init();
-    (void)setlocale(LC_CTYPE, ""); /* tells which bars a terminal can show */
+    (void)setlocale(LC_CTYPE, ""); /* for the characters of bars */
     message_init(argv[0]);
     outcome = option_parse(&program, argc, argv, &conf, &first);
     status = option_status(outcome);

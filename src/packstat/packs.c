@@ -1,5 +1,5 @@
 /*
- * packs.c - the statistics of a pack stream.
+ * packs.c - statistics of a pack stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,13 +16,13 @@
 #include "packstat/packstat.h"
 #include "packstat/summary.h"
 
-/* A pack stream while it is read. */
+/* State of reading a pack stream. */
 typedef struct scan {
     const packstat_conf *conf;
     packs *input;
-    uint64_t end; /* of the range: number of the pack to stop at */
+    uint64_t end; /* number of the first pack after the range */
     const ps_pack_info *info;
-    ps_pack_info header; /* the first one, unchanged, to be printed */
+    ps_pack_info header; /* first header, as stored, for printing */
     columns columns;
     faults *faults;
     packstat_output *out;
@@ -31,7 +31,7 @@ typedef struct scan {
     comparison comparison; /* with --against */
 } scan;
 
-/* Counts a pack, its depth and the lengths in it; false without memory. */
+/* Counts a pack, its depth and its lengths.  Returns false if out of memory. */
 static bool count(scan *s, const ps_pack *pack)
 {
     const packstat_conf *conf = s->conf;
@@ -69,7 +69,9 @@ static bool count(scan *s, const ps_pack *pack)
     return true;
 }
 
-/* Looks at a pack more closely than the reader did; false without memory. */
+/*
+ * Checks a pack beyond what the reader does.  Returns false if out of memory.
+ */
 static bool verify(scan *s, const ps_pack *pack)
 {
     const ps_totals *totals = ps_pack_reader_totals(s->input->reader);
@@ -83,7 +85,7 @@ static bool verify(scan *s, const ps_pack *pack)
             compare_pack(&s->comparison, pack, totals));
 }
 
-/* Reads to the end, or to that of the range; PS_END, or a failure. */
+/* Reads to the end of the input or the range.  Returns PS_END or an error. */
 static ps_result read_packs(scan *s, ps_error *err)
 {
     pack_figures *found = &s->found;
@@ -121,7 +123,7 @@ static ps_result read_packs(scan *s, ps_error *err)
     return result;
 }
 
-/* What the packs were compared with, if with anything. */
+/* Prints the names of the files that the packs were compared with, if any. */
 static void print_names(const char *key, const name_list *list)
 {
     if (list->n == 0)
@@ -163,8 +165,8 @@ static void print(scan *s)
     bool exists;
 
     /*
-     * Of the input as a whole, or, where only some of it was read, of that;
-     * then what became of the input that was packed is not known.
+     * Totals of the whole input, or of the packs read.  In the latter case,
+     * totals of the packed input are unknown.
      */
     if (s->found.ranged) {
         totals = s->found.so_far;
@@ -209,7 +211,10 @@ static void print(scan *s)
     }
 }
 
-/* Finds out what is asked for of the input; false after a message. */
+/*
+ * Resolves the requested range.  On failure, prints a message and returns
+ * false.
+ */
 static bool resolve_range(scan *s)
 {
     range r = s->conf->range;
@@ -259,13 +264,13 @@ void packs_stat(const packstat_conf *conf, packs *input,
     if (conf->against.n > 0)
         compare_open(&s.comparison, conf, s.info, f);
     if (resolve_range(&s)) {
-        /* A file shows its totals without being read. */
+        /* A file's totals are known without reading its packs. */
         if (!conf->quick || input->file == NULL)
             result = read_packs(&s, &err);
         if (result != PS_END)
             faults_fatal(f, &err);
 
-        /* What only the end can show. */
+        /* Checks that need the end of the input. */
         if (conf->verify) {
             const ps_totals *totals =
                 result == PS_END ? ps_pack_reader_totals(input->reader) : NULL;

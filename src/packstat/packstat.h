@@ -1,24 +1,24 @@
 /*
- * packstat.h - what packstat does with one file.
+ * packstat.h - statistics of one file.
  *
- * main.c parses the command line, opens each file and, by what it holds,
- * calls packs_stat or tokens_stat.  These read it and fill `faults` with what
- * is wrong; if nothing is, they print what was asked for.
+ * main.c parses the command line, opens each file and calls packs_stat or
+ * tokens_stat, depending on its contents.  These read the file and report
+ * faults; if they find none, they print the requested statistics.
  *
  *   packs.c      a pack stream: reads it, prints JSON, "OK" or a summary
  *   tokens.c     the same for token records
- *   channels.c   labels that count, and sequences by value of a channel
- *   figures.c    histograms and correlations, counted on the way
- *   summary.c    the text for a human: labelled lines, histograms as bars
- *   bars.c       a bar as text, as wide as a terminal
- *   faults.c     the first faults of a file are printed, the others counted
- *   audit.c      --verify: what no single pack shows, from ids and totals
- *   compare.c    --against: packs and their input, side by side
- *   inputs.c     for it, the token records of the input, and the rejects
- *   pending.c    for it, the sequences that no pack held yet
- *   columns.c    for it, where tokens and channels are in both
+ *   channels.c   targets of a loss, and sequences by value of a channel
+ *   figures.c    histograms and correlations, collected while reading
+ *   summary.c    text for humans: labelled lines, histograms as bars
+ *   bars.c       histogram bars as text
+ *   faults.c     prints the first faults of a file, counts the others
+ *   audit.c      --verify: checks across packs, of ids and totals
+ *   compare.c    --against: compares packs with their input
+ *   inputs.c     reads that input, and the rejects
+ *   pending.c    queue of input sequences that are not in a pack yet
+ *   columns.c    locates tokens and channels in payloads and packs
  *
- * The program sees packstream.h, src/common and src/cli.
+ * The program uses packstream.h, src/common and src/cli.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,43 +34,45 @@
 #include "packstat/figures.h"
 #include "packstream.h"
 
-/* Names of files, in the order in which they were given. */
+/* Names of files, in the order given. */
 typedef struct name_list {
     const char **names;
     int n;
 } name_list;
 
-/* What the command line asked for. */
+/* Options set by the command line. */
 typedef struct packstat_conf {
-    bool json;      /* an object a file */
-    bool histogram; /* nothing but `length count`, of all files together */
-    bool verify;    /* check all there is to check */
-    bool quick;     /* header and totals alone, of files without reading */
-    bool quiet;     /* no progress, no OK */
-    const char *by; /* count by the values of this channel, or NULL */
+    bool json; /* print one object per file */
+    /* print only "length count" lines, for all files together */
+    bool histogram;
+    bool verify;      /* check everything */
+    bool quick;       /* header and totals only; files are not read */
+    bool quiet;       /* no progress line, no "OK" */
+    const char *by;   /* count by value of this channel; NULL: none */
     bool range_given;
-    range range; /* of each pack stream only these packs */
+    range range; /* packs to read of each pack stream */
     bool type_given;
-    ps_type raw_type;
-    name_list against; /* what the packs were made of; none: not compared */
-    name_list rejects; /* and what was dropped or truncated on the way */
-    uint32_t vocab_size; /* tokens from here on were a reason to drop a
-                            sequence; 0: not given */
-    bool empty;          /* raw sequences without tokens were dropped */
+    ps_type raw_type;  /* token type of raw records */
+    name_list against; /* input of the packs; empty: not compared */
+    name_list rejects; /* rejects of the packs */
+    /* token ids from here on were a reason to drop a sequence; 0: not given */
+    uint32_t vocab_size;
+    bool empty; /* raw sequences without tokens were dropped */
 } packstat_conf;
 
-/* What has been read and printed for all files together. */
+/* Output shared by all files. */
 typedef struct packstat_output {
     histogram lengths; /* with --histogram */
-    bool summarised;   /* a summary stands above: leave a line free */
-    int fd;            /* the file that is being read */
+    /* a summary was printed: print a blank line before the next one */
+    bool summarised;
+    int fd;       /* descriptor of the current file */
 } packstat_output;
 
 /*
- * Reads `input` to its end, or as much of it as is asked for.  For a
- * histogram the lengths go to `out`, to be printed when all files have been
- * read.  If `lengths` is not NULL, it is the histogram of all token records of
- * the file, and they are not read.
+ * Read `input` to its end, or as far as required.  With --histogram the lengths
+ * are added to `out`, and printed after all files were read.  If `lengths` is
+ * not NULL, it is the histogram of all token records of the file, which are
+ * then not read.
  */
 void packs_stat(const packstat_conf *conf, packs *input,
                 packstat_output *out, faults *f);

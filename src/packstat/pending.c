@@ -1,5 +1,5 @@
 /*
- * pending.c - sequences of the input that no pack has held yet.
+ * pending.c - queue of input sequences that are not in a pack yet.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,13 +11,13 @@
 enum { FIRST_CAPACITY = 1024, BLOCK_BYTES = 1 << 18 };
 
 struct pending_block {
-    size_t size;
-    size_t used;
-    size_t live; /* payloads in it */
+    size_t size; /* bytes allocated */
+    size_t used; /* bytes used */
+    size_t live; /* payloads in the block */
     unsigned char bytes[];
 };
 
-/* Keeps one empty block of the usual size to be used again. */
+/* Keeps one empty block of the usual size for reuse. */
 static void discard(pending *b, pending_block *block)
 {
     block->used = 0;
@@ -27,7 +27,7 @@ static void discard(pending *b, pending_block *block)
         free(block);
 }
 
-/* Makes `current` a block with so many bytes free. */
+/* Makes sure that `current` has `bytes` free bytes. */
 static bool reserve(pending *b, size_t bytes)
 {
     const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
@@ -45,7 +45,7 @@ static bool reserve(pending *b, size_t bytes)
             return false;
         *block = (pending_block){.size = size};
     }
-    /* With payloads in it, it is released with the last of them. */
+    /* A block with payloads is freed together with the last one. */
     if (b->current != NULL && b->current->live == 0)
         discard(b, b->current);
     b->current = block;
@@ -56,7 +56,7 @@ pending_entry *pending_push(pending *b, size_t payload_bytes)
 {
     pending_entry *entry;
 
-    /* The ring doubles; entries keep their numbers. */
+    /* Double the ring; entries keep their numbers. */
     if (b->next - b->first == b->capacity) {
         const size_t capacity =
             b->capacity == 0 ? FIRST_CAPACITY : b->capacity * 2;

@@ -1,9 +1,10 @@
 /*
- * pending.h - sequences of the input that no pack has held yet.
+ * pending.h - queue of input sequences that are not in a pack yet.
  *
- * A queue by number.  Payloads lie in blocks, one behind another, and a
- * block is free when all in it are: sequences leave nearly in the order in
- * which they came, so blocks are few and stay in the cache.
+ * Sequences are numbered in order.  Payloads are stored contiguously in blocks,
+ * and a block is freed with its last payload.  Sequences leave the queue nearly
+ * in the order in which they entered, so few blocks are in use and they stay in
+ * the cache.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,45 +20,45 @@ typedef struct pending_block pending_block;
 
 /* A sequence of the input. */
 typedef struct pending_entry {
-    uint64_t offset; /* of its record in its file */
-    uint32_t file;   /* which of the files */
-    uint32_t n_tok;
-    uint32_t kept;   /* tokens of it that can be in packs */
-    uint32_t seen;   /* tokens of these that were */
-    uint32_t pieces; /* that these were in */
-    uint8_t reason;  /* that a stream of rejects gives, or 0 */
-    bool outside;    /* a token is outside the vocabulary */
-    bool done;       /* all of it was seen, or a fault was reported */
-    unsigned char *payload; /* of the kept tokens, until it is done */
-    pending_block *block;
+    uint64_t offset;        /* offset of its record in the file, in bytes */
+    uint32_t file;          /* index of the file */
+    uint32_t n_tok;         /* length of the sequence */
+    uint32_t kept;          /* tokens that packs can contain */
+    uint32_t seen;          /* number of these that occurred in packs */
+    uint32_t pieces;        /* pieces in which they occurred */
+    uint8_t reason;         /* reason given by its reject; 0: none */
+    bool outside;           /* has an out-of-vocabulary token */
+    bool done;              /* complete, or a fault was reported */
+    unsigned char *payload; /* of the kept tokens; NULL once it is done */
+    pending_block *block;   /* contains the payload */
 } pending_entry;
 
-/* All zeros is empty. */
+/* Zero-initialise for an empty queue. */
 typedef struct pending {
-    pending_entry *ring;
-    size_t capacity; /* a power of two, or 0 */
-    uint64_t first;  /* number of the front */
-    uint64_t next;   /* number of the next to come */
-    pending_block *current; /* that is being filled */
-    pending_block *spare;
+    pending_entry *ring;    /* owned */
+    size_t capacity;        /* entries allocated; a power of two, or 0 */
+    uint64_t first;         /* number of the front entry */
+    uint64_t next;          /* number of the next entry to be added */
+    pending_block *current; /* block being filled */
+    pending_block *spare;   /* empty block for reuse; NULL: none */
 } pending;
 
-/* The sequence with that number, from first on and below next. */
+/* The entry with this number, which must be in [first, next). */
 static inline pending_entry *pending_at(const pending *b, uint64_t number)
 {
     return &b->ring[number & (b->capacity - 1)];
 }
 
 /*
- * A new entry at the end, zeros but for a payload of so many bytes; NULL if
- * memory ran out.
+ * Appends an entry, zeroed except for a payload of `payload_bytes` bytes.
+ * Returns NULL if out of memory.
  */
 pending_entry *pending_push(pending *b, size_t payload_bytes);
 
-/* Releases the payload of an entry, if it still has one. */
+/* Frees the payload of an entry, if it still has one. */
 void pending_release(pending *b, pending_entry *entry);
 
-/* Removes the front. */
+/* Removes the front entry. */
 void pending_pop(pending *b);
 
 void pending_free(pending *b);

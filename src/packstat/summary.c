@@ -1,5 +1,5 @@
 /*
- * summary.c - what a stream holds, for a human.
+ * summary.c - statistics as text for humans.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ void summary_separate(FILE *out, bool *summarised)
 
 /* ---- Lines ---- */
 
-/* "  label           TEXT" and a newline. */
+/* Prints "  label           TEXT" and a newline. */
 static void print_line(FILE *out, const char *label, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
@@ -41,7 +41,7 @@ static void print_line(FILE *out, const char *label, const char *format, ...)
     putc('\n', out);
 }
 
-/* "  label           1,234 UNIT"; " UNIT" only if it is not NULL. */
+/* Prints "  label           1,234 UNIT"; " UNIT" only if `unit` is not NULL. */
 static void print_count(FILE *out, const char *label, uint64_t number,
                         const char *unit)
 {
@@ -51,7 +51,7 @@ static void print_count(FILE *out, const char *label, uint64_t number,
                unit == NULL ? "" : " ", unit == NULL ? "" : unit);
 }
 
-/* Appends to a short line; what does not fit is left out. */
+/* Appends to a short line; text that does not fit is cut off. */
 static void append(char *line, size_t size, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
@@ -79,7 +79,7 @@ static void print_schema(FILE *out, const ps_schema *schema)
     if (schema->vocab_size != 0)
         print_count(out, "vocabulary", schema->vocab_size, "tokens");
 
-    /* "bos 1, eos 2", three of them on a line. */
+    /* Prints "bos 1, eos 2", three to a line. */
     for (int i = 0; i < PS_SPECIALS; i++) {
         if (schema->special[i] != PS_NO_ID)
             append(line, sizeof(line), "%s%s %" PRIu32,
@@ -92,7 +92,7 @@ static void print_schema(FILE *out, const ps_schema *schema)
         }
     }
 
-    /* The start of the tokenizer's digest is enough to tell two apart. */
+    /* The first bytes of the digest suffice to distinguish tokenizers. */
     if (!all_zero(d, sizeof(schema->tokenizer))) {
         for (int i = 0; i < 8; i++)
             append(hex, sizeof(hex), "%02x", d[i]);
@@ -114,16 +114,16 @@ static void print_schema(FILE *out, const ps_schema *schema)
 
 /* ---- Histograms ---- */
 
-/* A histogram as rows: row i covers the values [from[i], from[i + 1]). */
+/* A histogram as rows; row i covers the values [from[i], from[i + 1]). */
 typedef struct rows {
-    unsigned n;
+    unsigned n; /* number of rows */
     uint64_t from[MAX_ROWS + 1];
     uint64_t count[MAX_ROWS];
-    uint64_t sum; /* of all counts */
-    uint64_t top; /* the highest of them */
+    uint64_t sum; /* sum of all counts */
+    uint64_t top; /* highest count */
 } rows;
 
-/* "7", or "33-64". */
+/* Formats "7" or "33-64".  Returns the length. */
 static int label(char *buffer, size_t size, const rows *r, unsigned row)
 {
     uint64_t last = r->from[row + 1] - 1;
@@ -153,7 +153,7 @@ static void draw(FILE *out, const char *values, const char *counts,
     }
     fprintf(out, "\n  %*s  %*s\n", left, values, middle, counts);
 
-    /* Empty rows are left out before the first value, kept after it. */
+    /* Skip empty rows before the first value, but not after it. */
     for (row = 0; row < r->n && r->count[row] == 0; row++)
         ;
     for (; row < r->n; row++) {
@@ -171,9 +171,8 @@ static void draw(FILE *out, const char *values, const char *counts,
 
 /*
  * Draws a histogram under the headings `values` and `counts`, in at most
- * `max_rows` rows: equal ranges, a value each if they are few; or, where most
- * counts would fall into the first of these, ranges that grow by a power of
- * two.
+ * `max_rows` rows: equal ranges, of one value each if they are few; or, if most
+ * counts would fall into the first range, ranges that grow by a power of two.
  */
 static void print_histogram(FILE *out, const char *values, const char *counts,
                             const histogram *found, unsigned max_rows)
@@ -181,7 +180,7 @@ static void print_histogram(FILE *out, const char *values, const char *counts,
     const ps_histogram *h = found->all;
     const size_t n = ps_histogram_size(h);
     rows r = {.sum = ps_histogram_sequences(h)};
-    uint64_t below = 0; /* of all counts, those of the first range */
+    uint64_t below = 0; /* sum of counts in the first range */
     uint64_t greatest;
     uint64_t first;
     unsigned bits = 1;
@@ -194,7 +193,7 @@ static void print_histogram(FILE *out, const char *values, const char *counts,
     for (size_t i = 0; i < n && ps_histogram_length(h, i) <= first; i++)
         below += ps_histogram_count(h, i);
     if (first > 1 && below > r.sum - below) {
-        /* Powers of 2, or of 4 and so on, until the rows suffice. */
+        /* Use powers of 2, or of 4 and so on, until the rows suffice. */
         while (greatest >> (bits * max_rows < 63 ? bits * max_rows : 63) != 0)
             bits++;
         for (uint64_t from = 1; from <= greatest; from <<= bits)
@@ -236,7 +235,7 @@ static void print_targets(FILE *out, const channel_figures *c, uint64_t tokens)
     }
 }
 
-/* A row for each value, and one for those beyond what is told apart. */
+/* Prints one row per value, and one for all values beyond MAX_VALUES. */
 static void print_values(FILE *out, const channel_figures *c, uint64_t tokens)
 {
     int widths[3] = {(int)strlen(c->by->name), 9, 6};
@@ -318,7 +317,7 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
     }
 }
 
-/* Bytes per byte of tokens, without the heads of blocks and the index. */
+/* Bytes stored per byte of tokens, without block headers and the index. */
 static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
 {
     const double width = (double)ps_type_bytes(info->schema.token_type);
@@ -328,7 +327,7 @@ static double bytes_of_tokens(const ps_pack_info *info, const ps_totals *t)
            ((double)t->tokens * width);
 }
 
-/* How well the packs are filled; undefined without packs. */
+/* Prints how full the packs are, if there are any. */
 static void print_efficiency(FILE *out, const ps_pack_info *info,
                              const ps_totals *t)
 {
@@ -355,7 +354,7 @@ static void print_efficiency(FILE *out, const ps_pack_info *info,
                report_digits(text, t->min_fill));
 }
 
-/* "12 sequences, 3,456 tokens", if there are any. */
+/* Prints "12 sequences, 3,456 tokens" unless both are 0. */
 static void print_pair(FILE *out, const char *label, uint64_t sequences,
                        uint64_t others, const char *unit)
 {
@@ -384,7 +383,7 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
     if (t->packs != 0 && t->max_displacement != PS_UNKNOWN)
         print_count(out, "displacement", t->max_displacement, "at most");
 
-    /* Whether lengths are mixed; what does not exist is left out. */
+    /* Correlations of lengths; omit those that are undefined. */
     if (order_stats_place(&found->order, &value))
         append(line, sizeof(line), "%.4f with place", value);
     if (order_stats_neighbour(&found->order, &value))

@@ -1,6 +1,6 @@
 /*
- * summary.h - what a stream holds, for a human: labelled lines, grouped
- * numbers, histograms drawn as bars.  Everything fits 80 columns.
+ * summary.h - statistics as text for humans: labelled lines, grouped digits,
+ * histograms as bars.  All output fits in 80 columns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,12 +14,12 @@
 #include "packstat/figures.h"
 #include "packstream.h"
 
-/* Leaves a line free between summaries. */
+/* Prints a blank line between two summaries. */
 void summary_separate(FILE *out, bool *summarised);
 
 /*
- * Prints a summary headed by `name`; the histograms must be finished.  Packs
- * that were not `read` are known by header and totals alone.
+ * Print a summary under the heading `name`; the histograms must be finished.
+ * If not `read`, only the header and totals are known.
  */
 void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
                    const ps_totals *t, const pack_figures *found, bool read);

@@ -1,5 +1,5 @@
 /*
- * tokens.c - the statistics of token records.
+ * tokens.c - statistics of token records.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,29 +14,30 @@
 #include "packstat/summary.h"
 
 /*
- * The longest sequence that is read as one; what is longer passes by in
- * pieces, since only its length is wanted.
+ * Longest sequence read in one piece, in tokens.  Longer ones are read in
+ * pieces, since only their length is needed.
  */
 enum { LONGEST_HELD = 1 << 16 };
 
-/* A stream of token records while it is read. */
+/* State of reading a stream of token records. */
 typedef struct scan {
     const packstat_conf *conf;
     ps_token_reader *reader;
     const ps_schema *schema;
     faults *faults;
     packstat_output *out;
-    const ps_histogram *known; /* lengths that need no reading, or NULL */
+    /* lengths known without reading the records; NULL: none */
+    const ps_histogram *known;
     token_figures found;
 } scan;
 
-/* Reads to the end; PS_END, or a failure. */
+/* Reads to the end.  Returns PS_END or an error. */
 static ps_result read_tokens(scan *s, ps_error *err)
 {
     const bool counts = !s->conf->histogram && s->schema->n_channels > 0;
     /*
-     * To be verified a sequence must be within the limit of the format, and
-     * its channels are counted in one that is held.
+     * Verification requires sequences within the limit of the format, and
+     * channels are counted only in sequences that are held whole.
      */
     const uint32_t longest =
         s->conf->verify || counts ? UINT32_MAX : LONGEST_HELD;
@@ -78,7 +79,7 @@ static ps_result read_tokens(scan *s, ps_error *err)
     return result;
 }
 
-/* Fills in from LENGTHS the counts that reading would give. */
+/* Fills in the counts from LENGTHS, without reading the records. */
 static ps_result take_lengths(scan *s, ps_error *err)
 {
     const ps_histogram *h = s->known;
@@ -101,7 +102,7 @@ static ps_result take_lengths(scan *s, ps_error *err)
     return PS_END;
 }
 
-/* One line, one object. */
+/* Prints one object on one line. */
 static void print_json(const scan *s)
 {
     const token_figures *found = &s->found;
@@ -190,8 +191,8 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
         result = lengths != NULL ? take_lengths(&s, &err)
                                  : read_tokens(&s, &err);
     /*
-     * An empty file reads as raw records, none of them; it is also what is
-     * left of a stream that was cut at its very beginning.
+     * An empty file is valid as raw records, but it may also be the rest of a
+     * stream truncated at its start.
      */
     if (result == PS_END && conf->verify &&
         ps_token_reader_offset(reader) == 0) {
