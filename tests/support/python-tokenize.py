@@ -747,5 +747,45 @@ def _split(batch):
     return found
 
 
+def starts():
+    """From each kind of data that README.md names to a first step: the loss
+    is that of the sequences one by one, and each of them is there."""
+    import datasets
+    import torch
+    from packstream import hf
+    folder = _tokenizer(_marked(CHATML))
+    model = _model(folder)
+    table = datasets.Dataset.from_list(_texts(40))
+    table.to_parquet("text.parquet")
+    table.save_to_disk("text")
+    text = [ids for ids, *_ in _sequences("text.parquet", folder)]
+    with open("ids.txt", "w") as file:
+        file.writelines("%s\n" % " ".join(map(str, ids)) for ids in text)
+    made = "tokcat -q --from=ids ids.txt | packstream -q -L 512 | packcat " \
+        "--to=megatron --order=input -o corpus"
+    subprocess.run(made, shell=True, check=True)
+    tokens = "%s -m packstream.tokenize %%s --tokenizer=%s" % (
+        sys.executable, folder)
+    for command in (tokens % _write(_chats(40), "chat.jsonl"),
+                    tokens % "text.parquet", tokens % "text",
+                    "tokcat --from=megatron corpus.bin",
+                    "tokcat --from=ids ids.txt"):
+        subprocess.run(command + " | packstream -q -L 512 -o data.pks",
+                       shell=True, check=True, stderr=subprocess.DEVNULL)
+        packs = packstream.open("data.pks")
+        batch = hf.collate([packs[i] for i in range(len(packs))])
+        loss, found = model(**batch).loss, _split(batch)
+        if "chat" not in command:
+            assert sorted(ids for ids, _ in found) == sorted(text), command
+        alone = [torch.nn.functional.cross_entropy(
+            model(input_ids=torch.tensor([ids])).logits[0, :-1],
+            torch.tensor(own), reduction="sum") for ids, own in found]
+        count = int(_targets(batch).sum())
+        assert count == sum(label != -100 for _, own in found
+                            for label in own) > 100
+        torch.testing.assert_close(loss, sum(alone) / count)
+        loss.backward()
+
+
 if __name__ == "__main__":
     forked.main(globals())

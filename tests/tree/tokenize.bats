@@ -48,6 +48,7 @@ import trl.trainer.sft_trainer
 completions
 pairs
 recipe
+starts
 END
 }
 
@@ -108,4 +109,9 @@ setup() {
 
 @test "from chats to training: targets and losses are those of TRL" {
     holds recipe
+}
+
+@test "README.md: five kinds of data, each to a first step of training" {
+    skip_without packstream
+    holds starts
 }
