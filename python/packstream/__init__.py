@@ -31,6 +31,7 @@ __all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
 _LATER = {"from_arrow": "arrow", "from_text": "tokenize",
           "pack_dataset": "dataset",
           "PackDataset": "torch"}
+_ADAPTERS = ("flash_attn", "hf", "maxtext", "megatron", "views")
 
 
 def _version() -> str:
@@ -52,7 +53,9 @@ def _version() -> str:
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version()
+    from importlib import import_module
+    if name in _ADAPTERS:
+        return import_module("packstream." + name)
     if name not in _LATER:
         raise AttributeError("module 'packstream' has no attribute %r" % name)
-    from importlib import import_module
     return getattr(import_module("packstream." + _LATER[name]), name)

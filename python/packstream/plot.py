@@ -29,6 +29,8 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
 import numpy as np
 
 from packstream.packs import printable
+from packstream.program import check_not_input
+from packstream.writer import NewFile, is_replaced
 
 PROGRAM = "packstream.plot"
 FAILURE, USAGE, DATA = 1, 64, 65
@@ -348,6 +350,22 @@ def render(sections: List[Section], form: str) -> bytes:
             b"</html>\n")
 
 
+def write(picture: bytes, output: str) -> None:
+    """An existing file stays as it is until the new one is complete."""
+    if not is_replaced(output):
+        with open(output, "wb") as file:
+            file.write(picture)
+        return
+    new = NewFile(output)
+    try:
+        with open(new.fd, "wb", closefd=False) as file:
+            file.write(picture)
+    except OSError:
+        new.drop()
+        raise
+    new.publish()
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{PROGRAM}: {printable(message)}\n"
@@ -381,8 +399,9 @@ def run(arguments: Optional[List[str]]) -> None:
         sys.stdout.buffer.write(picture)
         sys.stdout.buffer.flush()
     else:
-        with open(asked.output, "wb") as file:
-            file.write(picture)
+        check_not_input([name for name in asked.files if name != "-"],
+                        asked.output)
+        write(picture, asked.output)
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

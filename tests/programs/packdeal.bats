@@ -83,10 +83,10 @@ makes() {
     uneven
     shares_of 3 4 x.pks
     for ((rank = 0; rank < 3; rank++)); do
-        "$PYTHON_NUMPY" - "${abs_top_srcdir:?}/python/packstream" "r$rank" <<'END'
+        "$PYTHON_NUMPY" - "${abs_top_srcdir:?}/python" "r$rank" <<'END'
 import sys
 sys.path.insert(0, sys.argv[1])
-import packs
+from packstream import packs
 print(sum(len(batch["n_seq"]) for batch in packs.open_packs(
     sys.argv[2]).batches(4)))
 END

@@ -81,6 +81,11 @@ lines() {
 }
 
 @test "messages and exit statuses" {
+    # A picture does not replace what it is drawn from.
+    echo 5 3 | packplan -q -L 10 --json >same.svg
+    cp same.svg wanted
+    run -1 plot same.svg -o same.svg
+    cmp same.svg wanted
     # shellcheck disable=SC2034 # refused has it
     local speaker=packstream.plot
     refused 65 'stdin: line 1: not what packstat --json' plot <<<'{}'
