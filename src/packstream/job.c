@@ -338,6 +338,25 @@ static int next_file(job *j, bool *more)
     return status;
 }
 
+/*
+ * After an input without a byte.  From a pipe to a file that is an error: the
+ * producer failed, and a pack stream without packs would replace the file.
+ */
+static int empty_input(const job *j)
+{
+    if (j->conf->output != NULL && files_is(FILES_PIPE, j->in)) {
+        message_error("%s: the pipe ended without data: its producer failed, "
+                      "or wrote raw records without any",
+                      files_input_name(j->input));
+        return STATUS_DATA;
+    }
+    /* With --stats the totals show that the input is empty. */
+    if (!j->conf->quiet && j->conf->stats == STATS_NONE)
+        message_warning("%s: the input is empty (see --expect-end)",
+                        files_input_name(j->input));
+    return STATUS_OK;
+}
+
 int job_pack(job *j)
 {
     bool more = true;
@@ -388,13 +407,9 @@ int job_pack(job *j)
     progress_end(&j->progress);
     if (status == STATUS_OK && more)
         j->stop = signals_stopped();
-    /* With --stats the totals show that the input is empty. */
-    if (status == STATUS_OK && !more && !j->conf->quiet &&
-        j->conf->stats == STATS_NONE &&
+    if (status == STATUS_OK && !more &&
         ps_token_reader_offset(j->reader) == 0)
-        message_warning("%s: the input is empty, as if its producer had "
-                        "failed (see --expect-end)",
-                        files_input_name(j->input));
+        status = empty_input(j);
     return j->stop == 0 ? status : job_save(j, false);
 }
 

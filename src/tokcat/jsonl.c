@@ -221,7 +221,8 @@ static int learn_channel(reader *r, const json_column *from)
         c.type = k->type;
     else if (!guess_type(from->kinds, &c.type))
         return reader_bad(r, "%s: null does not tell the type; declare it "
-                          "with --channel=%s:TYPE", key, key);
+                          "with --channel=%s:TYPE, or leave it out with "
+                          "--ignore=%s", key, key, key);
     memcpy(c.name, key, from->key_bytes);
     c.fill = known_fill(key, c.type);
     if (s->n_channels == PS_MAX_CHANNELS)
@@ -254,6 +255,11 @@ static int learn_channels(reader *r)
 
         status = is_no_channel(t, c) ? leave_out(r, c) : learn_channel(r, c);
     }
+    if (status == STATUS_OK && !s->framed &&
+        reader_find_channel(r, "attention_mask") != PS_TOKENS)
+        return reader_bad(r, "attention_mask: --raw cannot keep channels, nor "
+                          "leave out the padding of a mask; write framed "
+                          "records");
     if (status == STATUS_OK && !s->framed && s->n_channels > 0)
         return reader_bad(r, "%s: --raw cannot keep channels; leave it out "
                           "with --ignore=%s", s->channels[0].name,

@@ -436,8 +436,7 @@ END
 
 @test "an input without a byte is told of, or refused" {
     : >x
-    local why="the input is empty, as if its producer had failed (see\
- --expect-end)"
+    local why="the input is empty (see --expect-end)"
     is 0 "packstream: x: $why" packstream -L 4 -o out x
     is 0 "packstream: stdin: $why" packstream -L 4 -o out - </dev/null
     is 0 "packstream: x: $why" packstream -L 4 -o out x x
@@ -453,6 +452,13 @@ END
     is 65 "packstream: stdin: $why" packstream -L 4 -o out --expect-end \
         - </dev/null
     [ ! -e out ]
+    # The output of an earlier run outlives a producer that failed.
+    echo kept >out
+    why="the pipe ended without data: its producer failed, or wrote raw\
+ records without any"
+    is 65 "packstream: stdin: $why" packstream -q -L 4 -o out < <(false)
+    [ "$(cat out)" = kept ]
+    rm out
     # A framed input that is cut is refused anyway.
     head -c 100 y >z
     run -65 packstream -L 4 -o out --expect-end z

@@ -762,9 +762,11 @@ END
         "text: a string is no channel; leave it out with --ignore=text" \
         --channel=text:u8
     bad_first '{"input_ids":[1],"x":null}' \
-        "x: null does not tell the type; declare it with --channel=x:TYPE"
+        "x: null does not tell the type; declare it with --channel=x:TYPE, or\
+ leave it out with --ignore=x"
     bad_first '{"input_ids":[1],"x":[null]}' \
-        "x: null does not tell the type; declare it with --channel=x:TYPE"
+        "x: null does not tell the type; declare it with --channel=x:TYPE, or\
+ leave it out with --ignore=x"
     local key
     for key in a-b 1a '' _a tokens cu a23456789012345678901234; do
         bad_first "{\"input_ids\":[1],\"$key\":1}" "the key '$key' cannot\
@@ -786,6 +788,9 @@ END
 @test "jsonl: channels are not lost in a raw stream" {
     bad_first '{"input_ids":[1],"x":[1]}' \
         "x: --raw cannot keep channels; leave it out with --ignore=x" --raw
+    bad_first '{"input_ids":[1,0],"attention_mask":[1,0]}' \
+        "attention_mask: --raw cannot keep channels, nor leave out the padding\
+ of a mask; write framed records" --raw
 }
 
 @test "jsonl: a line longer than can be held" {
