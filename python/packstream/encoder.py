@@ -23,7 +23,7 @@ import os
 import re
 from array import array
 from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
-                    Sequence, Tuple)
+                    Sequence, Set, Tuple)
 
 import numpy as np
 
@@ -45,6 +45,8 @@ CHANNELS = {"messages": LABELS, "completion": LABELS, "text": {},
             "pair": {**LABELS, "pair": Channel("u8", per="sequence"),
                      "chosen": Channel("u1", per="sequence")}}
 MARKS = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
+MAX_PROMPTS = 64            # that are remembered
+SENTINEL = "packstream 5f0c9b27e1d84a63"    # content that no header has
 Messages = List[Dict[str, Any]]
 
 
@@ -126,19 +128,27 @@ def shared(one: Sequence, other: Sequence) -> int:
 
 
 class Template:
-    """The chat template of a tokenizer, with a row's tools and options."""
+    """The chat template of a tokenizer, with a row's tools and options.
+    `prompts` are the generation prompts that it is known to write."""
 
-    def __init__(self, tokenizer: Any, row: Mapping[str, Any]):
+    def __init__(self, tokenizer: Any, row: Mapping[str, Any],
+                 prompts: Set[str]):
         from transformers.utils import chat_template_utils
         try:
             self.tools = parsed(row.get("tools")) or None
-            options = parsed(row.get("chat_template_kwargs")) or {}
+            options = parsed(row.get("chat_template_kwargs"))
+            if options is not None and not isinstance(options, Mapping):
+                raise TypeError("chat_template_kwargs is not an object")
             self.text = tokenizer.get_chat_template(tools=self.tools)
+        except ImportError:
+            raise
         except Exception as problem:
             raise Refused("tools, chat_template_kwargs: %s"
                           % problem) from None
-        self.options = {**tokenizer.special_tokens_map, **options}
+        self.options = {**tokenizer.special_tokens_map,
+                        **(options or {})}
         self._render = chat_template_utils.render_jinja_template
+        self._prompts = prompts
 
     def render(self, messages: Messages, prompt: bool = False) -> str:
         return self._rendered(messages, add_generation_prompt=prompt)[0]
@@ -149,6 +159,8 @@ class Template:
             texts, marks = self._render(
                 [messages], tools=self.tools, chat_template=self.text,
                 **{**self.options, **more})
+        except ImportError:             # jinja2 is missing or too old
+            raise
         except Exception as problem:    # a template can raise anything
             raise Refused("the chat template fails: %s: %s" % (
                 type(problem).__name__, problem)) from None
@@ -180,15 +192,37 @@ class Template:
             raise Refused("message %d does not begin with the generation "
                           "prompt of the chat template: mark what the "
                           "assistant says with {%% generation %%}" % i)
-        turn, content = through[len(before):].lstrip(), \
-            messages[i].get("content")
-        if isinstance(content, str) and \
-                not turn.startswith(content.strip()) and \
-                before == self.render(messages[:i]):
+        if not self._has_prompt(before, messages[:i]) and \
+                not self._begins(messages, i, before, through):
             raise Refused("the chat template has no generation prompt, so "
                           "where message %d begins is not known: mark what "
                           "the assistant says with {%% generation %%}" % i)
         return len(before), len(through)
+
+    def _has_prompt(self, before: str, messages: Messages) -> bool:
+        """Whether `before` ends with a generation prompt, which is more than
+        blanks.  A prompt that is known saves rendering without it."""
+        if self._prompts and before.endswith(tuple(self._prompts)):
+            return True
+        without = self.render(messages)
+        prompt = before[shared(before, without):]
+        if before == without + prompt and prompt.strip() and \
+                len(self._prompts) < MAX_PROMPTS:
+            self._prompts.add(prompt)
+        return bool(prompt.strip())
+
+    def _begins(self, messages: Messages, i: int, before: str,
+                through: str) -> bool:
+        """Whether message i begins with its content, without a header.  The
+        content itself may look like one, SENTINEL does not."""
+        content = messages[i].get("content")
+        if not isinstance(content, str) or not content.strip() or \
+                not through[len(before):].lstrip().startswith(content.strip()):
+            return False
+        tried = self.render([*messages[:i],
+                             {**messages[i], "content": SENTINEL}])
+        return tried.startswith(before) and \
+            tried[len(before):].lstrip().startswith(SENTINEL)
 
     def completion(self, prompt: Messages, completion: Messages) -> Piece:
         begin = self.render(prompt, prompt=True)
@@ -206,6 +240,7 @@ class Encoder:
 
     def __init__(self, tokenizer: Any, eos: Optional[str] = None):
         self._chat, self._backend, digested = loaded(tokenizer)
+        self._prompts: Set[str] = set()
         self._backend.no_truncation()
         self._backend.no_padding()
         vocabulary = self._backend.get_vocab(with_added_tokens=True)
@@ -271,11 +306,14 @@ class Encoder:
         messages = checked(row.get("messages"), "messages")
         if isinstance(messages, str) or not messages:
             raise Refused("messages: not a list of messages")
-        return [Template(self._template(), row).assistant_turns(messages)]
+        return [self._template(row).assistant_turns(messages)]
 
     def _completion(self, row: Mapping[str, Any]) -> List[Piece]:
-        return [self._answer(row, *(checked(row.get(name), name)
-                                    for name in ("prompt", "completion")))]
+        prompt, completion = (checked(row.get(name), name)
+                              for name in ("prompt", "completion"))
+        if prompt == completion == "":
+            return []
+        return [self._answer(row, prompt, completion)]
 
     def _pair(self, row: Mapping[str, Any]) -> List[Piece]:
         chosen, rejected = (checked(row.get(name), name)
@@ -289,6 +327,8 @@ class Encoder:
                 n -= 1          # tokens of words have the space before them
             prompt, chosen, rejected = chosen[:n], chosen[n:], rejected[n:]
         prompt = checked(prompt, "prompt")
+        if prompt == "" and "" in (chosen, rejected):
+            raise Refused("one of chosen and rejected is empty")
         return [self._answer(row, prompt, answer)
                 for answer in (chosen, rejected)]
 
@@ -299,13 +339,13 @@ class Encoder:
                           "messages")
         if isinstance(prompt, str):
             return Piece(prompt + completion, prompt=prompt)
-        return Template(self._template(), row).completion(prompt, completion)
+        return self._template(row).completion(prompt, completion)
 
-    def _template(self) -> Any:
+    def _template(self, row: Mapping[str, Any]) -> Template:
         if self._chat is None:
             raise Refused("messages, for which the tokenizer has no chat "
                           "template")
-        return self._chat
+        return Template(self._chat, row, self._prompts)
 
     # Tokens of pieces.
 
@@ -381,7 +421,13 @@ class Encoder:
             ranges = token_ranges(piece, encoding)
         elif prompt is not None:
             begin = shared(prompt.ids, ids)
-            crossed = begin < len(prompt.ids)
+            n = len(prompt.ids)
+            if begin < n:
+                # Special tokens that end the prompt alone are not its text.
+                added = prompt.special_tokens_mask
+                while n and added[n - 1]:
+                    n -= 1
+            crossed = begin < n
             ranges = [(begin, len(ids))]
         else:
             ranges = []         # all are, which needs no labels

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -28,10 +29,11 @@ import os
 import signal
 import sys
 import threading
+import zlib
 from concurrent.futures import (BrokenExecutor, ProcessPoolExecutor,
                                 ThreadPoolExecutor)
-from typing import (Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping,
-                    NamedTuple, Optional, Tuple)
+from typing import (Any, BinaryIO, Callable, Dict, Iterable, Iterator, List,
+                    Mapping, NamedTuple, Optional, Tuple)
 
 from packstream import tokens
 from packstream.encoder import (CHANNELS, KINDS, Encoded, Encoder, Refused,
@@ -44,7 +46,8 @@ from packstream.writer import NewFile, TokenWriter, is_replaced, lock_file
 PROGRAM = "packstream.tokenize"
 TASK_BYTES = 1 << 20            # of text that is encoded at a time
 TASK_ROWS = 1 << 10
-LINE_BYTES = 1 << 28
+MAX_UNKNOWN = 1 << 14           # rows that do not show the kind
+LINE_BYTES = 1 << 24         # of a line, which takes much more memory as rows
 STANDARD_INPUT = "-"
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 TABLES = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
@@ -83,8 +86,7 @@ def rows_of(task: Task) -> Iterator[Any]:
         for batch in pa.ipc.open_stream(task.data):
             yield from plain_rows(batch)
     else:
-        data = task.data[len(BOM):] if task.row == 0 and \
-            task.data.startswith(BOM) else task.data
+        data = without_bom(task.data) if task.row == 0 else task.data
         lines = data.split(b"\n")
         if data.endswith(b"\n"):
             lines.pop()
@@ -159,7 +161,7 @@ def encode_task(encoder: Encoder, kind: str, column: Optional[str],
 # ---------------------------------------------------------------- reading
 
 def open_input(path: str) -> BinaryIO:
-    """A file or standard input, to peek into."""
+    """A file or standard input."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise OSError("it is closed")
@@ -167,12 +169,38 @@ def open_input(path: str) -> BinaryIO:
     return open(path, "rb")
 
 
-def decompressed(file: Any) -> Any:
+class Rewound(io.RawIOBase):
+    """A file whose first bytes, which were read, are read again."""
+
+    def __init__(self, start: bytes, file: Any):
+        self._start, self._file = io.BytesIO(start), file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._start.readinto(buffer) or self._file.readinto1(buffer)
+
+
+def peeked(file: Any, is_enough: Callable[[bytes], bool]
+           ) -> Tuple[bytes, Any]:
+    """The first bytes of a file, as many as are enough unless it ends before,
+    and the file from its start.  A pipe may give them one by one."""
+    start, more = b"", True
+    while more and not is_enough(start):
+        more = file.read1(io.DEFAULT_BUFFER_SIZE)
+        start += more
+        if len(start) > LINE_BYTES:
+            raise ValueError("it begins with more than %d blanks: name what "
+                             "it is with --from" % LINE_BYTES)
+    return start, io.BufferedReader(Rewound(start, file))
+
+
+def decompressed(magic: bytes, file: Any) -> Any:
     """The same, or what gzip or zstd compressed in it."""
-    magic = file.peek(4)[:4]
     if magic[:2] == GZIP:
         return io.BufferedReader(gzip.GzipFile(fileobj=file))
-    if magic == ZSTD:
+    if magic.startswith(ZSTD):
         import pyarrow as pa
         return io.BufferedReader(pa.CompressedInputStream(file, "zstd"))
     return file
@@ -181,28 +209,41 @@ def decompressed(file: Any) -> Any:
 def blocks_of(file: Any) -> Iterator[bytes]:
     """Whole lines, so many bytes or more at a time."""
     parts: List[bytes] = []
+    size, line = 0, 1       # of the line that has begun
     while True:
         block = file.read(TASK_BYTES)
+        end = block.find(b"\n")
+        if size + (len(block) if end < 0 else end) > LINE_BYTES:
+            raise ValueError("line %d has more than %d bytes"
+                             % (line, LINE_BYTES))
         end = block.rfind(b"\n") + 1
         if end or not block:
             whole = b"".join([*parts, block[:end]])
             if whole:
                 yield whole
-            parts = []
+            line += whole.count(b"\n")
+            parts, size = [], 0
         if not block:
             return
         parts.append(block[end:])
-        if len(parts) * TASK_BYTES > LINE_BYTES:
-            raise ValueError("a line of more than %d bytes" % LINE_BYTES)
+        size += len(parts[-1])
+
+
+def without_bom(start: bytes) -> bytes:
+    return start[len(BOM):] if start.startswith(BOM) else start
+
+
+def shows_form(start: bytes) -> bool:
+    return len(start) >= len(BOM) and bool(without_bom(start).strip())
 
 
 def form_of(start: bytes) -> str:
-    start = start[len(BOM):] if start.startswith(BOM) else start
-    start = start.lstrip()
+    """Blanks alone are JSON Lines without a row."""
+    start = without_bom(start).lstrip()
     if start[:1] == b"[":
         raise ValueError("it begins as a JSON array does: write an object on "
                          "each line, as jq -c '.[]' does; or --from=text")
-    return "jsonl" if start[:1] == b"{" else "text"
+    return "jsonl" if start[:1] in (b"{", b"") else "text"
 
 
 def file_tasks(path: str, form: Optional[str], column: Optional[str]
@@ -211,18 +252,21 @@ def file_tasks(path: str, form: Optional[str], column: Optional[str]
     name = "standard input" if path == STANDARD_INPUT else path
     try:
         with open_input(path) as opened:
-            if opened.peek(6).startswith(TABLES) and form is None:
+            magic, file = peeked(opened, lambda start: len(start) >= 6)
+            if magic.startswith(TABLES) and form is None:
                 if path == STANDARD_INPUT:
                     raise ValueError("parquet and Arrow files are not read "
                                      "from a pipe: name the file")
                 yield from table_tasks(path, column, path)
                 return
-            file = decompressed(opened)
-            form = form or form_of(file.peek(64))
+            file = decompressed(magic, file)
+            if form is None:
+                start, file = peeked(file, shows_form)
+                form = form_of(start)
             for block in blocks_of(file):
                 yield Task(form, block, block.count(b"\n") +
                            (not block.endswith(b"\n")), name)
-    except (OSError, EOFError, ValueError) as problem:
+    except (OSError, EOFError, ValueError, zlib.error) as problem:
         text = getattr(problem, "strerror", None) or str(problem)
         raise (OSError if isinstance(problem, OSError) and problem.errno
                else ValueError)("%s: %s" % (printable(name), printable(
@@ -369,8 +413,7 @@ class TextSequences:
         parts = parts_of(source)
         self.files = [part for part in parts if isinstance(part, str)]
         tasks = tasks_of(parts, form, column)
-        first = list(itertools.islice(tasks, 1))
-        self.kind = self._kind_of(first)
+        self.kind, first = self._kind_of(tasks)
         self._tasks: Optional[Iterable[Task]] = itertools.chain(first, tasks)
         self.schema = {
             "channels": CHANNELS[self.kind],
@@ -383,32 +426,44 @@ class TextSequences:
                     "eos": self._encoder.eos,
                     "tokenizer": self._encoder.identity}
 
-    def _kind_of(self, tasks: List[Task]) -> str:
-        """Of the first row that shows it; of an empty input, text."""
-        why = None
+    def _kind_of(self, tasks: Iterable[Task]) -> Tuple[str, List[Task]]:
+        """Of the first row that shows it, and the tasks up to it; of an empty
+        input, text.  Rows that show none are kept in memory, so not many."""
+        read, rows, why = [], 0, None
         for task in tasks:
+            read.append(task)
             for i, row in enumerate(rows_of(task)):
-                if isinstance(row, Refused):
-                    why = why or fault(task.where(i), "%s%s" % (
-                        row, "; --from=text takes lines of text"
-                        if task.form == "jsonl" else ""))
-                elif row is not None:
-                    kind = self._kind_of_row(row)
-                    if kind is not None:
-                        return kind
+                if row is None:
+                    continue
+                kind, problem = self._kind_of_row(row)
+                if kind is not None:
+                    return kind, read
+                if problem is not None and why is None:
+                    why = fault(task.where(i), problem + (
+                        "; --from=text takes lines of text"
+                        if task.form == "jsonl" and isinstance(row, Refused)
+                        else ""))
+                rows += 1
+            if rows > MAX_UNKNOWN:
+                break
         if why is not None:
             raise why
-        return "text"
+        return "text", read
 
-    def _kind_of_row(self, row: Dict[str, Any]) -> Optional[str]:
-        columns = columns_of(list(row), self._column)
+    def _kind_of_row(self, row: Any) -> Tuple[Optional[str], Optional[str]]:
+        """Its kind, if it shows one, or else what is wrong with it."""
+        if isinstance(row, Refused):
+            return None, str(row)
+        try:
+            columns = columns_of(list(row), self._column)
+        except ValueError as problem:
+            return None, str(problem)
         values = [row[name] for name in columns]
         if values[0] is None:
-            return None
-        kind = kind_of(columns) if self._column is None else \
-            "messages" if is_messages(values[0]) else "text"
+            return None, None
         self._encoder.check(is_messages(values[0]))
-        return kind
+        return kind_of(columns) if self._column is None else \
+            "messages" if is_messages(values[0]) else "text", None
 
     def batches(self, skip: int = 0) -> Iterator[Tuple[Task, Encoded]]:
         """Sequences of some rows at a time, without the first `skip` rows."""
@@ -542,11 +597,16 @@ class Job:
                                            "merged": 0})
         self.rejects = open_at(asked.rejects, saved.get("rejects", 0)) \
             if asked.rejects else None
+        self.writer = None
         if not asked.state:
             self.writer = tokens.open_writer(asked.output, **sequences.schema)
             return
         mark = saved.get("mark")
         self._output = open_at(asked.output, mark["offset"] if mark else 0)
+        if not saved:
+            # Before the output has a byte: without a state, a job that was
+            # killed does not overwrite it.
+            self.save()
         self.writer = TokenWriter(self._output, mark=mark, **sequences.schema)
 
     def run(self) -> None:
@@ -567,7 +627,8 @@ class Job:
                     self.save()
         progress.end()
         if self.rejects:
-            self.rejects.close()
+            with naming(self.asked.rejects):
+                self.rejects.close()
             self.rejects = None
         self.save(ended=True)
 
@@ -577,8 +638,9 @@ class Job:
             if self.rejects is None:
                 raise ValueError("%s (--rejects=FILE lists such rows and "
                                  "continues)" % fault(where, why))
-            self.rejects.write(json.dumps({**where, "reason": why}).encode() +
-                               b"\n")
+            with naming(self.asked.rejects):
+                self.rejects.write(json.dumps(
+                    {**where, "reason": why}).encode() + b"\n")
         self.counts["refused"] += len(encoded.refused)
 
     def save(self, ended: bool = False) -> None:
@@ -589,41 +651,64 @@ class Job:
                      counts=self.counts, ended=ended)
         if ended:
             state["size"] = os.path.getsize(self.asked.output)
-        else:
+        elif self.writer is not None:
             state["mark"] = self.writer.mark()
-        for file in (self._output, self.rejects):
-            if file is not None:
+        files = {self.asked.output: self._output}
+        if self.rejects is not None and is_replaced(self.asked.rejects):
+            files[self.asked.rejects] = self.rejects
+            state["rejects"] = self.rejects.tell()
+        for name, file in files.items():
+            with naming(name):
                 file.flush()
                 os.fsync(file.fileno())
-        if self.rejects is not None:
-            state["rejects"] = self.rejects.tell()
         write_state(self.asked.state, state)
 
     def report(self) -> None:
-        texts = {"empty": "%d rows without text were left out",
-                 "refused": "%d rows were rejected: see " +
-                 printable(self.asked.rejects or ""),
-                 "merged": "in %d sequences a token has the end of the prompt "
-                 "and the start of the completion: it has a label"}
+        listed = "rejected: see " + printable(self.asked.rejects or "")
+        merged = "a token with the end of the prompt and the start of the " \
+            "completion: it has a label"
+        texts = {"empty": ("row without text was left out",
+                           "rows without text were left out"),
+                 "refused": ("row was " + listed, "rows were " + listed),
+                 "merged": ("sequence has " + merged,
+                            "sequences have " + merged)}
         for name, text in texts.items():
             if self.counts[name] and not self.asked.quiet:
-                sys.stderr.write("%s: %s\n" % (PROGRAM, text %
-                                               self.counts[name]))
+                sys.stderr.write("%s: %d %s\n" % (
+                    PROGRAM, self.counts[name], text[self.counts[name] > 1]))
         if not self.rows and not self.asked.quiet:
             sys.stderr.write("%s: the input has no rows\n" % PROGRAM)
 
 
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Errors of what is done with the file name it."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.filename is None:
+            problem.filename = path
+        raise
+
+
 def open_at(path: str, offset: int) -> BinaryIO:
-    """A file to write on from this byte; what follows is cut off."""
+    """A file to write on from this byte; what follows is cut off.  Pipes,
+    devices and open files such as /dev/stderr are written as they are."""
+    if not is_replaced(path):
+        for fd in (2, 1):       # opened anew, a file would begin again
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.stat(path), os.fstat(fd)):
+                    return os.fdopen(os.dup(fd), "wb")
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        return os.fdopen(fd, "wb")
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     file = os.fdopen(fd, "r+b")
     lock_file(fd, path)
     if os.path.getsize(path) < offset:
         raise ValueError("%s: it has fewer than the %d bytes that the state "
                          "counts" % (printable(path), offset))
-    if file.seekable():
-        file.truncate(offset)
-        file.seek(offset)
+    file.truncate(offset)
+    file.seek(offset)
     return file
 
 
@@ -709,8 +794,6 @@ def write_all(asked: argparse.Namespace) -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         job = Job(asked, sequences, saved)
-        if asked.state and not saved:
-            job.save()
         job.run()
     except BrokenPipeError:         # quietly, as any filter ends
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -51,6 +51,8 @@ THINKING = """{% for m in messages %}{{ '<|head|>' + m.role + '<|head|>' }}\
 {{ m.content if loop.last else m.content.split('&')[-1] }}{% endfor %}\
 {% if add_generation_prompt %}{{ '<|head|>assistant<|head|>' }}{% endif %}"""
 # Without a generation prompt.
+USERS = """{% for m in messages %}{{ ('\nUser: ' if m.role == 'user' else \
+'\nAssistant: ') ~ (m.content or '') ~ eos_token }}{% endfor %}"""
 HEADS = "{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}"
 BRACKETS = """{% for m in messages %}{% if m.role == 'user' %}\
 {{ '[' + m.content + ']' }}{% else %}{{ m.content + '<end>' }}{% endif %}\
@@ -147,11 +149,12 @@ def _main(*arguments):
 
 
 def _exit_main(*arguments):
-    """With a pipe as standard input that has rows.jsonl."""
+    """With a pipe as standard input that has piped.in."""
     sys.stdout, sys.stderr = (os.fdopen(os.dup(fd), "w") for fd in (1, 2))
-    if "-" in arguments:
-        sys.stdin = subprocess.Popen(["cat", "rows.jsonl"], text=True,
-                                     stdout=subprocess.PIPE).stdout
+    if "-" in arguments:        # slow in the beginning
+        sys.stdin = subprocess.Popen(
+            "head -c 1 piped.in; sleep .2; tail -c +2 piped.in", shell=True,
+            text=True, stdout=subprocess.PIPE).stdout
     status = tokenize.main(list(arguments))
     sys.stderr.flush()
     os._exit(status)
@@ -299,7 +302,19 @@ def completions():
             assert found == wanted
     status, told = _main(_write(_prompts()[0]), "--tokenizer", folder,
                          "-o", "made.tok")
-    assert status == 0 and "in 1 sequences a token has the end" in told, told
+    assert status == 0 and "1 sequence has a token with the end" in told, told
+    # A token that ends each text does not join the prompt to the completion.
+    from tokenizers import processors
+    backend = _backend()
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A <end>", special_tokens=[("<end>", 1)])
+    backend.save("ended.json")
+    given = [{"prompt": "of the", "completion": " of"},
+             {"prompt": "", "completion": ""}]
+    status, told = _main(_write(given), "--tokenizer=ended.json",
+                         "--eos=<end>", "-o", "made.tok")
+    assert status == 0 and told == \
+        "packstream.tokenize: 1 row without text was left out\n", told
 
 
 def pairs():
@@ -394,10 +409,15 @@ def processes():
     wanted = _bytes(_write(rows), "--tokenizer", folder, "--workers=1")
     assert _bytes("rows.jsonl", "--tokenizer", folder,
                   "--workers=3") == wanted
-    assert forked.run(_exit_main, "--tokenizer", folder, "--workers=2", "-q",
-                      "-", told="piped") == 0
-    with open("piped", "rb") as file:
-        assert file.read() == wanted
+    with open("rows.jsonl", "rb") as file:
+        given = file.read()
+    for text in (b"\n" + given, gzip.compress(given)):
+        with open("piped.in", "wb") as file:
+            file.write(text)
+        assert forked.run(_exit_main, "--tokenizer", folder, "--workers=2",
+                          "-q", "-", told="piped") == 0
+        with open("piped", "rb") as file:
+            assert file.read() == wanted
     sequences = packstream.from_text(rows, folder, workers=2)
     with packstream.TokenWriter("from.tok", **sequences.schema) as writer:
         for columns in sequences:
@@ -431,6 +451,21 @@ def lines():
     assert status == 0 and "the input has no rows" in told, told
     assert _sequences(["empty", "lines"], folder) == wanted
     assert _sequences([{"text": ""}, {"text": "e"}], folder) == wanted[2:]
+    # A row, a task or a file that shows no kind decides nothing.
+    with open("late", "w") as file:
+        file.write('{"x": 1}\n{\n' + "\n" * 9999 + '{"text": "e"}\n')
+    with open("blank", "w") as file:
+        file.write(" \n\n")
+    status, told = _main("blank", "late", "--tokenizer", folder, "-o",
+                         "made.tok", "--rejects=/dev/stderr")
+    assert status == 0 and '"late", "line": 1, "reason": "no key text' in \
+        told and "2 rows were rejected" in told, told
+    with open("made.tok", "rb") as file:
+        assert file.read() == _bytes(_write([{"text": "e"}]), "--tokenizer",
+                                     folder)
+    status, told = _main("late", "--tokenizer", folder, "-o", "made.tok",
+                         "--rejects=/dev/full")
+    assert status == 1 and "/dev/full" in told, told
     with open("braces", "w") as file:
         file.write("{ not JSON }")
     _raises("line 1: not JSON: .*; --from=text", _sequences, "braces", folder)
@@ -445,7 +480,7 @@ def lines():
     found = _sequences("rows.jsonl", folder)
     assert found[1:] == wanted[2:] and len(found[0][0]) > 9999
     tokenize.LINE_BYTES = 1 << 13
-    _raises("rows.jsonl: a line of more than 8192 bytes", _sequences,
+    _raises("rows.jsonl: line 1 has more than 8192 bytes", _sequences,
             "rows.jsonl", folder)
 
 
@@ -466,7 +501,9 @@ BAD = [("{", "not JSON"), ("[1]", "not a JSON object"), ("{} {}", "not JSON"),
        ('{"messages": [{"role": "assistant", "content": "\\ud800"}]}',
         "half of a surrogate pair"),
        ('{"tools": "{", "messages": [{"role": "user", "content": "x"}]}',
-        "tools, chat_template_kwargs")]
+        "tools, chat_template_kwargs"),
+       ('{"chat_template_kwargs": [1], "messages": [{"role": "user", '
+        '"content": "x"}]}', "chat_template_kwargs is not an object")]
 
 
 def rejects():
@@ -496,6 +533,12 @@ def rejects():
     assert status == 65 and "bad.jsonl: line 2: not JSON" in told, told
     with open("made.tok", "rb") as file:    # it is as it was
         assert file.read() == wanted
+    from transformers.utils import chat_template_utils
+    chat_template_utils.is_jinja_available = lambda: False
+    _write([GOOD])
+    status, told = _main("rows.jsonl", "--tokenizer", folder, "-o",
+                         "made.tok", "--rejects=bad")
+    assert status == 1 and "jinja2" in told, told
 
 
 def inexact():
@@ -510,6 +553,18 @@ def inexact():
             [{"prompt": thought[:2], "completion": thought[2:]}], thinking)
     _raises("has no generation prompt", _sequences, [GOOD],
             _tokenizer(HEADS, "heads"))
+    # A header may begin as the content does, which may be empty.
+    users = _tokenizer(USERS, "users")
+    blank = _tokenizer(USERS + "{% if add_generation_prompt %}{{ '\n' }}"
+                       "{% endif %}", "blank")
+    ended = _tokenizer(USERS + "{% if not add_generation_prompt %}"
+                       "{{ eos_token }}{% endif %}", "ended")
+    for answer in ("A", "Assistant:", "", " ", None,
+                   [{"type": "text", "text": "A"}]):
+        for template in (users, blank, ended):
+            _raises("has no generation prompt", _sequences, [{"messages": [
+                turns[0], {"role": "assistant", "content": answer,
+                           "tool_calls": [{"name": "f"}]}]}], template)
     found, = _sequences([GOOD], _tokenizer(BRACKETS, "brackets"))
     assert found[:2] == _by_hand(_backend(), [("[a]", False),
                                               ("b<end>", True)])
@@ -551,8 +606,12 @@ def usage():
             arguments += ["-o", "made.tok"]
         found, told = _main(*arguments)
         assert found == status and why in told, (found, told, arguments)
+    packed = gzip.compress(b"".join(b"%d " % i for i in range(9999)))
     for name, text, why in (("array", b"[{}]", "JSON array"),
-                            ("other", b'{"x": 1}', r"columns: x"),
+                            ("other", b'{"x": 1}', "other: line 1: .*: x"),
+                            ("bad.gz", b"%s\xff%s" % (packed[:12],
+                                                      packed[13:]),
+                             "bad.gz: .*"),
                             ("cut.gz", gzip.compress(b"a\n" * 99)[:-9],
                              "cut.gz: Compressed file ended")):
         with open(name, "wb") as file:
@@ -651,6 +710,24 @@ def states():
     os.unlink("s")
     found, told = _main(*given, "--resume")
     assert found == 64 and "is not empty" in told, told
+    for name, before in (("before", True), ("after", False)):
+        os.unlink("made.tok")
+        assert forked.run(_killed_at_first, before, *given) == 3
+        found, told = _main(*given, "--resume")
+        assert found == 0, (name, told)
+        os.unlink("s")
+
+
+def _killed_at_first(before, *arguments):
+    """Ends with 3 before or after the first state is there."""
+    write = tokenize.write_state
+
+    def watched(path, state):
+        if not before:
+            write(path, state)
+        os._exit(3)
+    tokenize.write_state = watched
+    tokenize.main(list(arguments))
 
 
 def _interrupted(*arguments):
