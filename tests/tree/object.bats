@@ -41,7 +41,7 @@ faults
 replaced
 memory
 cache
-s3 $abs_top_srcdir/docs/object-storage.md
+s3 ${abs_top_srcdir:?}/docs/object-storage.md
 END
 }
 

@@ -249,10 +249,11 @@ static void test_refused_lengths(void **state)
 /* 65536 lengths are written; with one more there is no LENGTHS. */
 static void test_most_lengths(void **state)
 {
-    unsigned char *payload = calloc(65537, 2);
+    unsigned char *payload;
     ps_schema schema = ps_schema_raw(PS_U16);
 
     skip_if_short();
+    payload = calloc(65537, 2);
     schema.framed = true;
     for (uint32_t most = 65536; most <= 65537; most++) {
         int fd = open_empty();
