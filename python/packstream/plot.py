@@ -21,19 +21,17 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import signal
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
 from packstream.packs import printable
-from packstream.program import check_not_input
+from packstream.program import Parser, check_not_input, run
 from packstream.writer import NewFile, is_replaced
 
 PROGRAM = "packstream.plot"
-FAILURE, USAGE, DATA = 1, 64, 65
 FORMS = (".svg", ".png", ".html")
 MAX_SECTIONS = 12
 MAX_BARS = 64                   # of a histogram
@@ -366,13 +364,13 @@ def write(picture: bytes, output: str) -> None:
     new.publish()
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{PROGRAM}: {printable(message)}\n"
-                  f"{PROGRAM}: try '{PROGRAM} --help'\n")
+def form_of(output: Optional[str]) -> str:
+    """Its ending, if that is one of FORMS, or else nothing."""
+    return next((form for form in FORMS
+                 if (output or ".svg").endswith(form)), "")
 
 
-def run(arguments: Optional[List[str]]) -> None:
+def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = Parser(prog=PROGRAM, allow_abbrev=False, description="Draws what "
                     "packstat --json, packplan --json and packdeal --list "
                     "--json print.")
@@ -380,10 +378,12 @@ def run(arguments: Optional[List[str]]) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="a name that "
                         "ends in .svg, .png or .html (SVG to standard output)")
     asked = parser.parse_args(arguments)
-    form = next((form for form in FORMS if (asked.output or ".svg")
-                 .endswith(form)), None)
-    if form is None:
+    if not form_of(asked.output):
         parser.error(f"-o {asked.output}: must end in .svg, .png or .html")
+    return asked
+
+
+def draw_all(asked: argparse.Namespace) -> None:
     sections: List[Section] = []
     for name in asked.files:
         if name == "-":
@@ -394,7 +394,7 @@ def run(arguments: Optional[List[str]]) -> None:
     if len(sections) > MAX_SECTIONS:
         raise ValueError(f"{len(sections)} objects, and at most "
                          f"{MAX_SECTIONS} fit in a picture: give fewer files")
-    picture = render(sections, form)
+    picture = render(sections, form_of(asked.output))
     if asked.output is None:
         sys.stdout.buffer.write(picture)
         sys.stdout.buffer.flush()
@@ -405,19 +405,7 @@ def run(arguments: Optional[List[str]]) -> None:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    for number in (signal.SIGINT, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        run(arguments)
-        return 0
-    except ImportError as problem:
-        why, status = f"{problem}: pip install matplotlib", FAILURE
-    except (OSError, MemoryError) as problem:
-        why, status = str(problem) or "out of memory", FAILURE
-    except ValueError as problem:
-        why, status = str(problem), DATA
-    sys.stderr.write(f"{PROGRAM}: {printable(why, 4096)}\n")
-    return status
+    return run(PROGRAM, parse, draw_all, arguments)
 
 
 if __name__ == "__main__":

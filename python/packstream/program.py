@@ -20,7 +20,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What pip calls the modules that only some commands need.
 PACKAGES = {"pyarrow": "pyarrow", "streaming": "mosaicml-streaming",
             "litdata": "litdata", "webdataset": "webdataset",
-            "tokenizers": "tokenizers", "transformers": "transformers"}
+            "matplotlib": "matplotlib", "tokenizers": "tokenizers",
+            "transformers": "transformers"}
 
 
 class UsageError(Exception):

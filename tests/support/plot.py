@@ -20,7 +20,7 @@ import os
 import re
 import sys
 
-from packstream import plot
+from packstream import plot, program
 
 
 class Axes:
@@ -192,7 +192,7 @@ def refused(_):
             assert str(problem).startswith("bad: line 1: not what"), problem
         else:
             raise AssertionError((record, found))
-    assert plot.main([os.devnull]) == plot.DATA
+    assert plot.main([os.devnull]) == program.DATA
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ lines() {
     refused 65 'stdin: line 1: not what packstat --json' plot <<<'{}'
     refused 1 "No such file or directory: 'none'" plot none
     refused 64 '-o x.pdf: must end in' plot -o x.pdf
-    echo 'raise ImportError("no matplotlib")' >matplotlib.py
+    echo 'raise ImportError("no matplotlib", name="matplotlib")' >matplotlib.py
     PYTHONPATH=$PWD:${PYTHONPATH-} refused 1 \
-        'no matplotlib: pip install matplotlib' plot \
+        'no matplotlib; pip install matplotlib' plot \
         <<<'{"lengths": [[1, 1]], "sequences": 1, "tokens": 1}'
 }
