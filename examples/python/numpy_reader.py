@@ -14,6 +14,8 @@ import sys
 
 import numpy
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 data = numpy.memmap(sys.argv[1], "u1", "r")
 if data[-16:-8].view("<u8") != len(data):
     sys.exit("numpy_reader.py: several streams joined, or one compressed")

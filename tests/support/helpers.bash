@@ -355,6 +355,16 @@ support() {
     "${run[@]}" "${abs_top_srcdir:?}/tests/support/$1" "${@:2}"
 }
 
+# start_checked: start, for tests whose checks forked.py ran in setup_file;
+# skips them if that left a reason in the file "reasons".
+start_checked() {
+    start
+    skip_if_quick
+    [ ! -s "$BATS_FILE_TMPDIR/reasons" ] ||
+        skip "$(head -n 1 "$BATS_FILE_TMPDIR/reasons")"
+    [ -n "${PEERS_PYTHON-}" ] || skip "PEERS_PYTHON names no python3"
+}
+
 # holds CHECK...: of checks that forked.py ran in setup_file: shows what they
 # printed, and fails if one of them did.
 holds() {

@@ -15,7 +15,7 @@ load ../support/helpers
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     [ -z "${QUICK-}" ] && [ -n "${PEERS_PYTHON-}" ] || return 0
-    ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reason ||
+    ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reasons ||
         return 0
     {
         printf '%s\n' sources source_refused faults_placed hostile_arrays \
@@ -31,11 +31,7 @@ setup_file() {
 }
 
 setup() {
-    start
-    skip_if_quick
-    [ -n "${PEERS_PYTHON-}" ] || skip "PEERS_PYTHON names no python3"
-    [ ! -s "$BATS_FILE_TMPDIR/reason" ] ||
-        skip "$(cat "$BATS_FILE_TMPDIR/reason")"
+    start_checked
 }
 
 @test "sequences of tables, parquet and Arrow files" {

@@ -48,7 +48,7 @@ packs() {
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     [ -z "${QUICK-}" ] && [ -n "${PEERS_PYTHON-}" ] || return 0
-    ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reason ||
+    ! lacks_module "$PEERS_PYTHON" packstream._native pyarrow >reasons ||
         return 0
     local labels=labels:i32:-100
     packs x labels --labels=aligned "$labels"
@@ -65,11 +65,7 @@ END
 }
 
 setup() {
-    start
-    skip_if_quick
-    [ -n "${PEERS_PYTHON-}" ] || skip "PEERS_PYTHON names no python3"
-    [ ! -s "$BATS_FILE_TMPDIR/reason" ] ||
-        skip "$(cat "$BATS_FILE_TMPDIR/reason")"
+    start_checked
 }
 
 @test "every column, of labels, of masks and of aligned sequences" {

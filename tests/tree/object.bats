@@ -46,10 +46,7 @@ END
 }
 
 setup() {
-    start
-    skip_if_quick
-    [ ! -s "$BATS_FILE_TMPDIR/reasons" ] ||
-        skip "$(head -n 1 "$BATS_FILE_TMPDIR/reasons")"
+    start_checked
 }
 
 @test "any order, by as many requests as there are blocks; the index once" {

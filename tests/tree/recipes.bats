@@ -65,10 +65,7 @@ END
 }
 
 setup() {
-    start
-    skip_if_quick
-    [ ! -s "$BATS_FILE_TMPDIR/reasons" ] ||
-        skip "$(head -n 1 "$BATS_FILE_TMPDIR/reasons")"
+    start_checked
     ln -s "$BATS_FILE_TMPDIR"/?.pks .
 }
 

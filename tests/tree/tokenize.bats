@@ -53,10 +53,7 @@ END
 }
 
 setup() {
-    start
-    skip_if_quick
-    [ ! -s "$BATS_FILE_TMPDIR/reasons" ] ||
-        skip "$(head -n 1 "$BATS_FILE_TMPDIR/reasons")"
+    start_checked
 }
 
 @test "labels of chats: those of transformers, with marks or without; tools" {
