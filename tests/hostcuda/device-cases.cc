@@ -6,7 +6,8 @@
 #include "cases.h"
 
 #include <cuda_bf16.h>
-#include <mma.h>
+#include <cuda_pipeline_primitives.h>
+#include <hostcuda_ptx.h>
 
 #include <cmath>
 #include <cstring>
@@ -206,35 +207,34 @@ static void atomics()
     CHECK(value_at(f) == 1000.0f);
 }
 
-/* -- WMMA ---------------------------------------------------------------- */
+/* -- tensor cores ------------------------------------------------------- */
 
-namespace wmma = nvcuda::wmma;
-
-template <typename A, typename B>
+/* c = 1 + 2 a b, of 16 x 8, a warp of its own for each c. */
+template <bool turned>
 static __global__ void multiply_tiles(const __nv_bfloat16 *a,
-                                      const __nv_bfloat16 *b, float *c,
-                                      wmma::layout_t layout)
+                                      const __nv_bfloat16 *b, float *c)
 {
-    wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, A> fa;
-    wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, B> fb;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+    const unsigned lane = threadIdx.x % 32;
+    float sum[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    uint32_t left[4], right[4];
 
-    wmma::load_matrix_sync(fa, a, 24);
-    wmma::load_matrix_sync(fb, b, 24);
-    wmma::fill_fragment(fc, 1.0f);
-    wmma::mma_sync(fc, fa, fb, fc);
-    wmma::mma_sync(fc, fa, fb, fc);
-    for (int i = 0; i < fc.num_elements; i++)
-        fc.x[i] *= 2.0f;
-    wmma::store_matrix_sync(c + threadIdx.x / 32 * 320, fc, 20, layout);
+    ldmatrix_x4(left, a + lane % 16 * 24 + lane / 16 * 8);
+    if (turned)
+        ldmatrix_x4(right, b + lane % 8 * 24 + lane / 8 % 2 * 8);
+    else
+        ldmatrix_x4_trans(right, b + lane % 16 * 24);
+    mma_m16n8k16(sum, left, right[0], right[1]);
+    mma_m16n8k16(sum, left, right[0], right[1]);
+    for (unsigned i = 0; i < 4; i++)
+        c[threadIdx.x / 32 * 128 + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2
+          + i % 2]
+            = sum[i];
 }
 
-static void wmma_tiles()
+static void tensor_tiles()
 {
-    typedef wmma::row_major rows;
-    typedef wmma::col_major columns;
     __nv_bfloat16 a[16 * 24], b[16 * 24];
-    float *c = device_array<float>(2 * 320), back[320];
+    float *c = device_array<float>(2 * 128), back[128];
 
     for (int i = 0; i < 16 * 24; i++) {
         a[i] = (float)(i * 7 % 13 - 6);
@@ -243,62 +243,107 @@ static void wmma_tiles()
     const __nv_bfloat16 *da = device_array(16 * 24, a);
     const __nv_bfloat16 *db = device_array(16 * 24, b);
 
-    for (int which = 0; which < 8; which++) {
-        const bool a_rows = which & 1, b_rows = which & 2, c_rows = which & 4;
-        auto kernel
-            = a_rows ? (b_rows ? multiply_tiles<rows, rows>
-                               : multiply_tiles<rows, columns>)
-                     : (b_rows ? multiply_tiles<columns, rows>
-                               : multiply_tiles<columns, columns>);
-
-        OK(launch(1, 64, 0, 0, kernel, da, db, c,
-                  c_rows ? wmma::mem_row_major : wmma::mem_col_major));
-        OK(cudaMemcpy(back, c + 320, sizeof back, cudaMemcpyDeviceToHost));
+    for (int turned = 0; turned < 2; turned++) {
+        OK(launch(1, 64, 0, 0,
+                  turned ? multiply_tiles<true> : multiply_tiles<false>, da,
+                  db, c));
+        OK(cudaMemcpy(back, c + 128, sizeof back, cudaMemcpyDeviceToHost));
         for (int i = 0; i < 16; i++)
-            for (int j = 0; j < 16; j++) {
+            for (int j = 0; j < 8; j++) {
                 float s = 1.0f;
 
                 for (int k = 0; k < 16; k++)
-                    s += 2.0f * (float)a[a_rows ? i * 24 + k : k * 24 + i]
-                         * (float)b[b_rows ? k * 24 + j : j * 24 + k];
-                CHECK(back[c_rows ? i * 20 + j : j * 20 + i] == 2.0f * s);
+                    s += 2.0f * (float)a[i * 24 + k]
+                         * (float)b[turned ? j * 24 + k : k * 24 + j];
+                CHECK(back[i * 8 + j] == s);
             }
     }
 }
 
-static __global__ void load_tiles(const float *p, int odd_lane, int stride)
+static __global__ void load_tiles(const __nv_bfloat16 *p, int odd_lane)
 {
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> f;
+    uint32_t tile[4];
 
-    wmma::load_matrix_sync(f, p + (threadIdx.x % 2 ? odd_lane : 0), stride,
-                           wmma::mem_row_major);
+    ldmatrix_x4(tile, p + (threadIdx.x % 2 ? odd_lane : 0));
 }
 
-static void wmma_unlike_tiles()
-{
-    OK(launch(1, 32, 0, 0, load_tiles, (const float *)device_array<float>(512),
-              8, 16));
-    cudaDeviceSynchronize();
-}
-
-static void wmma_misaligned()
+static void tile_misaligned()
 {
     OK(launch(1, 32, 0, 0, load_tiles,
-              (const float *)device_array<float>(512) + 4, 0, 16));
+              (const __nv_bfloat16 *)device_array<float>(512), 4));
     cudaDeviceSynchronize();
 }
 
-static void wmma_stride()
+static void tile_half_a_warp()
 {
-    OK(launch(1, 32, 0, 0, load_tiles, (const float *)device_array<float>(512),
-              0, 18));
+    OK(launch(1, 16, 0, 0, load_tiles,
+              (const __nv_bfloat16 *)device_array<float>(512), 0));
     cudaDeviceSynchronize();
 }
 
-static void wmma_half_a_warp()
+/* -- copies that are waited for later ------------------------------------ */
+
+/* Two batches; `prior` of them are not waited for before out is written. */
+static __global__ void copy_twice(const float *in, float *out, int prior,
+                                  int ends)
 {
-    OK(launch(1, 16, 0, 0, load_tiles, (const float *)device_array<float>(512),
-              0, 16));
+    __shared__ float s[2][32];
+    const unsigned i = threadIdx.x;
+
+    for (int batch = 0; batch < 2; batch++) {
+        __pipeline_memcpy_async(&s[batch][i], &in[32 * batch + i], 4,
+                                i < 8 ? 4 : 0);
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior((size_t)prior);
+    out[i] = s[0][i];
+    out[32 + i] = s[1][i];
+    if (!ends)
+        __pipeline_wait_prior(0);
+}
+
+static void async_copies()
+{
+    float x[64], back[64];
+    float *out = device_array<float>(64);
+
+    for (int i = 0; i < 64; i++)
+        x[i] = (float)i + 1.0f;
+    const float *in = device_array(64, x);
+
+    for (int prior = 0; prior < 3; prior++) {
+        OK(launch(1, 32, 0, 0, copy_twice, in, out, prior, 0));
+        OK(cudaMemcpy(back, out, sizeof back, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < 64; i++) {
+            const bool here = i / 32 + prior < 2;
+
+            CHECK(here ? back[i] == (i % 32 < 8 ? 0.0f : x[i])
+                       : back[i] != back[i]);
+        }
+    }
+}
+
+static void async_copy_left()
+{
+    OK(launch(1, 32, 0, 0, copy_twice,
+              (const float *)device_array<float>(64), device_array<float>(64),
+              1, 1));
+    cudaDeviceSynchronize();
+}
+
+static __global__ void copy_odd(const float *in, int size)
+{
+    __shared__ __align__(16) float s[8];
+
+    __pipeline_memcpy_async(s + (size == 16), in, (size_t)size);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+}
+
+template <int size> static void async_copy_odd()
+{
+    OK(launch(1, 1, 0, 0, copy_odd, (const float *)device_array<float>(8),
+              size));
     cudaDeviceSynchronize();
 }
 
@@ -533,12 +578,15 @@ const test_case device_cases[] = {
     ORDERS("exchanges", exchanges),
     ORDERS("votes", votes),
     ORDERS("atomics", atomics),
-    ORDERS("wmma_tiles", wmma_tiles),
-    {"wmma_unlike_tiles", wmma_unlike_tiles, "unlike tiles", ALL, nullptr},
-    {"wmma_misaligned", wmma_misaligned, "not lie at 32 bytes", ALL, nullptr},
-    {"wmma_stride", wmma_stride, "no multiple of 16", ALL, nullptr},
-    {"wmma_half_a_warp", wmma_half_a_warp, "lanes that the block has not", ALL,
+    ORDERS("tensor_tiles", tensor_tiles),
+    {"tile_misaligned", tile_misaligned, "not lie at 16 bytes", ALL, nullptr},
+    {"tile_half_a_warp", tile_half_a_warp, "lanes that the block has not", ALL,
      nullptr},
+    ORDERS("async_copies", async_copies),
+    {"async_copy_left", async_copy_left, "never waited for", ALL, nullptr},
+    {"async_copy_size", async_copy_odd<12>, "4, 8 or 16 bytes", ALL, nullptr},
+    {"async_copy_misaligned", async_copy_odd<16>, "not aligned to its size",
+     ALL, nullptr},
     {"barrier_skipped", meets<SKIPS>, "that ended threads never reach", ALL,
      "HOSTCUDA_ORDER=reverse"},
     {"barrier_skipped_forward", meets<SKIPS>, "threads that never come", ALL,

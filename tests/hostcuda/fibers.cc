@@ -9,7 +9,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "internal.h"
-#include "mma.h"
+#include "cuda_pipeline_primitives.h"
+#include "hostcuda_ptx.h"
 
 #include <sys/mman.h>
 
@@ -145,6 +146,9 @@ struct hostcuda::fiber {
     op what;
     unsigned mask, from;
     uint64_t value;
+    std::deque<async_copy> copies;
+    uint64_t batches; /* of copies, that were committed */
+    async_copy due;
 };
 
 /* Where a host thread comes from, and goes back to. */
@@ -206,6 +210,8 @@ static void acquire(void *what)
 #endif
 }
 
+static void expect_no_copies(const fiber *f);
+
 /* A fiber's life: one CUDA thread a block, again and again. */
 static void run_fiber()
 {
@@ -218,6 +224,7 @@ static void run_fiber()
 
         acquire(e);
         (*e->kernel)();
+        expect_no_copies(e->running);
         e->running->now = DONE;
         e->ended[e->running->index / 32] |= 1u << e->running->index % 32;
         e->done++;
@@ -351,47 +358,71 @@ uint64_t hostcuda::exchange(op what, unsigned mask, uint64_t value,
     return f->value;
 }
 
-/* -- WMMA ---------------------------------------------------------------- */
+/* -- tensor cores ------------------------------------------------------- */
 
-/* The values of all 32 lanes, until the warp meets again. */
-static const uint64_t *gather(uint64_t value, const char *file, int line)
+const uint64_t *hostcuda::gather(uint64_t value, const char *file, int line)
 {
     exchange(MEET, 0xffffffffu, value, 0, file, line);
     return self->gathered[self->running->index / 32];
 }
 
-void hostcuda::meet(uint64_t value, const char *file, int line)
+static float half_of(uint32_t pair, unsigned which)
 {
-    const uint64_t *values = gather(value, file, line);
-
-    for (unsigned l = 0; l < 32; l++)
-        if (values[l] != value)
-            fault(file, line, "lanes met with unlike tiles");
+    return __uint_as_float(which ? pair & 0xffff0000u : pair << 16);
 }
 
 /*
- * A lane has 8 columns of a row, and reads the fragments of others from their
- * stacks.  Nobody goes on before all have done so.
+ * A lane has two columns of two rows, and reads the operands of others from
+ * their stacks: four of a, then two of b.  Nobody goes on before all have.
  */
-void hostcuda::multiply(const __nv_bfloat16 *a, const __nv_bfloat16 *b,
-                        float *c, const char *file, int line)
+void hostcuda::multiply(float (&c)[4], const uint32_t (&ab)[6],
+                        const char *file, int line)
 {
-    const unsigned row = lane() / 2, column = lane() % 2;
-    const __nv_bfloat16 *tile_a[32], *tile_b[32];
-    const uint64_t *values = gather((uint64_t)(uintptr_t)a, file, line);
+    const unsigned row = lane() / 4, column = lane() % 4 * 2;
+    const uint64_t *const all = gather((uint64_t)(uintptr_t)ab, file, line);
+    const auto of = [all](unsigned lane, unsigned which) {
+        return ((const uint32_t *)(uintptr_t)all[lane])[which];
+    };
 
-    for (unsigned l = 0; l < 32; l++)
-        tile_a[l] = (const __nv_bfloat16 *)(uintptr_t)values[l];
-    values = gather((uint64_t)(uintptr_t)b, file, line);
-    for (unsigned l = 0; l < 32; l++)
-        tile_b[l] = (const __nv_bfloat16 *)(uintptr_t)values[l];
-    for (unsigned k = 0; k < 16; k++) {
-        const float x = (float)tile_a[2 * row + k / 8][k % 8];
+    for (unsigned k = 0; k < 16; k++)
+        for (unsigned i = 0; i < 4; i++) {
+            const unsigned from = k % 8 / 2;
 
-        for (unsigned j = 0; j < 8; j++)
-            c[j] += x * (float)tile_b[2 * k + column][j];
-    }
+            c[i] += half_of(of(4 * row + from, k / 8 * 2 + i / 2), k % 2)
+                    * half_of(of(4 * (column + i % 2) + from, 4 + k / 8),
+                              k % 2);
+        }
     exchange(MEET, 0xffffffffu, 0, 0, file, line);
+}
+
+/* -- copies that are waited for later ------------------------------------ */
+
+void hostcuda::copy_later(const async_copy &copy)
+{
+    fiber *f = self->running;
+
+    f->copies.push_back(copy);
+    f->copies.back().batch = f->batches;
+}
+
+void hostcuda::commit_copies() { self->running->batches++; }
+
+const async_copy *hostcuda::copy_due(size_t prior)
+{
+    fiber *f = self->running;
+
+    if (f->copies.empty() || f->copies.front().batch + prior >= f->batches)
+        return nullptr;
+    f->due = f->copies.front();
+    f->copies.pop_front();
+    return &f->due;
+}
+
+static void expect_no_copies(const fiber *f)
+{
+    if (!f->copies.empty())
+        fault(f->copies.front().file, f->copies.front().line,
+              "a copy that its thread never waited for");
 }
 
 /* -- a block ------------------------------------------------------------- */

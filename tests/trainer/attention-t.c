@@ -45,14 +45,25 @@ static double pull(const bert_batch *b, const real *qkv, size_t head,
     return exp(sum / sqrt((double)HEAD));
 }
 
-/* What dropout makes of a score's weight, 1. */
-static double kept_of(const bert_attend *a, size_t head, size_t from,
-                      size_t to)
+/* The first row of a row's sequence. */
+static size_t first_of(const bert_batch *b, size_t row)
 {
-    const bert_dropout_key key =
-        bert_dropout_scores(&a->dropout, a->site, from, head, HEADS);
+    while (row % b->capacity && b->segment[row - 1] == b->segment[row])
+        row--;
+    return row;
+}
 
-    return bert_dropout_keeps(key, (uint32_t)to, a->dropout.threshold)
+/* What dropout makes of a score's weight, 1. */
+static double kept_of(const bert_batch *b, const bert_attend *a, size_t head,
+                      size_t from, size_t to)
+{
+    const uint32_t first = (uint32_t)first_of(b, from);
+    const uint32_t row = (uint32_t)from - first;
+    const bert_dropout_key key = bert_dropout_scores(
+        &a->dropout, a->site, first, row, (uint32_t)head, HEADS);
+
+    return bert_dropout_score_stays(key, row, (uint32_t)to - first,
+                                    a->dropout.threshold)
                ? (double)a->dropout.scale
                : 0;
 }
@@ -68,8 +79,9 @@ static double naive_out(const bert_batch *b, const bert_attend *a,
         const double p = pull(b, qkv, head, row, r);
 
         all += p;
-        sum += p * kept_of(a, head, row, r)
-               * (double)vector_at(qkv, r, 2, head)[column % HEAD];
+        if (p > 0)
+            sum += p * kept_of(b, a, head, row, r)
+                   * (double)vector_at(qkv, r, 2, head)[column % HEAD];
     }
     return sum / all;
 }

@@ -323,23 +323,67 @@ static void test_dropout_depends(void **state)
     assert_in_range(alike(&a, 1, 0, &a, 0, 1), 400, 600);
 }
 
-/* Marked in two parts, a row is what it is when dropped as a whole. */
-static void test_dropout_in_parts(void **state)
+/* A marked row is dropped where its scores are, one by one. */
+static void test_dropout_of_scores(void **state)
 {
     const bert_dropout dropout = bert_dropout_at(0.5, 7);
-    const bert_dropout_key key = bert_dropout_row(&dropout, 1, 1);
-    real *const x = toy_numbers(1, 100);
-    real whole[100];
-    real parts[100];
+    const uint32_t rows[] = {3, 11, 19};
 
-    for (size_t i = 0; i < 100; i++)
-        x[i] = fabs(x[i]);
-    bert_dropout_apply(&dropout, key, 100, x, whole);
-    bert_dropout_mark(&dropout, key, 0, 33, x);
-    bert_dropout_mark(&dropout, key, 33, 67, x + 33);
-    bert_dropout_marked(&dropout, 100, x, parts);
-    assert_memory_equal(whole, parts, sizeof whole);
-    free(x);
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        const bert_dropout_key key =
+            bert_dropout_scores(&dropout, 1, 1000, rows[r], 2, 4);
+        real x[100];
+        real y[100];
+
+        for (size_t i = 0; i < 100; i++)
+            x[i] = 1;
+        bert_dropout_mark(&dropout, key, rows[r], 100, x);
+        bert_dropout_marked(&dropout, 100, x, y);
+        for (uint32_t i = 0; i < 100; i++)
+            assert_true((y[i] == 2)
+                        == bert_dropout_score_stays(key, rows[r], i,
+                                                    dropout.threshold));
+    }
+}
+
+/* Of four scores with one draw: all sixteen ways, as often as chance has it. */
+static void test_dropout_of_four(void **state)
+{
+    const uint32_t size = 256;
+    const double rate = 0.3;
+    const bert_dropout dropout = bert_dropout_at(rate, 7);
+    size_t seen[16] = {0};
+    double off = 0;
+
+    for (uint32_t row = 0; row < size; row += 1 + row % 8 / 7 * 8) {
+        const bert_dropout_key key =
+            bert_dropout_scores(&dropout, 3, 40, row, 1, 2);
+
+        assert_memory_equal(
+            &key,
+            &(bert_dropout_key[]){
+                bert_dropout_scores(&dropout, 3, 40, row + 8, 1, 2)},
+            sizeof key);
+        for (uint32_t column = 0; column < size;
+             column += 1 + column % 8 / 7 * 8) {
+            unsigned which = 0;
+
+            for (uint32_t i = 0; i < 4; i++)
+                which |= (unsigned)!bert_dropout_score_stays(
+                             key, row + i / 2 * 8, column + i % 2 * 8,
+                             dropout.threshold)
+                         << i;
+            seen[which]++;
+        }
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        const int dropped = __builtin_popcount(i);
+        const double right = size * size / 4.0 * pow(rate, dropped)
+                             * pow(1 - rate, 4 - dropped);
+
+        off += pow((double)seen[i] - right, 2) / right;
+    }
+    assert_true(off < 45); /* chi squared of 15: one in 10,000 is above */
 }
 
 /* Branch and bias are dropped, the residual is not. */
@@ -380,7 +424,8 @@ int main(void)
         cmocka_unit_test(test_norm_of_one_number),
         cmocka_unit_test(test_dropout_rates),
         cmocka_unit_test(test_dropout_depends),
-        cmocka_unit_test(test_dropout_in_parts),
+        cmocka_unit_test(test_dropout_of_scores),
+        cmocka_unit_test(test_dropout_of_four),
         cmocka_unit_test(test_dropout_in_sums),
     };
 

@@ -36,6 +36,7 @@ LIMIT = 200  # seconds for a program
 
 # Sources that attention-t is for.
 ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
+             "attention_mma_forward.cu", "attention_mma_backward.cu",
              "groups.cc"}
 # Of product-lt-t; the others have product_blas.cc in its place.
 LT = "product_lt.cu"

@@ -7,6 +7,8 @@
 #ifndef NAIVE_H
 #define NAIVE_H
 
+#include <algorithm>
+
 #include "rig.h"
 
 using std::vector;
@@ -61,18 +63,30 @@ static inline vector<int32_t> places_of(const vector<int32_t> &cu)
     return place;
 }
 
+/* The first row of a row's span. */
+static inline size_t first_of(const problem &p, size_t row)
+{
+    return (size_t)*(std::upper_bound(p.cu.begin(), p.cu.end(), (int32_t)row)
+                     - 1);
+}
+
 /* As dropout.h has it, written out. */
 static inline bool stays(const problem &p, size_t row, size_t head,
                          uint32_t column)
 {
+    const size_t first = first_of(p, row), from = row - first;
+    const size_t to = column - first;
+    const uint64_t place = (uint64_t)p.place[first] + from / 16 * 16 + from % 8;
     const uint64_t key = bert_mix(bert_mix(p.dropout.seed, p.site),
-                                  (uint64_t)p.place[row] * p.heads + head);
-    uint32_t h = ((uint32_t)p.place[column] ^ (uint32_t)key)
+                                  place * p.heads + head);
+    uint32_t h = (uint32_t)((to / 16 * 16 + to % 8) ^ (uint32_t)key)
                  * UINT32_C(0x9e3779b1);
 
     h = (h ^ h >> 15) * UINT32_C(0x85ebca6b) + (uint32_t)(key >> 32);
     h = (h ^ h >> 13) * UINT32_C(0xc2b2ae35);
-    return (h ^ h >> 16) >= p.dropout.threshold;
+    if (from / 8 % 2)
+        h = (h ^ h >> 16) * UINT32_C(0x27d4eb2f);
+    return (to / 8 % 2 ? h : h << 16) >= p.dropout.threshold;
 }
 
 /* Spans of these lengths. */

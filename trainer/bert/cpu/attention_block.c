@@ -62,18 +62,29 @@ static size_t out_at(const bert_block *b)
 
 /*
  * What is dropped of a row is kept with its sign turned.  Rows and columns are
- * counted in the batch, so that it does not depend on how it is cut into
- * blocks, which do not go beyond a pack.
+ * counted in their sequence, so that it does not depend on how a batch is cut
+ * into blocks.
  */
 static void mark_row(const bert_block *b, size_t row, real *kept)
 {
     const bert_attend *const a = b->attend;
-    const uint32_t first = bert_dropout_place(&a->dropout, b->row);
+    size_t first = 0, end = b->n;
 
-    bert_dropout_mark(&a->dropout,
-                      bert_dropout_scores(&a->dropout, a->site, first + row,
-                                          b->head, a->heads),
-                      first, b->n, kept);
+    if (b->segment) {
+        for (first = row; first > 0; first--)
+            if (b->segment[first - 1] != b->segment[row])
+                break;
+        for (end = row + 1; end < b->n; end++)
+            if (b->segment[end] != b->segment[row])
+                break;
+    }
+    bert_dropout_mark(
+        &a->dropout,
+        bert_dropout_scores(&a->dropout, a->site,
+                            bert_dropout_place(&a->dropout, b->row + first),
+                            (uint32_t)(row - first), (uint32_t)b->head,
+                            (uint32_t)a->heads),
+        row - first, end - first, kept + first);
 }
 
 static void forward_row(const bert_block *b, size_t row, real *kept)

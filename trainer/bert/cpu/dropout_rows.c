@@ -43,18 +43,34 @@ void bert_dropout_sum(const bert_dropout *dropout, bert_dropout_key key,
         bias, y);
 }
 
+/* Two columns of each draw at a time, then the rest one by one. */
 BERT_VECTORS
-static void mark(bert_dropout_key key, uint32_t threshold, uint32_t first,
+static void mark(bert_dropout_key key, uint32_t threshold, uint32_t row,
                  uint32_t n, real *x)
 {
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = bert_dropout_keeps(key, first + i, threshold) ? x[i] : -x[i];
+    const unsigned bit = (row & BERT_DRAW_BIT) != 0;
+    uint32_t first = 0;
+
+    for (; n - first >= 2 * BERT_DRAW_BIT; first += 2 * BERT_DRAW_BIT) {
+        real *const low = x + first, *const high = low + BERT_DRAW_BIT;
+
+        for (uint32_t i = 0; i < BERT_DRAW_BIT; i++) {
+            const uint32_t word = bert_dropout_draw(key, first + i).row[bit];
+
+            low[i] = bert_dropout_stays(word, 0, threshold) ? low[i] : -low[i];
+            high[i] = bert_dropout_stays(word, 1, threshold) ? high[i]
+                                                             : -high[i];
+        }
+    }
+    for (; first < n; first++)
+        if (!bert_dropout_score_stays(key, row, first, threshold))
+            x[first] = -x[first];
 }
 
 void bert_dropout_mark(const bert_dropout *dropout, bert_dropout_key key,
-                       uint32_t first, size_t n, real *x)
+                       size_t row, size_t n, real *x)
 {
-    mark(key, dropout->threshold, first, (uint32_t)n, x);
+    mark(key, dropout->threshold, (uint32_t)row, (uint32_t)n, x);
 }
 
 BERT_VECTORS

@@ -20,11 +20,12 @@ void bert_dropout_sum(const bert_dropout *dropout, bert_dropout_key key,
                       const real *bias, real *y);
 
 /*
- * Of numbers that are not negative: turns the sign of what is to be dropped,
- * the columns being counted from `first`, and drops what has been marked so.
+ * Of a row of scores, which are not negative: turns the sign of those to be
+ * dropped, and drops what has been marked so.  `key` and `row` are as in
+ * bert_dropout_scores().
  */
 void bert_dropout_mark(const bert_dropout *dropout, bert_dropout_key key,
-                       uint32_t first, size_t n, real *x);
+                       size_t row, size_t n, real *x);
 void bert_dropout_marked(const bert_dropout *dropout, size_t n,
                          const real *x, real *y);
 

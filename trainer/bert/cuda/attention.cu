@@ -40,8 +40,11 @@ struct bert_attention_shape bert_attention_shape_of(size_t limit,
 /* A real a row and head. */
 static size_t real_a_row(const bert_batch *batch, size_t hidden, size_t heads)
 {
+    const size_t tiles = batch->max_span / TILE + 1; /* or fewer */
+
     if (hidden / heads > BERT_CUDA_HEAD_MAX
-        || bert_times(batch->n_spans, heads) > INT32_MAX /* blocks */)
+        || bert_times(batch->n_spans, bert_times(heads, tiles))
+               > INT32_MAX /* blocks */)
         return SIZE_MAX;
     return bert_times(sizeof(real), bert_times(batch->n_rows, heads));
 }
@@ -50,6 +53,35 @@ size_t bert_cuda_attention_kept(bert_device *, const bert_batch *batch,
                                 size_t hidden, size_t heads, bool)
 {
     return real_a_row(batch, hidden, heads);
+}
+
+void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
+                                 const void *qkv, void *out)
+{
+    bert_cuda *const c = cuda_of(d);
+
+#ifndef BERT_DOUBLE
+    if (c->bf16) {
+        attention_forward_mma(c, a, qkv, out);
+        return;
+    }
+#endif
+    attention_forward_plain(c, a, qkv, out);
+}
+
+void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
+                                  const void *qkv, const void *out,
+                                  const void *d_out, void *d_qkv)
+{
+    bert_cuda *const c = cuda_of(d);
+
+#ifndef BERT_DOUBLE
+    if (c->bf16) {
+        attention_backward_mma(c, a, qkv, out, d_out, d_qkv);
+        return;
+    }
+#endif
+    attention_backward_plain(c, a, qkv, out, d_out, d_qkv);
 }
 
 size_t bert_cuda_attention_scratch(bert_device *, const bert_batch *batch,

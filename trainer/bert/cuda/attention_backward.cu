@@ -54,8 +54,8 @@ queries_step(const attention_job<typename T::value> &job,
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
         const bool stays
-            = bert_dropout_keeps(r.key, column + 2 * i + half,
-                                job.dropout.threshold);
+            = bert_dropout_score_stays(r.key, row, column + 2 * i + half,
+                                       job.dropout.threshold);
 
         x[i] *= (stays ? mine[2 * i] * job.dropout.scale : 0) - r.delta;
     }
@@ -65,7 +65,7 @@ queries_step(const attention_job<typename T::value> &job,
 /*
  * dQ, and D for the kernel after this one.
  *
- * Grid: heads of spans, x tiles.  Block: up to 8 warps, each with 16 queries
+ * Grid: tiles, of heads, of spans.  Block: up to 8 warps, each with 16 queries
  * at a time.  Shared memory: keys, values, and for each warp its queries,
  * their d_out, and 16 x 32 scores.
  */
@@ -87,7 +87,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
     real *const scores = (real *)(own_d_out + TILE * shared::LD);
     const uint32_t tile = blockDim.x / 32 * TILE;
 
-    for (uint32_t at = blockIdx.y * tile; at < p.n; at += gridDim.y * tile) {
+    for (uint32_t at = p.tile * tile; at < p.n; at += job.tiles * tile) {
         const uint32_t row = at + warp * TILE;
         const size_t lanes_row = (size_t)p.first + row + lane / 2;
         const size_t lanes_at = p.head * job.rows + lanes_row;
@@ -115,7 +115,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
         for (uint32_t k = 0; k < p.n; k += job.chunk) {
             const V *const key = job.qkv + qkv_at + k * 3 * hidden + hidden;
 
-            if (at == blockIdx.y * tile) {
+            if (at == p.tile * tile) {
                 __syncthreads(); /* the rows before have been read */
                 load_past<WIDTH>(job, keys, key, 3 * hidden, key + hidden,
                                  3 * hidden, p.n - k);
@@ -126,7 +126,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
             for (uint32_t j = 0; j < min(job.chunk, p.n - k); j += STEP)
                 queries_step<T, WIDTH>(job, own, keys + j * shared::LD,
                                        values + j * shared::LD,
-                                       p.place + k + j, p.n - k - j, scores,
+                                       k + j, p.n - k - j, scores,
                                        r, d_q);
         }
         if (row < p.n)
@@ -165,8 +165,8 @@ keys_step(const attention_job<typename T::value> &job,
         if (query >= there)
             continue;
         x[i] = T::exponential(mine[2 * i] * job.scale - known[query].kept);
-        if (bert_dropout_keeps(known[query].key, column + row,
-                               job.dropout.threshold)) {
+        if (bert_dropout_score_stays(known[query].key, query, column + row,
+                                     job.dropout.threshold)) {
             y[i] = x[i];
             stay |= 1u << i;
         }
@@ -201,7 +201,7 @@ static __device__ inline void load_known(const attention_job<V> &job,
 /*
  * dK and dV.
  *
- * Grid: heads of spans, x tiles.  Block: up to 8 warps, each with 16 keys at
+ * Grid: tiles, of heads, of spans.  Block: up to 8 warps, each with 16 keys at
  * a time.  Shared memory: queries, their d_out and what is known of them, and
  * for each warp its keys, their values, and 16 x 32 scores.
  */
@@ -224,7 +224,7 @@ attention_keys_kernel(const attention_job<typename T::value> job)
     real *const scores = (real *)(own_values + TILE * shared::LD);
     const uint32_t tile = blockDim.x / 32 * TILE;
 
-    for (uint32_t at = blockIdx.y * tile; at < p.n; at += gridDim.y * tile) {
+    for (uint32_t at = p.tile * tile; at < p.n; at += job.tiles * tile) {
         const uint32_t row = at + warp * TILE;
         const size_t key_at = qkv_at + row * 3 * hidden + hidden;
         typename T::sum d_k[WIDTH / TILE], d_v[WIDTH / TILE];
@@ -240,7 +240,7 @@ attention_keys_kernel(const attention_job<typename T::value> job)
                             p.n - row, job.width);
         }
         for (uint32_t q = 0; q < p.n; q += job.chunk) {
-            if (at == blockIdx.y * tile) {
+            if (at == p.tile * tile) {
                 __syncthreads(); /* the rows before have been read */
                 load_past<WIDTH>(job, queries, job.qkv + qkv_at
                                                    + q * 3 * hidden,
@@ -254,8 +254,7 @@ attention_keys_kernel(const attention_job<typename T::value> job)
             for (uint32_t j = 0; j < min(job.chunk, p.n - q); j += STEP)
                 keys_step<T, WIDTH>(job, own, queries + j * shared::LD,
                                     d_out + j * shared::LD, known + j,
-                                    p.place + row, p.n - q - j, scores, d_k,
-                                    d_v);
+                                    row, p.n - q - j, scores, d_k, d_v);
         }
         if (row >= p.n)
             continue;
@@ -289,13 +288,11 @@ static void backward(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
-                                  const void *qkv, const void *out,
-                                  const void *d_out, void *d_qkv)
+void attention_backward_plain(bert_cuda *c, const bert_attend *a,
+                              const void *qkv, const void *out,
+                              const void *d_out, void *d_qkv)
 {
-    bert_cuda *const c = cuda_of(d);
-
-    by_kind(c, a, [&](auto tiles, auto width) {
-        backward<decltype(tiles), width>(c, a, qkv, out, d_out, d_qkv);
+    by_width(a, [&](auto width) {
+        backward<plain_tiles<real>, width>(c, a, qkv, out, d_out, d_qkv);
     });
 }

@@ -42,8 +42,8 @@ forward_step(const attention_job<typename T::value> &job,
     for (unsigned i = 0; i < PART; i++) {
         x[i] = T::exponential(x[i] - r.max);
         r.sum += x[i];
-        if (!bert_dropout_keeps(r.key, column + 2 * i + half,
-                                job.dropout.threshold))
+        if (!bert_dropout_score_stays(r.key, row, column + 2 * i + half,
+                                      job.dropout.threshold))
             x[i] = 0;
     }
     if (__any_sync(ALL_LANES, fade != 1)) /* some row's maximum grew */
@@ -52,7 +52,7 @@ forward_step(const attention_job<typename T::value> &job,
 }
 
 /*
- * Grid: heads of spans, x tiles.  Block: up to 8 warps, each with 16 queries
+ * Grid: tiles, of heads, of spans.  Block: up to 8 warps, each with 16 queries
  * at a time.  Shared memory: keys, values, and for each warp its queries and
  * 16 x 32 scores.
  */
@@ -73,7 +73,7 @@ attention_forward_kernel(const attention_job<typename T::value> job)
     real *const scores = (real *)(own + TILE * shared::LD);
     const uint32_t tile = blockDim.x / 32 * TILE;
 
-    for (uint32_t at = blockIdx.y * tile; at < p.n; at += gridDim.y * tile) {
+    for (uint32_t at = p.tile * tile; at < p.n; at += job.tiles * tile) {
         const uint32_t row = at + warp * TILE;
         const size_t lanes_row = (size_t)p.first + row + lane / 2;
         online_row r = {-(real)INFINITY, 0, key_of(job, p, row + lane / 2)};
@@ -87,7 +87,7 @@ attention_forward_kernel(const attention_job<typename T::value> job)
         for (uint32_t k = 0; k < p.n; k += job.chunk) {
             const V *const key = q + k * 3 * hidden + hidden;
 
-            if (at == blockIdx.y * tile) {
+            if (at == p.tile * tile) {
                 __syncthreads(); /* the rows before have been read */
                 load_past<WIDTH>(job, keys, key, 3 * hidden, key + hidden,
                                  3 * hidden, p.n - k);
@@ -98,7 +98,7 @@ attention_forward_kernel(const attention_job<typename T::value> job)
             for (uint32_t j = 0; j < min(job.chunk, p.n - k); j += STEP)
                 forward_step<T, WIDTH>(job, own, keys + j * shared::LD,
                                        values + j * shared::LD,
-                                       p.place + k + j, p.n - k - j, scores,
+                                       k + j, p.n - k - j, scores,
                                        r, o);
         }
         if (row >= p.n)
@@ -127,12 +127,10 @@ static void forward(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
-                                 const void *qkv, void *out)
+void attention_forward_plain(bert_cuda *c, const bert_attend *a,
+                             const void *qkv, void *out)
 {
-    bert_cuda *const c = cuda_of(d);
-
-    by_kind(c, a, [&](auto tiles, auto width) {
-        forward<decltype(tiles), width>(c, a, qkv, out);
+    by_width(a, [&](auto width) {
+        forward<plain_tiles<real>, width>(c, a, qkv, out);
     });
 }

@@ -31,7 +31,8 @@ template <typename V> struct attention_job {
     uint32_t heads;
     uint32_t width;
     uint32_t chunk;
-    real scale; /* of scores */
+    uint32_t tiles; /* blocks that share a head of a span */
+    real scale;     /* of scores */
     bert_dropout dropout; /* scale: 1 if there is none */
     uint32_t site;
 };
@@ -42,17 +43,19 @@ struct attention_piece {
     uint32_t first; /* row of the batch */
     uint32_t place; /* of that row, by which dropout counts */
     uint32_t n;     /* rows */
+    uint32_t tile;  /* which of them it begins with, in tiles */
 };
 
 template <typename V>
 static __device__ inline attention_piece piece_of(const attention_job<V> &job)
 {
-    const int32_t span = job.span[blockIdx.x / job.heads];
+    const uint32_t piece = blockIdx.x / job.tiles;
+    const int32_t span = job.span[piece / job.heads];
     const uint32_t first = (uint32_t)job.cu[span];
 
-    return {blockIdx.x % job.heads, first,
-            bert_dropout_place(&job.dropout, first),
-            (uint32_t)(job.cu[span + 1] - job.cu[span])};
+    return {piece % job.heads, first, bert_dropout_place(&job.dropout, first),
+            (uint32_t)(job.cu[span + 1] - job.cu[span]),
+            blockIdx.x % job.tiles};
 }
 
 /* By which a row of scores is dropped; `row` counts in the span. */
@@ -61,7 +64,7 @@ static __device__ inline bert_dropout_key key_of(const attention_job<V> &job,
                                                  const attention_piece &p,
                                                  uint32_t row)
 {
-    return bert_dropout_scores(&job.dropout, job.site, p.place + row, p.head,
+    return bert_dropout_scores(&job.dropout, job.site, p.place, row, p.head,
                                job.heads);
 }
 
@@ -254,29 +257,17 @@ static __device__ inline void weigh(const real (&x)[PART],
 
 /* ---- The host's side ---- */
 
-/* Calls f(tiles, width) with what kernels are made for, as types. */
-template <typename F>
-static inline void by_kind(const bert_cuda *c, const bert_attend *a, F f)
+/* Calls f(width) with the width that kernels are made for, as a type. */
+template <typename F> static inline void by_width(const bert_attend *a, F f)
 {
     const size_t width = a->hidden / a->heads;
-    const auto by_width = [&](auto tiles) {
-        if (width <= 32)
-            f(tiles, std::integral_constant<int, 32>());
-        else if (width <= 64)
-            f(tiles, std::integral_constant<int, 64>());
-        else
-            f(tiles, std::integral_constant<int, BERT_CUDA_HEAD_MAX>());
-    };
 
-#ifdef BERT_DOUBLE
-    (void)c;
-#else
-    if (c->bf16) {
-        by_width(tensor_tiles());
-        return;
-    }
-#endif
-    by_width(plain_tiles<real>());
+    if (width <= 32)
+        f(std::integral_constant<int, 32>());
+    else if (width <= 64)
+        f(std::integral_constant<int, 64>());
+    else
+        f(std::integral_constant<int, BERT_CUDA_HEAD_MAX>());
 }
 
 /* A job for all groups, but for what differs from one to the other. */
@@ -335,7 +326,8 @@ static inline void launch_group(bert_cuda *c, cudaStream_t stream,
         return;
     job.span = group.span;
     job.chunk = s.chunk;
-    launch(c, stream, name, dim3(group.count * job.heads, s.tiles),
+    job.tiles = s.tiles;
+    launch(c, stream, name, dim3(group.count * job.heads * s.tiles),
            s.warps * 32, s.shared, kernel, job);
 }
 

@@ -18,10 +18,6 @@
 #include "attention.h"
 #include "kernel.h"
 
-#ifndef BERT_DOUBLE
-#include <mma.h>
-#endif
-
 /*
  * By hand, for any kind of value.  A lane has rows r and r + 8 of a sum, with
  * r = lane / 4, and in them columns c, c + 4, c + 8 and c + 12 with
@@ -106,63 +102,5 @@ template <typename V> struct plain_tiles {
             at[(row + i / 4 * 8) * ld + column + i % 4 * 4] = s.x[i / 4][i % 4];
     }
 };
-
-#ifndef BERT_DOUBLE
-
-/* By tensor cores.  Nobody says which lane has which number of a sum. */
-struct tensor_tiles {
-    typedef __nv_bfloat16 value;
-    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, value,
-                                   nvcuda::wmma::row_major> left;
-    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, value,
-                                   nvcuda::wmma::row_major> right;
-    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, value,
-                                   nvcuda::wmma::col_major> turned;
-    typedef nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16,
-                                   float> sum;
-
-    /* Better than bfloat16 by far. */
-    static __device__ float exponential(float x)
-    {
-        return __expf(x);
-    }
-
-    template <typename O>
-    static __device__ void load(O &o, const value *at, unsigned ld)
-    {
-        nvcuda::wmma::load_matrix_sync(o, at, ld);
-    }
-
-    static __device__ void zero(sum &s)
-    {
-        nvcuda::wmma::fill_fragment(s, 0.0f);
-    }
-
-    template <typename B>
-    static __device__ void multiply(sum &s, const left &a, const B &b)
-    {
-        nvcuda::wmma::mma_sync(s, a, b, s);
-    }
-
-    static __device__ void scale(sum &s, const sum &by)
-    {
-        for (int i = 0; i < s.num_elements; i++)
-            s.x[i] *= by.x[i];
-    }
-
-    static __device__ void load(sum &s, const float *at, unsigned ld)
-    {
-        nvcuda::wmma::load_matrix_sync(s, at, ld,
-                                       nvcuda::wmma::mem_row_major);
-    }
-
-    static __device__ void store(float *at, const sum &s, unsigned ld)
-    {
-        nvcuda::wmma::store_matrix_sync(at, s, ld,
-                                        nvcuda::wmma::mem_row_major);
-    }
-};
-
-#endif /* !BERT_DOUBLE */
 
 #endif /* BERT_CUDA_ATTENTION_TILE_H */

@@ -1,0 +1,75 @@
+/*
+ * ptx.h - instructions that CUDA C++ has no functions for.
+ *
+ * Tiles are of 8 x 8 bfloat16, or several of them.  Lane l of a warp holds
+ * numbers 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each tile.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_PTX_H
+#define BERT_CUDA_PTX_H
+
+#ifdef __CUDACC__
+
+#include <cuda_bf16.h>
+#include <stdint.h>
+
+static __device__ inline uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/*
+ * Four tiles of shared memory.  Lanes 8 i to 8 i + 7 say where the rows of
+ * tile i lie, at 16 bytes.
+ */
+static __device__ inline void ldmatrix_x4(uint32_t (&tile)[4],
+                                          const __nv_bfloat16 *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];"
+                 : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+/* The same, each tile transposed. */
+static __device__ inline void ldmatrix_x4_trans(uint32_t (&tile)[4],
+                                                const __nv_bfloat16 *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];"
+                 : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+/*
+ * c += a b, of 16 x 8, in float.  a, 16 x 16, is four tiles: upper left, lower
+ * left, upper right, lower right; b, 16 x 8, is two transposed tiles, the
+ * upper one first; c is two tiles, with two numbers each.
+ */
+static __device__ inline void mma_m16n8k16(float (&c)[4],
+                                           const uint32_t (&a)[4], uint32_t b0,
+                                           uint32_t b1)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* 2^x to 2 units in the last place; results below 2^-126 are 0. */
+static __device__ inline float ex2_approx(float x)
+{
+    float y;
+
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+#else
+#include "hostcuda_ptx.h"
+#endif
+
+#endif /* BERT_CUDA_PTX_H */
