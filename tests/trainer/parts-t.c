@@ -108,11 +108,11 @@ static void test_columns(void **state)
     real *const sums = toy_numbers(3, columns);
     real *const products = toy_numbers(3, columns);
 
-    bert_columns_add(rows, columns, stride, wide, sums);
-    bert_columns_add_products(rows, columns, x, y, products);
+    bert_columns_sum(rows, columns, stride, wide, sums);
+    bert_columns_sum_products(rows, columns, x, y, products);
     for (size_t c = 0; c < columns; c++) {
-        double sum = (double)toy_number(3, c);
-        double product = sum;
+        double sum = 0;
+        double product = 0;
 
         for (size_t r = 0; r < rows; r++) {
             sum += (double)x[r * columns + c];

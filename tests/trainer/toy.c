@@ -295,7 +295,6 @@ toy_result toy_run(bert_model *model, const toy_batch *toy,
 
     assert_true(toy->batch.n_seq <= COUNT(result.seq_nsp));
     assert_true(toy->batch.n_mlm <= MASKED_MAX);
-    bert_model_clear_gradients(model);
     assert_true(bert_model_forward(model, &toy->batch, step));
     bert_model_backward(model);
     bert_model_row_losses(model, mlm, result.seq_nsp);

@@ -105,14 +105,6 @@ void bert_model_store(bert_model *model)
                                         weights->n);
 }
 
-void bert_model_clear_gradients(bert_model *model)
-{
-    const bert_arena *const gradients = &model->params.gradients;
-
-    model->device->ops->fill(model->device, gradients->at, 0,
-                             gradients->n * sizeof(real));
-}
-
 /* ---- Buckets ---- */
 
 size_t bert_model_buckets(const bert_model *model)
@@ -259,6 +251,20 @@ static size_t output_size(const bert_model *model)
            * model->device->value_size;
 }
 
+/*
+ * Of positions and types, which no operation overwrites.  Those of words are
+ * the decoder's before rows of the input are added.
+ */
+static void clear_tables(const bert_model *model)
+{
+    const bert_params *const p = &model->params;
+    const size_t first = p->tensors[BERT_POSITION].offset;
+    const size_t end = p->tensors[BERT_EMBEDDING_GAIN].offset;
+
+    model->pass.ops->fill(model->pass.device, p->gradients.at + first, 0,
+                          (end - first) * sizeof(real));
+}
+
 void bert_model_backward(bert_model *model)
 {
     bert_activations *const a = &model->activations;
@@ -278,6 +284,7 @@ void bert_model_backward(bert_model *model)
         bert_encoder_backward(pass, i - 1, input_of(model, i - 1));
         tell_done(model, layers - i + 1);
     }
+    clear_tables(model);
     pass->ops->embed_backward(pass->device, &tables, &norm, pass->batch,
                               &pass->dropout, BERT_SITE_EMBEDDING,
                               &a->embedding_norm, d_x);

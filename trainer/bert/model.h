@@ -124,10 +124,8 @@ typedef enum bert_repeat {
  */
 void bert_model_repeat(bert_model *model, bert_repeat how);
 
-/* Adds to the gradients those of the last forward's losses. */
+/* The gradients become those of the last forward's losses. */
 void bert_model_backward(bert_model *model);
-
-void bert_model_clear_gradients(bert_model *model);
 
 /*
  * Of the last forward: the encoder's output, n_rows x hidden values of the

@@ -183,7 +183,7 @@ typedef struct bert_ops {
     void (*linear_backward_input)(bert_device *d, const bert_linear *l,
                                   size_t rows, const void *dy, int beta,
                                   void *dx);
-    /* Adds dy^T x and the sums of dy's columns to the gradients. */
+    /* The gradients become dy^T x and the sums of dy's columns. */
     void (*linear_backward_weight)(bert_device *d, const bert_linear *l,
                                    size_t rows, const void *dy,
                                    const void *x);
@@ -208,7 +208,7 @@ typedef struct bert_ops {
                              const bert_dropout *dropout, uint32_t site,
                              const bert_norm_kept *kept, void *y);
     /*
-     * dx of the norm's input; adds to the gradients.  dx may be dy.  With
+     * dx of the norm's input, and the gradients.  dx may be dy.  With
      * dropout, d_branch is what of dx goes into the branch; without, it is
      * not written and may be NULL.
      */
@@ -222,7 +222,7 @@ typedef struct bert_ops {
                           const bert_norm *norm, const bert_batch *batch,
                           const bert_dropout *dropout, uint32_t site,
                           const bert_norm_kept *kept, void *y);
-    /* Overwrites dy. */
+    /* The norm's gradients, and adds to those of the tables.  Overwrites dy. */
     void (*embed_backward)(bert_device *d, const bert_tables *tables,
                            const bert_norm *norm, const bert_batch *batch,
                            const bert_dropout *dropout, uint32_t site,

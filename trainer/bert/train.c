@@ -539,7 +539,6 @@ static int learn(training *t, double rate)
         status = agree(t, status, 0);
     if (status != STATUS_OK)
         return status;
-    bert_model_clear_gradients(t->model);
     bert_model_backward(t->model);
     status = end_sums(t);
     if (status == STATUS_OK)

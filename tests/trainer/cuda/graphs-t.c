@@ -237,7 +237,6 @@ static bool ask(pupil *p, char name)
 
     if (!bert_model_forward(p->model, fill(p->store, name, seed), &how))
         return false;
-    bert_model_clear_gradients(p->model);
     bert_model_backward(p->model);
     lamb_step(p->lamb, bert_model_device_weights(p->model),
               bert_model_device_gradients(p->model), rate,

@@ -100,7 +100,6 @@ static void learn(pupil *p, const bert_batch *batch, uint64_t seed)
     const char *why = NULL;
 
     need(bert_model_forward(p->model, batch, &how), "no memory for a batch");
-    bert_model_clear_gradients(p->model);
     bert_model_backward(p->model);
     lamb_step(p->lamb, bert_model_device_weights(p->model),
               bert_model_device_gradients(p->model), RATE, 1);

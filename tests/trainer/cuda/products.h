@@ -53,7 +53,7 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     const bert_linear l = {in,        out, stride,
                            weights,   (real *)weights + out * in,
                            gradients, (real *)gradients + out * in};
-    numbers product(rows * out), d(rows * in), after = gradients.back();
+    numbers product(rows * out), d(rows * in), after(n);
     bool good;
 
     r.ops->weights_written(r.d, weights, n);

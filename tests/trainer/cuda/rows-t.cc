@@ -130,7 +130,7 @@ static void test_norm_backward(const rig &r, size_t rows, size_t width,
     const numbers inverse = draw(r, REALS, rows, 10);
     const array d(r, VALUES, dy), branch(r, VALUES, rows * width);
     norm_rig n(r, rows, width);
-    numbers d_gain = n.d_gain.back(), d_bias = n.d_bias.back(), dx, d_branch;
+    numbers d_gain(width), d_bias(width), dx, d_branch;
     bool good;
 
     n.hat.set(hat);
@@ -304,7 +304,7 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
     numbers dy = draw(r, VALUES, rows * width, 18), after = gradients.back();
     const array d(r, VALUES, dy);
     norm_rig norm(r, rows, width);
-    numbers d_gain = norm.d_gain.back(), d_bias = norm.d_bias.back();
+    numbers d_gain(width), d_bias(width);
     const embed_rows b(rows);
     const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
     const bert_dropout dropout = dropout_by(rate, b.place.data());

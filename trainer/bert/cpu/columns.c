@@ -25,7 +25,7 @@ static void add_products(size_t n, const real *x, const real *y,
         sums[i] += (double)(x[i] * y[i]);
 }
 
-static void add_block(size_t rows, size_t columns, size_t stride,
+static void sum_block(size_t rows, size_t columns, size_t stride,
                       const real *x, const real *y, size_t first, real *sums)
 {
     const size_t n = columns - first < BLOCK ? columns - first : BLOCK;
@@ -40,25 +40,25 @@ static void add_block(size_t rows, size_t columns, size_t stride,
             add_row(n, x + at, block);
     }
     for (size_t i = 0; i < n; i++)
-        sums[first + i] += (real)block[i];
+        sums[first + i] = (real)block[i];
 }
 
-static void add_blocks(size_t rows, size_t columns, size_t stride,
+static void sum_blocks(size_t rows, size_t columns, size_t stride,
                        const real *x, const real *y, real *sums)
 {
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < columns; first += BLOCK)
-        add_block(rows, columns, stride, x, y, first, sums);
+        sum_block(rows, columns, stride, x, y, first, sums);
 }
 
-void bert_columns_add_products(size_t rows, size_t columns, const real *x,
+void bert_columns_sum_products(size_t rows, size_t columns, const real *x,
                                const real *y, real *sums)
 {
-    add_blocks(rows, columns, columns, x, y, sums);
+    sum_blocks(rows, columns, columns, x, y, sums);
 }
 
-void bert_columns_add(size_t rows, size_t columns, size_t stride,
+void bert_columns_sum(size_t rows, size_t columns, size_t stride,
                       const real *x, real *sums)
 {
-    add_blocks(rows, columns, stride, x, NULL, sums);
+    sum_blocks(rows, columns, stride, x, NULL, sums);
 }

@@ -13,12 +13,12 @@
 
 #include "real.h"
 
-/* sums[c] += sum over r of x[r][c]; rows lie `stride` apart. */
-void bert_columns_add(size_t rows, size_t columns, size_t stride,
+/* sums[c] = sum over r of x[r][c]; rows lie `stride` apart. */
+void bert_columns_sum(size_t rows, size_t columns, size_t stride,
                       const real *x, real *sums);
 
-/* sums[c] += sum over r of x[r][c] y[r][c] */
-void bert_columns_add_products(size_t rows, size_t columns, const real *x,
+/* sums[c] = sum over r of x[r][c] y[r][c] */
+void bert_columns_sum_products(size_t rows, size_t columns, const real *x,
                                const real *y, real *sums);
 
 #endif /* BERT_CPU_COLUMNS_H */

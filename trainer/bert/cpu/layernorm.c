@@ -152,8 +152,8 @@ void bert_cpu_norm_backward(bert_device *d, const bert_norm *norm,
     real *const branch = d_branch;
 
     (void)d;
-    bert_columns_add_products(rows, n, from, hat, norm->gain_gradient);
-    bert_columns_add(rows, n, n, from, norm->bias_gradient);
+    bert_columns_sum_products(rows, n, from, hat, norm->gain_gradient);
+    bert_columns_sum(rows, n, n, from, norm->bias_gradient);
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++) {
         backward_row(n, norm->gain, from + r * n, hat + r * n,

@@ -46,9 +46,13 @@ void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,
                                      const void *x)
 {
     (void)d;
+    bert_columns_sum(rows, l->out, l->stride, dy, l->bias_gradient);
+    if (rows == 0) { /* of which not every BLAS makes zeros */
+        memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
+        return;
+    }
     bert_multiply(&(bert_product){
         .m = l->out, .n = l->in, .k = rows,
-        .a = dy, .a_turned = true, .a_stride = l->stride, .b = x, .beta = 1,
+        .a = dy, .a_turned = true, .a_stride = l->stride, .b = x,
         .c = l->weight_gradient, .c_stride = l->in});
-    bert_columns_add(rows, l->out, l->stride, dy, l->bias_gradient);
 }

@@ -11,7 +11,7 @@
  * Grid: 32 columns a block, of 2 * width or width; block: COLUMN_THREADS.
  */
 static __global__ void __launch_bounds__(COLUMN_THREADS)
-add_partials_kernel(size_t n, size_t width, size_t columns,
+sum_partials_kernel(size_t n, size_t width, size_t columns,
                     const real *partial, real *first, real *second)
 {
     const size_t i = (size_t)blockIdx.x * 32 + threadIdx.x % 32;
@@ -20,18 +20,18 @@ add_partials_kernel(size_t n, size_t width, size_t columns,
     if (threadIdx.x >= 32 || i >= columns)
         return;
     if (i < width)
-        first[i] += (real)sum;
+        first[i] = (real)sum;
     else
-        second[i - width] += (real)sum;
+        second[i - width] = (real)sum;
 }
 
-void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
+void bert_columns_sum_partials(bert_cuda *c, size_t n, size_t width,
                                const real *partial, real *first, real *second)
 {
     const size_t columns = second ? 2 * width : width;
 
     launch(c, c->stream, "partial sums", dim3(blocks_of(columns, 32)),
-           COLUMN_THREADS, 0, add_partials_kernel, n, width, columns,
+           COLUMN_THREADS, 0, sum_partials_kernel, n, width, columns,
            partial, first, second);
 }
 
@@ -81,7 +81,7 @@ slice_sums_kernel(size_t rows, long long columns, size_t stride,
 }
 
 template <typename value>
-void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
+void bert_columns_sum(bert_cuda *c, size_t rows, size_t columns,
                       size_t stride, const value *x, real *to)
 {
     constexpr int N = WIDE<value>;
@@ -97,10 +97,10 @@ void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
            dim3(blocks_of(columns, wide ? 32 * N : 32), slices), COLUMN_THREADS,
            0, wide ? slice_sums_kernel<value, N> : slice_sums_kernel<value, 1>,
            rows, columns, stride, x, partial);
-    bert_columns_add_partials(c, slices, columns, partial, to, NULL);
+    bert_columns_sum_partials(c, slices, columns, partial, to, NULL);
 }
 
-template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
+template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
                                const real *, real *);
-template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
+template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
                                const __nv_bfloat16 *, real *);

@@ -38,21 +38,21 @@ static inline __device__ double partial_sum(const real *partial, size_t n,
 }
 
 /*
- * Adds sums of the columns of `partial`: of the first `width` to `first`, and
- * of the `width` behind them, if `second` is not NULL, to that.
+ * Sums of the columns of `partial`: of the first `width` in `first`, and of the
+ * `width` behind them, if `second` is not NULL, in that.
  */
-void bert_columns_add_partials(bert_cuda *c, size_t n, size_t width,
+void bert_columns_sum_partials(bert_cuda *c, size_t n, size_t width,
                                const real *partial, real *first,
                                real *second);
 
-/* Adds sums of the columns of x, whose rows lie `stride` apart, to `to`. */
+/* Sums of the columns of x, whose rows lie `stride` apart, in `to`. */
 template <typename value>
-void bert_columns_add(bert_cuda *c, size_t rows, size_t columns,
+void bert_columns_sum(bert_cuda *c, size_t rows, size_t columns,
                       size_t stride, const value *x, real *to);
 
-extern template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
+extern template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
                                       const real *, real *);
-extern template void bert_columns_add(bert_cuda *, size_t, size_t, size_t,
+extern template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
                                       const __nv_bfloat16 *, real *);
 
 #endif /* BERT_CUDA_COLUMNS_H */

@@ -1,9 +1,7 @@
 /*
  * linear.cu - a layer y = x W^T + b, and its gradients, as products.
  *
- * cuBLASLt could sum the columns of dy in the product that makes W's gradient
- * (CUBLASLT_EPILOGUE_BGRADB), but it overwrites where gradients are to be
- * added to, so columns.cu does it.
+ * columns.cu sums the columns of dy.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -55,7 +53,8 @@ static void linear_backward_weight(bert_device *d, const bert_linear *l,
     bert_product p = {};
 
     if (rows == 0)
-        return;
+        d->ops->fill(d, l->weight_gradient, 0,
+                     l->out * l->in * sizeof(real));
     p.m = l->out;
     p.n = l->in;
     p.k = rows;
@@ -63,7 +62,6 @@ static void linear_backward_weight(bert_device *d, const bert_linear *l,
     p.a_turned = true;
     p.a_stride = l->stride;
     p.b = x;
-    p.beta = 1;
     p.c = l->weight_gradient;
     p.c_stride = l->in;
     p.c_real = true;
@@ -71,7 +69,7 @@ static void linear_backward_weight(bert_device *d, const bert_linear *l,
     by_value(c, [&](auto v) {
         using value = decltype(v);
 
-        bert_columns_add(c, rows, l->out, l->stride, (const value *)dy,
+        bert_columns_sum(c, rows, l->out, l->stride, (const value *)dy,
                          l->bias_gradient);
     });
 }

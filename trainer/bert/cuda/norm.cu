@@ -187,7 +187,7 @@ void bert_norm_backward_rows(bert_cuda *c, const bert_norm *norm,
                norm_backward_kernel<value, shape::N, shape::K>, back,
                partial);
     });
-    bert_columns_add_partials(c, blocks, norm->width, partial,
+    bert_columns_sum_partials(c, blocks, norm->width, partial,
                               norm->gain_gradient, norm->bias_gradient);
 }
 
