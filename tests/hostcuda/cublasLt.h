@@ -39,12 +39,16 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_TRANSB = 4,          /* int32_t */
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,        /* uint32_t */
     CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,    /* const void * */
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, /* void * */
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      /* int64_t */
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26  /* int32_t */
 } cublasLtMatmulDescAttributes_t;
 
 typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
-    CUBLASLT_EPILOGUE_BIAS = 4
+    CUBLASLT_EPILOGUE_BIAS = 4,
+    CUBLASLT_EPILOGUE_GELU_AUX_BIAS = 164,
+    CUBLASLT_EPILOGUE_DGELU = 192
 } cublasLtEpilogue_t;
 
 typedef enum {

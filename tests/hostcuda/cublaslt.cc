@@ -13,6 +13,7 @@
 #include "internal.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -79,8 +80,10 @@ struct hostcuda_lt_desc {
     cudaDataType_t scale;
     int32_t turned[2]; /* A, B */
     uint32_t epilogue;
-    const void *bias;
+    void *bias;
     int32_t bias_type;
+    void *aux; /* what goes into GELU */
+    int64_t aux_ld;
 };
 
 struct hostcuda_lt_layout {
@@ -151,7 +154,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc,
 {
     LT_CALL;
     return create(desc, {false, compute, scale, {CUBLAS_OP_N, CUBLAS_OP_N},
-                         CUBLASLT_EPILOGUE_DEFAULT, nullptr, -1});
+                         CUBLASLT_EPILOGUE_DEFAULT, nullptr, -1, nullptr, 0});
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
@@ -178,6 +181,10 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
         return set(&desc->bias, value, size);
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
         return set(&desc->bias_type, value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return set(&desc->aux, value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return set(&desc->aux_ld, value, size);
     }
     return refuse("an attribute that is none");
 }
@@ -261,15 +268,50 @@ static const char *misfit_of_types(const problem &p)
         || (out != CUDA_R_32F && out != in)
         || (in != CUDA_R_32F && p.desc.compute != CUBLAS_COMPUTE_32F))
         return "types that do not go together";
-    if (p.desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT)
+    return nullptr;
+}
+
+static bool has_gelu(const hostcuda_lt_desc &desc)
+{
+    return desc.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+           || desc.epilogue == CUBLASLT_EPILOGUE_DGELU;
+}
+
+static bool has_bias(const hostcuda_lt_desc &desc)
+{
+    return desc.epilogue == CUBLASLT_EPILOGUE_BIAS
+           || desc.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+static const char *misfit_of_gelu(const problem &p)
+{
+    if (!p.desc.aux)
+        return "GELU without a pointer to what goes into it";
+    if ((uintptr_t)p.desc.aux % 16)
+        return "GELU of what does not lie at 16 bytes";
+    if (p.desc.aux_ld % 8 || p.desc.aux_ld < 0
+        || (uint64_t)p.desc.aux_ld < p.m())
+        return "GELU with a leading dimension that is short, or odd";
+    return p.d.type == CUDA_R_16BF ? nullptr : "GELU that is not of bfloat16";
+}
+
+static const char *misfit_of_epilogue(const problem &p)
+{
+    const uint32_t epilogue = p.desc.epilogue;
+
+    if (has_gelu(p.desc))
+        if (const char *wrong = misfit_of_gelu(p))
+            return wrong;
+    if (epilogue == CUBLASLT_EPILOGUE_DEFAULT
+        || epilogue == CUBLASLT_EPILOGUE_DGELU)
         return nullptr;
-    if (p.desc.epilogue != CUBLASLT_EPILOGUE_BIAS)
+    if (!has_bias(p.desc))
         return "an epilogue that is none";
     if (!p.desc.bias)
         return "a bias without a pointer";
     if ((uintptr_t)p.desc.bias % 16)
         return "a bias that does not lie at 16 bytes";
-    return p.desc.bias_type == out ? nullptr : "a bias without a type";
+    return p.desc.bias_type == p.d.type ? nullptr : "a bias without a type";
 }
 
 /* What is wrong with a problem; null: nothing. */
@@ -288,7 +330,9 @@ static const char *misfit_of(const problem &p)
         || !is_fit(p.b, p.desc.turned[1], p.k(), p.n())
         || !is_fit(p.c, false, p.m(), p.n()))
         return "matrices that do not fit each other";
-    return misfit_of_types(p);
+    if (const char *wrong = misfit_of_types(p))
+        return wrong;
+    return misfit_of_epilogue(p);
 }
 
 /* What an algorithm was chosen for. */
@@ -312,6 +356,7 @@ static uint64_t digest_of(const problem &p)
 
     add((uint64_t)p.desc.compute);
     add(p.desc.epilogue);
+    add(has_gelu(p.desc) ? (uint64_t)p.desc.aux_ld : 0);
     for (int32_t turned : p.desc.turned)
         add((uint64_t)turned);
     for (const hostcuda_lt_layout *x : {&p.a, &p.b, &p.c, &p.d}) {
@@ -427,6 +472,22 @@ static float dot(uint64_t n, const float *x, const float *y)
     return (float)sum;
 }
 
+/* In its tanh form; x before it is rounded. */
+static float apply_gelu(const problem &p, uint64_t at, float x)
+{
+    const bool is_slope = p.desc.epilogue == CUBLASLT_EPILOGUE_DGELU;
+    const double u = is_slope ? number(p.d.type, p.desc.aux, at) : x;
+    const double t = std::tanh(std::sqrt(2 / M_PI)
+                               * (u + 0.044715 * u * u * u));
+
+    if (is_slope)
+        return (float)(x * ((1 + t) / 2
+                            + u / 2 * (1 - t * t) * std::sqrt(2 / M_PI)
+                                  * (1 + 3 * 0.044715 * u * u)));
+    put(p.d.type, p.desc.aux, at, x);
+    return (float)(u / 2 * (1 + t));
+}
+
 static void run_product(const product &w)
 {
     const problem &p = w.p;
@@ -450,8 +511,10 @@ static void run_product(const product &w)
         if (w.beta != 0)
             sum += w.beta * number(p.c.type, w.c, i / m * (uint64_t)p.c.ld
                                                       + i % m);
-        if (p.desc.epilogue == CUBLASLT_EPILOGUE_BIAS)
+        if (has_bias(p.desc))
             sum += number(p.d.type, p.desc.bias, i % m);
+        if (has_gelu(p.desc))
+            sum = apply_gelu(p, i / m * (uint64_t)p.desc.aux_ld + i % m, sum);
         put(p.d.type, w.d, at, sum);
     }
 }
@@ -503,7 +566,7 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
         return refuse(wrong);
     counts.products++;
     return enqueue(stream, "product by cuBLASLt", [w] { run_product(w); },
-                   {a, b, c, d, desc->bias, workspace})
+                   {a, b, c, d, desc->bias, desc->aux, workspace})
                ? CUBLAS_STATUS_EXECUTION_FAILED
                : CUBLAS_STATUS_SUCCESS;
 }

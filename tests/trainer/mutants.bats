@@ -30,7 +30,7 @@ plant() {
     plant gelu.cu 'no such text' x
     run -1 mutants --table=table --texts
     [[ $output == *'gelu.cu: a bug: its text is there 0 times'* ]]
-    plant gelu.cu 'return;' x
+    plant gelu.cu 'store_within<N>(' x
     run -1 mutants --table=table --texts
     [[ $output == *'its text is there 2 times'* ]]
 }

@@ -147,17 +147,14 @@ static double naive_slope(double x)
 static void test_gelu(void **state)
 {
     for (double at = -15; at <= 15; at += 0.0173) {
-        const real bias = (real)1.25;
-        const real x = (real)at - bias;
-        const double is = (double)(x + bias);
+        const real x = (real)at;
+        const double is = (double)x;
         real y;
-        real again;
         real d = 3;
 
-        bert_cpu_gelu_forward(toy_device(), 1, 1, &bias, &x, &y);
-        bert_cpu_gelu_backward(toy_device(), 1, 1, &bias, &x, &d, &again);
+        bert_cpu_gelu_forward(1, &x, &y);
+        bert_cpu_gelu_backward(toy_device(), 1, &x, &d);
         assert_near((double)y, naive_gelu(is), 1 + fabs(is));
-        assert_true(y == again);
         if (!(fabs((double)d - 3 * naive_slope(is)) <= 1e-5))
             fail_msg("slope %g at %g", (double)d / 3, is);
     }
@@ -166,10 +163,9 @@ static void test_gelu(void **state)
 static void test_gelu_far_out(void **state)
 {
     const real x[2] = {(real)-1e4, (real)1e4};
-    const real none[2] = {0, 0};
     real y[2];
 
-    bert_cpu_gelu_forward(toy_device(), 1, 2, none, x, y);
+    bert_cpu_gelu_forward(2, x, y);
     assert_true(fabs((double)y[0]) < 1e-30);
     assert_true(y[1] == x[1]);
 }

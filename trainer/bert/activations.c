@@ -68,6 +68,7 @@ static void take_layer(dealing *deal, bert_layer_kept *layer,
     take_norm(deal, &layer->attention, rows, config->hidden);
     layer->middle = take(deal, rows, config->hidden);
     layer->up = take(deal, rows, config->intermediate);
+    layer->gelu = take(deal, rows, config->intermediate);
     take_norm(deal, &layer->output, rows, config->hidden);
     layer->out = take(deal, rows, config->hidden);
 }
@@ -99,7 +100,6 @@ static void take_scratch(dealing *deal, bert_activations *a,
     s->d_x = take(deal, rows, config->hidden);
     s->d_sum = take(deal, rows, config->hidden);
     s->d_branch = take(deal, rows, config->hidden);
-    s->wide = take(deal, rows, config->intermediate);
     s->d_wide = take(deal, rows, config->intermediate);
     s->d_qkv = take(deal, rows, (size_t)3 * config->hidden);
     s->attention = take_bytes(deal, attention);

@@ -19,7 +19,8 @@ typedef struct bert_layer_kept {
     void *context;            /* hidden: what attention found */
     bert_norm_kept attention; /* the norm behind attention */
     void *middle;             /* hidden: its output */
-    void *up;                 /* intermediate: before bias and GELU */
+    void *up;                 /* intermediate: before GELU */
+    void *gelu;               /* intermediate: behind it */
     bert_norm_kept output;    /* the norm behind the feed-forward network */
     void *out;                /* hidden */
 } bert_layer_kept;
@@ -27,7 +28,7 @@ typedef struct bert_layer_kept {
 /* A row for each masked token. */
 typedef struct bert_mlm_kept {
     void *in;      /* hidden */
-    void *dense;   /* hidden: before bias and GELU */
+    void *dense;   /* hidden: before GELU */
     bert_norm_kept norm;
     void *out;     /* hidden: the norm's output */
     void *logits;  /* stride; forward leaves their gradient */
@@ -51,7 +52,6 @@ typedef struct bert_scratch {
     void *d_x;       /* hidden: the gradient on its way down */
     void *d_sum;     /* hidden */
     void *d_branch;  /* hidden */
-    void *wide;      /* intermediate */
     void *d_wide;    /* intermediate */
     void *d_qkv;     /* 3 hidden */
     void *attention; /* attention_scratch() bytes in all */

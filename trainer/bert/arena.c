@@ -10,16 +10,16 @@
 bool bert_arena_open(bert_arena *arena, bert_device *device, size_t n)
 {
     *arena = (bert_arena){.device = device, .n = n};
-    if (n > PTRDIFF_MAX / sizeof(real))
+    if (n > PTRDIFF_MAX / sizeof(real) - BERT_SPARE)
         return false;
-    arena->at = device->ops->alloc(device, n * sizeof(real));
+    arena->at = device->ops->alloc(device, (n + BERT_SPARE) * sizeof(real));
     if (arena->at)
         arena->host = device->on_host ? arena->at : calloc(n, sizeof(real));
     if (!arena->host) {
         bert_arena_free(arena);
         return false;
     }
-    device->ops->fill(device, arena->at, 0, n * sizeof(real));
+    device->ops->fill(device, arena->at, 0, (n + BERT_SPARE) * sizeof(real));
     return true;
 }
 

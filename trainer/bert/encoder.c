@@ -85,12 +85,10 @@ static void forward_network(const bert_pass *pass, uint32_t layer,
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     void *const branch = pass->activations->scratch.d_sum;
-    void *const wide = pass->activations->scratch.wide;
 
-    ops->linear_forward(d, &parts->up, rows, k->middle, false, k->up);
-    ops->bias_gelu_forward(d, rows, parts->up.out, parts->up.bias, k->up,
-                           wide);
-    ops->linear_forward(d, &parts->down, rows, wide, false, branch);
+    ops->linear_gelu_forward(d, &parts->up, rows, k->middle, k->up,
+                             k->gelu);
+    ops->linear_forward(d, &parts->down, rows, k->gelu, false, branch);
     ops->sum_norm_forward(d, &parts->output, rows, k->middle, branch,
                           parts->down.bias, &pass->dropout,
                           bert_site(layer, BERT_SITE_OUTPUT), &k->output,
@@ -121,11 +119,9 @@ static void backward_network(const bert_pass *pass, uint32_t layer,
     ops->norm_backward(d, &parts->output, rows, &k->output, s->d_x,
                        &pass->dropout, bert_site(layer, BERT_SITE_OUTPUT),
                        s->d_sum, s->d_branch);
-    ops->linear_backward_input(d, &parts->down, rows, d_branch, 0,
-                               s->d_wide);
-    ops->bias_gelu_backward(d, rows, parts->up.out, parts->up.bias, k->up,
-                            s->d_wide, s->wide);
-    ops->linear_backward_weight(d, &parts->down, rows, d_branch, s->wide);
+    ops->linear_gelu_backward(d, &parts->down, rows, d_branch, k->up,
+                              s->d_wide);
+    ops->linear_backward_weight(d, &parts->down, rows, d_branch, k->gelu);
     ops->linear_backward_weight(d, &parts->up, rows, s->d_wide, k->middle);
     ops->linear_backward_input(d, &parts->up, rows, s->d_wide, 1, s->d_sum);
 }

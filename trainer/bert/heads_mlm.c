@@ -31,6 +31,20 @@ static bert_linear decoder_of(const bert_pass *pass)
     return decoder;
 }
 
+/*
+ * The same with as many columns as a row of logits has room for, for products
+ * are much slower with other than multiples of 8.  Rows of the weight behind
+ * the vocabulary's are those of positions; what comes of them cross_entropy()
+ * sets to 0.
+ */
+static bert_linear rounded_decoder_of(const bert_pass *pass)
+{
+    bert_linear decoder = decoder_of(pass);
+
+    decoder.out = decoder.stride;
+    return decoder;
+}
+
 void bert_mlm_forward(const bert_pass *pass, const void *hidden)
 {
     const bert_ops *const ops = pass->ops;
@@ -39,16 +53,16 @@ void bert_mlm_forward(const bert_pass *pass, const void *hidden)
     const bert_mlm_kept *const k = &pass->activations->mlm;
     const bert_linear dense = dense_of(pass->params);
     const bert_norm norm = norm_of(pass->params);
-    const bert_linear decoder = decoder_of(pass);
+    const bert_linear decoder = rounded_decoder_of(pass);
     const size_t n = batch->n_mlm;
 
     ops->gather_rows(d, n, dense.in, batch->mlm_row, hidden, k->in);
-    ops->linear_forward(d, &dense, n, k->in, false, k->dense);
-    ops->bias_gelu_forward(d, n, dense.out, dense.bias, k->dense, k->scratch);
+    ops->linear_gelu_forward(d, &dense, n, k->in, k->dense, k->scratch);
     ops->norm_forward(d, &norm, n, k->scratch, &k->norm, k->out);
     ops->linear_forward(d, &decoder, n, k->out, true, k->logits);
     /* Logits become their gradient. */
-    ops->cross_entropy(d, BERT_LOSS_MLM, n, decoder.out, k->stride, k->logits,
+    ops->cross_entropy(d, BERT_LOSS_MLM, n,
+                       pass->config->vocab_size, k->stride, k->logits,
                        batch->mlm_label, batch->mlm_weight, k->loss);
 }
 
@@ -62,14 +76,14 @@ void bert_mlm_backward(const bert_pass *pass, void *d_hidden)
     const bert_linear dense = dense_of(pass->params);
     const bert_norm norm = norm_of(pass->params);
     const bert_linear decoder = decoder_of(pass);
+    const bert_linear rounded = rounded_decoder_of(pass);
     const size_t n = batch->n_mlm;
     void *const dx = k->scratch;
 
     ops->linear_backward_weight(d, &decoder, n, k->logits, k->out);
-    ops->linear_backward_input(d, &decoder, n, k->logits, 0, dx);
+    ops->linear_backward_input(d, &rounded, n, k->logits, 0, dx);
     ops->norm_backward(d, &norm, n, &k->norm, dx, &none, 0, dx, NULL);
-    ops->bias_gelu_backward(d, n, dense.out, dense.bias, k->dense, dx,
-                            k->out);
+    ops->gelu_backward(d, n * dense.out, k->dense, dx);
     ops->linear_backward_weight(d, &dense, n, dx, k->in);
     ops->linear_backward_input(d, &dense, n, dx, 0, k->out);
     ops->scatter_rows(d, n, dense.in, batch->mlm_row, k->out, d_hidden);

@@ -36,6 +36,7 @@ extern "C" {
 
 #define BERT_LINE_BYTES 64 /* a cache line, where arrays begin */
 #define BERT_ROW_BYTES 16  /* rows of logits: tensor cores want that much */
+#define BERT_SPARE 8       /* numbers to read behind all weights, see heads */
 
 typedef struct bert_device bert_device;
 
@@ -179,10 +180,17 @@ typedef struct bert_ops {
     /* bias: whether it is added here; else the next operation does it. */
     void (*linear_forward)(bert_device *d, const bert_linear *l, size_t rows,
                            const void *x, bool bias, void *y);
+    /* y = gelu(u), in its tanh form, with u = x W^T + b */
+    void (*linear_gelu_forward)(bert_device *d, const bert_linear *l,
+                                size_t rows, const void *x, void *u, void *y);
     /* dx = dy W + beta dx, beta 0 or 1 */
     void (*linear_backward_input)(bert_device *d, const bert_linear *l,
                                   size_t rows, const void *dy, int beta,
                                   void *dx);
+    /* du = dy W gelu'(u), where the layer's input is gelu(u) */
+    void (*linear_gelu_backward)(bert_device *d, const bert_linear *l,
+                                 size_t rows, const void *dy, const void *u,
+                                 void *du);
     /* The gradients become dy^T x and the sums of dy's columns. */
     void (*linear_backward_weight)(bert_device *d, const bert_linear *l,
                                    size_t rows, const void *dy,
@@ -190,13 +198,8 @@ typedef struct bert_ops {
 
     /* ---- Row by row ---- */
 
-    /* y = gelu(x + bias), in its tanh form */
-    void (*bias_gelu_forward)(bert_device *d, size_t rows, size_t columns,
-                              const real *bias, const void *x, void *y);
-    /* dy becomes dx; y is computed again, so that nobody has to keep it. */
-    void (*bias_gelu_backward)(bert_device *d, size_t rows, size_t columns,
-                               const real *bias, const void *x, void *dy,
-                               void *y);
+    /* dy becomes du = dy gelu'(u). */
+    void (*gelu_backward)(bert_device *d, size_t n, const void *u, void *dy);
 
     /* y = norm(x) */
     void (*norm_forward)(bert_device *d, const bert_norm *norm, size_t rows,
@@ -260,8 +263,8 @@ typedef struct bert_ops {
      * loss, and the sum of weight times it is the loss that finish() tells
      * of; x becomes the gradient of that sum.  A row with a label below 0 has
      * a loss and gradients of 0.  Rows of x lie `stride` values apart, which
-     * are a multiple of BERT_ROW_BYTES; those behind `columns` are neither
-     * read nor written.
+     * are a multiple of BERT_ROW_BYTES; those behind `columns` are not read,
+     * and become 0.
      */
     void (*cross_entropy)(bert_device *d, bert_loss which, size_t rows,
                           size_t columns, size_t stride, void *x,

@@ -92,6 +92,17 @@ static void test_numbers(const rig &r)
     compare(r, problem_of(r, 1, 64, {512, 513, 700}, 0.1), "long spans");
 }
 
+/* Later keys score higher, and the sums of those before fade. */
+static void test_growing(const rig &r)
+{
+    problem p = problem_of(r, 1, 64, {quick ? 100 : 300}, 0.1);
+
+    for (size_t row = 0; row < p.rows(); row++)
+        for (size_t i = 0; i < p.width; i++)
+            p.qkv[row * 3 * p.width + p.width + i] *= 1 << std::min<size_t>(row / 32, 2);
+    compare(r, p, "growing scores");
+}
+
 /*
  * With unit vectors as values and as d_out, out and the gradient of values are
  * the softmax after dropout: what is 0 there is what the CPU drops.
@@ -357,6 +368,7 @@ static void test_all(bert_precision precision)
     const rig r = open_rig(precision);
 
     test_numbers(r);
+    test_growing(r);
     test_dropout(r);
     test_alone(r);
     test_poison(r);
@@ -371,7 +383,7 @@ static void test_all(bert_precision precision)
 int main(void)
 {
     if (quick)
-        widths = {6, 64};
+        widths = {6, 64, 128};
     test_groups();
     test_shapes();
     test_sizes();

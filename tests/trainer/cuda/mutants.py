@@ -235,6 +235,8 @@ def programs_for(users):
         names.append("bytes-t")
     if "product_blas.cc" not in users:  # it has product_lt.cu
         names.append("graphs-t")
+    if "linear.cu" in users:
+        names.append("product-lt-t")
     names += ["%s-double-t" % stem for stem in stems]
     if "attention" in stems:
         names.append("attention-bytes-t")

@@ -92,8 +92,9 @@ static void test_shapes(const rig &r)
 
     test_linear(r, SIDE, SIDE, SIDE, SIDE);
     searches = (int)(hostcuda_lt_counts().heuristics - before);
-    ok(searches == 5, "%s: five products of %d x %d x %d have %d plans",
-       r.name, SIDE, SIDE, SIDE, searches);
+    ok(searches == (r.bf16 ? 7 : 5),
+       "%s: all products of %d x %d x %d have %d plans", r.name, SIDE, SIDE,
+       SIDE, searches);
 
     const layers l(r, 70);
 
@@ -103,6 +104,42 @@ static void test_shapes(const rig &r)
        "%s: numbers that lie elsewhere have another plan", r.name);
 }
 
+/* ---- GELU ---- */
+
+/* Launches of GELU, forward and backward, with arrays `shift` off. */
+static int gelu_launches(const rig &r, size_t rows, size_t shift)
+{
+    const layers l(r, rows);
+    const size_t n = rows * SIDE;
+    const bert_linear up = {SIDE, SIDE, SIDE, l.weights,
+                            (real *)l.weights + SIDE * SIDE, NULL, NULL};
+    const array u(r, VALUES, n + shift), y(r, VALUES, n), d(r, VALUES, n);
+    char *const where = u.p + shift * r.d->value_size;
+    bert_results results;
+    const char *why;
+
+    r.ops->finish(r.d, &results, &why);
+    r.ops->linear_gelu_forward(r.d, &up, rows, l.x, where, y);
+    r.ops->linear_gelu_backward(r.d, &up, rows, l.x, where, d);
+    return r.ops->finish(r.d, &results, &why) ? (int)results.launches : -1;
+}
+
+/* Two products, and behind each a kernel, or none. */
+static void test_gelu(const rig &r)
+{
+    const int fused = r.bf16 ? 2 : 4;
+
+    ok(gelu_launches(r, 9, 0) == fused && gelu_launches(r, 9, 8) == fused,
+       "%s: %s", r.name, r.bf16 ? "products end with GELU"
+                                : "kernels come to GELU");
+    ok(gelu_launches(r, 9, 1) == 4, "%s: kernels do where u lies anywhere",
+       r.name);
+    hostcuda_fail("cublasLtMatmulAlgoGetHeuristic:1=15");
+    ok(!r.bf16 || gelu_launches(r, 10, 0) == fused + 1,
+       "%s: and where there is no such product", r.name);
+    hostcuda_fail(NULL);
+}
+
 static void test_precision(bert_precision precision)
 {
     const unsigned before = objects();
@@ -110,6 +147,7 @@ static void test_precision(bert_precision precision)
 
     test_products(r);
     test_shapes(r);
+    test_gelu(r);
     bert_device_close(r.d);
     ok(objects() == before, "%s: all objects are destroyed", r.name);
 }
@@ -186,7 +224,7 @@ struct call {
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found = {};
-    char *memory; /* 256 bytes each: A, B, D, bias, workspace */
+    char *memory; /* 256 bytes each: A, B, D, bias, workspace, and GELU's */
     size_t workspace_size = 256;
 
     template <typename T>
@@ -203,7 +241,7 @@ struct call {
     }
     call()
     {
-        cudaMalloc(&memory, 5 * 256);
+        cudaMalloc(&memory, 6 * 256);
         cublasLtCreate(&handle);
         cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
         cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, 4, 2, 5);
@@ -217,6 +255,18 @@ struct call {
         attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
                   (const void *)(memory + 768));
         prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (uint64_t)256);
+    }
+    /* GELU of bfloat16, its input in the place of the workspace. */
+    void end_with_gelu(cublasLtEpilogue_t epilogue)
+    {
+        resize(&a, CUDA_R_16BF, 4, 2, 5);
+        resize(&b, CUDA_R_16BF, 3, 2, 3);
+        resize(&c, CUDA_R_16BF, 4, 3, 4);
+        attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)epilogue);
+        attribute(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)CUDA_R_16BF);
+        attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                  (void *)(memory + 1280));
+        attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, (int64_t)8);
     }
     void resize(cublasLtMatrixLayout_t *layout, cudaDataType type,
                 uint64_t rows, uint64_t columns, int64_t ld)
@@ -251,6 +301,19 @@ static void refused(const char *why, cublasStatus_t (*spoilt)(call &))
 
     ok(status == CUBLAS_STATUS_INVALID_VALUE && said && strstr(said, why),
        "refused: %s", said ? said : "nothing");
+}
+
+/* Of what goes into GELU. */
+static void refused_ld(int64_t ld)
+{
+    call c;
+    cublasStatus_t status;
+
+    c.end_with_gelu(CUBLASLT_EPILOGUE_DGELU);
+    c.attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, ld);
+    status = c.search();
+    ok(status == CUBLAS_STATUS_INVALID_VALUE,
+       "refused: GELU with a leading dimension of %d", (int)ld);
 }
 
 static void test_refusals_of_problems(void)
@@ -289,6 +352,27 @@ static void test_refusals_of_problems(void)
         c.attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)NULL);
         return c.search();
     });
+    refused("without a pointer", [](call &c) {
+        c.end_with_gelu(CUBLASLT_EPILOGUE_DGELU);
+        c.attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, (void *)NULL);
+        return c.search();
+    });
+    refused("a bias without a pointer", [](call &c) {
+        c.end_with_gelu(CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+        c.attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)NULL);
+        return c.search();
+    });
+    for (const int64_t ld : {0, 4, 12})
+        refused_ld(ld);
+    refused("not of bfloat16", [](call &c) {
+        c.end_with_gelu(CUBLASLT_EPILOGUE_DGELU);
+        c.resize(&c.c, CUDA_R_32F, 4, 3, 4);
+        return c.search();
+    });
+    refused("an epilogue that is none", [](call &c) {
+        c.attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)3);
+        return c.search();
+    });
     refused("all that it wants", [](call &c) {
         cublasLtMatrixLayoutDestroy(c.b);
         return c.search();
@@ -304,6 +388,8 @@ static void test_refusals_of_products(void)
         call c;
 
         ok(!c.search() && !c.multiply(), "a product that is let pass");
+        c.end_with_gelu(CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+        ok(!c.search() && !c.multiply(), "one with GELU is, too");
     }
     refused("other alignments",
             [](call &c) { return c.search(), c.multiply(16); });
@@ -313,6 +399,19 @@ static void test_refusals_of_products(void)
         return c.multiply();
     });
     refused("another problem", [](call &c) { return c.multiply(); });
+    refused("another problem", [](call &c) {
+        c.end_with_gelu(CUBLASLT_EPILOGUE_DGELU);
+        c.search();
+        c.attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, (int64_t)16);
+        return c.multiply();
+    });
+    refused("at 16 bytes", [](call &c) {
+        c.end_with_gelu(CUBLASLT_EPILOGUE_DGELU);
+        c.search();
+        c.attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                    (void *)(c.memory + 1288));
+        return c.multiply();
+    });
     refused("at 16 bytes", [](call &c) {
         c.search();
         c.attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER,

@@ -39,6 +39,45 @@ static inline bool rounds_once(size_t width, size_t stride)
 #endif
 }
 
+static inline double gelu(double x)
+{
+    return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static inline double gelu_slope(double x)
+{
+    return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
+}
+
+/* A layer of which x W^T + b is `right`, and then GELU. */
+static inline bool is_gelu_forward(const rig &r, const bert_linear *l,
+                                   size_t rows, const array &x,
+                                   const numbers &right, const numbers &first)
+{
+    const array u(r, VALUES, right.size()), y(r, VALUES, right.size());
+    numbers after = right;
+    bool good;
+
+    for (double &z : after)
+        z = gelu(z);
+    r.ops->linear_gelu_forward(r.d, l, rows, x, u, y);
+    good = rounded(r, u.back(), right, first);
+    return same(y.back(), after, 2 * r.near) && good;
+}
+
+/* GELU and then a layer, of which dy W is d. */
+static inline bool is_gelu_backward(const rig &r, const bert_linear *l,
+                                    size_t rows, const array &dy, numbers d)
+{
+    const numbers u = draw(r, VALUES, d.size(), 35, 4);
+    const array au(r, VALUES, u), du(r, VALUES, d.size());
+
+    for (size_t i = 0; i < d.size(); i++)
+        d[i] *= gelu_slope(u[i]);
+    r.ops->linear_gelu_backward(r.d, l, rows, dy, au, du);
+    return same(du.back(), d, 2 * r.near + 1e-9);
+}
+
 /* Rows of y and dy lie `stride` apart. */
 static inline void test_linear(const rig &r, size_t rows, size_t in,
                                size_t out, size_t stride)
@@ -69,10 +108,14 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
         product.clear();
     r.ops->linear_forward(r.d, &l, rows, ax, true, y);
     good = rounded(r, narrow(y.back(), out, stride), sum, product) && good;
+    if (out == stride)
+        good = is_gelu_forward(r, &l, rows, ax, sum, product) && good;
     for (int beta = 0; beta < 2; beta++) {
         multiply(rows, in, out, dy.data(), out, 1, w.data(), in, 1, d.data());
         r.ops->linear_backward_input(r.d, &l, rows, ady, beta, dx);
         good = same(dx.back(), d, 2 * r.near) && good;
+        if (beta == 0)
+            good = is_gelu_backward(r, &l, rows, ady, d) && good;
     }
     multiply(out, in, rows, dy.data(), 1, out, x.data(), in, 1, after.data());
     for (size_t i = 0; i < dy.size(); i++)

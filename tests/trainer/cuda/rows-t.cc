@@ -153,34 +153,16 @@ static void test_norm_backward(const rig &r, size_t rows, size_t width,
 
 /* ---- GELU ---- */
 
-static double gelu(double x)
+static void test_gelu(const rig &r, size_t n)
 {
-    return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
+    const numbers u = draw(r, VALUES, n, 11, 4), dy = draw(r, VALUES, n, 13);
+    const array in(r, VALUES, u), d(r, VALUES, dy);
+    numbers du(n);
 
-static void test_gelu(const rig &r, size_t rows, size_t columns)
-{
-    const numbers x = draw(r, VALUES, rows * columns, 11, 4);
-    const numbers bias = draw(r, REALS, columns, 12);
-    const numbers dy = draw(r, VALUES, rows * columns, 13);
-    const array in(r, VALUES, x), shift(r, REALS, bias), d(r, VALUES, dy);
-    const array y(r, VALUES, rows * columns);
-    numbers right(x.size()), dx(x.size());
-    bool good;
-
-    for (size_t i = 0; i < x.size(); i++) {
-        const double u = x[i] + bias[i % columns];
-
-        right[i] = gelu(u);
-        dx[i] = dy[i] * (gelu(u + 1e-5) - gelu(u - 1e-5)) / 2e-5;
-    }
-    r.ops->bias_gelu_forward(r.d, rows, columns, shift, in, y);
-    good = rounded(r, y.back(), right);
-    r.ops->fill(r.d, y, 0xff, y.n * r.d->value_size);
-    r.ops->bias_gelu_backward(r.d, rows, columns, shift, in, d, y);
-    good = same(y.back(), right, r.near) && good;
-    good = same(d.back(), dx, r.near + 1e-9) && good;
-    ok(good, "%s: GELU, %zu x %zu", r.name, rows, columns);
+    for (size_t i = 0; i < n; i++)
+        du[i] = dy[i] * gelu_slope(u[i]);
+    r.ops->gelu_backward(r.d, n, in, d);
+    ok(same(d.back(), du, r.near + 1e-9), "%s: GELU backward, %zu", r.name, n);
 }
 
 /* ---- The embedding ---- */
@@ -426,8 +408,10 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
                              labels, weights, (double *)(void *)loss.p);
         good = r.ops->finish(r.d, &results, &why);
     }
-    good = same(narrow(in.back(), columns, stride), x, r.near)
-           && same(loss.back(), losses, 1e-5) && good;
+    x = spread(x, columns, stride);
+    for (double &each : x)
+        each = each == each ? each : 0; /* behind the columns */
+    good = same(in.back(), x, r.near) && same(loss.back(), losses, 1e-5) && good;
     good = same({results.loss[BERT_LOSS_NSP]}, {total}, 1e-5) && good;
     ok(good, "%s: cross-entropy, %zu x %zu", r.name, rows, columns);
 }
@@ -438,7 +422,6 @@ static void test_width(const rig &r, size_t rows, size_t width)
 {
     test_norm_forward(r, rows, width, rows % 2 ? 0.1 : 0);
     test_norm_backward(r, rows, width, rows % 2 ? 0 : 0.1);
-    test_gelu(r, rows, width);
     test_rows(r, rows, width);
 }
 
@@ -462,14 +445,15 @@ static void test_all(bert_precision precision, bool quick)
         test_width(r, rows, 24);
     test_norm_forward(r, 200, 24, 0.5);
     test_norm_backward(r, 1100, 5, 0.5);
-    test_gelu(r, 1100, 5);
     for (size_t width : quick ? sizes{5, 24, 300}
                               : sizes{1, 5, 24, 96, 300, 768})
         test_embed(r, width < 96 ? 700 : 150, width, width % 2 ? 0.1 : 0);
     test_embed(r, 0, 24, 0.1);
     test_embed(r, 1, 24, 0.1);
-    for (size_t n : {0, 1, 7, 5000})
+    for (size_t n : {0, 1, 7, 5000}) {
+        test_gelu(r, n);
         test_tanh(r, n);
+    }
     for (size_t width : quick ? sizes{5, 300, 1001}
                               : sizes{1, 2, 5, 24, 300, 1001, 8192})
         test_loss(r, 7, width);

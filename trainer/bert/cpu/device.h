@@ -37,18 +37,23 @@ bert_device *bert_cpu_open(void);
 
 void bert_cpu_linear_forward(bert_device *d, const bert_linear *l,
                              size_t rows, const void *x, bool bias, void *y);
+void bert_cpu_linear_gelu_forward(bert_device *d, const bert_linear *l,
+                                  size_t rows, const void *x, void *u,
+                                  void *y);
 void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
                                     size_t rows, const void *dy, int beta,
                                     void *dx);
+void bert_cpu_linear_gelu_backward(bert_device *d, const bert_linear *l,
+                                   size_t rows, const void *dy, const void *u,
+                                   void *du);
 void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,
                                      size_t rows, const void *dy,
                                      const void *x);
 
-void bert_cpu_gelu_forward(bert_device *d, size_t rows, size_t columns,
-                           const real *bias, const void *x, void *y);
-void bert_cpu_gelu_backward(bert_device *d, size_t rows, size_t columns,
-                            const real *bias, const void *x, void *dy,
-                            void *y);
+/* Not an operation by itself. */
+void bert_cpu_gelu_forward(size_t n, const real *u, real *y);
+void bert_cpu_gelu_backward(bert_device *d, size_t n, const void *u,
+                            void *dy);
 
 void bert_cpu_norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
                            const void *x, const bert_norm_kept *kept,

@@ -58,8 +58,10 @@ void bert_cpu_tanh_backward(bert_device *d, size_t n, const void *y, void *dy)
 }
 
 /* Without a label nothing is lost. */
-static double lose_row(size_t n, real *x, int32_t label, real weight)
+static double lose_row(size_t n, size_t stride, real *x, int32_t label,
+                       real weight)
 {
+    memset(x + n, 0, (stride - n) * sizeof *x);
     if (label >= 0)
         return bert_cross_entropy_row(n, x, (size_t)label, weight);
     memset(x, 0, n * sizeof *x);
@@ -76,7 +78,7 @@ void bert_cpu_cross_entropy(bert_device *d, bert_loss which, size_t rows,
 
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++)
-        loss[r] = lose_row(columns, logits + r * stride, label[r],
+        loss[r] = lose_row(columns, stride, logits + r * stride, label[r],
                            weight[r]);
     for (size_t r = 0; r < rows; r++)
         total += (double)weight[r] * loss[r];

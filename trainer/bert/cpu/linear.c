@@ -30,6 +30,14 @@ void bert_cpu_linear_forward(bert_device *d, const bert_linear *l,
         .beta = bias, .c = y, .c_stride = l->stride});
 }
 
+void bert_cpu_linear_gelu_forward(bert_device *d, const bert_linear *l,
+                                  size_t rows, const void *x, void *u,
+                                  void *y)
+{
+    bert_cpu_linear_forward(d, l, rows, x, true, u);
+    bert_cpu_gelu_forward(rows * l->out, u, y);
+}
+
 void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
                                     size_t rows, const void *dy, int beta,
                                     void *dx)
@@ -39,6 +47,14 @@ void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
         .m = rows, .n = l->in, .k = l->out,
         .a = dy, .a_stride = l->stride, .b = l->weight, .beta = (real)beta,
         .c = dx, .c_stride = l->in});
+}
+
+void bert_cpu_linear_gelu_backward(bert_device *d, const bert_linear *l,
+                                   size_t rows, const void *dy, const void *u,
+                                   void *du)
+{
+    bert_cpu_linear_backward_input(d, l, rows, dy, 0, du);
+    bert_cpu_gelu_backward(d, rows * l->in, u, du);
 }
 
 void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,

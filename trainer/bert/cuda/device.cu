@@ -152,7 +152,7 @@ static void weights_written(bert_device *d, const real *weights, size_t n)
         c->copy = NULL;
         c->n_weights = 0;
         if (!bert_cuda_good(c, cudaMalloc((void **)&c->copy,
-                                          n * sizeof *c->copy),
+                                          (n + BERT_SPARE) * sizeof *c->copy),
                             "weights in bfloat16"))
             return;
         c->n_weights = n;

@@ -151,6 +151,10 @@ bool bert_cuda_asks(bert_cuda *c, const void *what, uint64_t size,
 /* Whether the step is launched again, so that nothing comes into a stream. */
 bool bert_cuda_replays(const bert_cuda *c);
 
+void bert_cuda_gelu(bert_cuda *c, size_t n, const void *u, void *y);
+void bert_cuda_gelu_backward(bert_device *device, size_t n, const void *u,
+                             void *dy);
+
 /* The table that lamb.cu keeps from step to step. */
 void bert_chunks_close(bert_cuda *c);
 

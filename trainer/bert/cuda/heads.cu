@@ -184,12 +184,12 @@ static inline __device__ void take(online *o, const real (&x)[N])
 }
 
 template <int N, typename value>
-static inline __device__ void clear_row(value *x, unsigned columns)
+static inline __device__ void clear_row(value *x, size_t stride)
 {
     const real zero[N] = {};
 
-    for (unsigned i = threadIdx.x * N; i < columns; i += blockDim.x * N)
-        store_within<N>(zero, x, i, 0, columns);
+    for (size_t i = threadIdx.x * N; i < stride; i += blockDim.x * N)
+        store<N>(zero, x + i);
 }
 
 /* Grid: a row a block, at a multiple of 16 bytes; block: up to LOSS_THREADS. */
@@ -206,7 +206,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
     real largest, sum[1], own;
 
     if (label < 0) {
-        clear_row<N>(row, columns);
+        clear_row<N>(row, stride);
         if (threadIdx.x == 0)
             loss[blockIdx.x] = 0;
         return;
@@ -224,7 +224,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
     __syncthreads(); /* all have read the label's, which is overwritten now */
     if (threadIdx.x == 0)
         loss[blockIdx.x] = log((double)sum[0]) + (double)largest - (double)own;
-    for (unsigned i = threadIdx.x * N; i < columns; i += blockDim.x * N) {
+    for (unsigned i = threadIdx.x * N; i < stride; i += blockDim.x * N) {
         real some[N];
 
         load_within<N>(row, i, 0, columns, -INFINITY, some);
@@ -232,7 +232,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
             some[j] = exp(some[j] - largest) * (weight / sum[0]);
             some[j] -= i + j == (unsigned)label ? weight : 0;
         }
-        store_within<N>(some, row, i, 0, columns);
+        store<N>(some, row + i); /* behind the columns, exp(-infinity) */
     }
 }
 

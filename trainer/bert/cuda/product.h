@@ -15,6 +15,8 @@
  */
 #define BERT_PLANS 64
 
+enum bert_gelu { BERT_NO_GELU, BERT_GELU, BERT_GELU_SLOPE };
+
 /*
  * C = A B + bias + beta C, with A of m x k values and B of k x n, row after
  * row; where one is said to be turned, it is stored as its transpose.  Rows of
@@ -34,11 +36,19 @@ struct bert_product {
     void *c;
     size_t c_stride;
     bool c_real; /* C holds reals, not values */
+    bert_gelu gelu;
+    void *u; /* as C lies: u = A B + bias, C = gelu(u); or C = A B gelu'(u) */
 };
 
 /* False: it failed, as bert_cuda_good() has kept. */
 bool bert_products_open(bert_cuda *c);
 void bert_products_close(bert_cuda *c);
+
+/*
+ * Whether there is such a product, with its GELU: that depends on its shape
+ * and on how its arrays are aligned.  Without GELU there always is.
+ */
+bool bert_cuda_fuses(bert_cuda *c, const bert_product *product);
 
 /* In c->stream, like a kernel. */
 void bert_cuda_multiply(bert_cuda *c, const bert_product *product);

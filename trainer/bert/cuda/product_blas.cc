@@ -89,6 +89,12 @@ static void multiply(const bert_product *p, bool bf16)
     put(c, p->c, p->n, p->c_stride, c_bf16);
 }
 
+bool bert_cuda_fuses(bert_cuda *c, const bert_product *product)
+{
+    (void)c;
+    return product->gelu == BERT_NO_GELU;
+}
+
 void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
 {
     const bert_product p = *given;

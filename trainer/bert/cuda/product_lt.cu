@@ -8,6 +8,8 @@
  * Which algorithm is best is asked once for a shape, and kept for the other
  * layers of a step.  The next step has other numbers of rows, as a rule, and
  * takes the places of the plans that were not used for the longest time.
+ * cuBLASLt's first choice is taken as it is: one that was timed would differ
+ * from run to run, and so would the bits of a run that goes on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +32,7 @@ struct shape {
     uint64_t a_stride, c_stride;
     uint32_t turned; /* bit 0: A, bit 1: B */
     uint32_t c_real;
-    uint32_t bias;
+    uint32_t epilogue;
     uint32_t beta;
     uint32_t alignment; /* bytes, of all that it reads and writes */
     uint32_t spare;     /* 0: shapes are compared byte by byte */
@@ -43,6 +45,7 @@ struct plan {
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
     uint64_t used; /* number of its last product; 0: no plan yet */
+    bool missing;  /* there is no algorithm with this epilogue */
 };
 
 struct bert_products {
@@ -120,6 +123,23 @@ void bert_products_close(bert_cuda *c)
     delete c->products;
 }
 
+/* ---- Epilogues ---- */
+
+static cublasLtEpilogue_t epilogue_of(const bert_product *p)
+{
+    return p->gelu == BERT_GELU         ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+           : p->gelu == BERT_GELU_SLOPE ? CUBLASLT_EPILOGUE_DGELU
+           : p->bias                    ? CUBLASLT_EPILOGUE_BIAS
+                                        : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/* cuBLASLt may be without it. */
+static bool is_rare(uint32_t epilogue)
+{
+    return epilogue != CUBLASLT_EPILOGUE_DEFAULT
+           && epilogue != CUBLASLT_EPILOGUE_BIAS;
+}
+
 /* ---- A plan ---- */
 
 /*
@@ -145,7 +165,7 @@ static shape shape_of(const bert_product *p)
     s.c_stride = p->c_stride;
     s.turned = (uint32_t)p->a_turned | (uint32_t)p->b_turned << 1;
     s.c_real = p->c_real;
-    s.bias = p->bias != NULL;
+    s.epilogue = epilogue_of(p);
     s.beta = (uint32_t)p->beta;
     s.alignment = alignment_of(p);
     return s;
@@ -157,6 +177,18 @@ static bool set(bert_cuda *c, const plan *plan,
 {
     return good(c, cublasLtMatmulDescSetAttribute(plan->desc, which, &value,
                                                   sizeof value));
+}
+
+/* What the epilogue reads and writes, which may lie elsewhere each time. */
+static bool point(bert_cuda *c, const bert_product *p, const plan *plan)
+{
+    return (p->bias == NULL
+            || set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias))
+           && (p->gelu == BERT_NO_GELU
+               || (set(c, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                       p->u)
+                   && set(c, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                          (int64_t)p->c_stride)));
 }
 
 /* A matrix of rows x columns that is stored row after row. */
@@ -181,12 +213,11 @@ static bool describe(bert_cuda *c, const bert_product *p, plan *plan)
         || !set(c, plan, CUBLASLT_MATMUL_DESC_TRANSA, turn[p->b_turned])
         || !set(c, plan, CUBLASLT_MATMUL_DESC_TRANSB, turn[p->a_turned]))
         return false;
-    if (p->bias
-        && (!set(c, plan, CUBLASLT_MATMUL_DESC_EPILOGUE,
-                 CUBLASLT_EPILOGUE_BIAS)
-            || !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
-                    (int32_t)type)
-            || !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias)))
+    if (!set(c, plan, CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)epilogue_of(p))
+        || (p->bias
+            && !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+                    (int32_t)c_type))
+        || !point(c, p, plan))
         return false;
     return lay_out(c, &plan->a, type, p->b_turned ? p->n : p->k,
                    p->b_turned ? p->k : p->n, p->b_turned ? p->k : p->n)
@@ -229,6 +260,10 @@ static bool choose(bert_cuda *c, plan *plan)
     cublasLtMatmulPreferenceDestroy(want);
     if (!status)
         status = n > 0 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
+    plan->missing = status == CUBLAS_STATUS_NOT_SUPPORTED
+                    && is_rare(plan->shape.epilogue);
+    if (plan->missing)
+        return true;
     plan->algorithm = found.algo;
     plan->workspace = found.workspaceSize;
     return good_product(c, &plan->shape, status);
@@ -277,6 +312,21 @@ static const void *aligned_bias(bert_cuda *c, const bert_product *p)
     return copy;
 }
 
+/* In bfloat16, where all that it reads and writes lies as tensor cores want. */
+bool bert_cuda_fuses(bert_cuda *c, const bert_product *p)
+{
+    const plan *plan;
+
+    if (!is_rare(epilogue_of(p)) || c->failed)
+        return !is_rare(epilogue_of(p));
+    if (!c->bf16 || p->m == 0 || p->n == 0 || p->k == 0 || p->a_stride % 8
+        || p->c_stride % 8 || alignment_of(p) < 16
+        || ((uintptr_t)p->u | (uintptr_t)p->bias) % 16)
+        return false;
+    plan = plan_of(c, p);
+    return plan && !plan->missing;
+}
+
 void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
 {
     const float alpha = 1, beta = (float)given->beta;
@@ -290,7 +340,7 @@ void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
     plan = c->failed ? NULL : plan_of(c, &p);
     if (plan == NULL)
         return;
-    if (p.bias && !set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias))
+    if (!point(c, &p, plan))
         return;
     good_product(
         c, &plan->shape,
