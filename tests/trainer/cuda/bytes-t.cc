@@ -61,7 +61,7 @@ static void test_kernels(const rig &r)
           3 * ROWS * vector + 512 * index, 2 * h + column);
     r.ops->norm_backward(r.d, &norm, ROWS, &kept, x, &dropout, 0, d, y);
     check(r, "norm_backward_kernel", 2 * h + vector + column + index,
-          ROWS * vector + 512 * (column + index), 2 * h + 3 * 2 * vector);
+          ROWS * vector + 512 * (column + index), 2 * h + 5 * 2 * vector);
     r.ops->gelu_backward(r.d, n, x, d);
     check(r, "gelu_backward_kernel", 2 * h, 0, h);
     r.ops->linear_gelu_forward(r.d, &up, ROWS, x, d, y);

@@ -6,16 +6,16 @@
 #include "columns.h"
 
 #define SLICES 64 /* of rows, at most */
+#define PARTIAL_WARPS 32
 
-/*
- * Grid: 32 columns a block, of 2 * width or width; block: COLUMN_THREADS.
- */
-static __global__ void __launch_bounds__(COLUMN_THREADS)
+/* Grid: 32 columns a block, of 2 * width or width; block: PARTIAL_WARPS. */
+static __global__ void __launch_bounds__(PARTIAL_WARPS * 32)
 sum_partials_kernel(size_t n, size_t width, size_t columns,
                     const real *partial, real *first, real *second)
 {
     const size_t i = (size_t)blockIdx.x * 32 + threadIdx.x % 32;
-    const double sum = partial_sum(partial, n, columns, i, i < columns);
+    const double sum
+        = partial_sum<PARTIAL_WARPS>(partial, n, columns, i, i < columns);
 
     if (threadIdx.x >= 32 || i >= columns)
         return;
@@ -31,7 +31,7 @@ void bert_columns_sum_partials(bert_cuda *c, size_t n, size_t width,
     const size_t columns = second ? 2 * width : width;
 
     launch(c, c->stream, "partial sums", dim3(blocks_of(columns, 32)),
-           COLUMN_THREADS, 0, sum_partials_kernel, n, width, columns,
+           PARTIAL_WARPS * 32, 0, sum_partials_kernel, n, width, columns,
            partial, first, second);
 }
 

@@ -14,25 +14,26 @@
 #define COLUMN_THREADS (32 * COLUMN_WARPS)
 
 /*
- * The sum of column `column` of n rows that lie `stride` apart.  Each warp has
- * every eighth row; warp 0 gets it.  All threads of the block come here; lanes
- * with `in` false only wait.
+ * The sum of column `column` of n rows that lie `stride` apart, by a block of
+ * WARPS, each of which has every WARPS-th row; warp 0 gets it.  All threads of
+ * the block come here; lanes with `in` false only wait.
  */
+template <int WARPS>
 static inline __device__ double partial_sum(const real *partial, size_t n,
                                             size_t stride, size_t column,
                                             bool in)
 {
-    __shared__ double part[COLUMN_WARPS][32];
+    __shared__ double part[WARPS][32];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double sum = 0;
 
     if (in)
-        for (size_t i = warp; i < n; i += COLUMN_WARPS)
+        for (size_t i = warp; i < n; i += WARPS)
             sum += (double)partial[i * stride + column];
     part[warp][lane] = sum;
     __syncthreads();
     sum = part[0][lane];
-    for (int i = 1; i < COLUMN_WARPS; i++)
+    for (int i = 1; i < WARPS; i++)
         sum += part[i][lane];
     return sum;
 }

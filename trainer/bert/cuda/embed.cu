@@ -147,7 +147,7 @@ longs_kernel(const bert_long *longs, unsigned width, table_gradients to)
 
     if (it.count == 0)
         return;
-    sum = partial_sum(to.partial + (size_t)it.first * width,
+    sum = partial_sum<COLUMN_WARPS>(to.partial + (size_t)it.first * width,
                       it.count, width, i, i < width);
     if (threadIdx.x < 32 && i < width)
         table_of(to, it.table)[(size_t)it.to * width + i] += (real)sum;

@@ -8,8 +8,8 @@
 #include "norm_row.h"
 
 /* Blocks of backward at most; each leaves two partial sums of width. */
-#define BACK_BLOCKS 1024
-#define BACK_ROWS 32 /* that a block has at least, where there are enough */
+#define BACK_BLOCKS 2048
+#define BACK_ROWS 16 /* that a block has at least, where there are enough */
 
 template <typename value> struct norm_in {
     const value *x;
