@@ -1,30 +1,40 @@
 #!/usr/bin/env bash
 # device.sh - what is run where there is a GPU.
 #
-#     tests/device.sh BUILD_DIR
+#     tests/device.sh [--minutes=N] BUILD_DIR
 #
 # BUILD_DIR is a build that configure found CUDA for.  In this order:
 #
-#   tests of kernels, as they are and under compute-sanitizer: memcheck,
-#   racecheck, synccheck and initcheck
+#   tests of kernels
+#   tests/bench/device.py: tokens per second, beside a BERT of PyTorch where
+#   PYTHON_TORCH or python3 has torch, what each kernel of a step takes, and
+#   what optimisations gain
+#   tests of kernels under compute-sanitizer: memcheck, racecheck, synccheck and
+#   initcheck
 #   the trainer's tests, every bert-train in them with --device=cuda, in float
 #   the tests of cuda.bats and cudnn.bats with the tag "gpu"
-#   tests/bench/device.py: tokens per second, padded and packed, beside a BERT
-#   of PyTorch, where PYTHON_TORCH or python3 has torch
 #
-# What each of them printed lies in BUILD_DIR/device.  The last thing printed is
-# a table with a line for each, and then the benchmark's.  Exits with 0 if none
-# of them failed, 77 where there is no GPU, else 1.
+# Each prints a line when it ends, and the benchmark its tables, so a run may be
+# stopped at any time; --minutes stops it after N.  Everything that was printed
+# lies in BUILD_DIR/device, and the end of it is printed if a step fails.  Exits
+# with 0 if none failed, 77 where there is no GPU, else 1.
 #
 # SPDX-License-Identifier: MIT
 
 set -u
 export LC_ALL=C LONG=1 PYTHONDONTWRITEBYTECODE=1
 
-[ -e "${1-}/libtool" ] || {
-    echo "usage: device.sh BUILD_DIR" >&2
+usage() {
+    echo "usage: device.sh [--minutes=N] BUILD_DIR" >&2
     exit 64
 }
+end=
+if [[ ${1-} == --minutes=* ]]; then
+    [[ $1 =~ ^--minutes=([1-9][0-9]{0,3})$ ]] || usage
+    end=$((60 * BASH_REMATCH[1]))
+    shift
+fi
+[ -e "${1-}/libtool" ] || usage
 top=$(cd "$(dirname "$0")/.." && pwd -P)
 build=$(cd "$1" && pwd -P)
 
@@ -39,41 +49,66 @@ grep -q '^BERT_NVCC_LIBS' "$build/Makefile" ||
 logs=$build/device
 rm -rf "$logs"
 mkdir -p "$logs/bin" "$logs/gpu" || exit 1
-table=
 failed=0
+exec {quiet}>/dev/null
 
-# step NAME COMMAND...: runs it, keeps what it prints, and notes how it ended.
+# step NAME COMMAND...: runs it, keeps what it prints, and says how it ended.
+# What it prints also goes to the descriptor $shown.
 step() {
     local name=$1 log=$logs/${1// /-}.log result=ok start=$SECONDS status
+    local limit=()
     shift
-    "$@" >"$log" 2>&1
-    status=$?
+    if [ -n "$end" ]; then
+        [ "$SECONDS" -lt "$end" ] || {
+            printf '%-44s %8s\n' "$name" 'no time'
+            return 124
+        }
+        limit=(timeout -k 10 "$((end - SECONDS))")
+    fi
+    "${limit[@]}" "$@" 2>&1 | tee "$log" >&"${shown:-$quiet}"
+    status=${PIPESTATUS[0]}
     case $status in
         0) ;;
         77) result=skipped ;;
-        *) result=FAILED failed=1 ;;
+        124 | 137) [ -n "$end" ] && result='time up' || result=FAILED ;;
+        *) result=FAILED ;;
     esac
-    table+=$(printf '%-44s %8s %6d s' "$name" "$result" $((SECONDS - start)))
-    table+=$'\n'
-    printf '%s: %s\n' "$name" "$result"
+    printf '%-44s %8s %6d s\n' "$name" "$result" $((SECONDS - start))
+    [ "$result" != FAILED ] || {
+        failed=1
+        [ -n "${shown-}" ] || tail -n 20 "$log"
+    }
     return "$status"
 }
 
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 step build make -C "$build" -j "$(nproc)" bert-train bert-sequences \
     packstream tokcat packcat packstat tests/bench/gen tests/bench/hash \
-    cuda-tests || {
-    tail -n 20 "$logs/build.log"
-    exit 1
+    cuda-tests || exit 1
+
+programs=()
+for program in "$build"/tests/trainer/cuda/*.gpu; do
+    [ ! -e "$program" ] || programs+=("$program")
+done
+for program in "${programs[@]}"; do
+    step "$(basename "$program" .gpu)" "$program"
+done
+
+# benchmark NAME [OPTION]...: tests/bench/device.py with these.
+benchmark() {
+    shown=1 step "$1" "${PYTHON_TORCH:-python3}" \
+        "$top/tests/bench/device.py" --rounds=3 "${@:2}" "$build"
 }
+benchmark benchmark
+benchmark kernels --kernels
+benchmark ablations --ablate
 
 # Racecheck and synccheck find fault with kernels of cuDNN itself.
 skip_cudnn=(--kernel-name-exclude kernel_substring=cudnn)
 sanitizer=$(command -v compute-sanitizer)
-for program in "$build"/tests/trainer/cuda/*.gpu; do
-    [ -e "$program" ] || continue
+[ -n "$sanitizer" ] || programs=()
+for program in "${programs[@]}"; do
     name=$(basename "$program" .gpu)
-    step "$name" "$program"
-    [ -n "$sanitizer" ] || continue
     for tool in memcheck initcheck; do
         step "$name $tool" "$sanitizer" --tool "$tool" --error-exitcode 1 \
             "$program"
@@ -111,11 +146,4 @@ files=("$top/tests/trainer/cuda.bats")
 step 'trainer, GPU and CPU' env BERT_CUDA_PROGRAMS="$logs/gpu" \
     bats --filter-tags gpu "${files[@]}"
 
-python=${PYTHON_TORCH:-python3}
-step benchmark "$python" "$top/tests/bench/device.py" "$build"
-
-echo
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
-printf '%s\n' "$table"
-cat "$logs/benchmark.log"
 exit "$failed"

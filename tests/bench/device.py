@@ -1,21 +1,32 @@
 """device.py - how fast a BERT learns from packs on a GPU, beside PyTorch's.
 
     device.py [--model=large|base|toy] [--packs=N] [--steps=N] [--rounds=N]
-        [--device=cuda|cpu] [--page=FILE] BUILD_DIR
+        [--device=cuda|cpu] [--ablate | --kernels] [--page=FILE]
+        BUILD_DIR
 
 Trains BERT on random tokens with the lengths of Wikipedia (see bert.py), N (56)
 rows of 512 tokens a step, each sequence in a row of its own and packed: by
-bert-train, also with cuDNN's attention if that is built in, and by a BERT of
-PyTorch on the same rows (bert_torch.py), if this python has torch.  "Padded"
-and "packed" compute all of each row, "unpadded" leaves out the padding of rows
-of one sequence.  All products are in bfloat16.  What is counted is tokens per
-second, without padding, of the steps behind the first half.  "Times" is the
-ratio of medians to the first contender's, and "95 %" where ratios lie that come
-of rounds drawn again.  MFU, model FLOPs utilization, is the operations that
-these tokens need, in products of the model and between tokens of one sequence,
-over those that the card could do.  Contenders take turns for ROUNDS (7) rounds,
-of which the median counts.  PyTorch's optimiser is AdamW, which has less to do
-than LAMB.
+bert-train, also with cuDNN's attention, and by a BERT of PyTorch on the same
+rows (bert_torch.py), also compiled.  "Padded" and "packed" compute all of each
+row, "unpadded" leaves out the padding of rows of one sequence.  All products
+are in bfloat16.  The table counts tokens per second, without padding, of the
+second half of the steps.  "Times" is the ratio of medians to the first
+contender's, and "95 %" the interval of ratios of rounds drawn again.
+Contenders take turns for ROUNDS (7) rounds after one to warm up, in which
+PyTorch compiles, and each result is printed to stderr at once.  A contender
+that fails has the reason in its line.  PyTorch's optimiser is AdamW, which has
+less to do than LAMB.
+
+MFU, model FLOPs utilization, is the operations of these tokens over those that
+the card could do.  Ours counts products of the model, its head for masked
+tokens alone, and pairs of tokens of one sequence.  PaLM's formula, which
+nanoGPT has, too, counts 6 N + 12 L H Q T for each token: all N parameters, so
+the head for every token, and all T (512) tokens of a row as keys.
+
+--ablate compares pairs of runs of bert-train instead, with and without an
+optimisation, and prints what the optimisation gains beside the figures of Zeng
+et al. (2022).  --kernels lists the kernels of a step on packs, on average over
+all STEPS.
 
 tests/device.sh runs it where there is a GPU.  --device=cpu with --model=toy
 shows that it works where there is none.
@@ -29,8 +40,10 @@ import importlib.util
 import json
 import os
 import subprocess
+import sys
 
 import bert
+import kernels
 import measure
 import roofline
 from measure import Failed
@@ -48,6 +61,12 @@ def model_flops(m, rows):
         12 * m.layers * m.hidden * pairs / tokens)
 
 
+def palm_flops(m):
+    """Of a token, by the formula of PaLM's appendix B."""
+    return 6 * roofline.parameters(m) + 12 * m.layers * m.hidden * bert.LENGTH
+
+
+@functools.cache
 def rows_of(stream, count):
     lines = measure.output_of(["packcat", "-q", "--to=trl",
                                "--range=0:%d" % count, stream]).splitlines()
@@ -56,46 +75,69 @@ def rows_of(stream, count):
     return [json.loads(line) for line in lines]
 
 
-# Streams, and options of bert-train; None: PyTorch.
+# Streams, and options of bert-train or one of bert_torch.WAYS.
 CONTENDERS = {
     "bert-train, padded": ("single", ["--rows=padded"]),
     "bert-train, packed": ("packed", ["--rows=padded"]),
     "bert-train, unpadded": ("single", ["--rows=unpadded"]),
     "bert-train, cuDNN, packed": ("packed", ["--rows=padded",
                                              "--attention=cudnn"]),
-    "PyTorch, SDPA, padded": ("single", None),
-    "PyTorch, SDPA, packed": ("packed", None)}
+    "PyTorch, SDPA, padded": ("single", "SDPA"),
+    "PyTorch, SDPA, packed": ("packed", "SDPA"),
+    "PyTorch, compiled SDPA, packed": ("packed", "compiled SDPA"),
+    "PyTorch, compiled flash, packed": ("packed", "compiled flash"),
+    "PyTorch, compiled varlen_attn, packed *": ("packed",
+                                                "compiled varlen_attn"),
+    "PyTorch, compiled FlexAttention, packed *": ("packed",
+                                                  "compiled FlexAttention")}
+NOTES = ["* has no dropout of scores, which the others have",
+         "MFU counts a head for masked tokens, and pairs of tokens of a",
+         "sequence; PaLM's 6 N + 12 L H Q T a head for each token, with all",
+         "parameters, and %d keys" % bert.LENGTH]
 
-
-def has_cudnn():
-    done = subprocess.run(["bert-train", "--device=cuda", "--attention=cudnn",
-                           os.devnull], stderr=subprocess.PIPE, text=True,
-                          check=False)
-    if done.returncode > 125:
-        raise Failed("bert-train: " + done.stderr)
-    return "no cuDNN" not in done.stderr
+# What the optimisation is, how it runs and how without it, and what it gained
+# on top of those before it in Zeng et al. (2022), figure 14.
+CUDNN = ["--attention=cudnn"]
+ABLATIONS = (
+    ("unpadding", ("single", []), ("single", ["--rows=padded"]), "130 %"),
+    ("packing", ("packed", []), ("single", ["--rows=padded"]), ""),
+    ("unpadding of packs", ("packed", []), ("packed", ["--rows=padded"]), ""),
+    ("packing, cuDNN", ("packed", CUDNN),
+     ("single", [*CUDNN, "--rows=padded"]), ""),
+    ("cuDNN's attention", ("packed", CUDNN), ("packed", []), ""),
+    ("CUDA graphs", ("packed", ["--graphs=on"]), ("packed", []), ""),
+    ("bfloat16, not tf32", ("packed", []), ("packed", ["--precision=tf32"]),
+     ""))
+NO_SWITCH = (("grouping, streams", "no switch", "3.6 %"),
+             ("exchange overlapped", "needs several GPUs", "2.8 %"),
+             ("kernel fusion", "no switch", "8.9 %"),
+             ("LAMB and embedding", "no switch", "11.3 %"))
 
 
 def by_bert_train(stream, how, options):
     """By two reports, of which the second counts."""
     m = MODELS[options.model]
-    lines = measure.output_of([
+    done = subprocess.run([
         "bert-train", "--device=" + options.device, "--stats=json",
         "--report=%d" % (options.steps // 2), "--steps=%d" % options.steps,
         "--packs=%d" % options.packs, "--hidden=%d" % m.hidden,
         "--layers=%d" % m.layers, "--heads=%d" % m.heads,
         "--intermediate=%d" % m.intermediate, "--vocab=%d" % m.vocab,
-        *how, stream]).splitlines()
-    told = json.loads(lines[1])
+        *how, stream], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(done.stderr or "exit status %d" % done.returncode)
+    told = json.loads(done.stdout.splitlines()[1])
     return told["tokens"] / told["seconds"]
 
 
-def by_torch(stream, options):
+def by_torch(stream, way, options):
+    if importlib.util.find_spec("torch") is None:
+        raise Failed("this python has no torch")
     import bert_torch
-    rows = rows_of(stream, options.packs * options.steps)
     return bert_torch.tokens_per_second(
-        MODELS[options.model], rows, bert.LENGTH, options.packs,
-        options.steps // 2, options.device)
+        MODELS[options.model],
+        rows_of(stream, options.packs * options.steps), bert.LENGTH,
+        options.packs, options.steps // 2, options.device, way)
 
 
 def peak():
@@ -114,44 +156,96 @@ def peak():
                        if card in name), None)
 
 
-def speed(stream, how, options):
-    return (by_torch(stream, options) if how is None
-            else by_bert_train(stream, how, options))
+def speed(who, stream, how, options, skipped):
+    """Tokens per second, or 0 and the reason in `skipped`, for good."""
+    if who in skipped:
+        return 0
+    try:
+        found = (by_torch if isinstance(how, str) else by_bert_train)(
+            stream, how, options)
+    except Exception as problem:  # whatever PyTorch comes up with
+        kind = ("" if isinstance(problem, Failed)
+                else type(problem).__name__ + ": ")
+        skipped[who] = (kind + str(problem)).partition("\n")[0][:150]
+        print("%s: skipped: %s" % (who, skipped[who]), file=sys.stderr,
+              flush=True)
+        return 0
+    print("%s: %.0f tokens/s" % (who, found), file=sys.stderr, flush=True)
+    return found
 
 
-def is_here(how, options):
-    if how is None:
-        return importlib.util.find_spec("torch") is not None
-    return "--attention=cudnn" not in how or (
-        options.device == "cuda" and has_cudnn())
+def measured(runs, streams, options):
+    """Speeds of these runs by their names, and why others have none."""
+    skipped = {}
+    speeds = measure.take_turns(
+        {who: functools.partial(speed, who, streams[kind], how, options,
+                                skipped)
+         for who, (kind, how) in runs.items()}, options.rounds)
+    return {who: found for who, found in speeds.items()
+            if who not in skipped}, skipped
 
 
-def contenders(streams, options):
-    return {who: functools.partial(speed, streams[kind], how, options)
-            for who, (kind, how) in CONTENDERS.items()
-            if is_here(how, options)}
+def head(options):
+    return ["BERT-%s, %d rows of %d a step; %s" % (
+        options.model, options.packs, bert.LENGTH, peak()[0]),
+        "lengths %s; %d rounds, %d steps of each are counted" % (
+            "of Wikipedia" if measure.wikipedia() else "lognormal",
+            options.rounds, options.steps - options.steps // 2), ""]
 
 
 def table(streams, options):
-    name, product = peak()
-    speeds = measure.take_turns(contenders(streams, options), options.rounds)
-    first = next(iter(speeds.values()))
-    rows = [["", "tokens/s", "quartiles", "times", "95 %", "MFU"]]
-    for who, found in speeds.items():
-        low, middle, high = measure.quartiles(found)
-        flops = model_flops(MODELS[options.model], rows_of(
-            streams[CONTENDERS[who][0]], options.packs))
-        times, *ends = measure.ratio(found, first)
+    model = MODELS[options.model]
+    product = peak()[1] if options.device == "cuda" else None
+    speeds, skipped = measured(CONTENDERS, streams, options)
+    first = next(iter(speeds.values()), None)
+    rows = [["", "tokens/s", "quartiles", "times", "95 %", "MFU", "PaLM's"]]
+    for who, (kind, _) in CONTENDERS.items():
+        if who in skipped:
+            rows.append(["%s: skipped: %s" % (who, skipped[who])])
+            continue
+        low, middle, high = measure.quartiles(speeds[who])
+        times, *ends = measure.ratio(speeds[who], first)
+        flops = (model_flops(model, rows_of(streams[kind], options.packs)),
+                 palm_flops(model))
         rows.append([who, "%.0f" % middle, "%.0f-%.0f" % (low, high),
                      "%.2f" % times, "%.2f-%.2f" % tuple(ends),
-                     "%.1f %%" % (100 * middle * flops / product)
-                     if product and options.device == "cuda" else "?"])
-    return ["BERT-%s, %d rows of %d a step; %s" % (
-        options.model, options.packs, bert.LENGTH, name),
-        "lengths %s; %d rounds, %d steps of each are counted" % (
-            "of Wikipedia" if measure.wikipedia() else "lognormal",
-            options.rounds, options.steps - options.steps // 2), ""
-            ] + measure.table(rows)
+                     *("%.1f %%" % (100 * middle * each / product)
+                       if product else "?" for each in flops)])
+    return head(options) + measure.table(rows) + NOTES, skipped
+
+
+def ablations(streams, options):
+    runs = {" ".join((kind, *how)): (kind, how)
+            for _, *pair, _ in ABLATIONS for kind, how in pair}
+    speeds, skipped = measured(runs, streams, options)
+    rows = [["", "with", "without", "gain", "95 %", "the paper's"]]
+    for what, *pair, paper in ABLATIONS:
+        names = [" ".join((kind, *how)) for kind, how in pair]
+        missing = [name for name in names if name in skipped]
+        if missing:
+            rows.append(["%s: skipped: %s" % (what, skipped[missing[0]])])
+            continue
+        found = [speeds[name] for name in names]
+        gain, *ends = (100 * (each - 1) for each in measure.ratio(*found))
+        rows.append([what, *("%.0f" % measure.quartiles(each)[1]
+                             for each in found), "%.1f %%" % gain,
+                     "%.1f-%.1f" % tuple(ends), paper])
+    rows += [[what, why, "", "", "", paper] for what, why, paper in NO_SWITCH]
+    return head(options) + measure.table(rows), skipped
+
+
+def kernels_of(streams, options, folder):
+    lines, skipped = head(options), {}
+    for how in ([], CUDNN):
+        who = " ".join(("packed", *how))
+        found = kernels.record(folder, functools.partial(
+            speed, who, streams["packed"], how, options, skipped))
+        if who in skipped:
+            lines.append("%s: skipped: %s" % (who, skipped[who]))
+        else:
+            lines += [who, *measure.table(kernels.summary(found,
+                                                          options.steps)), ""]
+    return lines, skipped
 
 
 def parse():
@@ -161,6 +255,9 @@ def parse():
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--ablate", action="store_true")
+    other.add_argument("--kernels", action="store_true")
     parser.add_argument("--page")
     parser.add_argument("build")
     options = parser.parse_args()
@@ -174,13 +271,28 @@ def parse():
 def main():
     options = parse()
     measure.find_programs(options.build)
+    os.environ["OMP_WAIT_POLICY"] = "passive"
     with measure.room(20 * bert.TOKENS) as folder:
         records, _ = bert.write_records(folder)
         streams = {"single": bert.pack(folder, records, "single", ["-w1"])[0],
                    "packed": bert.pack(folder, records, "packed",
                                        ["-d3", "-w4096",
                                         "--order=input"])[0]}
-        measure.tell("device", table(streams, options), options.page)
+        needed = ["packed"]
+        if options.ablate:
+            name, (lines, skipped) = "ablations", ablations(streams, options)
+        elif options.kernels:
+            name, (lines, skipped) = "kernels", kernels_of(streams, options,
+                                                           folder)
+        else:
+            name, (lines, skipped) = "device", table(streams, options)
+            needed = [who for who, (_, how) in CONTENDERS.items()
+                      if not isinstance(how, str) and "--attention=cudnn"
+                      not in how]
+        measure.tell(name, lines, options.page)
+    for who in needed:
+        if who in skipped:
+            raise Failed("%s: %s" % (who, skipped[who]))
 
 
 if __name__ == "__main__":

@@ -36,9 +36,10 @@ device() {
 @test "each step has a line in the table" {
     local what='build|rows-t|rows-t (mem|race|sync|init)check'
     device build >told
-    what+='|trainer with --device=cuda|trainer, GPU and CPU|benchmark'
-    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 9 ]
-    [[ $(tail -n 1 told) == python*/tests/bench/device.py*/build ]]
+    what+='|trainer with --device=cuda|trainer, GPU and CPU'
+    what+='|benchmark|kernels|ablations'
+    [ "$(grep -cE "^($what) +ok +[0-9]+ s$" told)" -eq 11 ]
+    grep -qx 'python .*/tests/bench/device.py .*/build' told
     grep -q 'memcheck --error-exitcode 1' build/device/rows-t-memcheck.log
     grep -q 'kernel_substring=cudnn' build/device/rows-t-racecheck.log
     grep -q 'train.bats' 'build/device/trainer-with---device=cuda.log'
@@ -63,6 +64,16 @@ device() {
     [[ $output != *racecheck* ]]
 }
 
+@test "--minutes ends a run, and all that was printed is kept" {
+    command_of bin/python 'echo a figure; exit 124'
+    run -0 device --minutes=1 build
+    grep -qE '^benchmark +time up +[0-9]+ s$' <<<"$output"
+    grep -qx 'a figure' <<<"$output"
+    run -1 device build
+    grep -qE '^benchmark +FAILED' <<<"$output"
+    run -64 device --minutes=0 build
+}
+
 @test "without a GPU or CUDA nothing is done, and that is said" {
     : >build/Makefile
     run -77 device build
@@ -79,19 +90,26 @@ device() {
     skip_without python3
     numbers='[1-9][0-9]* +[0-9-]+ +[0-9.]+ +[0-9.-]+'
     [ -x "${abs_top_builddir:?}/tests/bench/gen" ] || skip "gen is not built"
-    python3 - "$abs_top_srcdir/tests/bench" "$abs_top_builddir" >table <<'END'
+    cat >bench.py <<'END'
 import sys
 sys.path.insert(0, sys.argv[1])
 import bert
 import device
 bert.TOKENS = 20000
 sys.argv = ["device.py", "--model=toy", "--device=cpu", "--packs=2",
-            "--steps=2", "--rounds=2", sys.argv[2]]
+            "--steps=2", "--rounds=2", *sys.argv[2:]]
 device.main()
 END
+    bench=("$abs_top_srcdir/tests/bench" "$abs_top_builddir")
+    python3 bench.py "${bench[@]}" >table
     for way in padded packed unpadded; do
-        grep -qE "^bert-train, $way +$numbers +[?]$" table
+        grep -qE "^bert-train, $way +$numbers +[?] +[?]$" table
     done
+    grep -q '^bert-train, cuDNN, packed: skipped: .*wants --device' table
+    python3 bench.py "${bench[@]}" --ablate >table
+    grep -qE '^packing +[1-9][0-9]* +[1-9][0-9]* +-?[0-9.]+ % ' table
+    grep -q '^CUDA graphs: skipped: .* is for --device=cuda$' table
+    grep -qE '^kernel fusion +no switch +8.9 %$' table
 }
 
 @test "the operations of a model are counted by hand" {
@@ -106,5 +124,9 @@ rows = [{"seq_lengths": [2, 4]}, {"seq_lengths": [4]}]
 # 768 weights a layer, 864 in the head for 15 %; (4 + 16 + 16) / 10 pairs.
 wanted = 6 * (2 * 768 + 0.15 * 864) + 12 * 2 * 8 * 3.6
 assert abs(device.model_flops(m, rows) - wanted) < 1e-6
+runs = [(0, 10000, "a"), (5000, 20000, "b"), (30000, 40000, "a")]
+assert device.kernels.busy(runs) == 30000
+assert device.kernels.summary(runs, 2)[1] == ["a", "1.0", "0.010", "57.1 %"]
+assert device.palm_flops(m) == 6 * roofline.parameters(m) + 12 * 2 * 8 * 512
 END
 }
