@@ -132,7 +132,7 @@ export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 PATH=$build/.libs:$build:$PATH
 # In front of the others on the PATH.
 command_at "$logs/bin/bert-train" "$build/bert-train" --device=cuda \
-    --precision=float
+    --precision=float --attention=varlen
 step 'trainer with --device=cuda' env PATH="$logs/bin:$PATH" \
     OTHER_ATTENTION=varlen \
     bats "$top/tests/trainer/train.bats" "$top/tests/trainer/save.bats"

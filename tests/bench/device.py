@@ -123,7 +123,7 @@ def by_bert_train(stream, how, options):
         "--packs=%d" % options.packs, "--hidden=%d" % m.hidden,
         "--layers=%d" % m.layers, "--heads=%d" % m.heads,
         "--intermediate=%d" % m.intermediate, "--vocab=%d" % m.vocab,
-        *how, stream], capture_output=True, text=True, check=False)
+        "--attention=varlen", *how, stream], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failed(done.stderr or "exit status %d" % done.returncode)
     told = json.loads(done.stdout.splitlines()[1])

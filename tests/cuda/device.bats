@@ -44,7 +44,7 @@ device() {
     grep -q 'kernel_substring=cudnn' build/device/rows-t-racecheck.log
     grep -q 'train.bats' 'build/device/trainer-with---device=cuda.log'
     grep -qx "exec '$PWD/build/bert-train' --device=cuda \
---precision=float \"\$@\"" build/device/bin/bert-train
+--precision=float --attention=varlen \"\$@\"" build/device/bin/bert-train
     log='build/device/trainer,-GPU-and-CPU.log'
     grep -q 'gpu .*/cuda.bats$' "$log"
     command_of build/tests/trainer/cuda/sdpa-t.gpu 'exit 0'

@@ -17,7 +17,7 @@ setup() {
     skip_without_mpi
     export HOSTCUDA_THREADS=1
     gpu=("$built/bert-train-cuda" "${small[@]:1}" --device=cuda
-        --precision=float --packs=5)
+        --precision=float --attention=varlen --packs=5)
 }
 
 # gpus [RANK FAIL] -- OPTION...: two ranks, in one of which calls fail.

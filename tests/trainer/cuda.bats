@@ -32,7 +32,7 @@ gpu() {
 }
 
 bf16() {
-    "$built/bert-train-cuda" "${small[@]}" --device=cuda "$@"
+    "$built/bert-train-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
 }
 
 # steps FILE: the lines without what time it took.

@@ -24,7 +24,7 @@ setup() {
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
 # gpu [OPTION]...: by our kernels, in bfloat16.
 gpu() {
-    "$built/bert-train-cuda" "${small[@]}" --device=cuda "$@"
+    "$built/bert-train-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
 }
 
 cudnn() {
@@ -34,6 +34,21 @@ cudnn() {
 # steps FILE: the lines without what time it took.
 steps() {
     sed 's/, "seconds.*//' "$1"
+}
+
+# chooses ATTENTION WHY [OPTION]...: auto does, with a line of stderr, and learns
+# what the attention of that name does.
+chooses() {
+    local lines
+    rm -f part
+    stderr=
+    HOSTCUDA_FAIL=${fail-} run -0 --separate-stderr "$built/bert-train-cuda" \
+        "${small[@]}" --device=cuda --steps=2 "${@:3}" x.pks
+    [[ $stderr = "bert-train: attention: $1 ("*"$2"*")" ]]
+    lines=$output
+    rm -f part
+    gpu --steps=2 "${@:3}" --attention="$1" x.pks >named
+    diff <(steps - <<<"$lines") <(steps named)
 }
 
 same() {
@@ -59,6 +74,29 @@ same() {
     cudnn "${learn[@]}" x.pks >theirs
     same 1e-2 ours theirs
     run -1 same 1e-5 ours theirs
+}
+
+@test "auto takes cuDNN on a GPU, unless it cannot or the run is saved" {
+    gpu --steps=2 x.pks >ours
+    cudnn --steps=2 x.pks >theirs
+    run -1 diff <(steps ours) <(steps theirs)
+    chooses cudnn "the fastest"
+    chooses cudnn "the fastest" --attention=auto --rows=padded
+    chooses varlen "a run with --save resumes bit for bit" --save=part
+    chooses varlen "--attention=cudnn has --precision=bf16" --precision=float
+    chooses varlen "--attention=cudnn has heads of a width" --heads=4
+    chooses varlen "does without --graphs" --graphs=on
+    chooses varlen "does without --graphs" --graphs=rounded
+    fail=cudnnCreate:1 chooses varlen "attention by cuDNN, a handle: "
+    for n in 1 2; do # forward, and backward
+        fail=check_support:$n chooses varlen "attention by cuDNN, support: "
+    done
+    # On the CPU there is nothing to choose.
+    run -0 --separate-stderr "$built/bert-train-cuda" "${small[@]}" --steps=2 \
+        x.pks
+    [ -z "$stderr" ]
+    bert-train "${small[@]}" --steps=2 --attention=varlen x.pks >named
+    diff <(steps - <<<"$output") <(steps named)
 }
 
 @test "bits do not depend on the order of threads and streams" {
@@ -99,8 +137,9 @@ same() {
     for devices in 9.0 9.0,9.0; do
         HOSTCUDA_DEVICES=$devices "$MPIRUN" -q -n 2 \
             "$built/bert-train-cuda" "${small[@]}" --device=cuda \
-            --attention=cudnn --steps=3 --dropout=0 x.pks >two
+            --attention=auto --steps=3 --dropout=0 x.pks >two 2>told
         same 1e-5 one two
+        [ "$(grep -c '^bert-train: attention: cudnn (' told)" -eq 1 ]
     done
 }
 
@@ -130,8 +169,8 @@ same() {
 
 @test "a call that fails is told once, and what is kept stays whole" {
     cudnn --save=kept --steps=2 x.pks >out
-    for call in cudnnCreate:1 cudnnSetStream:1 validate:2 \
-        create_execution_plans:1 build_plans:2 execute:1 execute:5+ \
+    for call in cudnnCreate:1 cudnnSetStream:1 validate:4 \
+        create_execution_plans:3 build_plans:4 execute:1 execute:5+ \
         "attention by cuDNN:3"; do
         cp kept part
         stderr=

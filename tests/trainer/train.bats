@@ -246,7 +246,7 @@ goes_on() {
     refused 64 "--heads does not divide --hidden" train --heads=3 x.pks
     refused 64 "--total is not above --warmup" train --total=5 --warmup=5
     refused 64 "--resume and --save-every want --save" train --resume
-    refused 64 "--attention: 'wide' is not varlen, dense or cudnn" \
+    refused 64 "--attention: 'wide' is not varlen, dense, cudnn or auto" \
         train --attention=wide
     refused 64 "--rate: 'x' is not a number from 0 to 1000" train --rate=x
     refused 64 "read only once" train --epochs=2 -

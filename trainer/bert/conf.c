@@ -27,6 +27,8 @@
 
 #define AT(member) offsetof(conf, member)
 
+#define AUTO (BERT_CUDNN + 1) /* the last word of --attention */
+
 static const option_entry entries[] = {
     {"packs", OPTION_U32, 1, ROWS_MAX, AT(feed.packs),
      "packs of a step (16)"},
@@ -51,8 +53,9 @@ static const option_entry entries[] = {
      "longest sequence (what a pack holds)"},
     {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
     {"attention", OPTION_CHOICE, 0, 0, AT(attention),
-     "varlen, dense or cudnn; each sequence by itself, a mask, or each by "
-     "itself with cuDNN, which is the fastest on a GPU (varlen)"},
+     "varlen, dense, cudnn or auto; each sequence by itself, a mask, each by "
+     "itself with cuDNN, or cudnn on a GPU that has it, unless the run is "
+     "saved, and varlen otherwise (auto)"},
     {"rows", OPTION_CHOICE, 0, 0, AT(rows),
      "padded, stripped or unpadded; padding to compute: all, up to a step's "
      "longest row, none (unpadded; padded if dense)"},
@@ -121,6 +124,7 @@ static conf defaults(void)
                            .decay = 0.01,
                            .clip = 1},
                   .rate = {.peak = 0.004, .power = 1},
+                  .attention = AUTO,
                   .rows = -1,
                   .precision = -1,
                   .exchange = -1,
@@ -142,6 +146,31 @@ static const char *check_cudnn(const conf *c)
         return "--attention=cudnn has heads of a width that "
                WORD(BERT_CUDNN_HEAD) " divides";
     return NULL;
+}
+
+/* Why auto does without cuDNN on a GPU; NULL: it does not. */
+static const char *avoid_cudnn(const conf *c)
+{
+    if (!bert_cudnn_is_built)
+        return "this build has no cuDNN";
+    if (c->graphs != BERT_EXACT) /* rounded is compared with on */
+        return "--attention=cudnn does without --graphs";
+    if (c->save != NULL)
+        return "a run with --save resumes bit for bit; --attention=cudnn is "
+               "faster, and does not";
+    return check_cudnn(c);
+}
+
+static void choose_attention(conf *c)
+{
+    const char *const without = avoid_cudnn(c);
+
+    c->attention = without == NULL ? BERT_CUDNN : BERT_VARLEN;
+    if (c->device == CONF_CUDA)
+        c->attention_why = without != NULL
+                               ? without
+                               : "the fastest; last bits differ from run to "
+                                 "run, with --attention=varlen they do not";
 }
 
 /* What a device cannot do. */
@@ -197,6 +226,8 @@ static const char *check(conf *c)
     if (c->factor < 0)
         c->factor = c->feed.sequences > 0 ? 1 : 0;
     wrong = check_device(c);
+    if (wrong == NULL && c->attention == AUTO)
+        choose_attention(c);
     return wrong == NULL && c->attention == BERT_CUDNN ? check_cudnn(c)
                                                        : wrong;
 }

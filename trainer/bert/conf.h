@@ -27,6 +27,8 @@ typedef struct conf {
     schedule rate;
     double factor; /* sequences of a pack, for the betas; 0: measured */
     int attention; /* a bert_attention */
+    const char *attention_why; /* why --attention=auto chose it on a GPU; NULL:
+                                  it was named, or this is a CPU */
     int rows;      /* a bert_rows */
     int device;    /* a conf_device */
     int precision; /* a bert_precision */

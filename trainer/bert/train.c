@@ -253,24 +253,50 @@ static int stopped(void *context)
     return settled == STATUS_OK ? status : settled;
 }
 
+static bert_device *open_one(const training *t, char *why, size_t size)
+{
+    return t->conf.device == CONF_CUDA
+               ? bert_cuda_open(t->workers.local,
+                                (bert_precision)t->conf.precision, why, size)
+               : bert_cpu_open();
+}
+
+/* Reports what --attention=auto chose; the first rank does for all. */
+static void say_attention(const training *t, const char *why)
+{
+    if (t->workers.rank > 0)
+        return;
+    say_hold(false);
+    say(CONF_PROGRAM, "attention: %s (%s)",
+        t->conf.attention == BERT_CUDNN ? "cudnn" : "varlen", why);
+    say_hold(!is_alone(t));
+}
+
+/* If cuDNN fails to open, a run that only auto chose it for does without. */
 static int open_device(training *t)
 {
-    const bool cudnn = t->conf.attention == BERT_CUDNN;
-    char why[200] = "no memory";
+    const char *chosen = t->conf.attention_why;
+    char why[200] = "no memory", refusal[200];
 
-    if (cudnn && !bert_cudnn_is_built)
+    if (t->conf.attention == BERT_CUDNN && !bert_cudnn_is_built)
         return complain("this build has no cuDNN");
-    t->device = t->conf.device == CONF_CUDA
-                    ? bert_cuda_open(t->workers.local,
-                                     (bert_precision)t->conf.precision, why,
-                                     sizeof why)
-                    : bert_cpu_open();
-    if (t->device != NULL && cudnn
-        && !bert_cuda_use_cudnn(t->device, &t->conf.model, why, sizeof why)) {
+    t->device = open_one(t, why, sizeof why);
+    if (t->device != NULL && t->conf.attention == BERT_CUDNN
+        && !bert_cuda_use_cudnn(t->device, &t->conf.model, refusal,
+                                sizeof refusal)) {
         bert_device_close(t->device);
         t->device = NULL;
+        if (chosen == NULL)
+            return complain(refusal);
+        chosen = refusal;
+        t->conf.attention = BERT_VARLEN;
+        t->device = open_one(t, why, sizeof why);
     }
-    return t->device != NULL ? STATUS_OK : complain(why);
+    if (t->device == NULL)
+        return complain(why);
+    if (chosen != NULL)
+        say_attention(t, chosen);
+    return STATUS_OK;
 }
 
 /*

@@ -490,7 +490,7 @@ static void test_halt(const rig &r, bool in_loss)
     array w(r, REALS, draw(r, REALS, t.numbers, 51)),
         g(r, REALS, gradient), m(r, REALS, numbers(t.numbers)),
         v(r, REALS, numbers(t.numbers)), loss(r, DOUBLES, 1),
-        x(r, VALUES, numbers(2)), label(r, INDEX, numbers(1)),
+        x(r, VALUES, numbers(8)), label(r, INDEX, numbers(1)),
         weight(r, REALS, numbers(1, in_loss ? NAN : 1));
     const numbers before = w.back();
     bert_results results;
@@ -507,7 +507,7 @@ static void test_halt(const rig &r, bool in_loss)
                 m, v);
     g.set(draw(r, REALS, t.numbers, 50));
     weight.set({1});
-    x.set(numbers(2));
+    x.set(numbers(8));
     r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, 8, x, label, weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,

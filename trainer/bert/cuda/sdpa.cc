@@ -277,6 +277,24 @@ static void close_sdpa(bert_device *d)
     close(d);
 }
 
+/* Whether cuDNN has plans for such a model on this GPU, in the smallest
+ * bucket. */
+static bool has_plans(bert_cuda *c)
+{
+    const bert_sdpa *const s = c->sdpa;
+    const bert_batch none = {};
+    bert_spans spans = {};
+    std::unique_ptr<fe::graph::Graph> graph;
+    size_t workspace = 0;
+
+    bert_spans_count(&none, &spans);
+    for (bool back : {false, true})
+        if (!build(c, {spans.count, spans.longest, s->heads, s->width,
+                       s->dropout}, back, &graph, &workspace))
+            return false;
+    return true;
+}
+
 bool bert_cuda_use_cudnn(bert_device *d, const bert_config *config, char *why,
                          size_t size)
 {
@@ -299,7 +317,8 @@ bool bert_cuda_use_cudnn(bert_device *d, const bert_config *config, char *why,
     c->table.attention_forward = forward;
     c->table.attention_backward = backward;
     if (good(c, cudnnCreate(&s->handle), "a handle")
-        && good(c, cudnnSetStream(s->handle, c->stream), "its stream"))
+        && good(c, cudnnSetStream(s->handle, c->stream), "its stream")
+        && has_plans(c))
         return true;
     snprintf(why, size, "%s", c->why);
     return false;
