@@ -36,8 +36,8 @@ steps() {
     sed 's/, "seconds.*//' "$1"
 }
 
-# chooses ATTENTION WHY [OPTION]...: auto does, with a line of stderr, and learns
-# what the attention of that name does.
+# chooses ATTENTION WHY [OPTION]...: auto chooses it, says so on a line of stderr,
+# and learns what the attention of that name learns.
 chooses() {
     local lines
     rm -f part
