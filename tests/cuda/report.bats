@@ -181,3 +181,22 @@ END
         xargs python3 "$abs_top_srcdir/tests/cuda/occupancy.py" >ours
     cmp ours theirs
 }
+
+@test "loops with products are counted, innermost ones" {
+    cat >dump <<'END'
+ Function f:
+  REG:40 STACK:0 SHARED:1152 LOCAL:0 X:0
+	Function : f
+        /*0000*/                   MOV R1, R2 ;
+        /*0010*/                   IADD3 R1, R1, 0x1, RZ ;
+        /*0020*/                   HMMA.16816.F32.BF16 R4, R8, R12, R4 ;
+        /*0030*/               @P0 BRA 0x20 ;
+        /*0040*/               @P1 BRA 0x10 ;
+        /*0050*/               @P2 BRA 0x70 ;
+        /*0060*/                   EXIT ;
+END
+    report --cuobjdump='sh -c "cat dump" x' >table
+    [ "$(tail -n 2 table | head -n 1)" = \
+        'loop of  sm  instructions  products  outside' ]
+    grep -qE '^f +80 +2 +1 +5$' table
+}

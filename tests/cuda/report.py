@@ -6,7 +6,9 @@
 Compiles each file for each architecture, with every warning of nvcc and ptxas
 an error, and prints a row for each kernel: registers a thread, bytes of shared
 memory, static and dynamic, and the theoretical occupancy, by occupancy.py.
-Where there is a cuobjdump, it has to say the same of the code as ptxas.
+Where there is a cuobjdump, it has to say the same of the code as ptxas, and a
+second table counts the instructions of the loops that multiply by tensor cores:
+how many products of 16 x 8 x 16 each has, and what stands outside of it.
 
 COMMAND may have options.  FILE of --launches says how kernels are launched,
 where their bounds do not say it all:
@@ -40,10 +42,12 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, "
                    r"(\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+SASS = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?);", re.M)
+BACK = re.compile(r"\bBRA\b.*0x([0-9a-f]+)")
 DUMPED = re.compile(r"Function (\w+):\s+REG:(\d+) STACK:(\d+) .*?LOCAL:(\d+)")
 
 Kernel = collections.namedtuple(
-    "Kernel", "name arch registers static local spills threads dynamic")
+    "Kernel", "name arch registers static local spills threads dynamic loops")
 Launch = collections.namedtuple("Launch",
                                 "pattern arch threads dynamic words")
 
@@ -104,6 +108,30 @@ def sections(told):
         yield name.group(1), told[name.end():end]
 
 
+def loops_of(sass):
+    """Instructions and products of each innermost loop with products, and the
+    instructions outside of it."""
+    code = [(int(at, 16), text) for at, text in SASS.findall(sass)]
+    spans = [(int(back.group(1), 16), at) for at, text in code
+             for back in [BACK.search(text)] if back
+             and int(back.group(1), 16) < at]
+    found = []
+    for first, last in spans:
+        body = [text for at, text in code if first <= at <= last]
+        products = sum("HMMA" in text for text in body)
+        inner = any(first <= a and b <= last and (a, b) != (first, last)
+                    for a, b in spans)
+        if products and not inner:
+            found.append((len(body), products, len(code) - len(body)))
+    return found
+
+
+def sass_of(cubin, options):
+    parts = run(shlex.split(options.cuobjdump) + ["--dump-sass", cubin]
+                ).split("Function : ")[1:]
+    return {part.split(None, 1)[0]: part for part in parts}
+
+
 def kernels_of(source, arch, options, folder):
     """Compiles, and reads what ptxas told, beside the PTX."""
     stem = os.path.splitext(os.path.basename(source))[0]
@@ -114,8 +142,9 @@ def kernels_of(source, arch, options, folder):
         "-o", cubin, source])
     with open(os.path.join(folder, stem + ".ptx")) as file:
         bounds = entries(file.read())
-    dumped = {}
+    dumped, sass = {}, {}
     if bounds and options.cuobjdump:
+        sass = sass_of(cubin, options)
         dumped = {name: tuple(map(int, numbers)) for name, *numbers in
                   DUMPED.findall(run(shlex.split(options.cuobjdump) +
                                      ["--dump-resource-usage", cubin]))}
@@ -131,7 +160,7 @@ def kernels_of(source, arch, options, folder):
                          % (source, dumped.get(name), name,
                             (registers, local, 0)))
         yield Kernel(name, arch, registers, int(used.group(2) or 0), local,
-                     spills, *bounds[name])
+                     spills, *bounds[name], loops_of(sass.get(name, "")))
 
 
 def plain_names(mangled):
@@ -205,6 +234,12 @@ def report(kernels, launches):
               for launch in launches
               if launch.arch in archs and launch not in stated]
     print("\n".join(table(rows)))
+    loops = [[names[kernel.name], *map(str, (kernel.arch, *loop)), ""]
+             for kernel in sorted(kernels, key=lambda k: (names[k.name], k.arch))
+             for loop in kernel.loops]
+    if loops:
+        print("\n" + "\n".join(table([["loop of", "sm", "instructions",
+                                      "products", "outside", ""], *loops])))
     return wrong
 
 

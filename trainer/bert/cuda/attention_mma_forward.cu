@@ -73,8 +73,8 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
 
     score<WIDTH>(q, keys, s);
 #pragma unroll
-    for (unsigned i = 0; i < (ALL ? 0 : MMA_TILES * 4); i++)
-        if (i / 4 * 8 + lane % 4 * 2 + i % 2 >= there)
+    for (unsigned i = 0; i < MMA_TILES * 4; i++)
+        if (!ALL && i / 4 * 8 + lane % 4 * 2 + i % 2 >= there)
             s[i / 4][i % 4] = -INFINITY;
     raise_base<WIDTH>(s, scale, r, o);
 #pragma unroll
