@@ -3,11 +3,16 @@
     bert.py sequences TEXT MASKED PLAIN    pairs are in the text, masks right
     bert.py falls LOSSES LEAST             the loss loses LEAST, or more
     bert.py same MOST LOSSES LOSSES...     no step's losses differ by more
+    bert.py lamb STATE LOSSES FACTOR       a checkpoint after these steps, the
+                                           first ones, has LAMB's numbers
 
 SPDX-License-Identifier: MIT
 """
 
+import array
 import json
+import math
+import struct
 import sys
 
 CLS, SEP, MASK = 2, 3, 4
@@ -92,6 +97,38 @@ def same(most, *names):
             assert max(values) - min(values) <= float(most), (what, values)
 
 
+def near(value, wanted, most):
+    assert abs(value - wanted) <= most * wanted, (value, wanted)
+
+
+def lamb(name, losses, factor):
+    """Betas are 0.9 and 0.999, to the power of FACTOR, or where that is 0 of
+    the sequences of a pack; gradients longer than 1 are cut."""
+    with open(name, "rb") as file:
+        state = file.read()
+    size, = struct.unpack_from("<I", state, 16)
+    bytes_of = size * struct.unpack_from("<Q", state, 24)[0]
+    steps = lines(losses)
+    powers = [float(factor) or step["learnt"] / step["packs"]
+              for step in steps]
+    assert float(factor) or max(powers) > 1
+    for i, beta in enumerate((0.9, 0.999)):
+        product, = struct.unpack_from("<d", state, 56 + 8 * i)
+        near(product, math.prod(beta ** power for power in powers), 1e-12)
+        if len(steps) > 1:
+            continue
+        # The moments are 1 - beta^p of the first gradient, and its squares.
+        begin = len(state) - 8 - (2 - i) * bytes_of  # the last 8: a digest
+        moments = array.array("f" if size == 4 else "d",
+                              state[begin:begin + bytes_of])
+        squares = min(steps[0]["gradient"], 1) ** 2
+        rest = 1 - beta ** powers[0]
+        if i == 0:
+            near(sum(x * x for x in moments), rest ** 2 * squares, 1e-5)
+        else:
+            near(sum(moments), rest * squares, 1e-5)
+
+
 if __name__ == "__main__":
-    {"sequences": sequences, "falls": falls, "same": same}[sys.argv[1]](
-        *sys.argv[2:])
+    {"sequences": sequences, "falls": falls, "same": same, "lamb": lamb}[
+        sys.argv[1]](*sys.argv[2:])

@@ -1,11 +1,14 @@
 /*
- * gradient-t.c - gradients beside differences of losses, in double.
+ * gradient-t.c - gradients beside differences of losses, in double; and the
+ * sites of dropout in both directions.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "toy.h"
 
 #include <omp.h>
+
+#include "dropout.h"
 
 #define STEP 1e-5
 
@@ -97,6 +100,137 @@ static void test_gradients(void **state)
     }
 }
 
+/* ---- Sites of dropout ---- */
+
+#define LAYERS 4
+#define SITES (1 + 3 * LAYERS)
+
+/* What the model asks for with dropout, one site after the other. */
+static struct {
+    const bert_ops *ops;
+    uint32_t site[2 * SITES + 1]; /* forward, then backward */
+    size_t n;
+} asked;
+
+static void note(const bert_dropout *dropout, uint32_t site)
+{
+    if (dropout == NULL || dropout->threshold == 0)
+        return;
+    if (asked.n < COUNT(asked.site))
+        asked.site[asked.n] = site;
+    asked.n++;
+}
+
+static void embed_forward(bert_device *d, const bert_tables *tables,
+                          const bert_norm *norm, const bert_batch *batch,
+                          const bert_dropout *dropout, uint32_t site,
+                          const bert_norm_kept *kept, void *y)
+{
+    note(dropout, site);
+    asked.ops->embed_forward(d, tables, norm, batch, dropout, site, kept, y);
+}
+
+static void embed_backward(bert_device *d, const bert_tables *tables,
+                           const bert_norm *norm, const bert_batch *batch,
+                           const bert_dropout *dropout, uint32_t site,
+                           const bert_norm_kept *kept, void *dy)
+{
+    note(dropout, site);
+    asked.ops->embed_backward(d, tables, norm, batch, dropout, site, kept,
+                              dy);
+}
+
+static void attention_forward(bert_device *d, const bert_attend *a,
+                              const void *qkv, void *out)
+{
+    note(&a->dropout, a->site);
+    asked.ops->attention_forward(d, a, qkv, out);
+}
+
+static void attention_backward(bert_device *d, const bert_attend *a,
+                               const void *qkv, const void *out,
+                               const void *d_out, void *d_qkv)
+{
+    note(&a->dropout, a->site);
+    asked.ops->attention_backward(d, a, qkv, out, d_out, d_qkv);
+}
+
+static void sum_norm_forward(bert_device *d, const bert_norm *norm,
+                             size_t rows, const void *residual,
+                             const void *branch, const real *bias,
+                             const bert_dropout *dropout, uint32_t site,
+                             const bert_norm_kept *kept, void *y)
+{
+    note(dropout, site);
+    asked.ops->sum_norm_forward(d, norm, rows, residual, branch, bias,
+                                dropout, site, kept, y);
+}
+
+static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
+                          const bert_norm_kept *kept, const void *dy,
+                          const bert_dropout *dropout, uint32_t site,
+                          void *dx, void *d_branch)
+{
+    note(dropout, site);
+    asked.ops->norm_backward(d, norm, rows, kept, dy, dropout, site, dx,
+                             d_branch);
+}
+
+/* A step of a model with dropout, whose sites are noted. */
+static void note_step(void)
+{
+    const bert_step step = {BERT_VARLEN, true, 8, BERT_UNPADDED};
+    const toy_plan plan = toy_packed_plan();
+    bert_config config = toy_config(53, 32);
+    bert_device *const device = toy_device();
+    toy_batch toy = toy_open(&plan);
+    bert_model *model;
+    bert_ops noting = *device->ops;
+
+    noting.embed_forward = embed_forward;
+    noting.embed_backward = embed_backward;
+    noting.attention_forward = attention_forward;
+    noting.attention_backward = attention_backward;
+    noting.sum_norm_forward = sum_norm_forward;
+    noting.norm_backward = norm_backward;
+    asked.ops = device->ops;
+    device->ops = &noting;
+    config.layers = LAYERS;
+    config.dropout = 0.5;
+    model = toy_model(&config, 21);
+    toy_run(model, &toy, &step);
+    bert_model_free(model);
+    device->ops = asked.ops;
+    toy_free(&toy);
+}
+
+/* How many of 1000 numbers of a row are alike at two sites. */
+static unsigned alike(uint32_t site, uint32_t other)
+{
+    const bert_dropout dropout = bert_dropout_at(0.5, 8);
+    const bert_dropout_key x = bert_dropout_row(&dropout, site, 3);
+    const bert_dropout_key y = bert_dropout_row(&dropout, other, 3);
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < 1000; i++)
+        n += bert_dropout_keeps(x, i, dropout.threshold)
+             == bert_dropout_keeps(y, i, dropout.threshold);
+    return n;
+}
+
+/* The embedding, and in each layer scores, attention and output, have masks of
+ * their own; backward asks for those of forward. */
+static void test_sites(void **state)
+{
+    note_step();
+    assert_int_equal(asked.n, 2 * SITES);
+    for (size_t i = 0; i < SITES; i++) {
+        assert_int_equal(asked.site[i], asked.site[2 * SITES - 1 - i]);
+        for (size_t k = 0; k < i; k++)
+            assert_in_range(alike(asked.site[i], asked.site[k]), 400, 600);
+    }
+}
+
 /* Steps are so small that sharing them out would take longer. */
 static int one_thread(void **state)
 {
@@ -108,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_sites),
     };
 
     return run_as_tap("gradient", tests, one_thread);

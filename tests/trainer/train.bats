@@ -295,6 +295,22 @@ goes_on() {
         train --sequences=17 packed.pks
 }
 
+@test "LAMB's decays are taken to the power of a step's factor" {
+    skip_without python3
+    packs -d 4 --flush-every=16 >x.pks
+    for factor in 0 1 2.5; do
+        options=(--packs=5 "--factor=$factor")
+        [ $factor != 1 ] || options=(--sequences=16) # where it is the default
+        [ $factor != 0 ] || options=(--packs=5)
+        for steps in 1 3; do
+            rm -f state
+            train "${options[@]}" --steps=$steps --save=state x.pks >out
+            python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" lamb state \
+                out $factor
+        done
+    done
+}
+
 @test "padding that is not computed changes no loss" {
     skip_without python3
     packs -d 1 -w 1 >x.pks
