@@ -83,10 +83,11 @@ same() {
     chooses cudnn "the fastest"
     chooses cudnn "the fastest" --attention=auto --rows=padded
     chooses varlen "a run with --save resumes bit for bit" --save=part
-    chooses varlen "--attention=cudnn has --precision=bf16" --precision=float
+    chooses varlen "--attention=cudnn has --precision=bf16" --precision=float \
+        --save=part
     chooses varlen "--attention=cudnn has heads of a width" --heads=4
-    chooses varlen "does without --graphs" --graphs=on
-    chooses varlen "does without --graphs" --graphs=rounded
+    chooses varlen "--attention=cudnn does without --graphs=on" --graphs=on
+    chooses varlen "--graphs=rounded has the bits of" --graphs=rounded
     fail=cudnnCreate:1 chooses varlen "attention by cuDNN, a handle: "
     for n in 1 2; do # forward, and backward
         fail=check_support:$n chooses varlen "attention by cuDNN, support: "

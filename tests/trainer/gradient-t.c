@@ -241,8 +241,8 @@ static int one_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_gradients),
     };
 
     return run_as_tap("gradient", tests, one_thread);

@@ -148,29 +148,33 @@ static const char *check_cudnn(const conf *c)
     return NULL;
 }
 
-/* Why auto does without cuDNN on a GPU; NULL: it does not. */
+/* Why auto does not choose cuDNN; NULL: it does. */
 static const char *avoid_cudnn(const conf *c)
 {
+    const char *const wrong = check_cudnn(c);
+
     if (!bert_cudnn_is_built)
         return "this build has no cuDNN";
-    if (c->graphs != BERT_EXACT) /* rounded is compared with on */
-        return "--attention=cudnn does without --graphs";
+    if (wrong != NULL)
+        return wrong;
+    if (c->graphs != BERT_EXACT)
+        return "--graphs=rounded has the bits of --graphs=on";
     if (c->save != NULL)
         return "a run with --save resumes bit for bit; --attention=cudnn is "
-               "faster, and does not";
-    return check_cudnn(c);
+               "faster, but may not";
+    return NULL;
 }
 
 static void choose_attention(conf *c)
 {
-    const char *const without = avoid_cudnn(c);
+    const char *const why = avoid_cudnn(c);
 
-    c->attention = without == NULL ? BERT_CUDNN : BERT_VARLEN;
+    c->attention = why == NULL ? BERT_CUDNN : BERT_VARLEN;
     if (c->device == CONF_CUDA)
-        c->attention_why = without != NULL
-                               ? without
-                               : "the fastest; last bits differ from run to "
-                                 "run, with --attention=varlen they do not";
+        c->attention_why = why != NULL
+                               ? why
+                               : "the fastest; --attention=varlen repeats a "
+                                 "run bit for bit";
 }
 
 /* What a device cannot do. */

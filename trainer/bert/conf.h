@@ -27,8 +27,7 @@ typedef struct conf {
     schedule rate;
     double factor; /* sequences of a pack, for the betas; 0: measured */
     int attention; /* a bert_attention */
-    const char *attention_why; /* why --attention=auto chose it on a GPU; NULL:
-                                  it was named, or this is a CPU */
+    const char *attention_why; /* auto's reason for it on a GPU; or NULL */
     int rows;      /* a bert_rows */
     int device;    /* a conf_device */
     int precision; /* a bert_precision */

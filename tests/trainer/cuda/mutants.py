@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""mutants.py - plants bugs into the CUDA back end, one at a time, and says which
-check finds each.
+"""mutants.py - plants bugs into the CUDA back end, and into what both back ends
+share, one at a time, and says which check finds each.
 
 usage: mutants.py [--table=FILE] [--only=PROGRAM] BUILD_DIR [BUG]...
        mutants.py [--table=FILE] --texts
 
-The bugs stand in mutants.txt, or in FILE.  Each is planted into a copy of the sources;
-what includes the changed file is compiled, and linked in front of the
+The bugs stand in mutants.txt, or in FILE.  Each is planted into a copy of the
+sources; what includes the changed file is compiled, and linked in front of the
 libraries of the build, by the commands that make would give.  Then the
 programs of `make check-cuda` that concern it run in its orders of threads and
 streams, cheap ones first, until one fails.
@@ -46,6 +46,10 @@ SDPA = {"sdpa.cc", "spans.cc"}
 APART = {LT, "sdpa.cc", "sdpa_none.cc", "ranks.cc", "nccl.cc",
          "nccl_none.cc"}
 
+# The programs for sources that both back ends share, one folder up, and the
+# libraries that these sources are in.
+SHARED = {"gradient-t": "libbertdouble", "lamb-t": "libberttrain"}
+
 # Suffix of objects by the part of a program's name that says how it is built.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
           "bytes": ".hto"}
@@ -62,6 +66,8 @@ class Wrong(Exception):
 class Bug:
     def __init__(self, number, file, name, first):
         self.number, self.file, self.name = number, file, name
+        self.home = (SOURCES / file).resolve().parent
+        self.shared = self.home != SOURCES
         self.first = first  # the program that is tried first, or None
         self.old, self.new = [], []
 
@@ -143,13 +149,27 @@ class Build:
                               stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
+    def compile_shared(self, source, copies, to, library):
+        """The same for a source of a library that libtool compiles."""
+        stem = Path(source).stem
+        target = "trainer/bert/%s_la-%s.lo" % (library, stem)
+        # The last word, of the source, is a shell's.
+        command = self.command(target, self.made_path("../" + source))
+        words = [str(to / (stem + ".lo")) if word == target else word
+                 for word in shlex.split(command.split(" `")[0])]
+        if "-MT" in words:  # the build's dependencies stay as they are
+            del words[words.index("-MT"):words.index("-c")]
+        return subprocess.run(words + [str(copies / source), "-O1", "-g0"],
+                              cwd=self.folder, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
     def made_path(self, source):
         """The source as the Makefile calls it."""
         text = (self.folder / "Makefile").read_text()
         srcdir = re.search(r"^srcdir = (.*)$", text, re.M).group(1)
-        return "%s/trainer/bert/cuda/%s" % (srcdir, source)
+        return os.path.normpath("%s/trainer/bert/cuda/%s" % (srcdir, source))
 
-    def link(self, program, objects, to):
+    def link(self, program, objects, to, library="libbertcuda"):
         target = "tests/trainer/cuda/" + program
         libraries = ["tests/hostcuda/libhostcuda%s.a" % way
                      for way in ("", "-asan", "-tsan", "-counters")]
@@ -157,7 +177,7 @@ class Build:
         for word in shlex.split(self.command(target, *libraries)):
             if Path(word).name in objects:
                 continue
-            if word.startswith("libbertcuda"):
+            if word.startswith(library):
                 words += [str(to / each) for each in objects]
             words.append(str(to / program) if word == target else word)
         done = subprocess.run(words, cwd=self.folder,
@@ -219,8 +239,10 @@ def run_check(program, folder):
     return None
 
 
-def programs_for(users):
+def programs_for(bug, users):
     """Programs that changed sources concern, cheap ones first."""
+    if bug.shared:
+        return ["lamb-t" if users == {"lamb.c"} else "gradient-t"]
     if users == {LT}:
         return ["product-lt-t", "product-lt-asan-t"]
     if users <= SDPA:
@@ -249,9 +271,14 @@ def way_of(program):
     return next((part for part in parts if part and part in SUFFIX), "")
 
 
-def users_of(file):
-    """Sources that include a file, or are it."""
-    users, names = {file}, {path.name: path for path in SOURCES.iterdir()}
+def sources_in(folder):
+    return [path for path in folder.iterdir() if path.is_file()]
+
+
+def users_of(bug):
+    """Sources beside the bug's file that include it, or are it."""
+    users = {Path(bug.file).name}
+    names = {path.name: path for path in sources_in(bug.home)}
     while True:
         more = {name for name, path in names.items()
                 if any('#include "%s"' % user in path.read_text()
@@ -283,30 +310,35 @@ class Hunt:
 
     def find(self, bug, folder):
         """The check that finds a bug, or None."""
-        copies, compiled = folder / "cuda", {}
-        users = users_of(bug.file)
-        programs = programs_for(users)
+        copies, compiled = folder / "copies", {}
+        users = users_of(bug)
+        programs = programs_for(bug, users)
         copies.mkdir()
-        for path in SOURCES.iterdir():
+        for path in sources_in(bug.home):
             shutil.copyfile(str(path), str(copies / path.name))
-        (copies / bug.file).write_text(bug.planted())
+        (copies / Path(bug.file).name).write_text(bug.planted())
         if bug.first:
             programs.remove(bug.first)
             programs.insert(0, bug.first)
         if self.only:
             programs = [self.only]
         for program in programs:
-            suffix = SUFFIX[way_of(program)]
+            library = SHARED[program] if bug.shared else "libbertcuda"
+            suffix = ".o" if bug.shared else SUFFIX[way_of(program)]
             self.trust(program)
             for source in sorted(users):
                 name = Path(source).stem + suffix
-                if name not in compiled:
+                if name not in compiled and bug.shared:
+                    compiled[name] = self.build.compile_shared(
+                        source, copies, folder, library)
+                elif name not in compiled:
                     compiled[name] = self.build.compile(source, copies,
                                                         folder, suffix)
                 if not compiled[name]:
                     return "compiler"
             self.build.link(program, [Path(source).stem + suffix
-                                      for source in sorted(users)], folder)
+                                      for source in sorted(users)], folder,
+                            library)
             said = run_check(program, folder)
             if said:
                 return said

@@ -277,8 +277,7 @@ static void close_sdpa(bert_device *d)
     close(d);
 }
 
-/* Whether cuDNN has plans for such a model on this GPU, in the smallest
- * bucket. */
+/* Whether cuDNN has plans for the model on this GPU, in the smallest bucket. */
 static bool has_plans(bert_cuda *c)
 {
     const bert_sdpa *const s = c->sdpa;
