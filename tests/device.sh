@@ -15,9 +15,9 @@
 #   the tests of cuda.bats and cudnn.bats with the tag "gpu"
 #
 # Each prints a line when it ends, and the benchmark its tables, so a run may be
-# stopped at any time; --minutes stops it after N.  Everything that was printed
-# lies in BUILD_DIR/device, and the end of it is printed if a step fails.  Exits
-# with 0 if none failed, 77 where there is no GPU, else 1.
+# stopped at any time; --minutes stops it after N.  BUILD_DIR/device has the
+# whole output of each step; if a step fails, the end of it is printed.  Exits
+# with 0 if all passed, with 77 without a GPU, and otherwise with 1.
 #
 # SPDX-License-Identifier: MIT
 
@@ -52,8 +52,8 @@ mkdir -p "$logs/bin" "$logs/gpu" || exit 1
 failed=0
 exec {quiet}>/dev/null
 
-# step NAME COMMAND...: runs it, keeps what it prints, and says how it ended.
-# What it prints also goes to the descriptor $shown.
+# step NAME COMMAND...: runs the command, writes its output to a log and to the
+# descriptor $shown, and prints the result.
 step() {
     local name=$1 log=$logs/${1// /-}.log result=ok start=$SECONDS status
     local limit=()

@@ -2,11 +2,10 @@
 activations in bfloat16, by autocast, masked tokens and next sentences, and
 AdamW.
 
-WAYS has the kinds of attention.  Rows lie one after the other in all of them,
-with their padding as a sequence of its own where there is no mask.  Compiled
-ways compile each layer alone, which is done once for all, and all batches have
-the same shapes: nothing is compiled twice.  Neither varlen_attn nor
-FlexAttention can drop scores.
+WAYS has the kinds of attention.  All of them concatenate the rows of a batch;
+without a mask, padding is a sequence.  Compiled ways compile one layer, which
+all layers share, and all batches have the same shapes, so nothing is compiled
+twice.  Neither varlen_attn nor FlexAttention can drop scores.
 
 SPDX-License-Identifier: MIT
 """
@@ -24,8 +23,8 @@ DROPOUT = 0.1
 
 
 # -------------------------------------------------------------- attention
-# Of q, k and v of (tokens, heads, width), and of what the way makes of the
-# sequence that each token of (packs, length) is in: 0 is padding.
+# q, k and v are (tokens, heads, width).  The last argument comes from the
+# sequence number of each token, (packs, length), where 0 is padding.
 
 def heads_first(parts, packs):
     return (part.view(packs, -1, *part.shape[1:]).transpose(1, 2)

@@ -95,8 +95,8 @@ NOTES = ["* has no dropout of scores, which the others have",
          "sequence; PaLM's 6 N + 12 L H Q T a head for each token, with all",
          "parameters, and %d keys" % bert.LENGTH]
 
-# What the optimisation is, how it runs and how without it, and what it gained
-# on top of those before it in Zeng et al. (2022), figure 14.
+# An optimisation, the runs with and without it, and its gain over the previous
+# ones in Zeng et al. (2022), figure 14.
 CUDNN = ["--attention=cudnn"]
 ABLATIONS = (
     ("unpadding", ("single", []), ("single", ["--rows=padded"]), "130 %"),

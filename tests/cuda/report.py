@@ -6,9 +6,9 @@
 Compiles each file for each architecture, with every warning of nvcc and ptxas
 an error, and prints a row for each kernel: registers a thread, bytes of shared
 memory, static and dynamic, and the theoretical occupancy, by occupancy.py.
-Where there is a cuobjdump, it has to say the same of the code as ptxas, and a
-second table counts the instructions of the loops that multiply by tensor cores:
-how many products of 16 x 8 x 16 each has, and what stands outside of it.
+If cuobjdump is found, it must agree with ptxas, and a second table lists the
+innermost loops that use tensor cores: their instructions, their products of
+16 x 8 x 16, and the instructions of the kernel outside the loop.
 
 COMMAND may have options.  FILE of --launches says how kernels are launched,
 where their bounds do not say it all:

@@ -82,7 +82,7 @@ struct hostcuda_lt_desc {
     uint32_t epilogue;
     void *bias;
     int32_t bias_type;
-    void *aux; /* what goes into GELU */
+    void *aux; /* the input of GELU */
     int64_t aux_ld;
 };
 
@@ -286,9 +286,9 @@ static bool has_bias(const hostcuda_lt_desc &desc)
 static const char *misfit_of_gelu(const problem &p)
 {
     if (!p.desc.aux)
-        return "GELU without a pointer to what goes into it";
+        return "GELU without a pointer to its input";
     if ((uintptr_t)p.desc.aux % 16)
-        return "GELU of what does not lie at 16 bytes";
+        return "GELU of an input that does not lie at 16 bytes";
     if (p.desc.aux_ld % 8 || p.desc.aux_ld < 0
         || (uint64_t)p.desc.aux_ld < p.m())
         return "GELU with a leading dimension that is short, or odd";

@@ -26,7 +26,7 @@ struct async_copy {
 
 void copy_later(const async_copy &copy);
 void commit_copies();
-/* The next copy of this thread that is due; NULL if there is none. */
+/* The next copy that this thread waits for; NULL after the last one. */
 const async_copy *copy_due(size_t prior);
 
 /* By as many bytes at once as on a GPU, for those who count or watch. */

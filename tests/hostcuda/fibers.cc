@@ -373,7 +373,7 @@ static float half_of(uint32_t pair, unsigned which)
 
 /*
  * A lane has two columns of two rows, and reads the operands of others from
- * their stacks: four of a, then two of b.  Nobody goes on before all have.
+ * their stacks: four of a, then two of b.  All lanes wait until all have read.
  */
 void hostcuda::multiply(float (&c)[4], const uint32_t (&ab)[6],
                         const char *file, int line)

@@ -18,7 +18,7 @@ const uint64_t *gather(uint64_t value, const char *file, int line);
 void multiply(float (&c)[4], const uint32_t (&ab)[6], const char *file,
               int line);
 
-/* Where the rows of all four tiles lie. */
+/* Addresses of the rows of all four tiles. */
 inline const uint64_t *rows_of(const __nv_bfloat16 *row, const char *file,
                                int line)
 {

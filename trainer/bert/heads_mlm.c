@@ -32,10 +32,9 @@ static bert_linear decoder_of(const bert_pass *pass)
 }
 
 /*
- * The same with as many columns as a row of logits has room for, for products
- * are much slower with other than multiples of 8.  Rows of the weight behind
- * the vocabulary's are those of positions; what comes of them cross_entropy()
- * sets to 0.
+ * The decoder with `stride` columns: on tensor cores a product is much slower
+ * unless 8 divides its sides.  The additional rows of the weight are the first
+ * of the position table; cross_entropy() sets their logits to 0.
  */
 static bert_linear rounded_decoder_of(const bert_pass *pass)
 {

@@ -36,7 +36,7 @@ extern "C" {
 
 #define BERT_LINE_BYTES 64 /* a cache line, where arrays begin */
 #define BERT_ROW_BYTES 16  /* rows of logits: tensor cores want that much */
-#define BERT_SPARE 8       /* numbers to read behind all weights, see heads */
+#define BERT_SPARE 8       /* readable numbers after an arena: heads_mlm.c */
 
 typedef struct bert_device bert_device;
 

@@ -92,7 +92,7 @@ static void test_numbers(const rig &r)
     compare(r, problem_of(r, 1, 64, {512, 513, 700}, 0.1), "long spans");
 }
 
-/* Later keys score higher, and the sums of those before fade. */
+/* Later keys score higher, so the sums of earlier keys are scaled down. */
 static void test_growing(const rig &r)
 {
     problem p = problem_of(r, 1, 64, {quick ? 100 : 300}, 0.1);
@@ -318,7 +318,7 @@ static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
     const problem p = problem_of(r, 1, 64, {n}, 0.1);
     const size_t h = (size_t)n * p.width * r.d->value_size;
     const size_t column = (size_t)n * sizeof(real);
-    /* Once for each chunk of what goes past, and at the end. */
+    /* Once for each chunk of 64 rows, and at the end. */
     const size_t asked = r.bf16 ? (size_t)n / 64 + 3 : 1;
 
     hostcuda_counts_reset();

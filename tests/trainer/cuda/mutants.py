@@ -5,9 +5,9 @@ share, one at a time, and says which check finds each.
 usage: mutants.py [--table=FILE] [--only=PROGRAM] BUILD_DIR [BUG]...
        mutants.py [--table=FILE] --texts
 
-The bugs stand in mutants.txt, or in FILE.  Each is planted into a copy of the
-sources; what includes the changed file is compiled, and linked in front of the
-libraries of the build, by the commands that make would give.  Then the
+The bugs are listed in mutants.txt, or in FILE.  Each is planted into a copy of
+the sources; files that include the changed one are compiled, and linked before
+the libraries of the build, by the commands that make would give.  Then the
 programs of `make check-cuda` that concern it run in its orders of threads and
 streams, cheap ones first, until one fails.
 

@@ -124,7 +124,7 @@ static int gelu_launches(const rig &r, size_t rows, size_t shift)
     return r.ops->finish(r.d, &results, &why) ? (int)results.launches : -1;
 }
 
-/* Two products, and behind each a kernel, or none. */
+/* Two products, each followed by a kernel, or by none. */
 static void test_gelu(const rig &r)
 {
     const int fused = r.bf16 ? 2 : 4;
@@ -136,7 +136,7 @@ static void test_gelu(const rig &r)
        r.name);
     hostcuda_fail("cublasLtMatmulAlgoGetHeuristic:1=15");
     ok(!r.bf16 || gelu_launches(r, 10, 0) == fused + 1,
-       "%s: and where there is no such product", r.name);
+       "%s: and if cuBLASLt lacks such a product", r.name);
     hostcuda_fail(NULL);
 }
 
@@ -303,7 +303,7 @@ static void refused(const char *why, cublasStatus_t (*spoilt)(call &))
        "refused: %s", said ? said : "nothing");
 }
 
-/* Of what goes into GELU. */
+/* `ld` of the input of GELU. */
 static void refused_ld(int64_t ld)
 {
     call c;

@@ -256,6 +256,28 @@ static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
     }
 }
 
+/*
+ * Calls step(all, x, y, column, there) for each 32 rows of a chunk that starts
+ * at row `at` of n: x and y are where they lie, `there` of them are rows of the
+ * span, and `all`, a type, says whether these are 32.
+ */
+template <int WIDTH, typename F>
+static __device__ inline void
+for_steps(uint32_t at, uint32_t n, const bf16 *x, const bf16 *y, const F &step)
+{
+    constexpr unsigned LD = mma_layout<WIDTH>::LD;
+
+#pragma unroll 1
+    for (uint32_t j = 0; j < min(MMA_CHUNK, n - at); j += STEP) {
+        const uint32_t there = n - at - j;
+
+        if (there >= STEP)
+            step(std::true_type(), x + j * LD, y + j * LD, at + j, there);
+        else
+            step(std::false_type(), x + j * LD, y + j * LD, at + j, there);
+    }
+}
+
 /* ---- The host's side ---- */
 
 /* Asks for a kernel of `shared` bytes for a group. */

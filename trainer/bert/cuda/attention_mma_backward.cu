@@ -168,19 +168,9 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)
             continue;
-#pragma unroll 1
-        for (uint32_t j = 0; j < min(MMA_CHUNK, p.n - at); j += STEP) {
-            const uint32_t there = p.n - at - j;
-
-            if (there >= STEP)
-                queries_step<WIDTH, true>(
-                    queries, d_out, keys + j * shared::LD,
-                    values + j * shared::LD, at + j, there, scale, r, d_q);
-            else
-                queries_step<WIDTH, false>(
-                    queries, d_out, keys + j * shared::LD,
-                    values + j * shared::LD, at + j, there, scale, r, d_q);
-        }
+        for_steps<WIDTH>(at, p.n, keys, values, [&](auto all, auto... rows) {
+            queries_step<WIDTH, all>(queries, d_out, rows..., scale, r, d_q);
+        });
     }
     if (row < p.n)
         store_sums<WIDTH>(job.d_qkv + q_at + row * stride, stride, p.n - row,

@@ -188,19 +188,10 @@ attention_forward_mma_kernel(const attention_job<bf16> job)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)
             continue;
-#pragma unroll 1
-        for (uint32_t j = 0; j < min(MMA_CHUNK, p.n - at); j += STEP) {
-            const uint32_t there = p.n - at - j;
-
-            if (there >= STEP)
-                forward_step<WIDTH, true>(
-                    queries, keys + j * shared::LD, values + j * shared::LD,
-                    at + j, there, scale, job.dropout.threshold, key, r, o);
-            else
-                forward_step<WIDTH, false>(
-                    queries, keys + j * shared::LD, values + j * shared::LD,
-                    at + j, there, scale, job.dropout.threshold, key, r, o);
-        }
+        for_steps<WIDTH>(at, p.n, keys, values, [&](auto all, auto... rows) {
+            forward_step<WIDTH, all>(queries, rows..., scale,
+                                     job.dropout.threshold, key, r, o);
+        });
     }
     if (row < p.n)
         forward_end<WIDTH>(job, row, r, o, own);
