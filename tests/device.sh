@@ -83,7 +83,7 @@ step() {
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 step build make -C "$build" -j "$(nproc)" bert-train bert-sequences \
-    packstream tokcat packcat packstat tests/bench/gen tests/bench/hash \
+    packstream tokcat packcat packstat tests/bench/gen \
     cuda-tests || exit 1
 
 programs=()

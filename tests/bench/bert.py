@@ -1,6 +1,6 @@
 """bert.py - how fast a BERT learns from packs, beside padded rows.
 
-    bert.py [--only=NAME[,NAME]] [--rounds=N] [--packs=N] [--page=FILE]
+    bert.py [--only=NAME[,NAME]] [--rounds=N] [--packs=N]
         BUILD_DIR
 
 Trains the example's BERT on sequences of random tokens with the lengths of
@@ -9,7 +9,7 @@ histogram, or without that from a lognormal distribution of the same mean),
 each in a row of 512 of its own, and packed, at most 3 in a row.  Both ways
 have the same model and as many rows in a step (PACKS, 8); and both are tried
 with the paper's dense mask and with attention that goes sequence by sequence.
-Padding is computed in all of them; shapes.py measures what it costs.
+Padding is computed in all of them.
 
 What is counted is sequences per second of training steps: forward, backward
 and the optimiser; ratios are told of processor time as well, on which other
@@ -37,7 +37,6 @@ from measure import Failed
 LENGTH = 512
 TOKENS = 4_000_000
 VOCAB = 2544        # of the tokens that are drawn
-GOAL = 1.9
 STEPS = 8           # of which the first is not counted
 # Their vocabularies are to width times layers what 30522 is in BERT-base: so
 # the head, which has twice the work where there are twice the masked tokens,
@@ -114,7 +113,6 @@ def table(name, streams, count, options):
     found = run(model, streams, options)
     rows = [["", "sequences/s", "quartiles", "in a row", "times", "95 %",
              "by CPU", "95 %"]]
-    ratios = {}
     base = list(zip(*found[next(iter(CONTENDERS))]))
     for who, (kind, _) in CONTENDERS.items():
         factor = count / streams[kind][1]
@@ -122,22 +120,17 @@ def table(name, streams, count, options):
                       for speeds in zip(*found[who]))
         times, low, high = measure.ratio(wall, base[0])
         by_cpu, *bounds = measure.ratio(used, base[1])
-        ratios[who] = times
         lower, middle, upper = measure.quartiles(wall)
         rows.append([who, "%.1f" % middle, "%.1f-%.1f" % (lower, upper),
                      "%.3f" % factor, "%.2f" % times,
                      "%.2f-%.2f" % (low, high), "%.2f" % by_cpu,
                      "%.2f-%.2f" % tuple(bounds)])
-    dense = ratios["packed, dense mask"]
     return [words[0].upper() + words[1:], measure.machine(),
             "%d sequences, lengths %s; %d rows of %d a step; %d threads; %d "
             "rounds" % (count, "of Wikipedia" if measure.wikipedia()
                         else "lognormal", options.packs, LENGTH,
                         threads(), options.rounds),
-            ""] + measure.table(rows) + [
-                "", "Packed, with the dense mask: %.2f times padded (%.1f "
-                "wanted)%s" % (dense, GOAL,
-                               "" if dense >= GOAL else "  missed")]
+            ""] + measure.table(rows)
 
 
 def threads():
@@ -150,7 +143,6 @@ def parse():
     parser.add_argument("--only", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--packs", type=int, default=8)
-    parser.add_argument("--page")
     parser.add_argument("build")
     options = parser.parse_args()
     options.only = options.only.split(",")
@@ -172,8 +164,7 @@ def main():
                    "packed": pack(folder, records, "packed",
                                   ["-d3", "-w4096", "--order=input"])}
         for name in options.only:
-            measure.tell("bert-" + name,
-                         table(name, streams, count, options), options.page)
+            measure.show(table(name, streams, count, options))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """dataset.py - packstream.pack_dataset beside the bfd of TRL.
 
-    dataset.py [--rows=N] [--rounds=N] [--page=FILE]
+    dataset.py [--rows=N] [--rounds=N]
 
 Makes a dataset of N (300000) rows whose lengths are those of Wikipedia for
 BERT, or, where the published histogram is not there, much like them; packs it
@@ -30,7 +30,6 @@ from measure import Failed
 import numpy as np
 
 CAPACITY = 512
-GOAL = 10       # times the rows a second of TRL
 CLOCKS = {"the clock": time.perf_counter,
           "processor": time.process_time}
 COLUMNS = {"memory": ["input_ids"], "files": ["input_ids"],
@@ -96,13 +95,12 @@ def table(options):
     lengths = draw_lengths(options.rows)
     lines = ["pack_dataset beside the bfd of TRL %s" % trl.__version__,
              measure.machine(),
-             "%d rows of %d tokens in the mean, %s; %d rounds; wanted: %d "
-             "times the rows a second, and as full"
+             "%d rows of %d tokens on average, %s; %d rounds"
              % (options.rows, lengths.mean(),
                 "as Wikipedia" if measure.wikipedia() else "made up",
-                options.rounds, GOAL)]
+                options.rounds)]
     found = [["case", "by", "packstream rows/s", "TRL rows/s", "ratio",
-              "95 %", "packstream full", "TRL full", ""]]
+              "95 %", "packstream full", "TRL full"]]
     for case, names in COLUMNS.items():
         rows, filled = make(lengths, names), {}
         for by, clock in CLOCKS.items():
@@ -116,12 +114,10 @@ def table(options):
             full = [lengths.sum() / filled[key] / CAPACITY for key in times]
             ratio, low, high = measure.ratio(times["TRL"],
                                              times["packstream"])
-            missed = ratio < GOAL or full[0] < full[1]
             found.append([case, by,
                           *("%.0f k" % (speed / 1e3) for speed in speeds),
                           "%.1f" % ratio, "%.1f-%.1f" % (low, high),
-                          *("%.2f %%" % (100 * part) for part in full),
-                          "missed" if missed else ""])
+                          *("%.2f %%" % (100 * part) for part in full)])
     return lines + [""] + measure.table(found)
 
 
@@ -129,11 +125,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=300000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--page")
     options = parser.parse_args()
     if options.rows < 1000 or options.rounds < 3:
         raise Failed("at least 1000 rows and 3 rounds")
-    measure.tell("dataset", table(options), options.page)
+    measure.show(table(options))
 
 
 if __name__ == "__main__":

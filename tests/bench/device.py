@@ -1,7 +1,7 @@
 """device.py - how fast a BERT learns from packs on a GPU, beside PyTorch's.
 
     device.py [--model=large|base|toy] [--packs=N] [--steps=N] [--rounds=N]
-        [--device=cuda|cpu] [--ablate | --kernels] [--page=FILE]
+        [--device=cuda|cpu] [--ablate | --kernels]
         BUILD_DIR
 
 Trains BERT on random tokens with the lengths of Wikipedia (see bert.py), N (56)
@@ -35,6 +35,7 @@ SPDX-License-Identifier: MIT
 """
 
 import argparse
+import collections
 import functools
 import importlib.util
 import json
@@ -45,10 +46,28 @@ import sys
 import bert
 import kernels
 import measure
-import roofline
 from measure import Failed
 
-MODELS = {**roofline.MODELS, "toy": roofline.Model(2, 64, 2, 128, 2600)}
+Model = collections.namedtuple(
+    "Model", "layers hidden heads intermediate vocab")
+MODELS = {"large": Model(24, 1024, 16, 4096, 30522),
+          "base": Model(12, 768, 12, 3072, 30522),
+          "toy": Model(2, 64, 2, 128, 2600)}
+MASKED = 0.15           # of all tokens
+# Peak of products in bfloat16, without sparsity, FLOP/s.
+CARDS = {"A100": 312e12, "H100": 989.4e12, "H200": 989.4e12}
+
+
+def parameters(m):
+    norm = 2 * m.hidden
+    linear = m.hidden * m.hidden + m.hidden
+    layer = (4 * linear + 2 * m.hidden * m.intermediate + m.intermediate
+             + m.hidden + 2 * norm)
+    positions, types = 512, 2
+    return ((m.vocab + positions + types) * m.hidden + norm
+            + m.layers * layer
+            + linear + norm + m.vocab             # masked tokens
+            + linear + types * m.hidden + types)  # next sentence
 
 
 def model_flops(m, rows):
@@ -56,14 +75,14 @@ def model_flops(m, rows):
     tokens = sum(sum(row["seq_lengths"]) for row in rows)
     pairs = sum(n * n for row in rows for n in row["seq_lengths"])
     layer = 4 * m.hidden**2 + 2 * m.hidden * m.intermediate
-    head = roofline.MASKED * (m.hidden**2 + m.hidden * m.vocab)
+    head = MASKED * (m.hidden**2 + m.hidden * m.vocab)
     return 6 * (m.layers * layer + head) + (
         12 * m.layers * m.hidden * pairs / tokens)
 
 
 def palm_flops(m):
     """Of a token, by the formula of PaLM's appendix B."""
-    return 6 * roofline.parameters(m) + 12 * m.layers * m.hidden * bert.LENGTH
+    return 6 * parameters(m) + 12 * m.layers * m.hidden * bert.LENGTH
 
 
 @functools.cache
@@ -149,10 +168,7 @@ def peak():
             check=True).stdout.partition("\n")[0]
     except (OSError, subprocess.CalledProcessError):
         return "no GPU", None
-    cards = {card.split()[0]: numbers.product
-             for card, numbers in roofline.CARDS.items()}
-    cards["H200"] = cards["H100"]
-    return name, next((product for card, product in cards.items()
+    return name, next((product for card, product in CARDS.items()
                        if card in name), None)
 
 
@@ -258,7 +274,6 @@ def parse():
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--ablate", action="store_true")
     other.add_argument("--kernels", action="store_true")
-    parser.add_argument("--page")
     parser.add_argument("build")
     options = parser.parse_args()
     if options.packs < 1 or options.steps < 2 or options.steps % 2:
@@ -289,7 +304,7 @@ def main():
             needed = [who for who, (_, how) in CONTENDERS.items()
                       if not isinstance(how, str) and "--attention=cudnn"
                       not in how]
-        measure.tell(name, lines, options.page)
+        measure.show(lines)
     for who in needed:
         if who in skipped:
             raise Failed("%s: %s" % (who, skipped[who]))

@@ -6,11 +6,11 @@ Runs tests/bench/engine of BUILD_DIR on each stream with each depth D and each
 window W, and prints a line for each cell: the bound (no plan for all that was
 drawn is better), and for each engine the efficiency reached, how far that is
 from the bound, the longest delay in windows and nanoseconds for a sequence.
-A line ends in "far" if that is farther than wanted, and in "<NAME" for each
-packer that is better, of the last engine.  Then follows for each engine
+A line ends in "<NAME" for each packer that is better than the last engine.
+Then follows for each engine
 
   - the share of cells of random streams (each sequence independent of the
-    others) within the distances wanted, and the worst cells
+    others): gaps to the bound, and the worst cells
   - where more depth, a longer window or a longer delay costs efficiency, on
     long streams and on short ones
   - with --peers, where another packer is better
@@ -58,9 +58,6 @@ import typing
 from measure import Failed, run_main, table
 
 # The most points below the bound, by window: for a share of all cells, and
-# for each of them.
-WANTED = {256: (0.25, 0.90, None), 1024: (0.10, 0.95, 0.20),
-          4096: (0.05, 0.95, 0.10)}
 DEEP = 64  # from this depth on, TRL without a limit is a rival, too
 TOLERANCE = 0.02  # that more depth, window or delay may cost
 POLICIES = ("bestfit", "spfhp", "nnlshp", "nextfit")
@@ -311,18 +308,13 @@ def line(options, stream, cell):
         row += ["%.3f" % figures[0], "%.3f" % cell.gap(binary, n),
                 "%.2f" % figures[4], "%.0f" % (1000 / figures[5])]
     row += ["%.3f" % value for value in cell.others().values()]
-    return row + [marks(options, stream, cell, binary)]
+    return row + [marks(options, cell, binary)]
 
 
-def marks(options, stream, cell, binary):
-    """That it is farther from the bound than wanted, and below what."""
-    n = options.sequences
-    found = ["<" + rival for rival in cell.others()
-             if cell.loss(rival, binary, n) > 5e-4]
-    if (stream.shape == "random" and cell.window in WANTED and
-            cell.gap(binary, n) > WANTED[cell.window][0] + 5e-4):
-        found.insert(0, "far")
-    return " ".join(found)
+def marks(options, cell, binary):
+    """The packers that are better."""
+    return " ".join("<" + rival for rival in cell.others()
+                    if cell.loss(rival, binary, options.sequences) > 5e-4)
 
 
 def print_row(row):
@@ -347,24 +339,15 @@ def print_gaps(options, cells, binary, streams):
     n = options.sequences
     alike = [cell for cell in cells
              if streams[cell.name].shape == "random"]
-    rows = [["W", "cells", "median gap", "mean", "worst", "wanted"]]
+    rows = [["W", "cells", "median gap", "mean", "worst"]]
     for window in options.windows:
         gaps = sorted(cell.gap(binary, n) for cell in alike
                       if cell.window == window)
         if not gaps:
             continue
-        row = ["%d" % window, "%d" % len(gaps), "%.3f" % gaps[len(gaps) // 2],
-               "%.3f" % (sum(gaps) / len(gaps)), "%.3f" % gaps[-1], "-"]
-        if window in WANTED:
-            near, share, far = WANTED[window]
-            row[5] = "%.1f %% within %.2f (%.0f %%)" % (
-                100 * sum(gap < near + 5e-4 for gap in gaps) / len(gaps),
-                near, 100 * share)
-            if far:
-                row[5] += ", %.1f %% within %.2f (100 %%)" % (
-                    100 * sum(gap < far + 5e-4 for gap in gaps) / len(gaps),
-                    far)
-        rows.append(row)
+        rows.append(["%d" % window, "%d" % len(gaps),
+                     "%.3f" % gaps[len(gaps) // 2],
+                     "%.3f" % (sum(gaps) / len(gaps)), "%.3f" % gaps[-1]])
     print("\n".join("  " + one for one in table(rows)))
     for what, chosen in (("random streams", alike), ("other streams",
                          [cell for cell in cells if cell not in alike])):

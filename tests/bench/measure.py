@@ -48,7 +48,7 @@ def heed_signals():
 
 @contextlib.contextmanager
 def room(wanted):
-    """A folder in memory, where there is so much room: no disk is measured."""
+    """A folder in memory if `wanted` bytes fit there, else on disk."""
     base = tempfile.gettempdir()
     if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK):
         if shutil.disk_usage("/dev/shm").free > wanted:
@@ -63,9 +63,9 @@ def room(wanted):
 def find_programs(build):
     """Puts the programs themselves on the PATH, not libtool's wrappers."""
     build = os.path.abspath(build)
-    for needed in ("packstream", "tests/bench/gen", "tests/bench/hash"):
+    for needed in ("packstream", "tests/bench/gen"):
         if not os.access(os.path.join(build, needed), os.X_OK):
-            raise Failed("%s holds no %s; `make bench` there makes it"
+            raise Failed("%s has no %s: run `make bench` there"
                          % (build, needed))
     folders = [os.path.join(build, ".libs"), build,
                os.path.join(build, "tests/bench")]
@@ -261,35 +261,16 @@ def table(rows):
     return lines
 
 
-def put_on_page(page, name, lines):
-    """Puts lines in place of the indented ones below a page's comment."""
-    with open(page) as file:
-        text = file.read()
-    mark = "<!-- bench: %s -->\n" % name
-    if text.count(mark) != 1:
-        raise Failed("%s has no place for %s" % (page, name))
-    before, after = text.split(mark)
-    after = re.sub(r"\A(\n|    .*\n)*", "", after)
-    block = "".join("    %s\n" % line if line else "\n" for line in lines)
-    with open(page, "w") as file:
-        file.write(before + mark + "\n" + block +
-                   ("\n" + after if after else ""))
-
-
-def tell(name, lines, page):
-    """Prints a block, and puts it on the page if there is one."""
+def show(lines):
     print("\n".join(lines) + "\n", flush=True)
-    if page:
-        put_on_page(page, name, lines)
 
 
 def parse(usage, size, least):
-    """--bytes, --rounds and --page, of which `size` is the first's default
-    and `least` its minimum, and the folder of the build."""
+    """--bytes, which is `size` by default and at least `least`, --rounds, and
+    the folder of the build."""
     parser = argparse.ArgumentParser(usage=usage, add_help=False)
     parser.add_argument("--bytes", type=int, default=size)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--page")
     parser.add_argument("build")
     options = parser.parse_args()
     if options.rounds < 3 or options.bytes < least:

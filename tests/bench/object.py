@@ -1,6 +1,6 @@
 """object.py - packs from object storage beside mosaicml-streaming and litdata.
 
-    object.py [--packs=N] [--rounds=N] [--page=FILE]
+    object.py [--packs=N] [--rounds=N]
 
 Puts N (16384) rows of 2048 tokens, u16, into a bucket of moto's server on this
 machine: as a pack file, as shards of mosaicml-streaming and as chunks of
@@ -168,7 +168,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--packs", type=int, default=16384)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--page")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     parser.add_argument("--shuffle", action="store_true",
                         help=argparse.SUPPRESS)
@@ -179,8 +178,7 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as folder:
             upload(options.packs, folder)
-        measure.tell("object", table(options.packs, options.rounds),
-                     options.page)
+        measure.show(table(options.packs, options.rounds))
     finally:
         server.kill()
 

@@ -1,7 +1,7 @@
 """peers.py - packstream beside other packers, on the same tokens.
 
     peers.py [--case=bert|short|long] [--bytes=N] [--rounds=N]
-        [--only=NAME,...] [--page=FILE] BUILD_DIR
+        [--only=NAME,...] BUILD_DIR
 
 peers.sh runs it with a Python that has the peers, as far as they can be had;
 what is missing is said.  All pack the same N (40000000) bytes of u16 records,
@@ -39,7 +39,6 @@ import measure
 from measure import Failed
 
 BINS = 64           # that grain fills at a time
-GOAL = 50
 # Title, capacity, how gen is to draw lengths, and peers that take part; a depth
 # of 3 is for BERT alone.
 CASES = {
@@ -377,25 +376,6 @@ def cells_of(name, kind, results, base, tokens):
         "%.1f" % times[0], "%.1f-%.1f" % times[1:]]
 
 
-def verdicts(peers, rows):
-    """The least lead over those that really make rows, of each kind."""
-    lines = []
-    kinds = {"rows of whole sequences": ("whole", "whole, 3"),
-             "rows of cut ones": ("cut",)}
-    for what, wanted in kinds.items():
-        leads = [(lead, cells) for (lead, cells) in rows
-                 if peers[cells[0]][0] in wanted]
-        if leads:
-            lead, cells = min(leads, key=lambda pair: pair[0])
-            fuller = float(cells[7]) >= float(cells[4])
-            lines.append(
-                "Least lead, %s: %.1f times %s, %s full (%d wanted)%s" % (
-                    what, lead, cells[0],
-                    "as or more" if fuller else "less", GOAL,
-                    "" if lead >= GOAL and fuller else "  missed"))
-    return lines
-
-
 def generate(options, folder):
     name = os.path.join(folder, "records")
     # Peers take as long for a short sequence as for a longer one.
@@ -434,8 +414,7 @@ def compare(options, folder):
                                      tokens.capacity, options.rounds),
              "Python %d.%d, %s" % (*sys.version_info[:2],
                                    ", ".join(versions)), ""] +
-            measure.table([titles] + [cells for _, cells in rows]) + [""] +
-            verdicts(peers, rows) + missing)
+            measure.table([titles] + [cells for _, cells in rows]) + missing)
 
 
 def parse():
@@ -444,7 +423,6 @@ def parse():
     parser.add_argument("--bytes", type=int, default=40 * 10**6)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default=",".join(PEERS).replace(SLOW, ""))
-    parser.add_argument("--page")
     parser.add_argument("build")
     options = parser.parse_args()
     options.only = options.only.split(",")
@@ -463,8 +441,7 @@ def main():
         os.environ["TMPDIR"] = folder
         os.environ["HF_HOME"] = folder
         os.environ["HF_HUB_OFFLINE"] = "1"
-        measure.tell("peers-" + options.case, compare(options, folder),
-                     options.page)
+        measure.show(compare(options, folder))
 
 
 if __name__ == "__main__":

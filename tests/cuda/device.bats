@@ -118,8 +118,7 @@ END
 import sys
 sys.path.insert(0, sys.argv[1])
 import device
-import roofline
-m = roofline.Model(2, 8, 2, 32, 100)
+m = device.Model(2, 8, 2, 32, 100)
 rows = [{"seq_lengths": [2, 4]}, {"seq_lengths": [4]}]
 # 768 weights a layer, 864 in the head for 15 %; (4 + 16 + 16) / 10 pairs.
 wanted = 6 * (2 * 768 + 0.15 * 864) + 12 * 2 * 8 * 3.6
@@ -127,6 +126,8 @@ assert abs(device.model_flops(m, rows) - wanted) < 1e-6
 runs = [(0, 10000, "a"), (5000, 20000, "b"), (30000, 40000, "a")]
 assert device.kernels.busy(runs) == 30000
 assert device.kernels.summary(runs, 2)[1] == ["a", "1.0", "0.010", "57.1 %"]
-assert device.palm_flops(m) == 6 * roofline.parameters(m) + 12 * 2 * 8 * 512
+assert device.palm_flops(m) == 6 * device.parameters(m) + 12 * 2 * 8 * 512
+# BERT-large, with its heads.
+assert device.parameters(device.MODELS["large"]) == 336226108
 END
 }
