@@ -29,7 +29,7 @@ LIBRARIES = {"libzstd": ("zstd.h", "libzstd-dev"),
 if PROGRAMS:
     LIBRARIES.update({"jansson": ("jansson.h", "libjansson-dev"),
                       "zlib": ("zlib.h", "zlib1g-dev")})
-# Behind Python's own flags, unless the environment has better ones.
+# Appended to Python's own flags, unless the environment has better ones.
 SPEED = [] if os.environ.get("CFLAGS") else ["-O3", "-g0"]
 # The hook of psn_open, which remote.py defines.
 FETCH = ("extern \"Python\" ps_result psn_fetch(void *, void *, size_t, "

@@ -27,7 +27,7 @@ __all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
            "PackError", "PackFiles", "Packer", "Packs", "TokenWriter",
            "from_arrow", "from_text", "open", "pack_dataset", "pack_lengths"]
 
-# What needs pyarrow or torch is imported when it is asked for.
+# Imported on first use: these need pyarrow or torch.
 _LATER = {"from_arrow": "arrow", "from_text": "tokenize",
           "pack_dataset": "dataset",
           "PackDataset": "torch"}

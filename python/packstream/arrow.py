@@ -24,7 +24,7 @@ from packstream.schema import Channel, Columns, sequence_of
 TOKENS = "input_ids"
 MASK = "attention_mask"         # of padded rows
 BATCH_ROWS = 1 << 14
-# What the types become that the formats do not have.
+# Types that the formats lack, and their replacements.
 WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 
@@ -398,9 +398,9 @@ def from_arrow(source: Any, tokens: str = TOKENS,
     files of WebDataset, are read by these packages.
 
     `tokens` names the column of lists of tokens.  `channels` names columns
-    that ride along, of lists as long or of one number a row; `fills` says what
-    stands for them in padding, by default -100 for labels and 0 for others.
+    beside the tokens: lists as long, or one number a row.  `fills` has
+    their values in padding, by default -100 for labels and 0 for others.
 
-    Where there is a column attention_mask, its zeros are padding, which is
-    left out; zeros between ones are a ValueError."""
+    The zeros of a column attention_mask are padding, which is left out; zeros
+    between ones are a ValueError."""
     return ArrowSequences(source, tokens, channels, fills)

@@ -22,9 +22,9 @@ from packstream.packs import check_seed, shuffled
 class Deal:
     """The numbers of this rank's packs: a list of `size` for each step.
 
-    Of every size * ranks packs, a global batch, each rank gets `size`, so that
-    the greatest cost of a rank is small.  A global batch has the packs that it
-    has without a Deal, where Packs.batches shares them out.  Ranks do not
+    A global batch is size * ranks packs.  Each rank gets `size` of them, such
+    that the greatest cost of a rank is small.  Packs.batches, without a Deal,
+    has the same packs in a global batch.  Ranks do not
     communicate: each works out the same deals from the heads of the packs
     (ps_deal in packstream(3)), so all must read the same files.
 
@@ -111,7 +111,7 @@ class Deal:
         size = -(-len(numbers) // self.ranks)
         if size == 0:
             return []
-        # What is missing costs nothing.
+        # Missing packs cost nothing.
         costs = np.zeros(size * self.ranks, np.uint64)
         costs[:len(numbers)] = self._costs_of(numbers)
         whose = np.empty(len(costs), np.uint32)

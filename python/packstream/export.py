@@ -246,7 +246,7 @@ def write_arrow(columns: Iterator[Columns], output: Optional[str]) -> None:
 
 class NewFolder:
     """A folder that is made as NAME.new, and renamed to NAME, which must not
-    be there or be empty.  What a killed job left of MDS is replaced."""
+    be there or be empty.  The remains of a killed MDS export are replaced."""
 
     def __init__(self, path: str):
         self.name, self.new_name = os.path.realpath(path), new_name(path)

@@ -25,9 +25,9 @@ from packstream.packs import (CHUNK_BYTES, HEAD, Batch, PackError, PackFile,
                               first_own, is_url, join, printable)
 
 Path = Union[str, os.PathLike]
-AHEAD = 8               # runs that are fetched ahead of one that is read
-REQUEST_BYTES = 1 << 18  # of a remote file, which take as long as a request
-COSTS_AT_ONCE = 1 << 16  # packs of one, of which the heads are looked for
+AHEAD = 8               # runs fetched ahead of the one that is read
+REQUEST_BYTES = 1 << 18  # take about as long to transfer as a request to start
+COSTS_AT_ONCE = 1 << 16  # packs whose heads are searched for together
 
 
 class File:
@@ -108,8 +108,8 @@ class File:
         return keys
 
     def read(self, numbers: np.ndarray) -> Run:
-        """Packs by their numbers, uint64.  What a remote file has in a cache
-        may be damaged, and is then read anew."""
+        """Packs by their numbers, uint64.  Cached blocks of a remote file that
+        are damaged are fetched again."""
         if self.remote is None:
             return self._read(numbers)
         keys = self.expect(numbers)
@@ -328,7 +328,7 @@ def open(source: Union[Path, BinaryIO, Sequence[Path], Packs],
     cache_dir, up to 16 GiB, which processes share and later ones find;
     cache_bytes is another limit.  storage_options go to fsspec.
 
-    What open returned for files is returned as it is."""
+    A PackFiles is returned as it is."""
     if isinstance(source, PackFiles):
         return source
     is_stream = hasattr(source, "readinto")

@@ -1,7 +1,7 @@
 """library.py - the calls of libpackstream, and their failures as exceptions.
 
-`lib` and `ffi` are those of cffi; what lib can call is what packstream.h
-declares.  Both are None where the package came without its extension.
+`lib` and `ffi` are cffi's; lib has the functions of packstream.h.  Both are
+None if the package was installed without its extension.
 
 SPDX-License-Identifier: MIT
 """

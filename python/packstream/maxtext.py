@@ -6,9 +6,9 @@ other JAX trainers give to packed examples.
 
 All are int32 [S, L] arrays of numpy, which jax.jit takes as they are.
 Segments count from 1, and 0 is padding; so are positions and ids there.  The
-target of a position is the next token.  targets_segmentation is 0 where there
-is none, as for the last token of each sequence, and such a position is excluded
-from the loss.  A channel "labels" or a loss mask in the packs decides which
+target of a position is the next token.  targets_segmentation is 0 for
+positions without a target, such as the last token of each sequence: these are
+excluded from the loss.  A channel "labels" or a loss mask in the packs decides which
 targets there are; see views.targets.
 
 SPDX-License-Identifier: MIT

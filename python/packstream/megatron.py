@@ -13,11 +13,11 @@ loss mask is 0; so is that of the last token of each sequence, the target of
 which would be a token of another one.  It is also 0 for each token that
 `labels` or a mask excludes.  With static=True the boundaries have
 the same number in each batch, as CUDA graphs need.  Megatron does not shift
-its labels: fields() does, but for those that are shifted already, as the
-header says; see views.targets.
+its labels: fields() does, unless the header says that they are shifted; see
+views.targets.
 
-Of aligned sequences, as context parallelism needs them, cu_seqlens_q_padded
-has the places, and cu_seqlens_q what of them is tokens.
+For aligned sequences, as context parallelism needs them, cu_seqlens_q_padded
+has the boundaries with padding, and cu_seqlens_q those of the tokens.
 
 SPDX-License-Identifier: MIT
 """

@@ -49,10 +49,10 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None) -> Any:
-    """ps_packer_options.  Their names are those of packstream(1).  A pack has
-    any number of sequences if the depth is None; if the window is None it has
-    at least 1024 and tokens for at least 64 packs.  learn_from has the number
-    of sequences by length, as far as it is known before."""
+    """ps_packer_options.  Their names are those of packstream(1).  A depth of
+    None is no limit; a window of None has at least 1024 sequences and tokens
+    for 64 packs.  learn_from has the number of sequences by length, if known
+    before."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -73,7 +73,7 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     return options
 
 
-# What options point to, as long as they are there.
+# Objects that options point to, as long as the options exist.
 LIVES_WITH: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -177,8 +177,8 @@ class Packer:
         return self._flush(lib.PS_FLUSH_DECIDED)
 
     def drain(self) -> Optional[Batch]:
-        """Packs all that is held, and gives what packs() does.  More may be
-        put; what is packed depends on where this is done."""
+        """Packs everything in the window, and returns it as packs() does.
+        More may be put.  Where this is called affects which packs are made."""
         return self._flush(lib.PS_FLUSH_DRAIN)
 
     def finish(self) -> Optional[Batch]:
@@ -287,7 +287,7 @@ class Packer:
                   "returned; call finish() and use the packs it returns" % held,
                   ResourceWarning, source=self)
 
-    # ---------------------------------------------------- what it came to
+    # ------------------------------------------------------- the outcome
 
     @property
     def header(self) -> Optional[Header]:
@@ -301,7 +301,7 @@ class Packer:
         return {name: getattr(totals, name)
                 for name, _ in ffi.typeof("ps_totals").fields}
 
-    # --------------------------------------------------- to stop and go on
+    # ---------------------------------------------------- save and resume
 
     def save(self) -> bytes:
         """The state between two sequences.  Packs that were not given yet are
@@ -318,10 +318,10 @@ class Packer:
         return bytes(ffi.buffer(kept, size[0]))
 
     def resume(self, state: bytes) -> int:
-        """Goes on from a state, of a packer with the same options: gives the
-        number of the first sequence that has to be put again.  The packs from
-        here on are those that the other one would have given.  It can be
-        saved again once all that it had seen was put again."""
+        """Continues from the state of a packer with the same options.  Returns
+        the number of the first sequence that has to be put again.  The packs
+        are those that the other packer would have returned.  This one can be
+        saved when everything that the other had seen was put again."""
         summary, err = ffi.new("ps_state *"), new_error()
         check(lib.ps_state_read(state, len(state), summary, err), err)
         if summary.blank:
@@ -337,7 +337,7 @@ def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
     """Which sequences share a pack, by their lengths: `order`, the numbers of
     the sequences pack after pack, and `ends`, where in it each pack ends.
 
-    The options are those of Packer but for overlong."""
+    The options are those of Packer, except overlong."""
     need_library("pack_lengths")
     lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
                    lambda at: "lengths" if at is None else "length %d" % at)

@@ -11,8 +11,8 @@ A batch has the arrays of S packs by name: tokens and per-token channels
 [S, L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
 channels [S, D]; seq_tok [S, D] if sequences are aligned; and index, n_seq,
 n_tok, max_seqlen and sum_len_sq of the packs [S].  D is the depth in its
-`header`, or the most sequences of a pack in the batch if the depth is None,
-as it is in a pipe that does not say it.  `sequences` has the rows of all
+`header` or, if that is None (a pipe can leave it out), the most sequences of a
+pack in the batch.  `sequences` has the rows of all
 sequences, pack after pack, as the stream has them.  views.py computes what
 follows from all that.  Both need numpy alone.
 
@@ -48,7 +48,7 @@ import numpy as np
 
 try:
     from ._native import ffi, lib
-except ImportError:             # there is none, or this module stands alone
+except ImportError:             # not built, or packs.py is used by itself
     ffi = lib = None
 
 try:
@@ -83,7 +83,7 @@ NUMBERS = [("first_seq", "<u4"), ("n_seq", "<u4"), ("n_tok", "<u4"),
            ("max_seqlen", "<u4"), ("sum_len_sq", "<u8"), ("watermark", "<u8")]
 STORED_HEAD = np.dtype([("checksum", "<u8"), *NUMBERS])
 HEAD = np.dtype([("index", "<u8"), *NUMBERS])
-# What a checksum covers: `row` and `sequences` are hashes.
+# The input of a checksum; `row` and `sequences` are hashes.
 HASHED_HEAD = np.dtype([("other", "V12"), ("head", "V28")])
 SUMMED = np.dtype([("index", "<u8"), ("row", "<u8"), ("sequences", "<u8"),
                    ("head", "V28")])
@@ -338,8 +338,8 @@ def shape_of(header: Header, verify: bool = False) -> Any:
 
 class Run:
     """Packs one after another: their rows, their heads, and a table of sequence
-    rows, in which first_seq of the heads counts.  They may be a part of those
-    that were read at once: `whole`, from pack `begin` on."""
+    rows, in which first_seq of the heads counts.  They may be a part of
+    `whole`, the run that was read, from its pack `begin` on."""
 
     def __init__(self, rows: np.ndarray, heads: np.ndarray,
                  table: np.ndarray, whole: Optional[Run] = None,
@@ -465,8 +465,8 @@ class Stream:
         self.deepest = 0        # most sequences of a pack, from its END
         self.sequences = self.tokens = 0
         self.digest = head.checksum
-        # The index of a file: its parts, of which END has the last, and the
-        # blocks of those that were read.
+        # The index of a file: its parts (END has the last) and, for each part
+        # that was read, its blocks.
         self.parts = np.empty(0, SPAN)
         self.tables: Dict[int, np.ndarray] = {}
 
@@ -586,7 +586,7 @@ class Stream:
         summed["index"] = indices
         summed["row"] = [digest(row) for some in rows
                          for row in rows_of_bytes(some)]
-        # What is small is copied: that takes less time than slices.
+        # Small tables are copied: that is faster than slicing.
         memory = io.BytesIO(table.view(np.uint8))
         sizes = heads["n_seq"].astype(np.int64) * table.itemsize
         summed["sequences"] = list(map(digest, map(
@@ -695,7 +695,7 @@ class Stream:
              "the packs from here on are not those of END")
 
 
-LATER = object()        # stands for an array that was not made yet
+LATER = object()        # in place of an array not made yet
 
 
 def of_all(method: Any) -> Any:
@@ -888,7 +888,7 @@ class Packs:
 
 class PackFile(Packs):
     """A regular file, or a RemoteFile.  Packs are read when they are asked
-    for, into memory that belongs to the batch.  The file is not mapped: if
+    for, into memory owned by the batch.  The file is not mapped: if
     another program truncates it, reading raises PackError instead of
     SIGBUS."""
 
@@ -1233,8 +1233,9 @@ class PackPipe(Packs):
 
 def open_packs(source: Union[str, os.PathLike, BinaryIO],
                verify: bool = True) -> Packs:
-    """Of a path, a URL, or a stream of bytes such as sys.stdin.buffer; a path
-    that is no regular file is read as a stream."""
+    """The packs of a path, a URL, or a stream of bytes such as
+    sys.stdin.buffer.  A path that is not a regular file is read as a
+    stream."""
     if hasattr(source, "readinto"):
         return PackPipe(source, verify)
     if is_url(source):

@@ -42,7 +42,7 @@ FLAT = ("none", "sorted")       # algorithms without a depth
 GREY = "#808080"                # legible on white and on black
 Record = Dict[str, Any]
 Array = np.ndarray
-Section = Tuple[str, List["Panel"]]     # a heading, and what is below it
+Section = Tuple[str, List["Panel"]]     # a heading and its panels
 
 
 @dataclass

@@ -17,7 +17,7 @@ from packstream.writer import is_replaced, new_name
 
 FAILURE, USAGE, DATA = 1, 64, 65
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# What pip calls the modules that only some commands need.
+# pip's names for the modules that only some commands need.
 PACKAGES = {"pyarrow": "pyarrow", "streaming": "mosaicml-streaming",
             "litdata": "litdata", "webdataset": "webdataset",
             "matplotlib": "matplotlib", "tokenizers": "tokenizers",

@@ -36,8 +36,8 @@ from typing import (Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple,
 from packstream.packs import HEADER_BYTES, PackError, ffi, lib, printable
 
 TAIL_BYTES = 256 << 10          # read when a file is opened
-MEMORY_BYTES = 128 << 20        # of a cache in memory, unless told otherwise
-FOLDER_BYTES = 16 << 30         # of one in a folder
+MEMORY_BYTES = 128 << 20        # default limit of a cache in memory
+FOLDER_BYTES = 16 << 30         # default limit of a cache in a folder
 IN_FLIGHT = 10                  # requests at a time, of one file
 ATTEMPTS = 6                    # at one request
 DELAY = 0.25                    # before the second attempt, in seconds
@@ -45,7 +45,7 @@ TIMEOUT = 30                    # of one attempt, and a second for each MiB
 # Errors that another attempt would not change.
 FINAL = (ValueError, TypeError, ImportError, NotImplementedError,
          FileNotFoundError, PermissionError)
-# What file systems call the things that change with the content of a file.
+# Names in file systems for attributes that change with the content.
 VERSIONS = ("generation", "ETag", "etag", "Last-Modified", "LastModified",
             "last_modified", "mtime", "created")
 GENERATION = "generation="      # a version of Google's, which can be asked for
@@ -164,8 +164,8 @@ class FolderCache:
             raise
 
     def _evict(self, more: int) -> int:
-        """Removes what was not used longest, and an eighth more than needed.
-        Returns the bytes that are left."""
+        """Removes the least recently used ranges, an eighth of the limit more
+        than needed.  Returns the bytes left."""
         found = []
         for folder, _, names in os.walk(self.folder):
             if folder != self.folder:
@@ -243,9 +243,9 @@ class RemoteFile:
             self._get_http if "https" in protocols else \
             self._get_s3 if "s3" in protocols else self._get_other
         self._lock = threading.Lock()
-        self._known: List[Range] = []       # what expect() said, sorted
-        self._todo: Dict[Range, None] = {}  # of that, what was not begun
-        self._flying: Dict[Range, Future] = {}  # begun, and not yet read
+        self._known: List[Range] = []       # passed to expect(), sorted
+        self._todo: Dict[Range, None] = {}  # expected, not requested yet
+        self._flying: Dict[Range, Future] = {}  # requested, not read yet
         self._last: Tuple[Range, bytes] = ((0, 0), b"")
         self._pinned: List[Tuple[Range, bytes]] = []
         answer, tail = self._submit(self._fetch(None, TAIL_BYTES)).result()
@@ -289,7 +289,7 @@ class RemoteFile:
 
     def _find(self, at: int, n: int) -> Tuple[Range, Optional[bytes]]:
         """The range with the byte at `at`, and its bytes if they are in
-        memory: one that was expected, or else up to n bytes from there."""
+        memory: an expected range, otherwise up to n bytes from `at` on."""
         for key, data in (self._last, *self._pinned):
             if key[0] <= at < key[0] + key[1]:
                 return key, data

@@ -20,8 +20,8 @@ LABELS = {None: 0, "aligned": 1, "shifted": 2}
 
 
 class Channel(NamedTuple):
-    """Values that ride along with the tokens: one for each token, or one for
-    each sequence.  `fill` stands in the unused places of a pack."""
+    """Values beside the tokens: one for each token, or one for each sequence.
+    `fill` is their value in padding."""
     dtype: Any
     fill: float = 0
     per: str = "token"

@@ -139,8 +139,8 @@ class TokenWriter:
 
     Pipes, devices and open files are written directly.  The stream is framed,
     and close() writes its end; without it readers report that the stream was
-    truncated.  With a `mark`, a file that stands where mark() was called is
-    continued.  The other parameters are those of Schema."""
+    truncated.  With a `mark`, writing continues
+    in the file at the position of that mark().  The other parameters are those of Schema."""
 
     def __init__(self, file: Union[str, os.PathLike, BinaryIO], *,
                  dtype: Any = None, vocab_size: int = 0,
@@ -198,8 +198,8 @@ class TokenWriter:
         self._written += len(columns)
 
     def flush(self, pack: bool = False) -> None:
-        """Writes what is buffered; with `pack`, asks packstream to pack all
-        that was written so far."""
+        """Writes what is buffered; with `pack`, asks packstream to pack
+        everything written so far."""
         if self._writer is None:
             raise ValueError("this writer is closed")
         call = lib.ps_token_writer_put_flush if pack \
@@ -208,8 +208,8 @@ class TokenWriter:
         check(call(self._writer, err), err)
 
     def mark(self) -> Dict[str, Any]:
-        """Writes what is buffered, and gives the place after it, for a writer
-        that continues the file: numbers and a string, as JSON has them."""
+        """Writes what is buffered and returns the position after it, for a
+        writer that continues the file: numbers and a string, fit for JSON."""
         self.flush()
         place, err = lib.ps_token_writer_mark(self._writer), new_error()
         record, size = ffi.new("unsigned char const **"), ffi.new("size_t *")
