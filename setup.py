@@ -90,7 +90,7 @@ setup(version=version,
       cffi_modules=["python/build_native.py:builder"],
       libraries=[archive("packcore", native.INCLUDE, "src/lib/*/*.c")] +
                 [archive("packcli", native.PROGRAM_INCLUDE, "src/cli/*.c",
-                         "src/wire/*.c")] * bool(programs),
+                         "src/files/*.c", "src/wire/*.c")] * bool(programs),
       scripts=programs,
       cmdclass={"build_clib": build_library,
                 "build_scripts": build_programs},

@@ -1,27 +1,17 @@
 /*
  * message.h - messages on stderr, in the form "prog: what: why".
  *
- * This directory contains code shared by the programs.  It uses only the public
- * header of the library.  A main function calls files_init, message_init and
- * option_parse first, and returns one of the exit statuses below.
+ * This directory contains what the programs share on the command line and the
+ * terminal.  A main function calls files_init, message_init and option_parse
+ * first, and returns one of the exit statuses below.
  *
- *     options       option tables, parsing and --help
- *     range         the value "A:B" that several programs take
- *     files         inputs, outputs and locks, including stdin and stdout
- *     state_file    the state of a job: open, read and validate
- *     atomic_file   a file replaced atomically
- *     output_check  recognise the output of the job being resumed
- *     kept_records  token records of a job that keeps a state
- *     signals       wait for input; catch signals that end a job
- *     file_set      files that become visible together or not at all
- *     histogram     read sequence lengths and their counts
- *     packs         read packs, by seeking if possible
- *     pattern       output names with %d for the rank
- *     records       write a stream of token records
  *     message       errors, warnings and exit statuses
+ *     options       option tables, parsing and --help
+ *     pattern       output names with %d for the rank
  *     progress      the progress line on a terminal
+ *     range         the value "A:B" that several programs take
  *     report        totals as JSON; formatting of numbers
- *     sandbox       drop unneeded rights
+ *     signals       wait for input; catch signals that end a job
  *     threads       number of available processors
  *     weights       exact ratios of decimal numbers
  *

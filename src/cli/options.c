@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 #include "packstream.h"
 
 #define ENTRIES_MAX 64

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 #define SHOW_EVERY_NS UINT64_C(100000000)
 /* earlier estimates are unreliable */

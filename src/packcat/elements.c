@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/packs.h"
 #include "common/bytes.h"
+#include "files/packs.h"
 
 /*
  * Limit on a printed element, in bytes: a double with 17 digits, sign, point,

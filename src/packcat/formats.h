@@ -19,8 +19,6 @@
  * input_end and outputs_end.  A single output is flushed first, so data decoded
  * before a failure is written before the message.
  *
- * The program uses packstream.h, src/common, src/cli and src/wire.
- *
  * SPDX-License-Identifier: MIT
  */
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
+#include "files/files.h"
 
 /* Size of text that describes a difference between streams, in bytes. */
 #define MISMATCH_BYTES 256

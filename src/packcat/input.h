@@ -16,9 +16,9 @@
 #include <sys/types.h>
 
 #include "cli/message.h"
-#include "cli/packs.h"
 #include "cli/progress.h"
 #include "cli/range.h"
+#include "files/packs.h"
 #include "packstream.h"
 
 /* Properties that several files must share, as a bit mask. */

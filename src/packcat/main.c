@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cli/range.h"
+#include "files/files.h"
 #include "packcat/formats.h"
 #include "packcat/input.h"
 #include "packcat/output.h"

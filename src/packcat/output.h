@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/file_set.h"
 #include "common/file_end.h"
+#include "files/file_set.h"
 #include "packcat/input.h"
 #include "packstream.h"
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 /* Limit on memory for packs from pipes and token records, in bytes. */
 #define HELD_MAX (UINT64_C(4) << 30)

@@ -14,8 +14,6 @@
  *     job      writes shares, a list, or the number of steps
  *     main     runs these steps
  *
- * packdeal uses the library's public header and src/cli.
- *
  * SPDX-License-Identifier: MIT
  */
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 /* Limit on packs whose costs are held; they take 64 MiB. */
 #define COSTS_MAX (UINT64_C(1) << 23)

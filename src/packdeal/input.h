@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/packs.h"
+#include "files/packs.h"
 #include "packstream.h"
 
 typedef struct input_file {

@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "files/files.h"
 #include "packdeal/batch.h"
 #include "packdeal/input.h"
 #include "packdeal/shares.h"

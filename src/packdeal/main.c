@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 #include "packdeal/conf.h"
 #include "packdeal/job.h"
 

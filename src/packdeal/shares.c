@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/pattern.h"
-#include "cli/sandbox.h"
+#include "files/files.h"
+#include "files/sandbox.h"
 
 static bool fail(shares *s, const char *what, const ps_error *err)
 {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/file_set.h"
+#include "files/file_set.h"
 #include "packdeal/conf.h"
 #include "packdeal/input.h"
 #include "packstream.h"

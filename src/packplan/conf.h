@@ -11,8 +11,7 @@
  *     report   prints rows, plans or scaling, as text, TSV or JSON
  *     main     runs these steps
  *
- * packplan uses the library's public header, and src/cli, where histogram.c
- * reads the input.
+ * src/files/histogram.c reads the input.
  *
  * SPDX-License-Identifier: MIT
  */

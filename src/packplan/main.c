@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#include "cli/files.h"
-#include "cli/histogram.h"
 #include "cli/message.h"
+#include "files/files.h"
+#include "files/histogram.h"
 #include "packplan/conf.h"
 #include "packplan/recommend.h"
 #include "packplan/report.h"

@@ -8,7 +8,7 @@
 #ifndef PACKPLAN_RECOMMEND_H
 #define PACKPLAN_RECOMMEND_H
 
-#include "cli/histogram.h"
+#include "files/histogram.h"
 #include "packplan/conf.h"
 
 /* Accepted distance from the bound, as a fraction of its efficiency. */

@@ -7,8 +7,8 @@
 #ifndef PACKPLAN_REPORT_H
 #define PACKPLAN_REPORT_H
 
+#include "files/histogram.h"
 #include "packplan/conf.h"
-#include "cli/histogram.h"
 #include "packplan/rows.h"
 #include "packplan/scaling.h"
 

@@ -16,7 +16,7 @@
 
 #include <xxhash.h>
 
-#include "cli/packs.h"
+#include "files/packs.h"
 
 enum { FIRST_CAPACITY = 4096 };
 

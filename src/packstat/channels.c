@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/packs.h"
 #include "cli/report.h"
 #include "common/bytes.h"
+#include "files/packs.h"
 
 #define SIGN (UINT64_C(1) << 63)
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cli/packs.h"
 #include "common/bytes.h"
+#include "files/packs.h"
 
 columns columns_of(const ps_pack_info *info)
 {

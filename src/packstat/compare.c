@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 #define U64 "%" PRIu64
 #define U32 "%" PRIu32

@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cli/files.h"
+#include "files/files.h"
 
 enum { MAX_PRINTED = 10 };
 

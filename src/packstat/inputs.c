@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/threads.h"
 #include "common/bytes.h"
+#include "files/files.h"
 
 #define U64 "%" PRIu64
 

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/packs.h"
 #include "cli/range.h"
+#include "files/files.h"
+#include "files/packs.h"
 #include "packstat/packstat.h"
 #include "packstream.h"
 

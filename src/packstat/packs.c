@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "packstat/audit.h"
-#include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "files/files.h"
+#include "packstat/audit.h"
 #include "packstat/compare.h"
 #include "packstat/packstat.h"
 #include "packstat/summary.h"

@@ -18,8 +18,6 @@
  *   pending.c    queue of input sequences that are not in a pack yet
  *   columns.c    locates tokens and channels in payloads and packs
  *
- * The program uses packstream.h, src/common and src/cli.
- *
  * SPDX-License-Identifier: MIT
  */
 
@@ -28,8 +26,8 @@
 
 #include <stdbool.h>
 
-#include "cli/packs.h"
 #include "cli/range.h"
+#include "files/packs.h"
 #include "packstat/faults.h"
 #include "packstat/figures.h"
 #include "packstream.h"

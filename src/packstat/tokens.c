@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "files/files.h"
 #include "packstat/packstat.h"
 #include "packstat/summary.h"
 

@@ -8,10 +8,10 @@
 
 #include <inttypes.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
 #include "cli/threads.h"
+#include "files/files.h"
+#include "files/state_file.h"
 
 /* One year in milliseconds, which fits in any time_t. */
 #define MAX_IDLE UINT64_C(31536000000)

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/report.h"
 #include "cli/signals.h"
+#include "files/files.h"
 #include "packstream/job_parts.h"
 
 /* First wait for input, in milliseconds.  Output may still be in progress. */

@@ -11,16 +11,14 @@
  *              from it (--resume);
  *   verify.c   to read back the whole output (--verify).
  *
- * The program uses only the library's public header, src/common and src/cli.
- *
  * SPDX-License-Identifier: MIT
  */
 
 #ifndef PACKSTREAM_JOB_H
 #define PACKSTREAM_JOB_H
 
-#include "cli/file_set.h"
 #include "cli/progress.h"
+#include "files/file_set.h"
 #include "packstream/conf.h"
 #include "packstream/memory.h"
 #include "packstream/rejects.h"

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/report.h"
+#include "files/files.h"
 #include "packstream/job_parts.h"
 
 static void print_text(const ps_pack_info *info, const ps_totals *t,

@@ -6,12 +6,12 @@
 
 #include <inttypes.h>
 
-#include "cli/files.h"
-#include "cli/histogram.h"
 #include "cli/message.h"
-#include "cli/sandbox.h"
 #include "cli/signals.h"
 #include "cli/threads.h"
+#include "files/files.h"
+#include "files/histogram.h"
+#include "files/sandbox.h"
 #include "packstream/job_parts.h"
 #include "packstream/verify.h"
 

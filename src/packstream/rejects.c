@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "files/files.h"
 
 int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
                  bool any_token)

@@ -8,8 +8,8 @@
 #ifndef PACKSTREAM_REJECTS_H
 #define PACKSTREAM_REJECTS_H
 
-#include "cli/output_check.h"
 #include "common/reject_reasons.h"
+#include "files/output_check.h"
 #include "packstream.h"
 
 /* Position and fingerprint of the rejects, saved in the state. */

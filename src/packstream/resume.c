@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
 #include "common/bytes.h"
+#include "files/files.h"
+#include "files/state_file.h"
 
 /*
  * Marks per window.  Use more if they would be FAR_MARKS or more records apart.

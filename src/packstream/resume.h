@@ -7,8 +7,8 @@
 #ifndef PACKSTREAM_RESUME_H
 #define PACKSTREAM_RESUME_H
 
-#include "cli/atomic_file.h"
-#include "cli/output_check.h"
+#include "files/atomic_file.h"
+#include "files/output_check.h"
 #include "packstream/conf.h"
 #include "packstream/rejects.h"
 

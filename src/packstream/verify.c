@@ -12,9 +12,9 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "files/files.h"
 #include "packstream/memory.h"
 
 /* Skip records of any length; only their checksums are needed. */

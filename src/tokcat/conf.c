@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
+#include "files/files.h"
+#include "files/state_file.h"
 #include "tokcat/channel.h"
 #include "tokcat/forms.h"
 #include "tokcat/json_columns.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
+#include "files/files.h"
 
 #define BOM_BYTES (sizeof INPUT_BOM - 1)
 

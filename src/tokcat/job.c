@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/file_set.h"
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/file_set.h"
+#include "files/files.h"
 #include "tokcat/reader.h"
 
 static const form_reader *const form_readers[] = {

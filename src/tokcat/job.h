@@ -22,8 +22,6 @@
  *   input       reads files in bounded memory; decompress: gzip and zstd
  *
  * A new form needs an entry in conf.h, forms.c and job.c, and a form_reader.
- * tokcat uses the library's public header, src/cli, and, for the frames of
- * TFRecord files, src/wire.
  *
  * SPDX-License-Identifier: MIT
  */

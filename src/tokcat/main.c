@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "files/files.h"
 #include "tokcat/conf.h"
 #include "tokcat/job.h"
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/records.h"
+#include "files/records.h"
 #include "tokcat/conf.h"
 #include "tokcat/input.h"
 #include "tokcat/json_columns.h"

@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/atomic_file.h"
-#include "cli/kept_records.h"
-#include "cli/records.h"
+#include "files/atomic_file.h"
+#include "files/kept_records.h"
+#include "files/records.h"
 #include "tokcat/conf.h"
 
 typedef struct state {

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 #include <xxhash.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 #include "tokcat/input.h"
 
 int tokenizer_digest(const char *name, unsigned char digest[32])

@@ -11,8 +11,6 @@
  *     job      reads from the source that mix chooses, and writes
  *     main     runs these steps
  *
- * tokmix uses the library's public header and src/cli.
- *
  * SPDX-License-Identifier: MIT
  */
 

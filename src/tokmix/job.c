@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/file_set.h"
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/records.h"
-#include "cli/sandbox.h"
 #include "cli/signals.h"
 #include "common/bytes.h"
+#include "files/file_set.h"
+#include "files/files.h"
+#include "files/records.h"
+#include "files/sandbox.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"
 #include "tokmix/state.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 /* ---------------------------------------------------------------------
  * Opening

@@ -7,8 +7,8 @@
 #ifndef TOKMIX_STATE_H
 #define TOKMIX_STATE_H
 
-#include "cli/atomic_file.h"
-#include "cli/kept_records.h"
+#include "files/atomic_file.h"
+#include "files/kept_records.h"
 #include "tokmix/conf.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"

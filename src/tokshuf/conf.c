@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
 #include "cli/weights.h"
+#include "files/files.h"
+#include "files/state_file.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
 #define MIN_MEMORY ((uint64_t)64 << 10)

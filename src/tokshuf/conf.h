@@ -14,8 +14,6 @@
  *     job      reads, shuffles and writes
  *     main     runs these steps
  *
- * tokshuf uses the library's public header and src/cli.
- *
  * SPDX-License-Identifier: MIT
  */
 

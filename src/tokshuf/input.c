@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/signals.h"
+#include "files/files.h"
 
 static int fail(const input *in, const ps_error *err)
 {

@@ -8,11 +8,11 @@
 
 #include <inttypes.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/progress.h"
-#include "cli/sandbox.h"
 #include "cli/signals.h"
+#include "files/files.h"
+#include "files/sandbox.h"
 #include "tokshuf/input.h"
 #include "tokshuf/order.h"
 #include "tokshuf/outputs.h"

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "cli/signals.h"
+#include "files/files.h"
 #include "tokshuf/conf.h"
 #include "tokshuf/job.h"
 

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 /*
  * Prints a message and returns false if two outputs are the same file.  No file

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/file_set.h"
-#include "cli/kept_records.h"
-#include "cli/records.h"
+#include "files/file_set.h"
+#include "files/kept_records.h"
+#include "files/records.h"
 #include "packstream.h"
 #include "tokshuf/conf.h"
 #include "tokshuf/sorter.h"

@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "files/files.h"
 
 #define MAGIC "\x89RUN\r\n\x1a\n"
 

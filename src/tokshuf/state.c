@@ -19,10 +19,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
 #include "common/bytes.h"
+#include "files/files.h"
+#include "files/state_file.h"
 
 #define MAGIC "\x89SHF\r\n\x1a\n"
 #define STATE_VERSION 2

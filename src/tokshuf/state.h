@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/atomic_file.h"
+#include "files/atomic_file.h"
 #include "tokshuf/conf.h"
 #include "tokshuf/input.h"
 #include "tokshuf/outputs.h"

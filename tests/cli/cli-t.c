@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "child.h"
-#include "files.h"
-#include "message.h"
+#include "cli/message.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "files/files.h"
 #include "packstream.h"
-#include "progress.h"
-#include "report.h"
 
 /* ---------------------------------------------------------------------
  * Messages

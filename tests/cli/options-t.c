@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "files.h"
-#include "message.h"
-#include "options.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "files/files.h"
 #include "packstream.h"
 
 /* ---------------------------------------------------------------------

@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-#include "cli/file_set.h"
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
+#include "files/file_set.h"
+#include "files/files.h"
+#include "files/state_file.h"
 #include "tokcat/decompress.h"
 #include "tokcat/job.h"
 #include "tokcat/state.h"

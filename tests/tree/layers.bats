@@ -117,7 +117,7 @@ setup() {
 @test "programs include nothing of the library but its header" {
     cd "$abs_top_srcdir/src"
     for program in packcat packdeal packplan packstat packstream tokcat tokmix \
-        tokshuf cli wire; do
+        tokshuf cli files wire; do
         run -1 grep -rE '#include "(base|io|format|lp|deal|plan|engine|stream|packer|batch)/' \
             "$program"
     done

@@ -2,11 +2,25 @@
  * files.h - open and close files and the standard streams without losing a
  * write error.
  *
+ * This directory contains the files of the programs: how they are opened,
+ * read, published and resumed.
+ *
+ *     files         inputs, outputs and locks, including stdin and stdout
+ *     file_set      files that become visible together or not at all
+ *     atomic_file   a file replaced atomically
+ *     state_file    the state of a job: open, read and validate
+ *     output_check  recognise the output of the job being resumed
+ *     records       write a stream of token records
+ *     kept_records  token records of a job that keeps a state
+ *     packs         read packs, by seeking if possible
+ *     histogram     read sequence lengths and their counts
+ *     sandbox       drop unneeded rights
+ *
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_FILES_H
-#define CLI_FILES_H
+#ifndef FILES_FILES_H
+#define FILES_FILES_H
 
 #include <limits.h>
 #include <stdbool.h>

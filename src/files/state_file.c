@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/state_file.h"
+#include "files/state_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "files/files.h"
 
 /* Limit on the length of suffixes, in bytes, including the NUL. */
 #define ENDING_MAX 16

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/output_check.h"
+#include "files/output_check.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "files/files.h"
 
 #define SAMPLE_BYTES 4096
 #define LAST_BYTES_MAX ((uint64_t)4 << 20)

@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_FILE_SET_H
-#define CLI_FILE_SET_H
+#ifndef FILES_FILE_SET_H
+#define FILES_FILE_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/histogram.h"
+#include "files/histogram.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 #define BUFFER_BYTES 65536
 

@@ -8,13 +8,13 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_KEPT_RECORDS_H
-#define CLI_KEPT_RECORDS_H
+#ifndef FILES_KEPT_RECORDS_H
+#define FILES_KEPT_RECORDS_H
 
 #include <stdbool.h>
 
-#include "cli/output_check.h"
-#include "cli/records.h"
+#include "files/output_check.h"
+#include "files/records.h"
 #include "packstream.h"
 
 typedef struct kept_records {

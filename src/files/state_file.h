@@ -7,14 +7,14 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_STATE_FILE_H
-#define CLI_STATE_FILE_H
+#ifndef FILES_STATE_FILE_H
+#define FILES_STATE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/atomic_file.h"
+#include "files/atomic_file.h"
 
 /* Limit on a state's size, in bytes.  A larger file is not a state. */
 #define STATE_FILE_MAX ((uint64_t)1 << 32)

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_RECORDS_H
-#define CLI_RECORDS_H
+#ifndef FILES_RECORDS_H
+#define FILES_RECORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,15 +4,15 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/kept_records.h"
+#include "files/kept_records.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/state_file.h"
 #include "common/bytes.h"
+#include "files/files.h"
+#include "files/state_file.h"
 
 /*
  * Tests for output_check_start: can the output of a job that was stopped before

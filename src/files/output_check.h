@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_OUTPUT_CHECK_H
-#define CLI_OUTPUT_CHECK_H
+#ifndef FILES_OUTPUT_CHECK_H
+#define FILES_OUTPUT_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

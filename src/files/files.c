@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "cli/files.h"
+#include "files/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

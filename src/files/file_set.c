@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/file_set.h"
+#include "files/file_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
-#include "cli/sandbox.h"
+#include "files/files.h"
+#include "files/sandbox.h"
 
 #define NEW_SUFFIX ".new"
 #define OLD_SUFFIX ".new.old" /* for an existing file during publication */

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "files.h"
-#include "message.h"
+#include "cli/message.h"
+#include "files/files.h"
 
 #define FILE_NAME "cli-t.XXXXXX"
 
@@ -300,5 +300,5 @@ int main(void)
         cmocka_unit_test(test_children),
     };
 
-    return run_as_tap("cli-files", tests, NULL);
+    return run_as_tap("files", tests, NULL);
 }

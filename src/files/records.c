@@ -4,12 +4,12 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/records.h"
+#include "files/records.h"
 
 #include <stdlib.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 /* After an error, a writer can only be freed. */
 static int failed(records *r, const ps_error *err)

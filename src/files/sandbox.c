@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "cli/sandbox.h"
+#include "files/sandbox.h"
 
 /*
  * Landlock needs its header.  Sanitizer runtimes open files under /proc at any
@@ -62,8 +62,8 @@ int sandbox_version(void)
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
+#include "files/files.h"
 
 /* All file rights of Landlock version 1, then rights added later. */
 #define FS_FIRST ((UINT64_C(1) << 13) - 1)

@@ -17,7 +17,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/atomic_file.h"
+#include "files/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +29,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/files.h"
 #include "cli/message.h"
 #include "common/bytes.h"
+#include "files/files.h"
 
 #define NAPS_MAX 1000
 #define NAP_NS 1000000

@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_ATOMIC_FILE_H
-#define CLI_ATOMIC_FILE_H
+#ifndef FILES_ATOMIC_FILE_H
+#define FILES_ATOMIC_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

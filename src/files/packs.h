@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_PACKS_H
-#define CLI_PACKS_H
+#ifndef FILES_PACKS_H
+#define FILES_PACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_SANDBOX_H
-#define CLI_SANDBOX_H
+#ifndef FILES_SANDBOX_H
+#define FILES_SANDBOX_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 
-#ifndef CLI_HISTOGRAM_H
-#define CLI_HISTOGRAM_H
+#ifndef FILES_HISTOGRAM_H
+#define FILES_HISTOGRAM_H
 
 #include "packstream.h"
 

@@ -6,7 +6,7 @@
  * It does so outside the sandbox as well: there all of it works, so what is
  * refused inside is refused by the sandbox.
  *
- * This program has src/cli/sandbox.c compiled once more with syscall renamed
+ * This program has src/files/sandbox.c compiled once more with syscall renamed
  * to the fake below, which can be an older kernel, or one that fails.
  *
  * SPDX-License-Identifier: MIT
@@ -29,9 +29,9 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "message.h"
+#include "cli/message.h"
+#include "files/sandbox.h"
 #include "sandbox-place.h"
-#include "sandbox.h"
 
 /* ------------------------------------------------------------ the kernel */
 

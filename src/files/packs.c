@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "cli/packs.h"
+#include "files/packs.h"
 
 #include <errno.h>
 #include <stdio.h>
