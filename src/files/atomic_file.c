@@ -30,20 +30,10 @@
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "common/bytes.h"
 #include "files/files.h"
 
 #define NAPS_MAX 1000
 #define NAP_NS 1000000
-
-/* Flags for opening the next file. */
-#define NEXT_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
-
-/*
- * Atomic write unit of a disk, in bytes.  After a power failure a sector may
- * read as zeros.
- */
-#define SECTOR_BYTES 512
 
 static bool failed(const atomic_file *f)
 {
@@ -55,143 +45,53 @@ static bool failed(const atomic_file *f)
  * The next file
  */
 
-static bool next_failed(const atomic_file *f)
+/* Prints why there is no next file, unless there is one. */
+static bool has_next(const atomic_file *f, temp_file_result r)
 {
-    if (errno == EAGAIN)
+    const char *why;
+
+    switch (r) {
+    case TEMP_FILE_OK:
+        return true;
+    case TEMP_FILE_LOCKED:
         message_error("%s: another job keeps its state there",
                       message_name(f->name));
-    else
+        return false;
+    case TEMP_FILE_ERRNO:
         message_errno("%s", message_name(f->next_name));
-    return false;
+        return false;
+    case TEMP_FILE_UNOPENED:
+        /* It may have been created by another user. */
+        why = strerror(errno);
+        message_error("%s: is in the way of the file that is to replace %s, "
+                      "and cannot be opened: %s",
+                      message_name(f->next_name), message_name(f->name), why);
+        return false;
+    default:
+        message_error("%s: is in the way of the file that is to replace %s",
+                      message_name(f->next_name), message_name(f->name));
+        return false;
+    }
 }
 
-static bool next_is_in_the_way(const atomic_file *f)
+/* True if the next file has its name and exactly the bytes written to it. */
+static bool is_as_written(const atomic_file *f)
 {
-    message_error("%s: is in the way of the file that is to replace %s",
-                  message_name(f->next_name), message_name(f->name));
-    return false;
+    struct stat st;
+
+    return temp_file_has_name(&f->next) && fstat(f->next.fd, &st) == 0 &&
+           (uint64_t)st.st_size == f->next_size;
 }
 
-static bool next_was_changed(const atomic_file *f)
+/* The same; otherwise prints a message. */
+static bool check_next(const atomic_file *f)
 {
+    if (is_as_written(f))
+        return true;
     message_error("%s: another program changed or removed it, so %s was not "
                   "replaced",
                   message_name(f->next_name), message_name(f->name));
     return false;
-}
-
-/* True if the open file still has its name; otherwise false with errno set. */
-static bool has_name(const atomic_file *f, int fd, struct stat *st)
-{
-    struct stat named;
-
-    if (fstat(fd, st) != 0)
-        return false;
-    if (fstatat(f->folder, f->next_base, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        files_are_one(&named, st))
-        return true;
-    errno = EAGAIN;
-    return false;
-}
-
-/* True if the next file has its name and exactly the bytes written to it. */
-static bool is_unchanged(const atomic_file *f)
-{
-    struct stat st;
-
-    return has_name(f, f->next, &st) && (uint64_t)st.st_size == f->next_size;
-}
-
-/* Creates and locks the next file if its name is free; false with errno set. */
-static bool create_next(atomic_file *f)
-{
-    struct stat st;
-    int why;
-    int fd = files_openat(f->folder, f->next_base,
-                          NEXT_FLAGS | O_CREAT | O_EXCL);
-
-    if (fd < 0)
-        return false;
-    if (files_lock(fd) && has_name(f, fd, &st)) {
-        f->next = fd;
-        return true;
-    }
-    why = errno;
-    (void)close(fd);
-    errno = why;
-    return false;
-}
-
-/* Reads up to `n` bytes at offset 0.  Returns the number read, or -1. */
-static ssize_t read_first(int fd, unsigned char *bytes, size_t n)
-{
-    ssize_t got;
-
-    do {
-        got = pread(fd, bytes, n, 0);
-    } while (got < 0 && errno == EINTR);
-    return got;
-}
-
-/*
- * Removes a next file left by a killed process or a power failure: a regular
- * file with one link that is empty, starts with the magic, or has a first
- * sector of zeros.  Prints a message and returns false for any other file.
- */
-static bool remove_left_over(const atomic_file *f)
-{
-    unsigned char first[SECTOR_BYTES];
-    struct stat st;
-    ssize_t n;
-    bool done;
-    int fd;
-
-    /* Opening something else, such as a device, could have side effects. */
-    if (fstatat(f->folder, f->next_base, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT || next_failed(f);
-    if (!S_ISREG(st.st_mode))
-        return next_is_in_the_way(f);
-
-    fd = files_openat(f->folder, f->next_base, NEXT_FLAGS);
-    if (fd < 0 && errno == ENOENT)
-        return true;
-    if (fd < 0) {
-        /* It may have been created by another user. */
-        message_errno("%s: is in the way of the file that is to replace %s, "
-                      "and cannot be opened",
-                      message_name(f->next_name), message_name(f->name));
-        return false;
-    }
-    n = files_lock(fd) && has_name(f, fd, &st)
-            ? read_first(fd, first, sizeof first)
-            : -1;
-    if (n < 0 || fstat(fd, &st) != 0)
-        done = next_failed(f);
-    else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
-             !(all_zero(first, (size_t)n) ||
-               f->is_ours(first, n < ATOMIC_FILE_MAGIC ? (size_t)n
-                                                       : ATOMIC_FILE_MAGIC)))
-        done = next_is_in_the_way(f);
-    else
-        done = unlinkat(f->folder, f->next_base, 0) == 0 || next_failed(f);
-    (void)close(fd);
-    return done;
-}
-
-/* Creates and locks the first next file. */
-static bool begin_next(atomic_file *f)
-{
-    bool begun = create_next(f);
-
-    if (!begun && errno == EEXIST) {
-        if (!remove_left_over(f))
-            return false;
-        begun = create_next(f);
-        /* Another process created it first. */
-        if (!begun && errno == EEXIST)
-            errno = EAGAIN;
-    }
-    return begun || next_failed(f);
 }
 
 /*
@@ -201,112 +101,92 @@ static bool begin_next(atomic_file *f)
 static bool continue_next(atomic_file *f)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
+    temp_file_result r = TEMP_FILE_LOCKED;
 
-    for (int i = 0; i < NAPS_MAX; i++) {
-        if (create_next(f))
-            return true;
-        if (errno != EEXIST && errno != EAGAIN)
-            break;
-        (void)nanosleep(&nap, NULL);
-        errno = EAGAIN;
+    f->next_size = 0;
+    for (int i = 0; i < NAPS_MAX && r == TEMP_FILE_LOCKED; i++) {
+        if (i > 0)
+            (void)nanosleep(&nap, NULL);
+        r = temp_file_create_new(&f->next);
+        if (r == TEMP_FILE_EXISTS)
+            r = TEMP_FILE_LOCKED;
     }
-    return next_failed(f);
+    return has_next(f, r);
 }
 
 /* ---------------------------------------------------------------------
  * The calls
  */
 
-bool atomic_file_open(atomic_file *f, const char *name,
-                      atomic_file_test *is_ours)
+/* Sets the names of the file and of the next one, and opens the directory. */
+static bool open_folder(atomic_file *f, const char *name)
 {
     char folder[FILES_MAX_NAME];
-    char place[FILES_MAX_NAME];
-    bool is_free = true;
+    char path[FILES_MAX_NAME];
     size_t n;
-    int fd;
 
-    *f = (atomic_file){
-        .name = name, .is_ours = is_ours, .folder = -1, .next = -1};
-    if (!files_follow(name, place))
+    if (!files_follow(name, path))
         return failed(f);
-    n = (size_t)(files_split(place, folder) - place);
-    f->path = malloc(strlen(place) + 1);
-    f->next_name = malloc(strlen(place) + sizeof ATOMIC_FILE_SUFFIX);
+    n = (size_t)(files_split(path, folder) - path);
+    f->path = malloc(strlen(path) + 1);
+    f->next_name = malloc(strlen(path) + sizeof ATOMIC_FILE_SUFFIX);
     if (f->path == NULL || f->next_name == NULL)
         return failed(f);
-    (void)strcpy(f->path, place);
+    (void)strcpy(f->path, path);
     f->base = f->path + n;
-    (void)strcpy(f->next_name, place);
+    (void)strcpy(f->next_name, path);
     (void)strcat(f->next_name, ATOMIC_FILE_SUFFIX);
-    f->next_base = f->next_name + n;
-
     f->folder = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
-    if (f->folder < 0)
-        return failed(f);
-    if (*f->base == '\0') {
+    if (f->folder >= 0 && *f->base == '\0')
         errno = EISDIR;
+    if (f->folder < 0 || *f->base == '\0')
         return failed(f);
-    }
-    if (!begin_next(f))
-        return false;
+    f->next.folder = f->folder;
+    f->next.name = f->next_name + n;
+    return true;
+}
 
+bool atomic_file_open(atomic_file *f, const char *name, const char *magic)
+{
+    bool is_free = true;
+    int fd;
+
+    *f = (atomic_file)ATOMIC_FILE_CLOSED;
+    f->name = name;
+    f->next.magic = magic;
+    if (!open_folder(f, name) || !has_next(f, temp_file_create(&f->next)))
+        return false;
     /*
      * If the file is locked, another process has just renamed it and is still
      * running.  Any other error is reported when the file is read or replaced.
      */
     fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
     if (fd >= 0 && !files_lock(fd) && errno == EAGAIN)
-        is_free = next_failed(f);
+        is_free = has_next(f, TEMP_FILE_LOCKED);
     if (fd >= 0)
         (void)close(fd);
     return is_free;
 }
 
-static bool sync_fd(int fd)
-{
-    int status;
-
-    do {
-        status = fsync(fd);
-    } while (status != 0 && errno == EINTR);
-    return status == 0;
-}
-
 bool atomic_file_write(atomic_file *f, const void *bytes, size_t n)
 {
-    int fd = f->next;
+    const int fd = f->next.fd;
+    bool written;
     bool begun;
 
-    if (!is_unchanged(f))
-        return next_was_changed(f);
-    for (size_t done = 0; done < n;) {
-        ssize_t part = write(fd, (const char *)bytes + done, n - done);
-
-        if (part < 0 && errno == EINTR)
-            continue;
-        /* Some devices report that they are full this way. */
-        if (part == 0)
-            errno = ENOSPC;
-        if (part <= 0)
-            return failed(f);
-        f->next_size += (uint64_t)part;
-        done += (size_t)part;
-    }
-    if (!sync_fd(fd))
+    if (!check_next(f))
+        return false;
+    written = files_write(fd, bytes, n);
+    f->next_size = (uint64_t)lseek(fd, 0, SEEK_CUR);
+    if (!written || !files_fsync(fd))
         return failed(f);
-    if (!is_unchanged(f))
-        return next_was_changed(f);
-    if (renameat(f->folder, f->next_base, f->folder, f->base) != 0)
+    if (!check_next(f))
+        return false;
+    if (renameat(f->folder, f->next.name, f->folder, f->base) != 0)
         return failed(f);
 
-    f->next = -1;
-    f->next_size = 0;
     begun = continue_next(f);
-    if (close(fd) != 0)
-        return failed(f);
-    /* Some file systems cannot sync a directory and do not need it. */
-    if (!sync_fd(f->folder) && errno != EINVAL && errno != ENOTSUP)
+    if (close(fd) != 0 || !files_sync_folder(f->folder))
         return failed(f);
     return begun;
 }
@@ -315,7 +195,7 @@ bool atomic_file_write(atomic_file *f, const void *bytes, size_t n)
 static bool read_file(const atomic_file *f, int fd, uint64_t max,
                       unsigned char **bytes, size_t *n)
 {
-    unsigned char magic[ATOMIC_FILE_MAGIC];
+    unsigned char magic[TEMP_FILE_MAGIC];
     struct stat st;
     uint64_t size;
     ssize_t part;
@@ -326,11 +206,14 @@ static bool read_file(const atomic_file *f, int fd, uint64_t max,
         errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    part = read_first(fd, magic, sizeof magic);
+    size = (uint64_t)st.st_size;
+    do {
+        part = pread(fd, magic, sizeof magic, 0);
+    } while (part < 0 && errno == EINTR);
     if (part < 0)
         return false;
-    size = (uint64_t)st.st_size;
-    if (size > (uint64_t)part && !f->is_ours(magic, (size_t)part))
+    if (size > (uint64_t)part &&
+        memcmp(magic, f->next.magic, (size_t)part) != 0)
         size = (uint64_t)part;
     if (size > max || size >= SIZE_MAX) {
         errno = EFBIG;
@@ -376,14 +259,12 @@ bool atomic_file_read(const atomic_file *f, uint64_t max,
 
 void atomic_file_close(atomic_file *f)
 {
-    if (f->next >= 0) {
-        if (is_unchanged(f))
-            (void)unlinkat(f->folder, f->next_base, 0);
-        (void)close(f->next);
-    }
+    if (f->next.fd >= 0 && is_as_written(f))
+        (void)temp_file_discard(&f->next);
+    temp_file_close(&f->next);
     if (f->folder >= 0)
         (void)close(f->folder);
     free(f->path);
     free(f->next_name);
-    *f = (atomic_file){.folder = -1, .next = -1};
+    *f = (atomic_file)ATOMIC_FILE_CLOSED;
 }

@@ -12,42 +12,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "files/temp_file.h"
+
 /* Suffix of the next file, which becomes the file once it is complete. */
 #define ATOMIC_FILE_SUFFIX ".new"
 
-/*
- * Checks the first bytes of a file for the magic of the caller's format.  `n`
- * is less than ATOMIC_FILE_MAGIC only if the file is shorter.
- */
-#define ATOMIC_FILE_MAGIC 8
-typedef bool atomic_file_test(const unsigned char *bytes, size_t n);
-
 typedef struct atomic_file {
-    const char *name;          /* as given; owned by the caller */
-    char *path;                /* `name` with symbolic links resolved; owned */
-    const char *base;          /* last component of `path` */
-    char *next_name;           /* full name of the next file; owned */
-    const char *next_base;     /* last component of `next_name` */
-    atomic_file_test *is_ours; /* recognises the caller's format */
-    int folder;                /* descriptor of the directory */
-    /*
-     * descriptor of the next file, which is locked, and empty until written; -1
-     * if none
-     */
-    int next;
+    const char *name;   /* as given; owned by the caller */
+    char *path;         /* `name` with symbolic links resolved; owned */
+    const char *base;   /* last component of `path` */
+    char *next_name;    /* full name of the next file; owned */
+    int folder;         /* descriptor of the directory; -1: not open */
+    temp_file next;     /* the next file, empty until written */
     uint64_t next_size; /* bytes written to the next file */
 } atomic_file;
+
+/* Not open; atomic_file_close does nothing. */
+#define ATOMIC_FILE_CLOSED {.folder = -1, .next = {.fd = -1}}
 
 /*
  * Prepares to replace the file `name`, which need not exist, and opens its
  * directory.  If `name` is a symbolic link, its target is replaced.
  *
  * The next file is created immediately, to report errors now and to lock out
- * other processes.  If a killed process left one, it is removed; any other file
- * of that name is an error.  On failure, prints a message and returns false.
+ * other processes.  If a killed process left one, it is removed (see
+ * temp_file_create); any other file of that name is an error.  `magic` is how
+ * the file starts.  On failure, prints a message and returns false.
  */
-bool atomic_file_open(atomic_file *f, const char *name,
-                      atomic_file_test *is_ours);
+bool atomic_file_open(atomic_file *f, const char *name, const char *magic);
 
 /*
  * Writes `bytes` to the next file, syncs it, renames it over the old file and
@@ -59,8 +51,8 @@ bool atomic_file_write(atomic_file *f, const void *bytes, size_t n);
 
 /*
  * Reads the whole file into *bytes, which the caller frees.  *bytes is NULL if
- * the file does not exist.  If `is_ours` rejects the file, only its first bytes
- * are read.  On failure, prints a message and returns false; a file of more
+ * the file does not exist.  If the file does not start with `magic`, only its
+ * first bytes are read.  On failure, prints a message and returns false; a file of more
  * than `max` bytes is an error.
  */
 bool atomic_file_read(const atomic_file *f, uint64_t max,

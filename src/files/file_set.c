@@ -90,23 +90,6 @@ bool file_set_spares(const char *name, const char *input)
     return false;
 }
 
-/* True if `name` is the file with this identity. */
-static bool is_name_of(const char *name, dev_t device, ino_t inode)
-{
-    struct stat st;
-
-    if (lstat(name, &st) != 0)
-        return false;
-    errno = EAGAIN;
-    return st.st_dev == device && st.st_ino == inode;
-}
-
-/* True if `new_name` still is the file that was created. */
-static bool has_name(const file_set_member *m)
-{
-    return is_name_of(m->new_name, m->device, m->inode);
-}
-
 /* Returns true if `aside` is free; otherwise prints a message. */
 static bool can_put_aside(const file_set_member *m)
 {
@@ -120,69 +103,65 @@ static bool can_put_aside(const file_set_member *m)
     return false;
 }
 
-/* True if another member is this file. */
-static bool has_file(const file_set *set, const struct stat *st)
+/*
+ * Adds a member with its names.  Returns NULL if out of memory; file_set_free
+ * frees what there is.
+ */
+static file_set_member *add_member(file_set *set, const char *stem,
+                                   size_t stem_bytes, const char *ending)
 {
-    for (size_t i = 0; i + 1 < set->n; i++)
-        if (set->members[i].device == st->st_dev &&
-            set->members[i].inode == st->st_ino)
-            return true;
-    return false;
+    file_set_member *m =
+        realloc(set->members, (set->n + 1) * sizeof *set->members);
+
+    if (m == NULL)
+        return NULL;
+    set->members = m;
+    m += set->n++;
+    *m = (file_set_member){.name = join(stem, stem_bytes, ending)};
+    if (m->name != NULL)
+        m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
+    if (m->new_name != NULL)
+        m->aside = join(m->name, strlen(m->name), OLD_SUFFIX);
+    return m->aside != NULL ? m : NULL;
 }
 
-/*
- * Removes a temporary file left by a killed job.  Returns false, with the
- * reason in *why, if it may be a file of another user, job or member.
- */
-static bool remove_left_over(const file_set *set, const char *name,
-                             const char **why)
+/* Creates the file of the last member.  Returns NULL, or why it failed. */
+static const char *create(const file_set *set)
 {
-    const int fd = files_openat(AT_FDCWD, name,
-                                O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
-    struct stat st;
-    bool removed = false;
+    file_set_member *m = &set->members[set->n - 1];
+    temp_file file = {.folder = AT_FDCWD, .name = m->new_name};
 
-    *why = NULL;
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        if (!S_ISREG(st.st_mode))
-            *why = "is there and no regular file";
-        else if (has_file(set, &st))
-            *why = "cannot take two streams";
-        else if (st.st_nlink != 1)
-            *why = "is there, and has another name as well";
-        else if (!files_lock(fd))
-            *why = errno == EAGAIN ? "another job is writing it" : NULL;
-        else
-            removed = unlink(name) == 0;
+    for (size_t i = 0; i + 1 < set->n; i++) {
+        file.device = set->members[i].file.device;
+        file.inode = set->members[i].file.inode;
+        if (temp_file_has_name(&file))
+            return "cannot take two streams";
     }
-    if (*why == NULL)
-        *why = strerror(errno);
-    if (fd >= 0)
-        (void)close(fd);
-    return removed;
+    /* Always create a new file: an existing one may be open elsewhere. */
+    switch (temp_file_create(&file)) {
+    case TEMP_FILE_OK:
+        m->file = file;
+        return NULL;
+    case TEMP_FILE_EXISTS:
+    case TEMP_FILE_LOCKED:
+        return "another job is writing it";
+    case TEMP_FILE_SPECIAL:
+        return "is there and no regular file";
+    case TEMP_FILE_LINKED:
+        return "is there, and has another name as well";
+    default:
+        return strerror(errno);
+    }
 }
 
 int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
                  const char *ending, const char *const *inputs, int n_inputs)
 {
-    const int how = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
-    file_set_member *members =
-        realloc(set->members, (set->n + 1) * sizeof *members);
-    file_set_member *m = NULL;
-    struct stat st;
-    const char *why = NULL;
+    file_set_member *m = add_member(set, stem, stem_bytes, ending);
+    const char *why;
     int fd;
 
-    if (members != NULL) {
-        set->members = members;
-        m = &members[set->n++];
-        *m = (file_set_member){.name = join(stem, stem_bytes, ending)};
-        if (m->name != NULL)
-            m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
-        if (m->new_name != NULL)
-            m->aside = join(m->name, strlen(m->name), OLD_SUFFIX);
-    }
-    if (m == NULL || m->aside == NULL) {
+    if (m == NULL) {
         message_errno("%s", message_name(stem));
         return -1;
     }
@@ -191,30 +170,18 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         !files_spare_inputs(m->aside, inputs, n_inputs))
         return -1;
     /* A single member needs no `aside`: renaming it replaces the old file. */
-    if ((set->n == 2 && !can_put_aside(members)) ||
+    if ((set->n == 2 && !can_put_aside(set->members)) ||
         (set->n >= 2 && !can_put_aside(m)))
         return -1;
-
-    /* Always create a new file: an existing one may be open elsewhere. */
-    fd = files_openat(AT_FDCWD, m->new_name, how);
-    if (fd < 0 && errno == EEXIST && remove_left_over(set, m->new_name, &why))
-        fd = files_openat(AT_FDCWD, m->new_name, how);
-    if (fd < 0 && why == NULL)
-        why = strerror(errno);
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        m->device = st.st_dev;
-        m->inode = st.st_ino;
-        errno = EAGAIN;
-        m->created = files_lock(fd) && has_name(m);
+    why = create(set);
+    if (why != NULL) {
+        message_error("%s: %s", message_name(m->new_name), why);
+        return -1;
     }
-    if (fd >= 0 && m->created)
-        return fd;
-    if (fd >= 0) {
-        why = errno == EAGAIN ? "another job is writing it" : strerror(errno);
-        (void)close(fd);
-    }
-    message_error("%s: %s", message_name(m->new_name), why);
-    return -1;
+    /* The caller owns the descriptor. */
+    fd = m->file.fd;
+    m->file.fd = -1;
+    return fd;
 }
 
 /* True if another job holds the lock on this file, as with --state. */
@@ -311,9 +278,11 @@ static bool put_aside(file_set_member *m)
         return false;
     }
     if (lstat(m->aside, &st) == 0 && S_ISREG(st.st_mode)) {
-        m->has_older = true;
-        m->older_device = st.st_dev;
-        m->older_inode = st.st_ino;
+        m->older = (temp_file){.folder = AT_FDCWD,
+                               .name = m->aside,
+                               .fd = -1,
+                               .device = st.st_dev,
+                               .inode = st.st_ino};
         return true;
     }
     (void)move(m->aside, m->name);
@@ -324,7 +293,7 @@ static bool put_aside(file_set_member *m)
 /* Moves the old file back, unless its name is taken by now. */
 static void bring_back(const file_set_member *m)
 {
-    if (!is_name_of(m->aside, m->older_device, m->older_inode) ||
+    if (!temp_file_has_name(&m->older) ||
         move(m->aside, m->name))
         return;
     message_errno("%s: the older output stays there", message_name(m->aside));
@@ -333,7 +302,7 @@ static void bring_back(const file_set_member *m)
 /* Removes the old file.  If this fails, the new files are still complete. */
 static void drop_older(const file_set_member *m)
 {
-    if (is_name_of(m->aside, m->older_device, m->older_inode) &&
+    if (temp_file_has_name(&m->older) &&
         unlink(m->aside) != 0)
         message_warning("%s: the older output cannot be removed: %s",
                         message_name(m->aside), strerror(errno));
@@ -349,13 +318,13 @@ static bool give_name(file_set_member *m)
         message_errno("%s", message_name(m->name));
         return false;
     }
-    m->created = false;
+    m->file.name = m->name;
     /* Another job may have replaced `new_name` just before the rename. */
-    m->named = is_name_of(m->name, m->device, m->inode);
-    if (!m->named)
-        message_error("%s: another program changed it",
-                      message_name(m->name));
-    return m->named;
+    if (temp_file_has_name(&m->file))
+        return true;
+    m->file.name = NULL;
+    message_error("%s: another program changed it", message_name(m->name));
+    return false;
 }
 
 bool file_set_publish(file_set *set)
@@ -364,7 +333,7 @@ bool file_set_publish(file_set *set)
     bool good = true;
 
     for (size_t i = 0; i < set->n; i++) {
-        if (!has_name(&m[i])) {
+        if (!temp_file_has_name(&m[i].file)) {
             message_error("%s: another program changed or removed it",
                           message_name(m[i].new_name));
             return false;
@@ -381,12 +350,11 @@ bool file_set_publish(file_set *set)
 
     /* Drop the old files if all renames succeeded; otherwise undo them. */
     for (size_t i = set->n; i-- > 0;) {
-        if (!good && m[i].named &&
-            is_name_of(m[i].name, m[i].device, m[i].inode))
-            (void)unlink(m[i].name);
-        if (m[i].has_older && good)
+        if (!good && m[i].file.name == m[i].name)
+            (void)temp_file_discard(&m[i].file);
+        if (m[i].older.name != NULL && good)
             drop_older(&m[i]);
-        else if (m[i].has_older)
+        else if (m[i].older.name != NULL)
             bring_back(&m[i]);
     }
     return good;
@@ -417,11 +385,13 @@ bool file_set_enter_sandbox(const file_set *set, const char *const *inputs,
 void file_set_free(file_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
-        if (set->members[i].created && has_name(&set->members[i]))
-            (void)unlink(set->members[i].new_name);
-        free(set->members[i].aside);
-        free(set->members[i].new_name);
-        free(set->members[i].name);
+        file_set_member *m = &set->members[i];
+
+        if (m->new_name != NULL && m->file.name == m->new_name)
+            (void)temp_file_discard(&m->file);
+        free(m->aside);
+        free(m->new_name);
+        free(m->name);
     }
     free(set->members);
     *set = (file_set){0};

@@ -14,19 +14,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
+
+#include "files/temp_file.h"
 
 typedef struct file_set_member {
-    char *name;         /* final name; owned */
-    char *new_name;     /* name during writing */
-    dev_t device;       /* identity of the file being written */
-    ino_t inode;        /* the same */
-    bool created;       /* `new_name` is ours to remove */
-    bool named;         /* renamed to `name` */
-    char *aside;        /* name of the existing file during publication */
-    bool has_older;     /* an existing file was moved to `aside` */
-    dev_t older_device; /* identity of that file */
-    ino_t older_inode;
+    char *name;      /* final name; owned */
+    char *new_name;  /* name during writing; owned */
+    temp_file file;  /* under the name that it has; name NULL: none of ours */
+    char *aside;     /* name of the existing file during publication; owned */
+    temp_file older; /* that file; name NULL: none was moved to `aside` */
 } file_set_member;
 
 /* Zero-initialise for an empty set. */

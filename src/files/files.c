@@ -476,32 +476,40 @@ bool files_sync(int fd, const char *name)
     return status == 0;
 }
 
+bool files_fsync(int fd)
+{
+    int status;
+
+    do {
+        status = fsync(fd);
+    } while (status != 0 && errno == EINTR);
+    return status == 0;
+}
+
+bool files_sync_folder(int fd)
+{
+    return files_fsync(fd) || errno == EINVAL || errno == ENOTSUP;
+}
+
 bool files_sync_name(const char *name)
 {
     char place[FILES_MAX_NAME];
-    char folder[FILES_MAX_NAME];
-    int status;
+    bool synced;
     int fd = -1;
 
     if (files_is_standard(name))
         return true;
-    if (files_follow(name, place)) {
-        (void)files_split(place, folder);
-        fd = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
-    }
+    if (files_follow(name, place))
+        fd = files_open_folder(place);
     /* A directory can be writable without being readable. */
     if (fd < 0 && errno == EACCES)
         return true;
-    do {
-        status = fd < 0 ? -1 : fsync(fd);
-    } while (fd >= 0 && status != 0 && errno == EINTR);
-    if (status != 0 && (errno == EINVAL || errno == ENOTSUP))
-        status = 0;
-    if (status != 0)
+    synced = fd >= 0 && files_sync_folder(fd);
+    if (!synced)
         message_errno("%s", files_output_name(name));
     if (fd >= 0)
         (void)close(fd);
-    return status == 0;
+    return synced;
 }
 
 bool files_has_length(int fd, const char *name, uint64_t length)

@@ -8,6 +8,7 @@
  *     files         inputs, outputs and locks, including stdin and stdout
  *     file_set      files that become visible together or not at all
  *     atomic_file   a file replaced atomically
+ *     temp_file     a file under a temporary name, locked
  *     state_file    the state of a job: open, read and validate
  *     output_check  recognise the output of the job being resumed
  *     records       write a stream of token records
@@ -130,6 +131,14 @@ bool files_write(int fd, const void *bytes, size_t n);
  * returns false.
  */
 bool files_sync(int fd, const char *name);
+
+/*
+ * fsync, retried after EINTR; for a directory, also true if the file system
+ * cannot sync directories and does not need it.  On failure, they return false
+ * with errno set.
+ */
+bool files_fsync(int fd);
+bool files_sync_folder(int fd);
 
 /*
  * Syncs the directory of an output, so that its name survives a crash, if the

@@ -116,7 +116,7 @@ int state_file_open(atomic_file *f, const state_file_options *o,
 
     if (status != STATUS_OK)
         return status;
-    if (!atomic_file_open(f, o->name, o->is_ours))
+    if (!atomic_file_open(f, o->name, o->magic))
         return STATUS_FAILURE;
     /* Now that the temporary file exists, links to it can be recognised. */
     status = state_file_check(o);

@@ -38,7 +38,7 @@ typedef struct state_file_options {
     bool resume; /* if false, the state must not exist */
     /* limit on its size in bytes, at most STATE_FILE_MAX */
     uint64_t max;
-    atomic_file_test *is_ours; /* recognises a state by its first bytes */
+    const char *magic; /* first 8 bytes of a state */
     /* suffixes of companion files of the state; NULL: none */
     const char *beside[2];
     state_file_use uses[4]; /* unused entries have n = 0 */

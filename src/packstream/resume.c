@@ -27,6 +27,9 @@
 #define FEW_MARKS 16
 #define FAR_MARKS 129
 
+/* First 8 bytes of the states of the library. */
+#define STATE_MAGIC "\x89PKT\r\n\x1a\n"
+
 #define NOTE_VERSION 3
 
 /* ---- The note ---- */
@@ -170,15 +173,6 @@ static int read_note(resume *r)
 
 /* ---- Reading the state ---- */
 
-/* True if a file that starts with these bytes can be a state. */
-static bool is_state(const unsigned char *bytes, size_t n)
-{
-    ps_state summary;
-    ps_error err;
-
-    return ps_state_read(bytes, n, &summary, &err) != PS_ERR_MAGIC;
-}
-
 /*
  * Chooses the task.  A file continues at its end.  A pipe starts at the pack
  * that its reader wants, which may require packing everything again.
@@ -241,7 +235,7 @@ static state_file_options file_options(const conf *c)
         .resume = c->resume,
         /* Two states are in memory at the same time. */
         .max = c->memory == 0 ? STATE_FILE_MAX : c->memory / 2,
-        .is_ours = is_state,
+        .magic = STATE_MAGIC,
         .uses = {{"the file of --rejects", &c->rejects, c->rejects != NULL,
                   STDOUT_FILENO},
                  {"the output", &c->output, 1, STDOUT_FILENO},
@@ -263,7 +257,7 @@ int resume_open(resume *r, const conf *c)
     ps_error err;
     int status;
 
-    *r = (resume){.conf = c, .file = {.folder = -1, .next = -1},
+    *r = (resume){.conf = c, .file = ATOMIC_FILE_CLOSED,
                   .output = {.fd = -1}};
     if (c->state == NULL)
         return choose_start(r);

@@ -45,12 +45,6 @@ static uint64_t the(const state *s, int number)
     return load_u64(s->bytes + 8 * (1 + (size_t)number));
 }
 
-/* True if a file that starts with these bytes can be a state. */
-static bool is_state(const unsigned char *bytes, size_t n)
-{
-    return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
-}
-
 int state_open(state *s, const conf *c, const char *const *names, int n)
 {
     const state_file_form form = {.program = "tokcat",
@@ -61,14 +55,14 @@ int state_open(state *s, const conf *c, const char *const *names, int n)
         .name = c->state,
         .resume = c->resume,
         .max = STATE_FILE_MAX,
-        .is_ours = is_state,
+        .magic = MAGIC,
         .uses = {{"the output", &c->output, 1, STDOUT_FILENO},
                  {"an input", names, n, STDIN_FILENO},
                  {"the tokenizer", &c->tokenizer, c->tokenizer != NULL,
                   STDIN_FILENO}}};
     int status;
 
-    *s = (state){.conf = c, .file = {.folder = -1, .next = -1},
+    *s = (state){.conf = c, .file = ATOMIC_FILE_CLOSED,
                  .out = {.output = {.fd = -1}}, .fd = -1};
     if (c->state == NULL)
         return STATUS_OK;

@@ -85,12 +85,6 @@ static uint64_t its(const state *s, uint32_t i, int number)
  * Reading
  */
 
-/* True if a file that starts with these bytes can be a state. */
-static bool is_state(const unsigned char *bytes, size_t n)
-{
-    return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
-}
-
 /* Checks the format and sizes, but not the values of the numbers. */
 static int check_state(const state *s)
 {
@@ -142,12 +136,12 @@ int state_open(state *s, const conf *c)
         .name = c->state,
         .resume = c->resume,
         .max = STATE_FILE_MAX,
-        .is_ours = is_state,
+        .magic = MAGIC,
         .uses = {{"the output", &c->output, 1, STDOUT_FILENO},
                  {"a source", c->names, (int)c->n, STDIN_FILENO}}};
     int status;
 
-    *s = (state){.conf = c, .file = {.folder = -1, .next = -1},
+    *s = (state){.conf = c, .file = ATOMIC_FILE_CLOSED,
                  .out = {.output = {.fd = -1}}};
     if (c->state == NULL)
         return STATUS_OK;

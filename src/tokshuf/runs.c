@@ -115,77 +115,24 @@ static int read_at(const runs *r, uint64_t at, unsigned char *bytes, size_t n)
  * Files kept with a state
  */
 
-/* True if an open file still has its name; otherwise false with errno set. */
-static bool has_name(const runs_name *kept, int fd)
+int runs_failed(const runs_name *kept, temp_file_result r)
 {
-    struct stat st;
-    struct stat named;
-
-    if (fstat(fd, &st) != 0 || fstatat(kept->folder, kept->base, &named,
-                                       AT_SYMLINK_NOFOLLOW) != 0)
-        return false;
-    errno = EAGAIN;
-    return files_are_one(&st, &named);
-}
-
-/*
- * True if an open file has our magic or is blank; otherwise false with errno
- * set.
- */
-static bool is_ours(int fd, struct stat *st)
-{
-    unsigned char first[RUNS_START];
-    ssize_t n;
-
-    do {
-        n = pread(fd, first, sizeof first, 0);
-    } while (n < 0 && errno == EINTR);
-    if (n < 0 || fstat(fd, st) != 0)
-        return false;
-    errno = EEXIST;
-    /* After a power failure the data may read as zeros. */
-    return S_ISREG(st->st_mode) && st->st_nlink == 1 &&
-           (memcmp(first, MAGIC, (size_t)n) == 0 ||
-            all_zero(first, (size_t)n));
-}
-
-/*
- * Opens and locks a file of ours that has at least `size` bytes.  Creates it if
- * `size` is 0.  Returns -1 with errno set: EEXIST if it is not ours.
- */
-static int open_kept(const runs_name *kept, uint64_t size)
-{
-    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
-    struct stat st;
-    int why;
-    int fd;
-
-    /* Opening something else, such as a device, could have side effects. */
-    if (fstatat(kept->folder, kept->base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !S_ISREG(st.st_mode)) {
-        errno = EEXIST;
-        return -1;
-    }
-    fd = files_openat(kept->folder, kept->base,
-                      size == 0 ? flags | O_CREAT : flags);
-    if (fd < 0)
-        return -1;
-    if (files_lock(fd) && has_name(kept, fd) && is_ours(fd, &st))
-        return fd;
-    why = errno;
-    (void)close(fd);
-    errno = why;
-    return -1;
-}
-
-static int in_the_way(const runs_name *kept)
-{
-    if (errno == EEXIST)
-        message_error("%s: is in the way of a temporary file",
-                      message_name(kept->name));
-    else
+    if (r == TEMP_FILE_ERRNO || r == TEMP_FILE_UNOPENED)
         message_errno("%s", message_name(kept->name));
+    else
+        message_error("%s: %s", message_name(kept->name),
+                      r == TEMP_FILE_LOCKED
+                          ? "another job is writing it"
+                          : "is in the way of a temporary file");
     return STATUS_FAILURE;
+}
+
+static temp_file kept_file(const runs_name *kept)
+{
+    return (temp_file){.folder = kept->folder,
+                       .name = kept->base,
+                       .magic = MAGIC,
+                       .fd = -1};
 }
 
 static int is_other(const runs_name *kept)
@@ -217,12 +164,16 @@ static int read_all(runs *r)
 int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
                    uint64_t size, uint64_t digest)
 {
+    temp_file file = kept_file(kept);
+    const temp_file_result opened = temp_file_open(&file, size == 0);
     struct stat st;
     int status;
 
-    *r = (runs){.fd = open_kept(kept, size), .schema = schema, .kept = *kept};
-    if (r->fd < 0)
-        return errno == EEXIST && size > 0 ? is_other(kept) : in_the_way(kept);
+    *r = (runs){.fd = file.fd, .schema = schema, .kept = *kept};
+    if (opened != TEMP_FILE_OK)
+        return size > 0 && opened >= TEMP_FILE_SPECIAL
+                   ? is_other(kept)
+                   : runs_failed(kept, opened);
     r->digest = XXH3_createState();
     if (r->digest == NULL || fstat(r->fd, &st) != 0)
         return fail(r);
@@ -295,20 +246,16 @@ int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits)
     return STATUS_OK;
 }
 
-bool runs_remove(const runs_name *kept)
+temp_file_result runs_remove(const runs_name *kept)
 {
-    const int fd = open_kept(kept, 1);
-    bool done;
-    int why;
+    temp_file file = kept_file(kept);
+    temp_file_result r = temp_file_open(&file, false);
 
-    /* A file that is not ours stays. */
-    if (fd < 0)
-        return errno == ENOENT || errno == EEXIST;
-    done = unlinkat(kept->folder, kept->base, 0) == 0;
-    why = errno;
-    (void)close(fd);
-    errno = why;
-    return done;
+    if (r == TEMP_FILE_OK)
+        r = temp_file_discard(&file);
+    return r >= TEMP_FILE_SPECIAL || (r == TEMP_FILE_ERRNO && errno == ENOENT)
+               ? TEMP_FILE_OK
+               : r;
 }
 
 /* ---------------------------------------------------------------------

@@ -20,6 +20,7 @@
 
 #include <xxhash.h>
 
+#include "files/temp_file.h"
 #include "packstream.h"
 
 typedef struct record {
@@ -101,10 +102,13 @@ void runs_store(const runs *r, unsigned char *numbers);
 int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
 
 /*
- * Removes a kept file if it exists and is ours.  On failure, returns false with
- * errno set.
+ * Removes a kept file if it exists; a file that is not ours stays.  Prints
+ * nothing.
  */
-bool runs_remove(const runs_name *kept);
+temp_file_result runs_remove(const runs_name *kept);
+
+/* Reports that a kept file was not opened or removed; returns the status. */
+int runs_failed(const runs_name *kept, temp_file_result r);
 
 /* Write a run: begin, then records in ascending order of keys, then end. */
 int runs_begin(runs *r);

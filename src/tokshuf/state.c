@@ -108,12 +108,6 @@ static uint64_t its(const state *s, uint32_t i, int number)
  * Reading
  */
 
-/* True if a file that starts with these bytes can be a state. */
-static bool is_state(const unsigned char *bytes, size_t n)
-{
-    return memcmp(bytes, MAGIC, n < 8 ? n : 8) == 0;
-}
-
 /* True if the numbers of the sorter are consistent. */
 static bool is_sound(const state *s)
 {
@@ -233,13 +227,13 @@ int state_open(state *s, const conf *c)
         .name = c->state,
         .resume = c->resume,
         .max = STATE_FILE_MAX,
-        .is_ours = is_state,
+        .magic = MAGIC,
         .beside = {endings[0], endings[1]},
         .uses = {{"an output", c->names, (int)c->n_outputs, STDOUT_FILENO},
                  {"an input", c->inputs, c->n_inputs, STDIN_FILENO}}};
     int status;
 
-    *s = (state){.conf = c, .file = {.folder = -1, .next = -1}};
+    *s = (state){.conf = c, .file = ATOMIC_FILE_CLOSED};
     if (c->state == NULL)
         return STATUS_OK;
     status = state_file_open(&s->file, &options, &s->bytes, &s->n_bytes);
@@ -539,11 +533,13 @@ int state_save(state *s, const input *in, sorter *shuffled, outputs *o)
 
 int state_remove_runs(const state *s)
 {
-    for (int i = 0; i < 2; i++)
-        if (!runs_remove(&s->runs[i])) {
-            message_errno("%s", message_name(s->names[i]));
-            return STATUS_FAILURE;
-        }
+    temp_file_result r = TEMP_FILE_OK;
+
+    for (int i = 0; i < 2; i++) {
+        r = runs_remove(&s->runs[i]);
+        if (r != TEMP_FILE_OK)
+            return runs_failed(&s->runs[i], r);
+    }
     return STATUS_OK;
 }
 
