@@ -52,8 +52,8 @@ bool atomic_file_write(atomic_file *f, const void *bytes, size_t n);
 /*
  * Reads the whole file into *bytes, which the caller frees.  *bytes is NULL if
  * the file does not exist.  If the file does not start with `magic`, only its
- * first bytes are read.  On failure, prints a message and returns false; a file of more
- * than `max` bytes is an error.
+ * first bytes are read.  On failure, prints a message and returns false; a file
+ * of more than `max` bytes is an error.
  */
 bool atomic_file_read(const atomic_file *f, uint64_t max,
                       unsigned char **bytes, size_t *n);

@@ -10,6 +10,7 @@
  *     atomic_file   a file replaced atomically
  *     temp_file     a file under a temporary name, locked
  *     state_file    the state of a job: open, read and validate
+ *     checkpoint    the numbers of a job, in its state
  *     output_check  recognise the output of the job being resumed
  *     records       write a stream of token records
  *     kept_records  token records of a job that keeps a state

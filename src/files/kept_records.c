@@ -29,6 +29,29 @@ static bool is_raw_start(const unsigned char *bytes, size_t n)
            (n < 4 || load_u32(bytes) <= PS_MAX_SEQUENCE_BYTES / 2);
 }
 
+void kept_records_load(kept_records *k, const unsigned char *from)
+{
+    k->place = (ps_token_mark){.id = load_u64(from + 8),
+                               .offset = load_u64(from),
+                               .sequences = load_u64(from + 8),
+                               .tokens = load_u64(from + 16),
+                               .digest = load_u64(from + 24)};
+    k->mark = (output_check_mark){.known = true,
+                                  .base = load_u64(from + 32),
+                                  .hash = load_u64(from + 40)};
+}
+
+void kept_records_store(const kept_records *k,
+                        uint64_t numbers[KEPT_RECORDS_NUMBERS])
+{
+    numbers[0] = k->place.offset;
+    numbers[1] = k->place.sequences;
+    numbers[2] = k->place.tokens;
+    numbers[3] = k->place.digest;
+    numbers[4] = k->mark.base;
+    numbers[5] = k->mark.hash;
+}
+
 int kept_records_begin(kept_records *k, records *r, const char *state,
                        bool resume)
 {

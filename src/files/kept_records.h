@@ -32,6 +32,15 @@ typedef struct kept_records {
 } kept_records;
 
 /*
+ * Position and fingerprint, in 64-bit numbers of a checkpoint: offset,
+ * sequences, tokens and digest; base and hash.
+ */
+#define KEPT_RECORDS_NUMBERS 6
+void kept_records_load(kept_records *k, const unsigned char *from);
+void kept_records_store(const kept_records *k,
+                        uint64_t numbers[KEPT_RECORDS_NUMBERS]);
+
+/*
  * Opens a new output.  With `resume` and no state, a nonempty output is
  * refused: another job may have written it.
  */

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include "cli/message.h"
 #include "common/bytes.h"
@@ -193,30 +192,17 @@ int state_file_compare_shares(const char *name,
     return STATUS_OK;
 }
 
-int state_file_check_form(const char *name, const state_file_form *form,
-                          const unsigned char *bytes, size_t n)
+int state_file_compare_schema(const char *name, uint64_t framed, uint64_t type,
+                              const ps_schema *now)
 {
-    uint64_t version;
+    const state_file_option options[] = {
+        {"records that are ", framed, now->framed, {"raw", "framed"}},
+        {"tokens of type ", type - PS_U16, (uint64_t)now->token_type - PS_U16,
+         {"u16", "u32"}},
+    };
 
-    if (memcmp(bytes, form->magic, n < 8 ? n : 8) != 0) {
-        message_error("%s: this is not a saved state of %s",
-                      message_name(name), form->program);
-        return STATUS_DATA;
-    }
-    if (n < form->min_bytes) {
-        message_error("%s: the state is cut", message_name(name));
-        return STATUS_DATA;
-    }
-    if (load_u64(bytes + n - 8) != XXH3_64bits(bytes, n - 8))
-        return state_file_damaged(name);
-    version = load_u64(bytes + 8);
-    if (version != form->version) {
-        message_error("%s: the state is of version %" PRIu64
-                      ", this program knows %" PRIu64,
-                      message_name(name), version, form->version);
-        return STATUS_DATA;
-    }
-    return STATUS_OK;
+    return state_file_compare(name, options,
+                              sizeof options / sizeof options[0]);
 }
 
 int state_file_damaged(const char *name)

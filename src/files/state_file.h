@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "files/atomic_file.h"
+#include "packstream.h"
 
 /* Limit on a state's size, in bytes.  A larger file is not a state. */
 #define STATE_FILE_MAX ((uint64_t)1 << 32)
@@ -102,20 +103,9 @@ typedef struct state_file_shares {
 int state_file_compare_shares(const char *name,
                               const state_file_shares *shares);
 
-/*
- * Format of a state: a magic of 8 bytes, 64-bit numbers, the first of which is
- * the version, and the XXH3-64 of everything before it.
- */
-typedef struct state_file_form {
-    const char *program; /* for messages */
-    const char *magic;   /* 8 bytes */
-    uint64_t version;
-    size_t min_bytes; /* minimum size, at least 24 */
-} state_file_form;
-
-/* Checks the format and checksum of a state of `n` bytes. */
-int state_file_check_form(const char *name, const state_file_form *form,
-                          const unsigned char *bytes, size_t n);
+/* Compares the format of token records in the state with that now. */
+int state_file_compare_schema(const char *name, uint64_t framed, uint64_t type,
+                              const ps_schema *now);
 
 /* Reports that a state is damaged; returns STATUS_DATA. */
 int state_file_damaged(const char *name);

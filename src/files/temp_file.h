@@ -48,7 +48,9 @@ temp_file_result temp_file_create_new(temp_file *t);
  */
 temp_file_result temp_file_create(temp_file *t);
 
-/* Opens a file that temp_file_create would remove, or with `create` a new one. */
+/*
+ * Opens a file that temp_file_create would remove, or with `create` a new one.
+ */
 temp_file_result temp_file_open(temp_file *t, bool create);
 
 /* True if the name still denotes the file. */

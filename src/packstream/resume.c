@@ -110,12 +110,6 @@ static void store_note(const conf *c, const resume_place *p,
     store_u64(note + AT_INPUT_BYTES, p->input_bytes);
 }
 
-static int is_damaged(const resume *r)
-{
-    message_error("%s: the state is damaged", message_name(r->file.name));
-    return STATUS_DATA;
-}
-
 /* Compares the options unknown to the library. */
 static int compare_options(const resume *r)
 {
@@ -168,7 +162,7 @@ static int read_note(resume *r)
     return r->place.file < (uint32_t)c->n_names &&
                    r->place.mark.id <= r->summary.resume_from_id
                ? STATUS_OK
-               : is_damaged(r);
+               : state_file_damaged(r->file.name);
 }
 
 /* ---- Reading the state ---- */
@@ -211,7 +205,7 @@ static int choose_start(resume *r)
         return STATUS_OK;
     }
     if (from == 0 && packs == 0)
-        return is_damaged(r);
+        return state_file_damaged(r->file.name);
 
     r->first_pack = from == 0 ? packs : from;
     if (!ended && r->first_pack >= packs)

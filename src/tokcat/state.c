@@ -1,10 +1,7 @@
 /*
  * state.c - the state of a job.
  *
- * The file contains a magic, 64-bit numbers, the lengths written so far as a
- * LENGTHS record, and the XXH3-64 of everything before.  A state is untrusted
- * input: its numbers are verified against the output and against the records
- * that the replay produces.
+ * A replay verifies the numbers of the checkpoint, together with the output.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,44 +10,26 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "cli/message.h"
-#include "common/bytes.h"
 #include "files/files.h"
-#include "files/state_file.h"
 
 #define MAGIC "\x89" "CAT\r\n\x1a\n"
-#define STATE_VERSION 1
 
+/* Numbers of the checkpoint, which the lengths written so far follow. */
 enum {
-    THE_VERSION,
-    THE_END,    /* 1 if the job has ended */
-    THE_OFFSET, /* this and the next three: ps_token_mark of the output */
-    THE_SEQUENCES,
-    THE_TOKENS,
-    THE_DIGEST,
-    THE_BASE, /* this and the next: output_check_mark */
-    THE_SAMPLES,
-    THE_NUMBERS
+    HEAD_VERSION,
+    HEAD_END,    /* 1 if the job has ended */
+    HEAD_OUTPUT, /* KEPT_RECORDS_NUMBERS */
+    HEAD_NUMBERS = HEAD_OUTPUT + KEPT_RECORDS_NUMBERS
 };
 
-#define LENGTHS_AT (8 * (1 + (size_t)THE_NUMBERS))
-
-static uint64_t the(const state *s, int number)
-{
-    return load_u64(s->bytes + 8 * (1 + (size_t)number));
-}
+static const checkpoint_form form = {
+    .program = "tokcat", .magic = MAGIC, .version = 1, .n = HEAD_NUMBERS};
 
 int state_open(state *s, const conf *c, const char *const *names, int n)
 {
-    const state_file_form form = {.program = "tokcat",
-                                  .magic = MAGIC,
-                                  .version = STATE_VERSION,
-                                  .min_bytes = LENGTHS_AT + 8};
     const state_file_options options = {
         .name = c->state,
         .resume = c->resume,
@@ -62,78 +41,46 @@ int state_open(state *s, const conf *c, const char *const *names, int n)
                   STDIN_FILENO}}};
     int status;
 
-    *s = (state){.conf = c, .file = ATOMIC_FILE_CLOSED,
-                 .out = {.output = {.fd = -1}}, .fd = -1};
-    if (c->state == NULL)
-        return STATUS_OK;
-    status = state_file_open(&s->file, &options, &s->bytes, &s->n_bytes);
-    if (status != STATUS_OK || s->bytes == NULL)
+    *s = (state){.conf = c, .out = {.output = {.fd = -1}}, .fd = -1};
+    status = checkpoint_open(&s->saved, &form, &options, c->state_every);
+    if (status != STATUS_OK || s->saved.bytes == NULL)
         return status;
-    status = state_file_check_form(s->file.name, &form, s->bytes, s->n_bytes);
-    if (status != STATUS_OK)
-        return status;
-    s->ended = the(s, THE_END) != 0;
-    s->out.place = (ps_token_mark){.id = the(s, THE_SEQUENCES),
-                                   .offset = the(s, THE_OFFSET),
-                                   .sequences = the(s, THE_SEQUENCES),
-                                   .tokens = the(s, THE_TOKENS),
-                                   .digest = the(s, THE_DIGEST)};
-    s->out.mark = (output_check_mark){.known = true,
-                                      .base = the(s, THE_BASE),
-                                      .hash = the(s, THE_SAMPLES)};
-    s->out.lengths = s->bytes + LENGTHS_AT;
-    s->out.n_lengths = s->n_bytes - LENGTHS_AT - 8;
-    /* Only the first state has offset 0, and only it has no sequences. */
+    kept_records_load(&s->out, s->saved.bytes + 8 * (1 + HEAD_OUTPUT));
+    s->ended = checkpoint_u64(&s->saved, HEAD_END) != 0;
+    s->out.lengths = checkpoint_part(&s->saved, 0);
+    s->out.n_lengths = checkpoint_bytes_after(&s->saved, 0);
+    /* Only the first checkpoint has offset 0, and only it has no sequences. */
     return (s->out.place.offset > 0) == (s->out.place.sequences > 0) ||
                    s->ended
                ? STATUS_OK
-               : state_file_damaged(s->file.name);
+               : state_file_damaged(c->state);
 }
 
 int state_open_output(state *s, records *out)
 {
     const conf *c = s->conf;
 
-    return s->bytes == NULL
+    return s->saved.bytes == NULL
                ? kept_records_begin(&s->out, out, c->state, c->resume)
                : kept_records_reopen(&s->out, out, c->schema.framed);
 }
 
-/* Writes the state for an output that is on disk up to s->out.place. */
+/* Writes a checkpoint for an output that is on disk up to s->out.place. */
 static int write_state(state *s, bool ended)
 {
-    const ps_token_mark *place = &s->out.place;
-    const uint64_t numbers[THE_NUMBERS] = {
-        [THE_VERSION] = STATE_VERSION,
-        [THE_END] = ended,
-        [THE_OFFSET] = place->offset,
-        [THE_SEQUENCES] = place->sequences,
-        [THE_TOKENS] = place->tokens,
-        [THE_DIGEST] = place->digest,
-        [THE_BASE] = s->out.mark.base,
-        [THE_SAMPLES] = s->out.mark.hash};
-    const size_t n = LENGTHS_AT + s->out.n_lengths;
-    unsigned char *bytes = malloc(n + 8);
-    bool written;
+    uint64_t numbers[HEAD_NUMBERS] = {[HEAD_VERSION] = form.version,
+                                      [HEAD_END] = ended};
 
-    if (bytes == NULL)
-        return message_memory();
-    memcpy(bytes, MAGIC, 8);
-    for (int i = 0; i < THE_NUMBERS; i++)
-        store_u64(bytes + 8 * (1 + (size_t)i), numbers[i]);
-    if (s->out.n_lengths > 0)
-        memcpy(bytes + LENGTHS_AT, s->out.lengths, s->out.n_lengths);
-    store_u64(bytes + n, XXH3_64bits(bytes, n));
-    written = atomic_file_write(&s->file, bytes, n + 8);
-    free(bytes);
-    return written ? STATUS_OK : STATUS_FAILURE;
+    kept_records_store(&s->out, numbers + HEAD_OUTPUT);
+    checkpoint_put(&s->saved, numbers, HEAD_NUMBERS);
+    checkpoint_put_bytes(&s->saved, s->out.lengths, s->out.n_lengths);
+    return checkpoint_write(&s->saved);
 }
 
 static int save(state *s, records *out, bool ended)
 {
     const int status = kept_records_save(&s->out, out);
 
-    s->written = 0;
     return status == STATUS_OK ? write_state(s, ended) : status;
 }
 
@@ -143,7 +90,7 @@ int state_start(state *s, records *out)
 
     if (s->conf->state == NULL)
         return records_start(out);
-    if (s->bytes == NULL) {
+    if (s->saved.bytes == NULL) {
         status = kept_records_mark(&s->out);
         if (status == STATUS_OK)
             status = write_state(s, false);
@@ -151,7 +98,7 @@ int state_start(state *s, records *out)
     }
     if (s->out.place.offset == 0)
         return kept_records_resume(&s->out, out);
-    status = kept_records_compare(&s->out, s->file.name, &out->schema);
+    status = kept_records_compare(&s->out, s->saved.file.name, &out->schema);
     if (status != STATUS_OK)
         return status;
     s->fd = out->fd;
@@ -169,7 +116,7 @@ static int is_other(const state *s)
     message_error("%s: the state is of other input, or of other options: the "
                   "first %" PRIu64 " records differ; remove the state and the "
                   "output to begin again",
-                  message_name(s->file.name), s->out.place.sequences);
+                  message_name(s->saved.file.name), s->out.place.sequences);
     return STATUS_USAGE;
 }
 
@@ -201,7 +148,6 @@ static int end_replay(state *s, records *out)
 int state_put(state *s, records *out, uint32_t n_tok,
               const unsigned char *payload)
 {
-    const uint64_t every = s->conf->state_every;
     const int status = records_put(out, n_tok, payload);
 
     if (status != STATUS_OK || s->conf->state == NULL)
@@ -210,9 +156,8 @@ int state_put(state *s, records *out, uint32_t n_tok,
         return out->figures.sequences == s->out.place.sequences
                    ? end_replay(s, out)
                    : STATUS_OK;
-    s->written +=
-        every == 0 ? ps_payload_bytes(&out->schema, n_tok) : 1;
-    return s->written >= (every == 0 ? STATE_FILE_EVERY : every)
+    return checkpoint_is_due(&s->saved,
+                             ps_payload_bytes(&out->schema, n_tok))
                ? save(s, out, false)
                : STATUS_OK;
 }
@@ -244,7 +189,5 @@ void state_close(state *s)
         files_abandon_output(s->fd);
     s->fd = -1;
     kept_records_close(&s->out);
-    atomic_file_close(&s->file);
-    free(s->bytes);
-    s->bytes = NULL;
+    checkpoint_close(&s->saved);
 }

@@ -16,22 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files/atomic_file.h"
+#include "files/checkpoint.h"
 #include "files/kept_records.h"
 #include "files/records.h"
 #include "tokcat/conf.h"
 
 typedef struct state {
     const conf *conf;
-    atomic_file file;
-    unsigned char *bytes; /* state as read; owned; NULL: none */
-    size_t n_bytes;       /* size of `bytes` */
+    checkpoint saved;
     kept_records out;
     bool ended;   /* the earlier job has ended: nothing to do */
     bool replays; /* records are only digested, for comparison */
     int fd;       /* descriptor of the output during a replay; -1: none */
-    /* since the last state: bytes, or sequences with --state-every */
-    uint64_t written;
 } state;
 
 /*

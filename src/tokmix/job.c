@@ -90,7 +90,8 @@ static bool open_all(job *j)
 
     /* Without a state, the output gets its name once it is complete. */
     if (c->state == NULL) {
-        j->out.fd = file_set_open(&j->set, c->output, true, c->names, (int)c->n);
+        j->out.fd = file_set_open(&j->set, c->output, true, c->names,
+                                  (int)c->n);
         if (j->out.fd < 0 || (!c->no_sandbox &&
                               !file_set_enter_sandbox(&j->set, NULL, 0)))
             j->status = STATUS_FAILURE;
@@ -100,7 +101,7 @@ static bool open_all(job *j)
     /* With a state, the output can be resumed. */
     j->status = state_open_output(&j->state, &j->out);
     if (j->status == STATUS_OK && !c->no_sandbox &&
-        !sandbox_enter(NULL, 0, &j->state.file.folder, 1))
+        !sandbox_enter(NULL, 0, &j->state.saved.file.folder, 1))
         j->status = STATUS_FAILURE;
     if (j->status == STATUS_OK)
         j->status = state_restore(&j->state, &j->in, &j->mix, s);
@@ -185,7 +186,7 @@ static bool take(job *j)
 
     mix_take(&j->mix, i);
     sources_take(&j->in, i);
-    return !state_is_due(&j->state, n) || save(j, false);
+    return !checkpoint_is_due(&j->state.saved, n) || save(j, false);
 }
 
 /*

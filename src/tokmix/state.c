@@ -1,133 +1,97 @@
 /*
  * state.c - the state of a mix.
  *
- * The file contains a magic, 64-bit numbers, the lengths written so far as a
- * LENGTHS record, and the XXH3-64 of everything before.  The numbers for the
- * whole mix come first, then the same ones for each source.  Numbers that
- * follow from others are not stored.  A state is untrusted input: each number
- * is checked before it is used.
+ * The parts of the checkpoint are the sources; the lengths written so far
+ * follow as a LENGTHS record.  Numbers that follow from others are not stored.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "tokmix/state.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "cli/message.h"
 #include "common/bytes.h"
 #include "files/files.h"
-#include "files/state_file.h"
 
 #define MAGIC "\x89MIX\r\n\x1a\n"
-#define STATE_VERSION 2
 
 /* Numbers of the mix. */
 enum {
-    THE_VERSION,
-    THE_COUNT, /* number of sources */
-    THE_UNIT,  /* conf.by_sequences */
-    THE_STOP,
-    THE_CHANNEL, /* 1 if there is a channel for the source's index */
-    THE_FRAMING, /* 1 if the sources are framed */
-    THE_TYPE,    /* token type of the sources */
-    THE_END,     /* 1 if the mix has ended */
-    THE_OFFSET,  /* length of the output in bytes; its digest follows */
-    THE_DIGEST,
-    THE_BASE, /* offset of the output in its file, in bytes */
-    THE_SAMPLES,
-    THE_LENGTHS, /* size of the lengths, in bytes */
-    THE_NUMBERS
+    HEAD_VERSION,
+    HEAD_COUNT, /* number of sources */
+    HEAD_UNIT,  /* conf.by_sequences */
+    HEAD_STOP,
+    HEAD_CHANNEL, /* 1 if there is a channel for the source's index */
+    HEAD_FRAMING, /* 1 if the sources are framed */
+    HEAD_TYPE,    /* token type of the sources */
+    HEAD_END,     /* 1 if the mix has ended */
+    HEAD_OFFSET,  /* length of the output in bytes; its digest follows */
+    HEAD_DIGEST,
+    HEAD_BASE, /* offset of the output in its file, in bytes */
+    HEAD_HASH,
+    HEAD_LENGTHS, /* size of the lengths, in bytes */
+    HEAD_NUMBERS
 };
 
 /* Numbers of a source. */
 enum {
-    ITS_WEIGHT,
-    ITS_FLAGS,
-    ITS_SEQUENCES,
-    ITS_TOKENS,
-    ITS_TAKEN, /* mix_source.taken */
-    ITS_BYTES,
-    ITS_OFFSET, /* this and the next three: source.place */
-    ITS_STREAM_SEQUENCES,
-    ITS_STREAM_TOKENS,
-    ITS_DIGEST,
-    ITS_HASH, /* fingerprint of the record there */
-    ITS_NUMBERS
+    SOURCE_WEIGHT,
+    SOURCE_FLAGS,
+    SOURCE_SEQUENCES,
+    SOURCE_TOKENS,
+    SOURCE_TAKEN, /* mix_source.taken */
+    SOURCE_BYTES,
+    SOURCE_OFFSET, /* this and the next three: source.place */
+    SOURCE_STREAM_SEQUENCES,
+    SOURCE_STREAM_TOKENS,
+    SOURCE_DIGEST,
+    SOURCE_HASH, /* fingerprint of the record there */
+    SOURCE_NUMBERS
 };
 
 enum { FLAG_READY = 1, FLAG_BEGUN = 2, FLAG_ENDED = 4, FLAG_REPEATS = 8 };
 
-/*
- * Offset of a number of source `i`, in bytes.  The lengths follow the last
- * source.  It cannot overflow: each source already holds more memory.
- */
-static size_t place_of(uint32_t i, int number)
-{
-    return 8 * (1 + THE_NUMBERS + (size_t)i * ITS_NUMBERS +
-                (size_t)number);
-}
+static const checkpoint_form form = {.program = "tokmix",
+                                     .magic = MAGIC,
+                                     .version = 2,
+                                     .n = HEAD_NUMBERS,
+                                     .n_part = SOURCE_NUMBERS};
 
-static uint64_t the(const state *s, int number)
+static uint64_t head(const state *s, size_t number)
 {
-    return load_u64(s->bytes + 8 * (1 + (size_t)number));
-}
-
-static uint64_t its(const state *s, uint32_t i, int number)
-{
-    return load_u64(s->bytes + place_of(i, number));
+    return checkpoint_u64(&s->saved, number);
 }
 
 /* ---------------------------------------------------------------------
  * Reading
  */
 
-/* Checks the format and sizes, but not the values of the numbers. */
-static int check_state(const state *s)
-{
-    const state_file_form form = {.program = "tokmix",
-                                  .magic = MAGIC,
-                                  .version = STATE_VERSION,
-                                  .min_bytes = place_of(1, 1)};
-    const int status = state_file_check_form(s->file.name, &form, s->bytes,
-                                             s->n_bytes);
-
-    if (status != STATUS_OK)
-        return status;
-    if (the(s, THE_COUNT) > UINT32_MAX || the(s, THE_LENGTHS) > s->n_bytes ||
-        s->n_bytes != place_of((uint32_t)the(s, THE_COUNT), 1) +
-                          the(s, THE_LENGTHS))
-        return state_file_damaged(s->file.name);
-    return STATUS_OK;
-}
-
 static int compare_options(const state *s)
 {
     const conf *c = s->conf;
     const state_file_option options[] = {
-        {"a source count of ", the(s, THE_COUNT), c->n, {NULL}},
-        {"--by=", the(s, THE_UNIT), c->by_sequences, {"tokens", "sequences"}},
-        {"--stop=", the(s, THE_STOP), c->stop, {"first", "longest", "repeat"}},
-        {"", the(s, THE_CHANNEL), c->channel.name[0] != '\0',
+        {"a source count of ", head(s, HEAD_COUNT), c->n, {NULL}},
+        {"--by=", head(s, HEAD_UNIT), c->by_sequences, {"tokens", "sequences"}},
+        {"--stop=", head(s, HEAD_STOP), c->stop,
+         {"first", "longest", "repeat"}},
+        {"", head(s, HEAD_CHANNEL), c->channel.name[0] != '\0',
          {"no --channel", "--channel"}},
     };
     const state_file_shares shares = {
         .what = "weight",
         .n = c->n,
-        .then = s->bytes + place_of(0, ITS_WEIGHT),
-        .stride = place_of(1, 0) - place_of(0, 0),
+        .then = checkpoint_part(&s->saved, 0) + 8 * SOURCE_WEIGHT,
+        .stride = 8 * SOURCE_NUMBERS,
         .now = c->weights,
         .names = c->names,
         .name_shown = files_input_name};
-    int status = state_file_compare(s->file.name, options,
+    int status = state_file_compare(c->state, options,
                                     sizeof options / sizeof options[0]);
 
-    return status == STATUS_OK
-               ? state_file_compare_shares(s->file.name, &shares)
-               : status;
+    return status == STATUS_OK ? state_file_compare_shares(c->state, &shares)
+                               : status;
 }
 
 int state_open(state *s, const conf *c)
@@ -141,27 +105,26 @@ int state_open(state *s, const conf *c)
                  {"a source", c->names, (int)c->n, STDIN_FILENO}}};
     int status;
 
-    *s = (state){.conf = c, .file = ATOMIC_FILE_CLOSED,
-                 .out = {.output = {.fd = -1}}};
-    if (c->state == NULL)
-        return STATUS_OK;
-    status = state_file_open(&s->file, &options, &s->bytes, &s->n_bytes);
-    if (status != STATUS_OK || s->bytes == NULL)
+    *s = (state){.conf = c, .out = {.output = {.fd = -1}}};
+    status = checkpoint_open(&s->saved, &form, &options, c->state_every);
+    if (status != STATUS_OK || s->saved.bytes == NULL)
         return status;
-    status = check_state(s);
-    if (status == STATUS_OK)
-        status = compare_options(s);
+    if (!checkpoint_has_parts(&s->saved, head(s, HEAD_COUNT)) ||
+        checkpoint_bytes_after(&s->saved, head(s, HEAD_COUNT)) !=
+            head(s, HEAD_LENGTHS))
+        return state_file_damaged(c->state);
+    status = compare_options(s);
     if (status != STATUS_OK)
         return status;
-    if (the(s, THE_OFFSET) > 0)
-        s->out.place = (ps_token_mark){.offset = the(s, THE_OFFSET),
-                                       .digest = the(s, THE_DIGEST)};
+    if (head(s, HEAD_OFFSET) > 0)
+        s->out.place = (ps_token_mark){.offset = head(s, HEAD_OFFSET),
+                                       .digest = head(s, HEAD_DIGEST)};
     s->out.mark = (output_check_mark){.known = true,
-                                      .base = the(s, THE_BASE),
-                                      .hash = the(s, THE_SAMPLES)};
-    s->out.lengths = s->bytes + place_of(c->n, 0);
-    s->out.n_lengths = (size_t)the(s, THE_LENGTHS);
-    s->ended = the(s, THE_END) != 0;
+                                      .base = head(s, HEAD_BASE),
+                                      .hash = head(s, HEAD_HASH)};
+    s->out.lengths = checkpoint_part(&s->saved, c->n);
+    s->out.n_lengths = (size_t)head(s, HEAD_LENGTHS);
+    s->ended = head(s, HEAD_END) != 0;
     /* Before the first byte there is nothing to resume. */
     s->goes_on = !s->ended && s->out.place.offset > 0;
     return STATUS_OK;
@@ -177,11 +140,11 @@ int state_open_output(state *s, records *out)
 
     if (!files_spare_inputs(c->output, c->names, (int)c->n))
         return STATUS_FAILURE;
-    if (s->bytes == NULL)
+    if (s->saved.bytes == NULL)
         return kept_records_begin(&s->out, out, c->state, c->resume);
     return kept_records_reopen(&s->out, out,
-                               the(s, THE_FRAMING) != 0 ||
-                                   the(s, THE_CHANNEL) != 0);
+                               head(s, HEAD_FRAMING) != 0 ||
+                                   head(s, HEAD_CHANNEL) != 0);
 }
 
 /* ---------------------------------------------------------------------
@@ -201,7 +164,8 @@ static int load_sources(state *s, sources *in, mix *m)
     in->n_left = 0;
     m->weight = m->taken = 0;
     for (uint32_t i = 0; i < in->n; i++) {
-        const uint64_t flags = its(s, i, ITS_FLAGS);
+        const unsigned char *numbers = checkpoint_part(&s->saved, i);
+        const uint64_t flags = load_u64(numbers + 8 * SOURCE_FLAGS);
         mix_source *share = &m->sources[i];
         source *one = &in->of[i];
 
@@ -209,17 +173,17 @@ static int load_sources(state *s, sources *in, mix *m)
         one->begun = (flags & FLAG_BEGUN) != 0;
         one->ended = (flags & FLAG_ENDED) != 0;
         one->repeats = (flags & FLAG_REPEATS) != 0;
-        one->sequences = its(s, i, ITS_SEQUENCES);
-        one->tokens = its(s, i, ITS_TOKENS);
-        one->bytes = its(s, i, ITS_BYTES);
-        one->hash = its(s, i, ITS_HASH);
+        one->sequences = load_u64(numbers + 8 * SOURCE_SEQUENCES);
+        one->tokens = load_u64(numbers + 8 * SOURCE_TOKENS);
+        one->bytes = load_u64(numbers + 8 * SOURCE_BYTES);
+        one->hash = load_u64(numbers + 8 * SOURCE_HASH);
         one->place = (ps_token_mark){
             .id = one->sequences - (one->begun && !one->ready),
-            .offset = its(s, i, ITS_OFFSET),
-            .sequences = its(s, i, ITS_STREAM_SEQUENCES),
-            .tokens = its(s, i, ITS_STREAM_TOKENS),
-            .digest = its(s, i, ITS_DIGEST)};
-        share->taken = its(s, i, ITS_TAKEN);
+            .offset = load_u64(numbers + 8 * SOURCE_OFFSET),
+            .sequences = load_u64(numbers + 8 * SOURCE_STREAM_SEQUENCES),
+            .tokens = load_u64(numbers + 8 * SOURCE_STREAM_TOKENS),
+            .digest = load_u64(numbers + 8 * SOURCE_DIGEST)};
+        share->taken = load_u64(numbers + 8 * SOURCE_TAKEN);
         share->left = one->ended && c->stop == STOP_LONGEST;
 
         if (flags >= 2 * FLAG_REPEATS || (one->ready && !one->begun) ||
@@ -228,7 +192,7 @@ static int load_sources(state *s, sources *in, mix *m)
             (share->left && share->taken > 0) ||
             one->tokens > max_tokens - s->out.place.tokens ||
             one->sequences > one->tokens)
-            return state_file_damaged(s->file.name);
+            return state_file_damaged(c->state);
         s->out.place.tokens += one->tokens;
         s->out.place.sequences += one->sequences;
         in->n_left += !one->ended;
@@ -237,25 +201,19 @@ static int load_sources(state *s, sources *in, mix *m)
     }
     s->out.place.id = s->out.place.sequences;
     return in->n_left > 0 || s->ended ? STATUS_OK
-                                      : state_file_damaged(s->file.name);
+                                      : state_file_damaged(c->state);
 }
 
 int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
 {
-    const state_file_option options[] = {
-        {"sources that are ", s->bytes == NULL ? 0 : the(s, THE_FRAMING),
-         in->schema.framed, {"raw", "framed"}},
-        {"tokens of type ", s->bytes == NULL ? 0 : the(s, THE_TYPE) - PS_U16,
-         (uint64_t)in->schema.token_type - PS_U16, {"u16", "u32"}},
-    };
     int status;
 
-    if (s->bytes == NULL)
+    if (s->saved.bytes == NULL)
         return STATUS_OK;
-    status = state_file_compare(s->file.name, options,
-                                sizeof options / sizeof options[0]);
+    status = state_file_compare_schema(s->conf->state, head(s, HEAD_FRAMING),
+                                       head(s, HEAD_TYPE), &in->schema);
     if (status == STATUS_OK)
-        status = kept_records_compare(&s->out, s->file.name, schema);
+        status = kept_records_compare(&s->out, s->conf->state, schema);
     if (status != STATUS_OK || (!s->goes_on && !s->ended))
         return status;
     status = load_sources(s, in, m);
@@ -270,77 +228,55 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
  * Saving
  */
 
-/* Writes the state for an output that is on disk up to s->out.place. */
+/* Writes a checkpoint for an output that is on disk up to s->out.place. */
 static int write_state(state *s, const sources *in, const mix *m, bool ended)
 {
     const conf *c = s->conf;
-    const uint64_t numbers[THE_NUMBERS] = {
-        [THE_VERSION] = STATE_VERSION,
-        [THE_COUNT] = in->n,
-        [THE_UNIT] = c->by_sequences,
-        [THE_STOP] = c->stop,
-        [THE_CHANNEL] = c->channel.name[0] != '\0',
-        [THE_FRAMING] = in->schema.framed,
-        [THE_TYPE] = in->schema.token_type,
-        [THE_END] = ended,
-        [THE_OFFSET] = s->out.place.offset,
-        [THE_DIGEST] = s->out.place.digest,
-        [THE_BASE] = s->out.mark.base,
-        [THE_SAMPLES] = s->out.mark.hash,
-        [THE_LENGTHS] = s->out.n_lengths};
-    const size_t n = place_of(in->n, 0) + s->out.n_lengths;
-    unsigned char *bytes = malloc(n + 8);
-    bool written;
+    const uint64_t numbers[HEAD_NUMBERS] = {
+        [HEAD_VERSION] = form.version,
+        [HEAD_COUNT] = in->n,
+        [HEAD_UNIT] = c->by_sequences,
+        [HEAD_STOP] = c->stop,
+        [HEAD_CHANNEL] = c->channel.name[0] != '\0',
+        [HEAD_FRAMING] = in->schema.framed,
+        [HEAD_TYPE] = in->schema.token_type,
+        [HEAD_END] = ended,
+        [HEAD_OFFSET] = s->out.place.offset,
+        [HEAD_DIGEST] = s->out.place.digest,
+        [HEAD_BASE] = s->out.mark.base,
+        [HEAD_HASH] = s->out.mark.hash,
+        [HEAD_LENGTHS] = s->out.n_lengths};
 
-    if (bytes == NULL)
-        return message_memory();
-    memcpy(bytes, MAGIC, 8);
-    for (int k = 0; k < THE_NUMBERS; k++)
-        store_u64(bytes + 8 * (1 + (size_t)k), numbers[k]);
+    checkpoint_put(&s->saved, numbers, HEAD_NUMBERS);
     for (uint32_t i = 0; i < in->n; i++) {
         const source *one = &in->of[i];
-        const uint64_t its_numbers[ITS_NUMBERS] = {
-            [ITS_WEIGHT] = m->sources[i].weight,
-            [ITS_FLAGS] = (one->ready ? FLAG_READY : 0U) |
-                          (one->begun ? FLAG_BEGUN : 0U) |
-                          (one->ended ? FLAG_ENDED : 0U) |
-                          (one->repeats ? FLAG_REPEATS : 0U),
-            [ITS_SEQUENCES] = one->sequences,
-            [ITS_TOKENS] = one->tokens,
-            [ITS_TAKEN] = m->sources[i].taken,
-            [ITS_BYTES] = one->bytes,
-            [ITS_OFFSET] = one->place.offset,
-            [ITS_STREAM_SEQUENCES] = one->place.sequences,
-            [ITS_STREAM_TOKENS] = one->place.tokens,
-            [ITS_DIGEST] = one->place.digest,
-            [ITS_HASH] = one->hash};
+        const uint64_t of_source[SOURCE_NUMBERS] = {
+            [SOURCE_WEIGHT] = m->sources[i].weight,
+            [SOURCE_FLAGS] = (one->ready ? FLAG_READY : 0U) |
+                             (one->begun ? FLAG_BEGUN : 0U) |
+                             (one->ended ? FLAG_ENDED : 0U) |
+                             (one->repeats ? FLAG_REPEATS : 0U),
+            [SOURCE_SEQUENCES] = one->sequences,
+            [SOURCE_TOKENS] = one->tokens,
+            [SOURCE_TAKEN] = m->sources[i].taken,
+            [SOURCE_BYTES] = one->bytes,
+            [SOURCE_OFFSET] = one->place.offset,
+            [SOURCE_STREAM_SEQUENCES] = one->place.sequences,
+            [SOURCE_STREAM_TOKENS] = one->place.tokens,
+            [SOURCE_DIGEST] = one->place.digest,
+            [SOURCE_HASH] = one->hash};
 
-        for (int k = 0; k < ITS_NUMBERS; k++)
-            store_u64(bytes + place_of(i, k), its_numbers[k]);
+        checkpoint_put(&s->saved, of_source, SOURCE_NUMBERS);
     }
-    if (s->out.n_lengths > 0)
-        memcpy(bytes + place_of(in->n, 0), s->out.lengths, s->out.n_lengths);
-    store_u64(bytes + n, XXH3_64bits(bytes, n));
-    written = atomic_file_write(&s->file, bytes, n + 8);
-    free(bytes);
-    return written ? STATUS_OK : STATUS_FAILURE;
-}
-
-bool state_is_due(state *s, uint64_t bytes)
-{
-    const uint64_t every = s->conf->state_every;
-
-    if (s->conf->state == NULL)
-        return false;
-    s->written += every == 0 ? bytes : 1;
-    return s->written >= (every == 0 ? STATE_FILE_EVERY : every);
+    checkpoint_put_bytes(&s->saved, s->out.lengths, s->out.n_lengths);
+    return checkpoint_write(&s->saved);
 }
 
 int state_start(state *s, records *out, const sources *in, const mix *m)
 {
     int status;
 
-    if (s->bytes != NULL)
+    if (s->saved.bytes != NULL)
         return kept_records_resume(&s->out, out);
     status = kept_records_mark(&s->out);
     if (status == STATUS_OK)
@@ -353,7 +289,6 @@ int state_save(state *s, records *out, const sources *in, const mix *m,
 {
     const int status = kept_records_save(&s->out, out);
 
-    s->written = 0;
     return status == STATUS_OK ? write_state(s, in, m, ended) : status;
 }
 
@@ -363,7 +298,7 @@ int state_finish_again(state *s, records *out)
 
     if (status == STATUS_OK && s->conf->verbose)
         message_note("%s: the mix has ended, there is nothing left to do",
-                     message_name(s->file.name));
+                     message_name(s->conf->state));
     out->figures.sequences = s->out.place.sequences;
     out->figures.tokens = s->out.place.tokens;
     return status;
@@ -372,7 +307,5 @@ int state_finish_again(state *s, records *out)
 void state_close(state *s)
 {
     kept_records_close(&s->out);
-    atomic_file_close(&s->file);
-    free(s->bytes);
-    s->bytes = NULL;
+    checkpoint_close(&s->saved);
 }

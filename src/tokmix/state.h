@@ -7,7 +7,7 @@
 #ifndef TOKMIX_STATE_H
 #define TOKMIX_STATE_H
 
-#include "files/atomic_file.h"
+#include "files/checkpoint.h"
 #include "files/kept_records.h"
 #include "tokmix/conf.h"
 #include "tokmix/mix.h"
@@ -15,14 +15,10 @@
 
 typedef struct state {
     const conf *conf;
-    atomic_file file;
-    unsigned char *bytes; /* state as read; owned; NULL: none */
-    size_t n_bytes;       /* size of `bytes` */
+    checkpoint saved;
     kept_records out;
     bool goes_on; /* resumes a mix that was stopped */
     bool ended;   /* the earlier mix has ended: nothing to do */
-    /* since the last state: bytes, or sequences with --state-every */
-    uint64_t written;
 } state;
 
 /*
@@ -46,12 +42,6 @@ int state_start(state *s, records *out, const sources *in, const mix *m);
 
 /* For a mix that has ended: checks and closes its output. */
 int state_finish_again(state *s, records *out);
-
-/*
- * Counts a sequence of `bytes` bytes that was written.  Returns true if a state
- * is due.
- */
-bool state_is_due(state *s, uint64_t bytes);
 
 /* Syncs the output and saves the state. */
 int state_save(state *s, records *out, const sources *in, const mix *m,

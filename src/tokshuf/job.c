@@ -87,7 +87,7 @@ static int read_all(job *j)
         if (progress_due(&j->progress))
             progress_show(&j->progress, &figures);
         if (status == STATUS_OK &&
-            state_is_due(&j->state, next.payload_bytes))
+            checkpoint_is_due(&j->state.saved, next.payload_bytes))
             status = save(j);
     }
     progress_end(&j->progress);
@@ -135,7 +135,7 @@ static int write_all(job *j)
         status = sorter_next(&j->shuffled, &one, &more);
         if (status != STATUS_OK || !more)
             break;
-        is_due = state_is_due(&j->state,
+        is_due = checkpoint_is_due(&j->state.saved,
                               ps_payload_bytes(&j->schema, one.n_tok));
         status = outputs_put(&j->out, &one);
         if (status == STATUS_OK && is_due && outputs_are_even(&j->out))
@@ -203,7 +203,7 @@ static int enter_sandbox(const job *j)
         return STATUS_OK;
     return (c->state == NULL
                 ? file_set_enter_sandbox(&j->out.set, inputs, n)
-                : sandbox_enter(inputs, n, &j->state.file.folder, 1))
+                : sandbox_enter(inputs, n, &j->state.saved.file.folder, 1))
                ? STATUS_OK
                : STATUS_FAILURE;
 }
@@ -222,7 +222,7 @@ static int open_kept(job *j, uint64_t memory)
         status = state_open_sorter(&j->state, &j->shuffled);
     if (status == STATUS_OK)
         status = enter_sandbox(j);
-    if (status == STATUS_OK && j->state.bytes != NULL &&
+    if (status == STATUS_OK && j->state.saved.bytes != NULL &&
         j->state.phase == STATE_READING)
         status = input_resume(&j->in, &j->state.place);
     return status;
@@ -251,14 +251,14 @@ static int open_all(job *j)
     if (status == STATUS_OK && c->state != NULL)
         state_mark_outputs(&j->state, &j->out);
     if (status == STATUS_OK)
-        status = outputs_open(&j->out, j->state.bytes != NULL);
+        status = outputs_open(&j->out, j->state.saved.bytes != NULL);
     if (status == STATUS_OK && !reads) {
         j->in.next = c->n_inputs;
         j->in.place = j->state.place;
         status = state_schema(&j->state, &j->out, &j->schema);
         if (status == STATUS_OK)
             status = option_check_type(c->type, &j->schema,
-                                       j->state.file.name);
+                                       c->state);
     }
     if (status == STATUS_OK)
         status = outputs_prepare(&j->out, &j->schema, memory);
@@ -272,7 +272,7 @@ static void report(const job *j, bool again)
 {
     if (again)
         message_note("%s: the shuffle has ended, there is nothing left to do",
-                     message_name(j->state.file.name));
+                     message_name(j->conf->state));
     else
         message_note("%" PRIu64 " sequences read, %" PRIu64 " too short, %"
                      PRIu64 " too long, %" PRIu64 " written; %" PRIu64

@@ -209,17 +209,15 @@ uint64_t runs_digest(const runs *r)
     return XXH3_64bits_digest(r->digest);
 }
 
-void runs_store(const runs *r, unsigned char *numbers)
+void runs_store(const runs *r, checkpoint *to)
 {
     for (size_t i = 0; i < r->n; i++) {
-        store_u64(numbers + RUNS_BYTES * i, r->of[i].end);
-        store_u64(numbers + RUNS_BYTES * i + 8, r->of[i].at - r->of[i].left);
-    }
-    /* During a merge, the head of the next record was read already. */
-    for (size_t k = r->given ? 1 : 0; k < r->n_heap; k++) {
-        unsigned char *place = numbers + RUNS_BYTES * r->heap[k] + 8;
+        uint64_t numbers[] = {r->of[i].end, r->of[i].at - r->of[i].left};
 
-        store_u64(place, load_u64(place) - HEAD_BYTES);
+        /* During a merge, the head of the next record was read already. */
+        for (size_t k = r->given ? 1 : 0; k < r->n_heap; k++)
+            numbers[1] -= r->heap[k] == i ? HEAD_BYTES : 0;
+        checkpoint_put(to, numbers, 2);
     }
 }
 

@@ -20,6 +20,7 @@
 
 #include <xxhash.h>
 
+#include "files/checkpoint.h"
 #include "files/temp_file.h"
 #include "packstream.h"
 
@@ -98,7 +99,7 @@ uint64_t runs_digest(const runs *r);
  * contradict each other or the file.
  */
 #define RUNS_BYTES 16
-void runs_store(const runs *r, unsigned char *numbers);
+void runs_store(const runs *r, checkpoint *to);
 int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
 
 /*

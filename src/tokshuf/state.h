@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "files/atomic_file.h"
+#include "files/checkpoint.h"
 #include "tokshuf/conf.h"
 #include "tokshuf/input.h"
 #include "tokshuf/outputs.h"
@@ -28,18 +28,14 @@ typedef enum state_phase {
 
 typedef struct state {
     const conf *conf;
-    atomic_file file;
-    unsigned char *bytes; /* state as read; owned; NULL: none */
-    size_t n_bytes;       /* size of `bytes` */
-    char *names[2];       /* of the runs' files; owned */
+    checkpoint saved;
+    char *names[2]; /* of the runs' files; owned */
     runs_name runs[2];
     bool is_there; /* the state exists, and refers to the runs */
     state_phase phase;
     input_place place; /* position at which the input resumes */
     /* size of the input once it is all read; or PS_UNKNOWN */
     uint64_t all_bytes;
-    /* since the last state: bytes, or sequences with --state-every */
-    uint64_t written;
 } state;
 
 /* Reads the state if it exists and --resume is given. */
@@ -68,12 +64,6 @@ int state_start(state *s, const input *in, sorter *shuffled, outputs *o);
 
 /* Records that all input was read. */
 void state_sorted(state *s);
-
-/*
- * Counts a sequence of `bytes` bytes that was read or written.  Returns true if
- * a state is due.
- */
-bool state_is_due(state *s, uint64_t bytes);
 
 /* Syncs the runs and outputs and saves the state. */
 int state_save(state *s, const input *in, sorter *shuffled, outputs *o);
