@@ -279,7 +279,7 @@ def recover(job, folder, rng):
                 told = ended.stderr.decode().strip()
                 if has_state:
                     return f"refused: {told}"
-                if "not s to go on from" not in told:
+                if "not s to resume from" not in told:
                     return f"refused without a state: {told}"
                 how = "begun anew"
                 for name in job.inodes_in(place).keys() - set(FOLDERS):

@@ -61,19 +61,19 @@ static bool can_replace(const char *name, const char *const *inputs,
 
 bool file_set_would_write(const char *name, const char *other)
 {
-    char place[FILES_MAX_NAME];
-    char other_place[FILES_MAX_NAME];
+    char path[FILES_MAX_NAME];
+    char other_path[FILES_MAX_NAME];
     static const char *const endings[] = {"", NEW_SUFFIX, OLD_SUFFIX};
 
     /* Opening these names will fail. */
-    if (!files_follow(name, place) || !files_follow(other, other_place))
+    if (!files_follow(name, path) || !files_follow(other, other_path))
         return false;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         char used[FILES_MAX_NAME];
-        int n = snprintf(used, sizeof used, "%s%s", place, endings[i]);
+        int n = snprintf(used, sizeof used, "%s%s", path, endings[i]);
 
         if (n >= 0 && (size_t)n < sizeof used &&
-            files_are_one_name(used, other_place))
+            files_are_one_name(used, other_path))
             return true;
     }
     return false;
@@ -198,7 +198,7 @@ static bool is_written(const char *name)
 int file_set_open(file_set *set, const char *name, bool binary,
                   const char *const *inputs, int n_inputs)
 {
-    char place[FILES_MAX_NAME];
+    char path[FILES_MAX_NAME];
     struct stat st;
     int fd;
 
@@ -210,17 +210,17 @@ int file_set_open(file_set *set, const char *name, bool binary,
         return files_spare_inputs(name, inputs, n_inputs)
                    ? files_open_output(name, binary, -1)
                    : -1;
-    if (!files_follow(name, place)) {
+    if (!files_follow(name, path)) {
         message_errno("%s", message_name(name));
         return -1;
     }
-    if (is_written(place)) {
+    if (is_written(path)) {
         message_error("%s: another job is writing it", message_name(name));
         return -1;
     }
-    fd = file_set_add(set, place, strlen(place), "", inputs, n_inputs);
+    fd = file_set_add(set, path, strlen(path), "", inputs, n_inputs);
     /* If fchmod fails, keep the permissions of a new file. */
-    if (fd >= 0 && stat(place, &st) == 0 &&
+    if (fd >= 0 && stat(path, &st) == 0 &&
         fchmod(fd, st.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)) != 0)
         errno = 0;
     return fd;

@@ -112,21 +112,21 @@ static bool is_of_system(const char *name)
 }
 
 /* Resolves symbolic links.  With `stops`, stops at a kernel-provided link. */
-static bool follow(const char *name, char place[FILES_MAX_NAME], bool stops)
+static bool follow(const char *name, char path[FILES_MAX_NAME], bool stops)
 {
     if (strlen(name) >= FILES_MAX_NAME) {
         errno = ENAMETOOLONG;
         return false;
     }
-    (void)strcpy(place, name);
+    (void)strcpy(path, name);
     for (int links = 0; links < MAX_LINKS; links++) {
-        const char *slash = strrchr(place, '/');
-        size_t kept = slash == NULL ? 0 : (size_t)(slash + 1 - place);
+        const char *slash = strrchr(path, '/');
+        size_t kept = slash == NULL ? 0 : (size_t)(slash + 1 - path);
         char to[FILES_MAX_NAME];
-        ssize_t n = readlink(place, to, sizeof to);
+        ssize_t n = readlink(path, to, sizeof to);
 
         /* not a link, or does not exist */
-        if (n <= 0 || (stops && is_of_system(place)))
+        if (n <= 0 || (stops && is_of_system(path)))
             return true;
         if (to[0] == '/')
             kept = 0;
@@ -134,25 +134,25 @@ static bool follow(const char *name, char place[FILES_MAX_NAME], bool stops)
             errno = ENAMETOOLONG;
             return false;
         }
-        memcpy(place + kept, to, (size_t)n);
-        place[kept + (size_t)n] = '\0';
+        memcpy(path + kept, to, (size_t)n);
+        path[kept + (size_t)n] = '\0';
     }
     errno = ELOOP;
     return false;
 }
 
-bool files_follow(const char *name, char place[FILES_MAX_NAME])
+bool files_follow(const char *name, char path[FILES_MAX_NAME])
 {
-    return follow(name, place, false);
+    return follow(name, path, false);
 }
 
-const char *files_split(const char *place, char folder[FILES_MAX_NAME])
+const char *files_split(const char *path, char folder[FILES_MAX_NAME])
 {
-    const char *slash = strrchr(place, '/');
-    const char *base = slash == NULL ? place : slash + 1;
-    const size_t n = (size_t)(base - place);
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const size_t n = (size_t)(base - path);
 
-    memcpy(folder, place, n);
+    memcpy(folder, path, n);
     (void)strcpy(folder + n, n == 0 ? "." : "");
     return base;
 }
@@ -207,14 +207,14 @@ bool files_is(files_kind kind, int fd)
 bool files_is_special(const char *name)
 {
     struct stat st;
-    char place[FILES_MAX_NAME];
+    char path[FILES_MAX_NAME];
     char to[1];
 
     if (stat(name, &st) != 0 || S_ISDIR(st.st_mode))
         return false;
     return !S_ISREG(st.st_mode) ||
-           (follow(name, place, true) && is_of_system(place) &&
-            readlink(place, to, sizeof to) > 0);
+           (follow(name, path, true) && is_of_system(path) &&
+            readlink(path, to, sizeof to) > 0);
 }
 
 bool files_is_for_file(const char *name)
@@ -493,14 +493,14 @@ bool files_sync_folder(int fd)
 
 bool files_sync_name(const char *name)
 {
-    char place[FILES_MAX_NAME];
+    char path[FILES_MAX_NAME];
     bool synced;
     int fd = -1;
 
     if (files_is_standard(name))
         return true;
-    if (files_follow(name, place))
-        fd = files_open_folder(place);
+    if (files_follow(name, path))
+        fd = files_open_folder(path);
     /* A directory can be writable without being readable. */
     if (fd < 0 && errno == EACCES)
         return true;
@@ -589,16 +589,16 @@ bool files_inputs_size(const char *const *names, int n, uint64_t *bytes)
     return true;
 }
 
-bool files_place(int fd, uint64_t *bytes)
+bool files_offset(int fd, uint64_t *bytes)
 {
     int flags = fcntl(fd, F_GETFL);
-    off_t place;
+    off_t at;
 
     if (flags == -1)
         return false;
-    place = lseek(fd, 0, (flags & O_APPEND) != 0 ? SEEK_END : SEEK_CUR);
-    *bytes = place == -1 ? 0 : (uint64_t)place;
-    return place != -1;
+    at = lseek(fd, 0, (flags & O_APPEND) != 0 ? SEEK_END : SEEK_CUR);
+    *bytes = at == -1 ? 0 : (uint64_t)at;
+    return at != -1;
 }
 
 int files_reread_output(const char *name, int output)

@@ -11,9 +11,9 @@
  *     temp_file     a file under a temporary name, locked
  *     state_file    the state of a job: open, read and validate
  *     checkpoint    the numbers of a job, in its state
- *     output_check  recognise the output of the job being resumed
+ *     resumable_output  recognise the output of the job being resumed
  *     records       write a stream of token records
- *     kept_records  token records of a job that keeps a state
+ *     resumable_records  token records of a job that keeps a state
  *     packs         read packs, by seeking if possible
  *     histogram     read sequence lengths and their counts
  *     sandbox       drop unneeded rights
@@ -70,13 +70,13 @@ bool files_stat(const char *name, int standard, struct stat *st);
  * Resolves symbolic links in the last component of `name`; the target need not
  * exist.  On failure, returns false with errno set.
  */
-bool files_follow(const char *name, char place[FILES_MAX_NAME]);
+bool files_follow(const char *name, char path[FILES_MAX_NAME]);
 
 /*
- * Copies the directory of `place` ("." if there is none) to `folder` and
- * returns the base name, which points into `place`.
+ * Copies the directory of `path` ("." if there is none) to `folder` and
+ * returns the base name, which points into `path`.
  */
-const char *files_split(const char *place, char folder[FILES_MAX_NAME]);
+const char *files_split(const char *path, char folder[FILES_MAX_NAME]);
 
 /* True if both describe the same file. */
 bool files_are_one(const struct stat *a, const struct stat *b);
@@ -212,7 +212,7 @@ uint64_t files_left_to_open(uint64_t most);
  * Current offset in a regular file, where the next write goes, in bytes.  On
  * failure, returns false with errno set.
  */
-bool files_place(int fd, uint64_t *bytes);
+bool files_offset(int fd, uint64_t *bytes);
 
 /*
  * Opens the regular file `output` a second time, for reading.  `name` is its

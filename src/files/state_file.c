@@ -28,14 +28,27 @@ const char *state_file_set_name(void *member, const char *value)
     return *value == '\0' ? "must be the name of a file" : NULL;
 }
 
+int state_file_check_options(const char *state, bool resume, uint64_t every,
+                             const char *const *outputs, size_t n)
+{
+    if (state == NULL && (resume || every != 0))
+        return message_usage("--resume and --state-every need --state=FILE");
+    for (size_t i = 0; state != NULL && i < n; i++)
+        if (!files_is_for_file(outputs[i]))
+            return message_usage("--state: a job can only resume in a regular "
+                                 "file, and %s is not one",
+                                 files_output_name(outputs[i]));
+    return STATUS_OK;
+}
+
 /*
  * True if `name` and `other` are the same file.  "-" as `other` means the
  * descriptor `standard`.
  */
 static bool is_file(const char *name, const char *other, int standard)
 {
-    char place_a[FILES_MAX_NAME];
-    char place_b[FILES_MAX_NAME];
+    char path_a[FILES_MAX_NAME];
+    char path_b[FILES_MAX_NAME];
     struct stat a;
     struct stat b;
 
@@ -43,9 +56,8 @@ static bool is_file(const char *name, const char *other, int standard)
         files_are_one(&a, &b))
         return true;
     /* A file that does not exist yet is compared by directory and name. */
-    return !files_is_standard(other) && files_follow(name, place_a) &&
-           files_follow(other, place_b) &&
-           files_are_one_name(place_a, place_b);
+    return !files_is_standard(other) && files_follow(name, path_a) &&
+           files_follow(other, path_b) && files_are_one_name(path_a, path_b);
 }
 
 /* Checks that the file `name`, used for the state, has no other use. */
@@ -63,13 +75,13 @@ static int check_name(const state_file_options *o, const char *name)
                          message_name(o->name), message_name(name), what);
 }
 
-/* Checks the name `place` + `ending` in the same way. */
-static int check_other(const state_file_options *o, const char *place,
+/* Checks the name `path` + `ending` in the same way. */
+static int check_other(const state_file_options *o, const char *path,
                        const char *ending)
 {
     char name[FILES_MAX_NAME + ENDING_MAX];
 
-    (void)snprintf(name, sizeof name, "%s%s", place, ending);
+    (void)snprintf(name, sizeof name, "%s%s", path, ending);
     return check_name(o, name);
 }
 
@@ -83,10 +95,10 @@ static bool ends_as_fresh(const char *name)
 
 int state_file_check(const state_file_options *o)
 {
-    char place[FILES_MAX_NAME];
+    char path[FILES_MAX_NAME];
     int status;
 
-    if (!files_follow(o->name, place)) {
+    if (!files_follow(o->name, path)) {
         message_errno("%s", message_name(o->name));
         return STATUS_FAILURE;
     }
@@ -94,17 +106,17 @@ int state_file_check(const state_file_options *o)
      * Another job, whose state has this name without the suffix, would remove
      * the file as its own temporary file.
      */
-    if (ends_as_fresh(o->name) || ends_as_fresh(place))
+    if (ends_as_fresh(o->name) || ends_as_fresh(path))
         return message_usage("--state=%s: a name that ends in "
                              ATOMIC_FILE_SUFFIX
                              " is for a state that is not whole yet",
                              message_name(o->name));
     status = check_name(o, o->name);
     if (status == STATUS_OK)
-        status = check_other(o, place, ATOMIC_FILE_SUFFIX);
+        status = check_other(o, path, ATOMIC_FILE_SUFFIX);
     for (size_t i = 0; status == STATUS_OK && i < 2; i++)
         if (o->beside[i] != NULL)
-            status = check_other(o, place, o->beside[i]);
+            status = check_other(o, path, o->beside[i]);
     return status;
 }
 
@@ -125,7 +137,7 @@ int state_file_open(atomic_file *f, const state_file_options *o,
         return STATUS_FAILURE;
     if (*state == NULL || o->resume)
         return STATUS_OK;
-    message_error("%s: is there already (--resume goes on from it)",
+    message_error("%s: exists already: use --resume to continue from it",
                   message_name(o->name));
     return STATUS_USAGE;
 }
@@ -137,7 +149,7 @@ int state_file_spares(const char *state, const char *output)
     if (files_is_standard(output) || stat(output, &st) != 0 ||
         !S_ISREG(st.st_mode) || st.st_size == 0)
         return STATUS_OK;
-    message_error("%s: is there already, but not %s to go on from",
+    message_error("%s: exists already, but not %s to resume from",
                   files_output_name(output), message_name(state));
     return STATUS_USAGE;
 }

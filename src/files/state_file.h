@@ -26,6 +26,13 @@
 /* An option_setter for a file name. */
 const char *state_file_set_name(void *member, const char *value);
 
+/*
+ * Checks the options of a job whose `n` outputs must be regular files to be
+ * resumed.  Returns an exit status and prints a message on failure.
+ */
+int state_file_check_options(const char *state, bool resume, uint64_t every,
+                             const char *const *outputs, size_t n);
+
 /* Files that the job uses for one purpose.  They must not be the state file. */
 typedef struct state_file_use {
     const char *what; /* for messages: "an input" */

@@ -59,10 +59,10 @@ int job_catch_up(job *j)
 
 int job_save(job *j, bool ended)
 {
-    resume_place place = {.records = j->records,
-                          .timed = j->timed,
-                          .input_bytes = j->input_bytes,
-                          .ended = ended};
+    resume_position position = {.records = j->records,
+                                .timed = j->timed,
+                                .input_bytes = j->input_bytes,
+                                .ended = ended};
     int status;
 
     if (ps_packer_totals(j->packer)->packs == 0 && !ended)
@@ -72,9 +72,9 @@ int job_save(job *j, bool ended)
         (j->resume.task == TASK_REPLAY && !j->caught_up && !ended))
         return STATUS_OK;
     status = rejects_sync(&j->rejects);
-    place.rejects = j->rejects.mark;
+    position.rejects = j->rejects.position;
     if (status == STATUS_OK)
-        status = resume_save(&j->resume, j->packer, j->out, &place);
+        status = resume_save(&j->resume, j->packer, j->out, &position);
     j->output_failed = status != STATUS_OK;
     return status;
 }
@@ -171,8 +171,8 @@ static int after_put(job *j, uint64_t n, ps_result result,
 
     if (c->state == NULL)
         return STATUS_OK;
-    if (j->next_id >= j->resume.next_mark)
-        job_add_mark(j);
+    if (j->next_id >= j->resume.next_position)
+        job_add_position(j);
     return totals->packs < j->resume.next_packs ? STATUS_OK
                                                 : job_save(j, false);
 }
@@ -212,7 +212,7 @@ static bool put_ready(job *j, int *status)
     if (c->flush_every != 0)
         most = least(most, c->flush_every - j->records % c->flush_every);
     if (c->state != NULL) {
-        most = least(most, j->resume.next_mark - j->next_id);
+        most = least(most, j->resume.next_position - j->next_id);
         packs = j->resume.next_packs;
     }
     if (c->stats_every != 0)
@@ -315,7 +315,7 @@ static int next_file(job *j, bool *more)
 
     /* Add the size of the file, as far as it was read. */
     if (j->input_bytes == RESUME_UNKNOWN || !files_is(FILES_REGULAR, j->in) ||
-        !files_place(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
+        !files_offset(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
         j->input_bytes = RESUME_UNKNOWN;
     else
         j->input_bytes += bytes;

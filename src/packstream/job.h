@@ -55,7 +55,7 @@ typedef struct job {
      */
     uint64_t known_until;
     uint64_t lines; /* lines of --every already printed */
-    /* bytes read from completed inputs; RESUME_UNKNOWN as in resume_place */
+    /* bytes read from completed inputs; RESUME_UNKNOWN as in resume_position */
     uint64_t input_bytes;
     /* the replay has passed the last sequence of the state */
     bool caught_up;

@@ -64,13 +64,13 @@ int job_open_state(job *j)
     if (status != STATUS_OK)
         return status;
     j->known_until = r->summary.input_sequences;
-    if (r->task != TASK_GO_ON)
+    if (r->task != TASK_RESUME)
         return STATUS_OK;
     j->refill_until = j->known_until;
-    j->next_name = (int)r->place.file;
-    j->input_bytes = r->place.input_bytes;
-    j->records = r->place.records;
-    j->timed = r->place.timed;
+    j->next_name = (int)r->position.file;
+    j->input_bytes = r->position.input_bytes;
+    j->records = r->position.records;
+    j->timed = r->position.timed;
     return STATUS_OK;
 }
 
@@ -108,11 +108,11 @@ int job_open_input(job *j)
 }
 
 /* Position at which the rejects resume; NULL if they are new. */
-static const rejects_mark *rejects_place(const job *j)
+static const rejects_position *rejects_from(const job *j)
 {
     return j->resume.state == NULL || j->resume.summary.blank
                ? NULL
-               : &j->resume.place.rejects;
+               : &j->resume.position.rejects;
 }
 
 /* True if an output is not one of the inputs. */
@@ -162,7 +162,7 @@ static int open_resumable(job *j)
     int status = resume_open_output(&j->resume, j->in, &j->out);
 
     if (status == STATUS_OK)
-        status = rejects_open(&j->rejects, rejects_place(j));
+        status = rejects_open(&j->rejects, rejects_from(j));
     return status == STATUS_OK ? resume_check_name(j->conf) : status;
 }
 
@@ -241,7 +241,7 @@ int job_cut_outputs(job *j)
 
     /* If the stream has ended, its rejects are complete. */
     if (status == STATUS_OK && !j->resume.summary.finished)
-        status = rejects_start(&j->rejects, rejects_place(j));
+        status = rejects_start(&j->rejects, rejects_from(j));
     j->output_failed = status != STATUS_OK;
     return status;
 }
@@ -268,19 +268,19 @@ static void report_start(job *j)
                  info->row_bytes, info->seq_bytes, info->block_packs);
     message_note("at most %" PRIu64 " MiB of memory",
                  j->memory.bytes / MIB + (j->memory.bytes % MIB != 0));
-    if (j->resume.task == TASK_GO_ON)
-        message_note("%s: goes on with record %" PRIu64 " and pack %" PRIu64,
+    if (j->resume.task == TASK_RESUME)
+        message_note("%s: resumes at record %" PRIu64 ", pack %" PRIu64,
                      message_name(j->resume.file.name), j->refill_until,
                      ps_packer_totals(j->packer)->packs);
 }
 
-void job_add_mark(job *j)
+void job_add_position(job *j)
 {
-    const resume_mark mark = {.file = (uint32_t)j->next_name - 1,
-                              .input_bytes = j->input_bytes,
-                              .mark = ps_token_reader_mark(j->reader)};
+    const input_position position = {.file = (uint32_t)j->next_name - 1,
+                                 .input_bytes = j->input_bytes,
+                                 .mark = ps_token_reader_mark(j->reader)};
 
-    resume_add_mark(&j->resume, &mark);
+    resume_add_position(&j->resume, &position);
 }
 
 /*
@@ -303,10 +303,10 @@ static int open_packer(job *j, const ps_schema *schema,
         status = resume_open_packer(r, &j->packer, j->out, schema, options);
     if (status != STATUS_OK)
         return status;
-    if (r->task == TASK_GO_ON) {
-        if (ps_token_reader_seek(j->reader, &r->place.mark, &err) != PS_OK)
+    if (r->task == TASK_RESUME) {
+        if (ps_token_reader_seek(j->reader, &r->position.mark, &err) != PS_OK)
             return job_input_failure(j, &err);
-        j->next_id = r->place.mark.id;
+        j->next_id = r->position.mark.id;
     }
     if (j->next_id >= j->known_until)
         status = job_cut_outputs(j);
@@ -314,11 +314,11 @@ static int open_packer(job *j, const ps_schema *schema,
         return status;
     report_start(j);
 
-    /* With a state, the first mark is where reading starts. */
+    /* With a state, the first position is where reading starts. */
     if (c->state != NULL) {
         resume_start(&j->resume, ps_packer_info(j->packer),
                      ps_packer_totals(j->packer)->packs);
-        job_add_mark(j);
+        job_add_position(j);
     }
     ps_token_reader_on_wait(j->reader, job_on_wait, j);
     if (j->reads_ahead &&

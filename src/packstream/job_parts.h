@@ -29,7 +29,7 @@ int job_open_file(job *j);
 int job_cut_outputs(job *j);
 
 /* Records the position of the reader for later states. */
-void job_add_mark(job *j);
+void job_add_position(job *j);
 
 /* ---- job.c ---- */
 

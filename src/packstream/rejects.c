@@ -41,13 +41,13 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
     return STATUS_OK;
 }
 
-int rejects_open(rejects *r, const rejects_mark *mark)
+int rejects_open(rejects *r, const rejects_position *position)
 {
     struct stat st;
 
     if (r->name == NULL)
         return STATUS_OK;
-    r->marked = true;
+    r->resumable = true;
     if (strcmp(r->name, "-") == 0)
         return message_usage("--rejects=-: with --state they need a file "
                              "with a name");
@@ -56,37 +56,39 @@ int rejects_open(rejects *r, const rejects_mark *mark)
         return message_usage("--rejects=%s: with --state it must not be a "
                              "pipe, where nothing can be taken back",
                              message_name(r->name));
-    if (mark != NULL) {
-        r->mark = *mark;
-        return output_check_reopen(&r->file, r->name, -1, &r->fd, &mark->file,
-                                   mark->stream.offset);
+    if (position != NULL) {
+        r->position = *position;
+        return resumable_output_reopen(&r->file, r->name, -1, &r->fd,
+                                       &position->file,
+                                       position->stream.offset);
     }
     r->fd = files_open_output_alone(r->name, -1);
     if (r->fd < 0)
         return STATUS_FAILURE;
-    return output_check_begin(&r->file, r->name, r->fd);
+    return resumable_output_begin(&r->file, r->name, r->fd);
 }
 
 bool rejects_are_whole(const rejects *r)
 {
     return r->name == NULL ||
            files_has_length(r->fd, r->name,
-                            r->mark.file.base + r->mark.stream.offset);
+                            r->position.file.base + r->position.stream.offset);
 }
 
-int rejects_start(rejects *r, const rejects_mark *mark)
+int rejects_start(rejects *r, const rejects_position *position)
 {
     const ps_token_mark start = {0};
     ps_error err;
 
     if (r->name == NULL)
         return STATUS_OK;
-    if (mark == NULL ? !files_begin(r->fd, r->name)
-                     : output_check_cut(&r->file, r->fd,
-                                        mark->stream.offset) != STATUS_OK)
+    if (position == NULL
+            ? !files_begin(r->fd, r->name)
+            : resumable_output_cut(&r->file, r->fd, position->stream.offset) !=
+                  STATUS_OK)
         return STATUS_FAILURE;
     if (ps_token_writer_resume(&r->writer, r->fd, &r->schema,
-                               mark == NULL ? &start : &mark->stream,
+                               position == NULL ? &start : &position->stream,
                                &err) != PS_OK)
         return message_failure(files_output_name(r->name), &err);
     return STATUS_OK;
@@ -97,8 +99,9 @@ static int sync_file(rejects *r)
 {
     if (!files_sync(r->fd, r->name))
         return STATUS_FAILURE;
-    r->mark.stream = ps_token_writer_mark(r->writer);
-    return output_check_take(&r->file, r->mark.stream.offset, 0, &r->mark.file);
+    r->position.stream = ps_token_writer_mark(r->writer);
+    return resumable_output_fingerprint(&r->file, r->position.stream.offset, 0,
+                                        &r->position.file);
 }
 
 int rejects_sync(rejects *r)
@@ -151,18 +154,18 @@ int rejects_close(rejects *r, int status, bool complete)
     ps_error err;
     ps_result result = PS_OK;
 
-    /* Write the header but no END, which marks the stream as incomplete. */
+    /* Write the header but no END, which positions the stream as incomplete. */
     if (r->writer != NULL)
         result = complete && status == STATUS_OK
                      ? ps_token_writer_finish(r->writer, &err)
                      : ps_token_writer_flush(r->writer, &err);
     if (result != PS_OK && status == STATUS_OK)
         status = message_failure(files_output_name(r->name), &err);
-    else if (status == STATUS_OK && r->writer != NULL && r->marked)
+    else if (status == STATUS_OK && r->writer != NULL && r->resumable)
         status = sync_file(r);
     ps_token_writer_free(r->writer);
     r->writer = NULL;
     free(r->payload);
-    output_check_close(&r->file);
+    resumable_output_close(&r->file);
     return files_end_output(r->fd, r->name, status);
 }

@@ -9,25 +9,25 @@
 #define PACKSTREAM_REJECTS_H
 
 #include "common/reject_reasons.h"
-#include "files/output_check.h"
+#include "files/resumable_output.h"
 #include "packstream.h"
 
 /* Position and fingerprint of the rejects, saved in the state. */
-typedef struct rejects_mark {
+typedef struct rejects_position {
     ps_token_mark stream;
-    output_check_mark file;
-} rejects_mark;
+    output_fingerprint file;
+} rejects_position;
 
 typedef struct rejects {
     const char *name; /* NULL: no such stream */
     ps_schema schema;
-    int fd;                  /* -1: not open */
-    bool marked;             /* the job has a state */
-    output_check file;       /* used if `marked` */
-    rejects_mark mark;       /* part of the stream that is on disk */
-    ps_token_writer *writer; /* owned; NULL until the stream starts */
-    unsigned char *payload;  /* buffer for one record; owned */
-    size_t size;             /* allocated size of `payload`, in bytes */
+    int fd;                    /* -1: not open */
+    bool resumable;            /* the job has a state */
+    resumable_output file;     /* used if `resumable` */
+    rejects_position position; /* part of the stream that is on disk */
+    ps_token_writer *writer;   /* owned; NULL until the stream starts */
+    unsigned char *payload;    /* buffer for one record; owned */
+    size_t size;               /* allocated size of `payload`, in bytes */
 } rejects;
 
 /*
@@ -40,22 +40,22 @@ int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
                  bool any_token);
 
 /*
- * Opens the file of a job with a state.  If `mark` is not NULL, the stream
+ * Opens the file of a job with a state.  If `position` is not NULL, the stream
  * resumes there, and the data before it must be unchanged.  Without a state,
  * the caller sets r->fd instead.
  */
-int rejects_open(rejects *r, const rejects_mark *mark);
+int rejects_open(rejects *r, const rejects_position *position);
 
 /*
- * Returns true if the file ends at the mark, as after a completed job;
+ * Returns true if the file ends at the position, as after a completed job;
  * otherwise prints a message.
  */
 bool rejects_are_whole(const rejects *r);
 
-/* Truncates the file to `mark` and starts the stream there. */
-int rejects_start(rejects *r, const rejects_mark *mark);
+/* Truncates the file to `position` and starts the stream there. */
+int rejects_start(rejects *r, const rejects_position *position);
 
-/* Syncs everything written so far and sets r->mark. */
+/* Syncs everything written so far and sets r->position. */
 int rejects_sync(rejects *r);
 
 /* Writes a sequence; `reason` is one of REJECT_*. */
@@ -63,7 +63,7 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason);
 
 /*
  * Ends the stream: with END if `complete` and `status` is STATUS_OK, otherwise
- * without.  With --state, also syncs it and sets r->mark, unless the job
+ * without.  With --state, also syncs it and sets r->position, unless the job
  * failed.  Returns `status` if the job failed already, and prints nothing then;
  * otherwise the status of the first failure.
  */

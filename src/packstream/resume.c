@@ -22,10 +22,11 @@
 #include "files/state_file.h"
 
 /*
- * Marks per window.  Use more if they would be FAR_MARKS or more records apart.
+ * Positions per window.  Use more if they would be FAR_POSITIONS or more records
+ * apart.
  */
-#define FEW_MARKS 16
-#define FAR_MARKS 129
+#define FEW_POSITIONS 16
+#define FAR_POSITIONS 129
 
 /* First 8 bytes of the states of the library. */
 #define STATE_MAGIC "\x89PKT\r\n\x1a\n"
@@ -72,7 +73,7 @@ static ps_token_mark load_mark(const unsigned char *from)
                            .digest = load_u64(from + 40)};
 }
 
-static void store_file(unsigned char *to, const output_check_mark *m)
+static void store_file(unsigned char *to, const output_fingerprint *m)
 {
     store_u64(to, m->known);
     store_u64(to + 8, m->base);
@@ -80,15 +81,15 @@ static void store_file(unsigned char *to, const output_check_mark *m)
     store_u64(to + 24, m->hash);
 }
 
-static output_check_mark load_file(const unsigned char *from)
+static output_fingerprint load_file(const unsigned char *from)
 {
-    return (output_check_mark){.known = load_u64(from) != 0,
-                               .base = load_u64(from + 8),
-                               .last = load_u64(from + 16),
-                               .hash = load_u64(from + 24)};
+    return (output_fingerprint){.known = load_u64(from) != 0,
+                                .base = load_u64(from + 8),
+                                .last = load_u64(from + 16),
+                                .hash = load_u64(from + 24)};
 }
 
-static void store_note(const conf *c, const resume_place *p,
+static void store_note(const conf *c, const resume_position *p,
                        unsigned char note[RESUME_NOTE_BYTES])
 {
     store_u32(note, NOTE_VERSION);
@@ -135,7 +136,7 @@ static int compare_options(const resume *r)
                               sizeof options / sizeof options[0]);
 }
 
-/* Reads r->place from the state's note if the options match. */
+/* Reads r->position from the state's note if the options match. */
 static int read_note(resume *r)
 {
     const unsigned char *note = r->summary.note;
@@ -151,16 +152,17 @@ static int read_note(resume *r)
     status = compare_options(r);
     if (status != STATUS_OK)
         return status;
-    r->place = (resume_place){.timed = load_u32(note + AT_TIMED) != 0,
-                              .file = load_u32(note + AT_FILE),
-                              .records = load_u64(note + AT_RECORDS),
-                              .mark = load_mark(note + AT_MARK),
-                              .rejects = {load_mark(note + AT_REJECTS_MARK),
-                                          load_file(note + AT_REJECTS_FILE)},
-                              .output = load_file(note + AT_OUTPUT),
-                              .input_bytes = load_u64(note + AT_INPUT_BYTES)};
-    return r->place.file < (uint32_t)c->n_names &&
-                   r->place.mark.id <= r->summary.resume_from_id
+    r->position =
+        (resume_position){.timed = load_u32(note + AT_TIMED) != 0,
+                          .file = load_u32(note + AT_FILE),
+                          .records = load_u64(note + AT_RECORDS),
+                          .mark = load_mark(note + AT_MARK),
+                          .rejects = {load_mark(note + AT_REJECTS_MARK),
+                                      load_file(note + AT_REJECTS_FILE)},
+                          .output = load_file(note + AT_OUTPUT),
+                          .input_bytes = load_u64(note + AT_INPUT_BYTES)};
+    return r->position.file < (uint32_t)c->n_names &&
+                   r->position.mark.id <= r->summary.resume_from_id
                ? STATUS_OK
                : state_file_damaged(r->file.name);
 }
@@ -180,19 +182,19 @@ static int choose_start(resume *r)
 
     r->first_pack = from;
     if (r->conf->state != NULL && r->conf->zstd_level != 0 && !is_for_file)
-        return message_usage("--state: a compressed stream can only be gone "
-                             "on with in a file, and %s is none",
+        return message_usage("--state: a compressed stream can only resume "
+                             "in a regular file, and %s is not one",
                              files_output_name(r->conf->output));
     if (r->state == NULL)
         return STATUS_OK;
     /* The packs would be missing from the file. */
-    if (r->place.output.known && from > 0 && is_for_file) {
+    if (r->position.output.known && from > 0 && is_for_file) {
         message_error("%s: is a file, as is the output of the state's job, "
                       "which --resume-from would leave",
                       files_output_name(r->conf->output));
         return STATUS_USAGE;
     }
-    if (r->place.output.known && from == 0 && !is_for_file) {
+    if (r->position.output.known && from == 0 && !is_for_file) {
         message_error("%s: the job of the state wrote to a file "
                       "(--resume-from sends packs elsewhere)",
                       message_name(r->file.name));
@@ -201,7 +203,7 @@ static int choose_start(resume *r)
     if (r->summary.blank)
         return STATUS_OK;
     if (from == 0 && is_for_file) {
-        r->task = ended ? TASK_COMPARE : TASK_GO_ON;
+        r->task = ended ? TASK_COMPARE : TASK_RESUME;
         return STATUS_OK;
     }
     if (from == 0 && packs == 0)
@@ -209,12 +211,12 @@ static int choose_start(resume *r)
 
     r->first_pack = from == 0 ? packs : from;
     if (!ended && r->first_pack >= packs)
-        r->task = TASK_GO_ON;
+        r->task = TASK_RESUME;
     else if (ended && r->first_pack == packs)
         r->task = TASK_END;
     else
         r->task = TASK_REPLAY;
-    if (r->task != TASK_REPLAY || !r->place.timed)
+    if (r->task != TASK_REPLAY || !r->position.timed)
         return STATUS_OK;
     message_error("%s: packs were flushed because of time, so those before "
                   "%" PRIu64 " cannot be made again",
@@ -273,8 +275,8 @@ int resume_fits(const resume *r, const ps_schema *schema,
 {
     const conf *c = r->conf;
     const bool ended = r->summary.finished;
-    const int n = ended ? c->n_names : (int)r->place.file;
-    const uint64_t then = r->place.input_bytes;
+    const int n = ended ? c->n_names : (int)r->position.file;
+    const uint64_t then = r->position.input_bytes;
     uint64_t now;
     ps_error err;
 
@@ -304,8 +306,7 @@ int resume_fits(const resume *r, const ps_schema *schema,
 static bool has_output(const resume *r)
 {
     return r->task == TASK_COMPARE ||
-           ((r->task == TASK_GO_ON || r->summary.blank) &&
-            r->first_pack == 0);
+           ((r->task == TASK_RESUME || r->summary.blank) && r->first_pack == 0);
 }
 
 /* True if an output, plain or compressed, can start with these bytes. */
@@ -327,12 +328,13 @@ int resume_open_output(resume *r, int in, int *out)
 
     /* A new output may not have survived a crash. */
     if (has_output(r) &&
-        !(r->summary.blank && output_check_is_gone(name, &r->place.output))) {
-        status = output_check_reopen(&r->output, name, in, out,
-                                     &r->place.output,
-                                     r->summary.output_bytes);
+        !(r->summary.blank &&
+          resumable_output_is_gone(name, &r->position.output))) {
+        status = resumable_output_reopen(&r->output, name, in, out,
+                                         &r->position.output,
+                                         r->summary.output_bytes);
         return status == STATUS_OK && r->summary.output_bytes == 0
-                   ? output_check_start(&r->output, *out, is_start)
+                   ? resumable_output_start(&r->output, *out, is_start)
                    : status;
     }
     if (c->resume && r->state == NULL) {
@@ -345,15 +347,14 @@ int resume_open_output(resume *r, int in, int *out)
         return STATUS_FAILURE;
     r->output_is_new = true;
     /* An output that starts with a later pack cannot be resumed. */
-    return r->first_pack == 0
-               ? output_check_begin(&r->output, name, *out)
-               : STATUS_OK;
+    return r->first_pack == 0 ? resumable_output_begin(&r->output, name, *out)
+                              : STATUS_OK;
 }
 
 int resume_cut_output(const resume *r, int out)
 {
-    return r->task == TASK_GO_ON && r->first_pack == 0
-               ? output_check_cut(&r->output, out, r->summary.output_bytes)
+    return r->task == TASK_RESUME && r->first_pack == 0
+               ? resumable_output_cut(&r->output, out, r->summary.output_bytes)
                : STATUS_OK;
 }
 
@@ -366,7 +367,7 @@ int resume_open_packer(const resume *r, ps_packer **packer, int out,
     ps_result result;
     ps_error err;
 
-    if (r->task == TASK_GO_ON || r->task == TASK_END) {
+    if (r->task == TASK_RESUME || r->task == TASK_END) {
         result = ps_packer_resume(packer, out, schema, options, r->state,
                                   r->bytes, &err);
     } else {
@@ -402,7 +403,7 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
     if (r->conf->verbose)
         message_note("%s: the job has ended, there is nothing left to do",
                      message_name(r->file.name));
-    return output_check_go_to_end(&r->output, out, r->summary.output_bytes);
+    return resumable_output_seek_end(&r->output, out, r->summary.output_bytes);
 }
 
 /* ---- Saving the state ---- */
@@ -415,31 +416,34 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
         every = STATE_FILE_EVERY / info->row_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
     /* Marks must reach back to the oldest sequence that can be held. */
-    r->mark_every = info->window / FEW_MARKS + 1;
-    if (r->mark_every > FAR_MARKS)
-        r->mark_every = info->window / (RESUME_MARKS / 2) + FAR_MARKS;
+    r->position_every = info->window / FEW_POSITIONS + 1;
+    if (r->position_every > FAR_POSITIONS)
+        r->position_every =
+            info->window / (RESUME_POSITIONS / 2) + FAR_POSITIONS;
 }
 
-void resume_add_mark(resume *r, const resume_mark *mark)
+void resume_add_position(resume *r, const input_position *position)
 {
-    r->marks[r->n_marks++ % RESUME_MARKS] = *mark;
-    r->next_mark = mark->mark.id + r->mark_every;
+    r->positions[r->n_positions++ % RESUME_POSITIONS] = *position;
+    r->next_position = position->mark.id + r->position_every;
 }
 
-/* Finds the newest mark at or before sequence `id`. */
-static bool find_mark(const resume *r, uint64_t id, resume_place *place)
+/* Finds the newest position at or before sequence `id`. */
+static bool find_position(const resume *r, uint64_t id,
+                          resume_position *position)
 {
-    uint64_t n = r->n_marks < RESUME_MARKS ? r->n_marks : RESUME_MARKS;
+    uint64_t n =
+        r->n_positions < RESUME_POSITIONS ? r->n_positions : RESUME_POSITIONS;
 
     for (uint64_t i = 1; i <= n; i++) {
-        const resume_mark *m =
-            &r->marks[(r->n_marks - i) % RESUME_MARKS];
+        const input_position *m =
+            &r->positions[(r->n_positions - i) % RESUME_POSITIONS];
 
         if (m->mark.id <= id) {
-            place->file = m->file;
-            place->mark = m->mark;
-            if (!place->ended)
-                place->input_bytes = m->input_bytes;
+            position->file = m->file;
+            position->mark = m->mark;
+            if (!position->ended)
+                position->input_bytes = m->input_bytes;
             return true;
         }
     }
@@ -449,21 +453,21 @@ static bool find_mark(const resume *r, uint64_t id, resume_place *place)
 int resume_begin(resume *r, int out)
 {
     unsigned char note[RESUME_NOTE_BYTES];
-    resume_place place = {.input_bytes = RESUME_UNKNOWN};
+    resume_position position = {.input_bytes = RESUME_UNKNOWN};
     unsigned char *state;
     size_t bytes;
     ps_error err;
     int status;
 
     if (r->summary.blank && has_output(r))
-        return output_check_cut(&r->output, out, 0);
+        return resumable_output_cut(&r->output, out, 0);
     /* A pipe has no position to save. */
     if (r->state != NULL || r->output.fd < 0)
         return STATUS_OK;
-    status = output_check_take(&r->output, 0, 0, &place.output);
+    status = resumable_output_fingerprint(&r->output, 0, 0, &position.output);
     if (status != STATUS_OK)
         return status;
-    store_note(r->conf, &place, note);
+    store_note(r->conf, &position, note);
     if (ps_state_blank(note, sizeof note, &state, &bytes, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     if (!atomic_file_write(&r->file, state, bytes))
@@ -472,7 +476,8 @@ int resume_begin(resume *r, int out)
     return status;
 }
 
-int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
+int resume_save(resume *r, ps_packer *packer, int out,
+                resume_position *position)
 {
     const ps_pack_info *info = ps_packer_info(packer);
     const char *name = r->conf->output;
@@ -487,18 +492,18 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 
     if (ps_packer_flush(packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return message_failure(files_output_name(name), &err);
-    if (r->output.fd >= 0 && !output_check_length(&r->output, out, &length))
+    if (r->output.fd >= 0 && !resumable_output_length(&r->output, out, &length))
         return STATUS_FAILURE;
-    status = output_check_take(&r->output, length, info->block_bytes,
-                               &place->output);
+    status = resumable_output_fingerprint(&r->output, length, info->block_bytes,
+                                          &position->output);
     if (status != STATUS_OK)
         return status;
-    if (!find_mark(r, oldest, place)) {
-        message_error("internal error: no mark before sequence %" PRIu64,
+    if (!find_position(r, oldest, position)) {
+        message_error("internal error: no position before sequence %" PRIu64,
                       oldest);
         return STATUS_FAILURE;
     }
-    store_note(r->conf, place, note);
+    store_note(r->conf, position, note);
     if (ps_packer_save(packer, note, sizeof note, &state, &bytes, &err) !=
         PS_OK)
         return message_failure(files_output_name(name), &err);
@@ -510,8 +515,8 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
      */
     if (!files_sync(out, name) ||
         ps_state_read(state, bytes, &summary, &err) != PS_OK ||
-        (r->output.fd >= 0 &&
-         !output_check_has(&r->output, out, length, summary.output_bytes)) ||
+        (r->output.fd >= 0 && !resumable_output_has(&r->output, out, length,
+                                                    summary.output_bytes)) ||
         ((r->output.fd >= 0 || summary.output_packs > 0) &&
          !atomic_file_write(&r->file, state, bytes)))
         status = STATUS_FAILURE;
@@ -522,7 +527,7 @@ int resume_save(resume *r, ps_packer *packer, int out, resume_place *place)
 
 void resume_close(resume *r)
 {
-    output_check_close(&r->output);
+    resumable_output_close(&r->output);
     atomic_file_close(&r->file);
     free(r->state);
     r->state = NULL;

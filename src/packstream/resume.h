@@ -8,25 +8,25 @@
 #define PACKSTREAM_RESUME_H
 
 #include "files/atomic_file.h"
-#include "files/output_check.h"
+#include "files/resumable_output.h"
 #include "packstream/conf.h"
 #include "packstream/rejects.h"
 
 /* Position in the input and the rejects, which the library's state lacks. */
-typedef struct resume_place {
+typedef struct resume_position {
     uint32_t file;      /* index of the input file, from 0 */
     ps_token_mark mark; /* position in that file */
     uint64_t records;   /* records put so far */
-    rejects_mark rejects;
+    rejects_position rejects;
     bool timed; /* packs were flushed by time or a signal */
-    output_check_mark output;
+    output_fingerprint output;
     /*
      * bytes in the files before `file`, or in all if the job has ended;
      * RESUME_UNKNOWN unless they are regular files
      */
     uint64_t input_bytes;
     bool ended; /* the job has ended; for saving only */
-} resume_place;
+} resume_position;
 
 #define RESUME_UNKNOWN UINT64_MAX
 
@@ -34,18 +34,18 @@ typedef struct resume_place {
 #define RESUME_NOTE_BYTES 216
 
 /* Capacity of the ring of past input positions. */
-#define RESUME_MARKS 1024
+#define RESUME_POSITIONS 1024
 
-typedef struct resume_mark {
+typedef struct input_position {
     uint32_t file;        /* index of the input file, from 0 */
-    uint64_t input_bytes; /* see resume_place */
+    uint64_t input_bytes; /* see resume_position */
     ps_token_mark mark;
-} resume_mark;
+} input_position;
 
 /* Task of a job, determined from the state. */
 typedef enum resume_task {
     TASK_BEGIN, /* pack everything: no state, or a state without packs */
-    TASK_GO_ON, /* continue packing where the state was saved */
+    TASK_RESUME, /* continue packing where the state was saved */
     /* pack everything again, for a reader that wants earlier packs */
     TASK_REPLAY,
     TASK_END,     /* only write END, for a reader that has all packs */
@@ -58,17 +58,18 @@ typedef struct resume {
     unsigned char *state; /* as read; owned; NULL: none */
     size_t bytes;         /* size of `state` */
     ps_state summary;     /* contents of `state` */
-    resume_place place;
+    resume_position position;
     resume_task task;
-    output_check output;
+    resumable_output output;
     bool output_is_new;  /* created by this job */
     uint64_t first_pack; /* see ps_packer_options */
 
-    resume_mark marks[RESUME_MARKS]; /* ring, indexed modulo RESUME_MARKS */
-    uint64_t n_marks;                /* marks added in total */
-    uint64_t mark_every;             /* records between two marks */
-    /* number of the record that gets the next mark */
-    uint64_t next_mark;
+    input_position
+        positions[RESUME_POSITIONS]; /* ring, indexed modulo RESUME_POSITIONS */
+    uint64_t n_positions;    /* positions added in total */
+    uint64_t position_every; /* records between two positions */
+    /* number of the record that gets the next position */
+    uint64_t next_position;
     uint64_t next_packs; /* number of packs at which the next state is due */
 } resume;
 
@@ -116,19 +117,20 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
 
 /*
  * With a state, starts to count packs to the next state and records to the next
- * mark.  Call resume_add_mark afterwards.
+ * position.  Call resume_add_position afterwards.
  */
 void resume_start(resume *r, const ps_pack_info *info, uint64_t packs);
 
 /* Adds an input position between two records to the ring. */
-void resume_add_mark(resume *r, const resume_mark *mark);
+void resume_add_position(resume *r, const input_position *position);
 
 /*
  * Syncs the packs written to `out` and saves the state.  The caller sets all
- * members of `place` except mark and output, and sets input_bytes only if the
- * job has ended.
+ * members of `position` except file, mark and output, and sets input_bytes only if
+ * the job has ended.
  */
-int resume_save(resume *r, ps_packer *packer, int out, resume_place *place);
+int resume_save(resume *r, ps_packer *packer, int out,
+                resume_position *position);
 
 void resume_close(resume *r);
 

@@ -1,8 +1,8 @@
 /*
  * verify.c - read back everything that an earlier job wrote before resuming.
  *
- * output_check.c has recognised the files by samples.  Here every byte is read:
- * the digests in the state detect damage anywhere.
+ * resumable_output.c has recognised the files by samples.  Here every byte is
+ * read: the digests in the state detect damage anywhere.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@
 #define PASS_OVER 0
 
 /* Seeks to the start of the job's stream in the file. */
-static int go_to_start(const output_check *o)
+static int go_to_start(const resumable_output *o)
 {
     if (lseek(o->fd, (off_t)o->base, SEEK_SET) != -1)
         return STATUS_OK;
@@ -38,7 +38,7 @@ static int is_not_whole(const char *name, const char *what)
 
 static int verify_packs(const resume *r)
 {
-    const output_check *o = &r->output;
+    const resumable_output *o = &r->output;
     const ps_state *state = &r->summary;
     ps_pack_reader *reader = NULL;
     progress line;
@@ -72,8 +72,8 @@ static int verify_packs(const resume *r)
 
 static int verify_rejects(const rejects *left_out, const conf *c, bool finished)
 {
-    const output_check *o = &left_out->file;
-    const ps_token_mark *mark = &left_out->mark.stream;
+    const resumable_output *o = &left_out->file;
+    const ps_token_mark *mark = &left_out->position.stream;
     const ps_token_reader_options options = {
         .window = memory_window(c->memory), .expect_overlong = true};
     ps_token_reader *reader = NULL;

@@ -271,17 +271,6 @@ static int check_ids(const ps_schema *s)
     return STATUS_OK;
 }
 
-static int check_state(const conf *c)
-{
-    if (c->state == NULL && (c->resume || c->state_every != 0))
-        return message_usage("--resume and --state-every need --state=FILE");
-    if (c->state != NULL && !files_is_for_file(c->output))
-        return message_usage("--state: a job can only resume in a regular "
-                             "file, and %s is not one",
-                             files_output_name(c->output));
-    return STATUS_OK;
-}
-
 int conf_settle(conf *c)
 {
     ps_schema *s = &c->schema;
@@ -306,7 +295,8 @@ int conf_settle(conf *c)
     }
 
     if (status == STATUS_OK)
-        status = check_state(c);
+        status = state_file_check_options(c->state, c->resume, c->state_every,
+                                   &c->output, 1);
     if (status == STATUS_OK)
         status = check_raw(c);
     if (status == STATUS_OK)

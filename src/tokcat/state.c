@@ -21,8 +21,8 @@
 enum {
     HEAD_VERSION,
     HEAD_END,    /* 1 if the job has ended */
-    HEAD_OUTPUT, /* KEPT_RECORDS_NUMBERS */
-    HEAD_NUMBERS = HEAD_OUTPUT + KEPT_RECORDS_NUMBERS
+    HEAD_OUTPUT, /* RESUMABLE_RECORDS_NUMBERS */
+    HEAD_NUMBERS = HEAD_OUTPUT + RESUMABLE_RECORDS_NUMBERS
 };
 
 static const checkpoint_form form = {
@@ -45,12 +45,12 @@ int state_open(state *s, const conf *c, const char *const *names, int n)
     status = checkpoint_open(&s->saved, &form, &options, c->state_every);
     if (status != STATUS_OK || s->saved.bytes == NULL)
         return status;
-    kept_records_load(&s->out, s->saved.bytes + 8 * (1 + HEAD_OUTPUT));
+    resumable_records_load(&s->out, s->saved.bytes + 8 * (1 + HEAD_OUTPUT));
     s->ended = checkpoint_u64(&s->saved, HEAD_END) != 0;
     s->out.lengths = checkpoint_part(&s->saved, 0);
     s->out.n_lengths = checkpoint_bytes_after(&s->saved, 0);
     /* Only the first checkpoint has offset 0, and only it has no sequences. */
-    return (s->out.place.offset > 0) == (s->out.place.sequences > 0) ||
+    return (s->out.position.offset > 0) == (s->out.position.sequences > 0) ||
                    s->ended
                ? STATUS_OK
                : state_file_damaged(c->state);
@@ -61,17 +61,17 @@ int state_open_output(state *s, records *out)
     const conf *c = s->conf;
 
     return s->saved.bytes == NULL
-               ? kept_records_begin(&s->out, out, c->state, c->resume)
-               : kept_records_reopen(&s->out, out, c->schema.framed);
+               ? resumable_records_begin(&s->out, out, c->state, c->resume)
+               : resumable_records_reopen(&s->out, out, c->schema.framed);
 }
 
-/* Writes a checkpoint for an output that is on disk up to s->out.place. */
+/* Writes a checkpoint for an output that is on disk up to s->out.position. */
 static int write_state(state *s, bool ended)
 {
     uint64_t numbers[HEAD_NUMBERS] = {[HEAD_VERSION] = form.version,
                                       [HEAD_END] = ended};
 
-    kept_records_store(&s->out, numbers + HEAD_OUTPUT);
+    resumable_records_store(&s->out, numbers + HEAD_OUTPUT);
     checkpoint_put(&s->saved, numbers, HEAD_NUMBERS);
     checkpoint_put_bytes(&s->saved, s->out.lengths, s->out.n_lengths);
     return checkpoint_write(&s->saved);
@@ -79,7 +79,7 @@ static int write_state(state *s, bool ended)
 
 static int save(state *s, records *out, bool ended)
 {
-    const int status = kept_records_save(&s->out, out);
+    const int status = resumable_records_save(&s->out, out);
 
     return status == STATUS_OK ? write_state(s, ended) : status;
 }
@@ -91,14 +91,15 @@ int state_start(state *s, records *out)
     if (s->conf->state == NULL)
         return records_start(out);
     if (s->saved.bytes == NULL) {
-        status = kept_records_mark(&s->out);
+        status = resumable_records_fingerprint(&s->out);
         if (status == STATUS_OK)
             status = write_state(s, false);
         return status == STATUS_OK ? records_start(out) : status;
     }
-    if (s->out.place.offset == 0)
-        return kept_records_resume(&s->out, out);
-    status = kept_records_compare(&s->out, s->saved.file.name, &out->schema);
+    if (s->out.position.offset == 0)
+        return resumable_records_resume(&s->out, out);
+    status =
+        resumable_records_compare(&s->out, s->saved.file.name, &out->schema);
     if (status != STATUS_OK)
         return status;
     s->fd = out->fd;
@@ -116,7 +117,7 @@ static int is_other(const state *s)
     message_error("%s: the state is of other input, or of other options: the "
                   "first %" PRIu64 " records differ; remove the state and the "
                   "output to begin again",
-                  message_name(s->saved.file.name), s->out.place.sequences);
+                  message_name(s->saved.file.name), s->out.position.sequences);
     return STATUS_USAGE;
 }
 
@@ -126,15 +127,15 @@ static int is_other(const state *s)
  */
 static int end_replay(state *s, records *out)
 {
-    const ps_token_mark *place = &s->out.place;
+    const ps_token_mark *position = &s->out.position;
     int status = records_flush(out);
     ps_token_mark mark;
 
     if (status != STATUS_OK)
         return status;
     mark = ps_token_writer_mark(out->writer);
-    if (mark.offset != place->offset || mark.tokens != place->tokens ||
-        mark.digest != place->digest)
+    if (mark.offset != position->offset || mark.tokens != position->tokens ||
+        mark.digest != position->digest)
         return is_other(s);
     ps_token_writer_free(out->writer);
     out->writer = NULL;
@@ -142,7 +143,7 @@ static int end_replay(state *s, records *out)
     out->fd = s->fd;
     s->fd = -1;
     s->replays = false;
-    return kept_records_resume(&s->out, out);
+    return resumable_records_resume(&s->out, out);
 }
 
 int state_put(state *s, records *out, uint32_t n_tok,
@@ -153,7 +154,7 @@ int state_put(state *s, records *out, uint32_t n_tok,
     if (status != STATUS_OK || s->conf->state == NULL)
         return status;
     if (s->replays)
-        return out->figures.sequences == s->out.place.sequences
+        return out->figures.sequences == s->out.position.sequences
                    ? end_replay(s, out)
                    : STATUS_OK;
     return checkpoint_is_due(&s->saved,
@@ -180,7 +181,7 @@ int state_leave(state *s, records *out)
 {
     const int status = state_open_output(s, out);
 
-    return status == STATUS_OK ? kept_records_leave(&s->out, out) : status;
+    return status == STATUS_OK ? resumable_records_leave(&s->out, out) : status;
 }
 
 void state_close(state *s)
@@ -188,6 +189,6 @@ void state_close(state *s)
     if (s->fd >= 0)
         files_abandon_output(s->fd);
     s->fd = -1;
-    kept_records_close(&s->out);
+    resumable_records_close(&s->out);
     checkpoint_close(&s->saved);
 }

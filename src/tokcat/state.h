@@ -17,14 +17,14 @@
 #include <stdint.h>
 
 #include "files/checkpoint.h"
-#include "files/kept_records.h"
+#include "files/resumable_records.h"
 #include "files/records.h"
 #include "tokcat/conf.h"
 
 typedef struct state {
     const conf *conf;
     checkpoint saved;
-    kept_records out;
+    resumable_records out;
     bool ended;   /* the earlier job has ended: nothing to do */
     bool replays; /* records are only digested, for comparison */
     int fd;       /* descriptor of the output during a replay; -1: none */

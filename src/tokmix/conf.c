@@ -100,13 +100,8 @@ const option_program conf_program = {
 
 int conf_check(const conf *c)
 {
-    if (c->state == NULL && (c->resume || c->state_every != 0))
-        return message_usage("--resume and --state-every need --state=FILE");
-    if (c->state != NULL && !files_is_for_file(c->output))
-        return message_usage("--state: a mix can only be gone on with in a "
-                             "regular file, and %s is none",
-                             files_output_name(c->output));
-    return STATUS_OK;
+    return state_file_check_options(c->state, c->resume, c->state_every,
+                                    &c->output, 1);
 }
 
 /* ---------------------------------------------------------------------

@@ -43,7 +43,7 @@ static bool open_one(sources *s, source *one, const conf *c)
         if (!files_is(FILES_REGULAR, one->fd))
             message_error("%s: cannot be read again for --stop=repeat: it is "
                           "no regular file", files_input_name(one->name));
-        else if (!files_place(one->fd, &one->start))
+        else if (!files_offset(one->fd, &one->start))
             message_errno("%s", files_input_name(one->name));
         else
             s->status = STATUS_OK;
@@ -61,7 +61,7 @@ static bool open_one(sources *s, source *one, const conf *c)
 
     if (one == s->of)
         s->schema = *schema;
-    one->place = ps_token_reader_mark(one->reader);
+    one->position = ps_token_reader_mark(one->reader);
     if (ps_schema_compare(schema, &s->schema, &err) == PS_OK)
         return true;
     message_error("%s: cannot be mixed with %s: %s",
@@ -102,17 +102,17 @@ static uint64_t hash_of(const ps_sequence *record)
 source_state sources_look(sources *s, uint32_t i)
 {
     source *one = &s->of[i];
-    ps_token_mark place;
+    ps_token_mark position;
     ps_error err = {.code = PS_OK};
     ps_result r;
 
     if (one->ready)
         return SOURCE_READY;
-    place = ps_token_reader_mark(one->reader);
+    position = ps_token_reader_mark(one->reader);
     r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
     if (r == PS_OK) {
         one->ready = one->begun = true;
-        one->place = place;
+        one->position = position;
         one->hash = hash_of(&one->next);
         return SOURCE_READY;
     }
@@ -131,7 +131,7 @@ source_state sources_look(sources *s, uint32_t i)
     s->n_left -= !one->ended;
     one->ended = true;
     if (!files_is(FILES_REGULAR, one->fd) ||
-        !files_place(one->fd, &one->bytes))
+        !files_offset(one->fd, &one->bytes))
         one->bytes = PS_UNKNOWN;
     return SOURCE_ENDED;
 }
@@ -161,7 +161,7 @@ bool sources_repeat(sources *s, uint32_t i)
     one->hash = 0;
     if (ps_token_reader_append(one->reader, one->fd, &err) != PS_OK)
         return fail(s, one, &err);
-    one->place = ps_token_reader_mark(one->reader);
+    one->position = ps_token_reader_mark(one->reader);
     return true;
 }
 
@@ -173,7 +173,7 @@ bool sources_resume(sources *s, uint32_t i)
 {
     source *one = &s->of[i];
     ps_error err;
-    ps_result r = ps_token_reader_seek(one->reader, &one->place, &err);
+    ps_result r = ps_token_reader_seek(one->reader, &one->position, &err);
 
     if (r == PS_OK && one->begun)
         r = ps_token_reader_next(one->reader, UINT32_MAX, &one->next, &err);
@@ -183,7 +183,7 @@ bool sources_resume(sources *s, uint32_t i)
         return true;
     message_error("%s: is not what it was when the state was saved: its "
                   "record at byte %" PRIu64 " is another one",
-                  files_input_name(one->name), one->place.offset);
+                  files_input_name(one->name), one->position.offset);
     s->status = STATUS_DATA;
     return false;
 }

@@ -33,7 +33,7 @@ typedef struct source {
      * position of the last record read; if not begun, where to look for the
      * first
      */
-    ps_token_mark place;
+    ps_token_mark position;
     uint64_t hash; /* fingerprint of that record; 0: none */
 } source;
 
@@ -71,9 +71,9 @@ void sources_take(sources *s, uint32_t i);
 bool sources_repeat(sources *s, uint32_t i);
 
 /*
- * Seeks a newly opened source to `place` and, if it had begun, past the record
- * there, whose hash must match.  All members except `next` must be set.  On
- * failure, prints a message and returns false.
+ * Seeks a newly opened source to `position` and, if it had begun, past the
+ * record there, whose hash must match.  All members except `next` must be set.
+ * On failure, prints a message and returns false.
  */
 bool sources_resume(sources *s, uint32_t i);
 

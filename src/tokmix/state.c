@@ -43,7 +43,7 @@ enum {
     SOURCE_TOKENS,
     SOURCE_TAKEN, /* mix_source.taken */
     SOURCE_BYTES,
-    SOURCE_OFFSET, /* this and the next three: source.place */
+    SOURCE_OFFSET, /* this and the next three: source.position */
     SOURCE_STREAM_SEQUENCES,
     SOURCE_STREAM_TOKENS,
     SOURCE_DIGEST,
@@ -117,16 +117,15 @@ int state_open(state *s, const conf *c)
     if (status != STATUS_OK)
         return status;
     if (head(s, HEAD_OFFSET) > 0)
-        s->out.place = (ps_token_mark){.offset = head(s, HEAD_OFFSET),
-                                       .digest = head(s, HEAD_DIGEST)};
-    s->out.mark = (output_check_mark){.known = true,
-                                      .base = head(s, HEAD_BASE),
-                                      .hash = head(s, HEAD_HASH)};
+        s->out.position = (ps_token_mark){.offset = head(s, HEAD_OFFSET),
+                                          .digest = head(s, HEAD_DIGEST)};
+    s->out.fingerprint = (output_fingerprint){
+        .known = true, .base = head(s, HEAD_BASE), .hash = head(s, HEAD_HASH)};
     s->out.lengths = checkpoint_part(&s->saved, c->n);
     s->out.n_lengths = (size_t)head(s, HEAD_LENGTHS);
     s->ended = head(s, HEAD_END) != 0;
     /* Before the first byte there is nothing to resume. */
-    s->goes_on = !s->ended && s->out.place.offset > 0;
+    s->resumes = !s->ended && s->out.position.offset > 0;
     return STATUS_OK;
 }
 
@@ -141,10 +140,9 @@ int state_open_output(state *s, records *out)
     if (!files_spare_inputs(c->output, c->names, (int)c->n))
         return STATUS_FAILURE;
     if (s->saved.bytes == NULL)
-        return kept_records_begin(&s->out, out, c->state, c->resume);
-    return kept_records_reopen(&s->out, out,
-                               head(s, HEAD_FRAMING) != 0 ||
-                                   head(s, HEAD_CHANNEL) != 0);
+        return resumable_records_begin(&s->out, out, c->state, c->resume);
+    return resumable_records_reopen(
+        &s->out, out, head(s, HEAD_FRAMING) != 0 || head(s, HEAD_CHANNEL) != 0);
 }
 
 /* ---------------------------------------------------------------------
@@ -159,7 +157,7 @@ int state_open_output(state *s, records *out)
 static int load_sources(state *s, sources *in, mix *m)
 {
     const conf *c = s->conf;
-    const uint64_t max_tokens = s->out.place.offset / 2;
+    const uint64_t max_tokens = s->out.position.offset / 2;
 
     in->n_left = 0;
     m->weight = m->taken = 0;
@@ -177,7 +175,7 @@ static int load_sources(state *s, sources *in, mix *m)
         one->tokens = load_u64(numbers + 8 * SOURCE_TOKENS);
         one->bytes = load_u64(numbers + 8 * SOURCE_BYTES);
         one->hash = load_u64(numbers + 8 * SOURCE_HASH);
-        one->place = (ps_token_mark){
+        one->position = (ps_token_mark){
             .id = one->sequences - (one->begun && !one->ready),
             .offset = load_u64(numbers + 8 * SOURCE_OFFSET),
             .sequences = load_u64(numbers + 8 * SOURCE_STREAM_SEQUENCES),
@@ -190,16 +188,16 @@ static int load_sources(state *s, sources *in, mix *m)
             (one->begun && !one->ready && one->sequences == 0) ||
             share->taken > (c->by_sequences ? one->sequences : one->tokens) ||
             (share->left && share->taken > 0) ||
-            one->tokens > max_tokens - s->out.place.tokens ||
+            one->tokens > max_tokens - s->out.position.tokens ||
             one->sequences > one->tokens)
             return state_file_damaged(c->state);
-        s->out.place.tokens += one->tokens;
-        s->out.place.sequences += one->sequences;
+        s->out.position.tokens += one->tokens;
+        s->out.position.sequences += one->sequences;
         in->n_left += !one->ended;
         m->weight += share->left ? 0 : share->weight;
         m->taken += share->taken;
     }
-    s->out.place.id = s->out.place.sequences;
+    s->out.position.id = s->out.position.sequences;
     return in->n_left > 0 || s->ended ? STATUS_OK
                                       : state_file_damaged(c->state);
 }
@@ -213,13 +211,13 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
     status = state_file_compare_schema(s->conf->state, head(s, HEAD_FRAMING),
                                        head(s, HEAD_TYPE), &in->schema);
     if (status == STATUS_OK)
-        status = kept_records_compare(&s->out, s->conf->state, schema);
-    if (status != STATUS_OK || (!s->goes_on && !s->ended))
+        status = resumable_records_compare(&s->out, s->conf->state, schema);
+    if (status != STATUS_OK || (!s->resumes && !s->ended))
         return status;
     status = load_sources(s, in, m);
     for (uint32_t i = 0; status == STATUS_OK && i < in->n; i++)
         if (!sources_has_size(in, i) ||
-            (s->goes_on && !m->sources[i].left && !sources_resume(in, i)))
+            (s->resumes && !m->sources[i].left && !sources_resume(in, i)))
             status = in->status;
     return status;
 }
@@ -228,7 +226,7 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
  * Saving
  */
 
-/* Writes a checkpoint for an output that is on disk up to s->out.place. */
+/* Writes a checkpoint for an output that is on disk up to s->out.position. */
 static int write_state(state *s, const sources *in, const mix *m, bool ended)
 {
     const conf *c = s->conf;
@@ -241,10 +239,10 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
         [HEAD_FRAMING] = in->schema.framed,
         [HEAD_TYPE] = in->schema.token_type,
         [HEAD_END] = ended,
-        [HEAD_OFFSET] = s->out.place.offset,
-        [HEAD_DIGEST] = s->out.place.digest,
-        [HEAD_BASE] = s->out.mark.base,
-        [HEAD_HASH] = s->out.mark.hash,
+        [HEAD_OFFSET] = s->out.position.offset,
+        [HEAD_DIGEST] = s->out.position.digest,
+        [HEAD_BASE] = s->out.fingerprint.base,
+        [HEAD_HASH] = s->out.fingerprint.hash,
         [HEAD_LENGTHS] = s->out.n_lengths};
 
     checkpoint_put(&s->saved, numbers, HEAD_NUMBERS);
@@ -260,10 +258,10 @@ static int write_state(state *s, const sources *in, const mix *m, bool ended)
             [SOURCE_TOKENS] = one->tokens,
             [SOURCE_TAKEN] = m->sources[i].taken,
             [SOURCE_BYTES] = one->bytes,
-            [SOURCE_OFFSET] = one->place.offset,
-            [SOURCE_STREAM_SEQUENCES] = one->place.sequences,
-            [SOURCE_STREAM_TOKENS] = one->place.tokens,
-            [SOURCE_DIGEST] = one->place.digest,
+            [SOURCE_OFFSET] = one->position.offset,
+            [SOURCE_STREAM_SEQUENCES] = one->position.sequences,
+            [SOURCE_STREAM_TOKENS] = one->position.tokens,
+            [SOURCE_DIGEST] = one->position.digest,
             [SOURCE_HASH] = one->hash};
 
         checkpoint_put(&s->saved, of_source, SOURCE_NUMBERS);
@@ -277,8 +275,8 @@ int state_start(state *s, records *out, const sources *in, const mix *m)
     int status;
 
     if (s->saved.bytes != NULL)
-        return kept_records_resume(&s->out, out);
-    status = kept_records_mark(&s->out);
+        return resumable_records_resume(&s->out, out);
+    status = resumable_records_fingerprint(&s->out);
     if (status == STATUS_OK)
         status = write_state(s, in, m, false);
     return status == STATUS_OK ? records_start(out) : status;
@@ -287,25 +285,25 @@ int state_start(state *s, records *out, const sources *in, const mix *m)
 int state_save(state *s, records *out, const sources *in, const mix *m,
                bool ended)
 {
-    const int status = kept_records_save(&s->out, out);
+    const int status = resumable_records_save(&s->out, out);
 
     return status == STATUS_OK ? write_state(s, in, m, ended) : status;
 }
 
 int state_finish_again(state *s, records *out)
 {
-    const int status = kept_records_leave(&s->out, out);
+    const int status = resumable_records_leave(&s->out, out);
 
     if (status == STATUS_OK && s->conf->verbose)
         message_note("%s: the mix has ended, there is nothing left to do",
                      message_name(s->conf->state));
-    out->figures.sequences = s->out.place.sequences;
-    out->figures.tokens = s->out.place.tokens;
+    out->figures.sequences = s->out.position.sequences;
+    out->figures.tokens = s->out.position.tokens;
     return status;
 }
 
 void state_close(state *s)
 {
-    kept_records_close(&s->out);
+    resumable_records_close(&s->out);
     checkpoint_close(&s->saved);
 }

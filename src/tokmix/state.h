@@ -8,7 +8,7 @@
 #define TOKMIX_STATE_H
 
 #include "files/checkpoint.h"
-#include "files/kept_records.h"
+#include "files/resumable_records.h"
 #include "tokmix/conf.h"
 #include "tokmix/mix.h"
 #include "tokmix/sources.h"
@@ -16,8 +16,8 @@
 typedef struct state {
     const conf *conf;
     checkpoint saved;
-    kept_records out;
-    bool goes_on; /* resumes a mix that was stopped */
+    resumable_records out;
+    bool resumes; /* resumes a mix that was stopped */
     bool ended;   /* the earlier mix has ended: nothing to do */
 } state;
 

@@ -130,14 +130,8 @@ static int read_split(conf *c, weight *weights)
 /* A job with a state must be able to resume its outputs. */
 static int check_state(const conf *c)
 {
-    if (c->state == NULL && (c->resume || c->state_every != 0))
-        return message_usage("--resume and --state-every need --state=FILE");
-    for (uint32_t i = 0; c->state != NULL && i < c->n_outputs; i++)
-        if (!files_is_for_file(c->names[i]))
-            return message_usage("--state: a shuffle can only be gone on with "
-                                 "in a regular file, and %s is none",
-                                 files_output_name(c->names[i]));
-    return STATUS_OK;
+    return state_file_check_options(c->state, c->resume, c->state_every,
+                                    c->names, c->n_outputs);
 }
 
 int conf_settle(conf *c)

@@ -46,7 +46,8 @@ int input_open(input *in, const conf *c, int file)
     ps_error err;
     int status;
 
-    *in = (input){.conf = c, .next = file, .fd = -1, .place = {.file = file}};
+    *in =
+        (input){.conf = c, .next = file, .fd = -1, .position = {.file = file}};
     if (!files_can_read(c->inputs + file, c->n_inputs - file))
         return STATUS_FAILURE;
     status = open_file(in);
@@ -57,7 +58,7 @@ int input_open(input *in, const conf *c, int file)
                              &err) != PS_OK)
         return fail(in, &err);
     in->schema = *ps_token_reader_schema(in->reader);
-    in->place.mark = ps_token_reader_mark(in->reader);
+    in->position.mark = ps_token_reader_mark(in->reader);
     if (c->state != NULL)
         ps_token_reader_on_wait(in->reader, wait_for_input, in);
     return option_check_type(c->type, &in->schema, in->name);
@@ -70,23 +71,24 @@ static uint64_t hash_of(const ps_sequence *record)
                                 record->n_tok);
 }
 
-int input_resume(input *in, const input_place *place)
+int input_resume(input *in, const input_position *position)
 {
     ps_sequence record;
     ps_error err;
-    ps_result r = ps_token_reader_seek(in->reader, &place->mark, &err);
+    ps_result r = ps_token_reader_seek(in->reader, &position->mark, &err);
 
-    if (r == PS_OK && place->at_record)
+    if (r == PS_OK && position->at_record)
         r = ps_token_reader_next(in->reader, in->conf->max_length, &record,
                                  &err);
     if (r != PS_OK && r != PS_END && r != PS_ERR_OVERLONG)
         return fail(in, &err);
-    in->place = *place;
-    if (r == PS_OK && (!place->at_record || hash_of(&record) == place->hash))
+    in->position = *position;
+    if (r == PS_OK &&
+        (!position->at_record || hash_of(&record) == position->hash))
         return STATUS_OK;
     message_error("%s: is not what it was when the state was saved: its "
                   "record at byte %" PRIu64 " is another one",
-                  files_input_name(in->name), place->mark.offset);
+                  files_input_name(in->name), position->mark.offset);
     return STATUS_DATA;
 }
 
@@ -99,9 +101,9 @@ static ps_result read_one(input *in, ps_sequence *next, bool *wanted,
 {
     const conf *c = in->conf;
     const bool kept = c->state != NULL;
-    input_place *place = &in->place;
+    input_position *position = &in->position;
     const ps_token_mark mark =
-        kept ? ps_token_reader_mark(in->reader) : place->mark;
+        kept ? ps_token_reader_mark(in->reader) : position->mark;
     ps_result r = ps_token_reader_next(in->reader, c->max_length, next, err);
     const bool too_long = r == PS_ERR_OVERLONG;
 
@@ -110,15 +112,15 @@ static ps_result read_one(input *in, ps_sequence *next, bool *wanted,
     if (r != PS_OK)
         return r;
     *wanted = !too_long && next->n_tok >= c->min_length;
-    place->n_read++;
-    place->n_long += too_long;
-    place->n_short += !too_long && !*wanted;
+    position->n_read++;
+    position->n_long += too_long;
+    position->n_short += !too_long && !*wanted;
     if (!kept)
         return PS_OK;
-    place->file = in->next - 1;
-    place->at_record = !too_long;
-    place->mark = too_long ? ps_token_reader_mark(in->reader) : mark;
-    place->hash = too_long ? 0 : hash_of(next);
+    position->file = in->next - 1;
+    position->at_record = !too_long;
+    position->mark = too_long ? ps_token_reader_mark(in->reader) : mark;
+    position->hash = too_long ? 0 : hash_of(next);
     return PS_OK;
 }
 

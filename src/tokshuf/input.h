@@ -20,7 +20,7 @@
  * Position for resuming.  If `at_record`, it is that of the last record read,
  * whose hash is compared; otherwise it is after a skipped record.
  */
-typedef struct input_place {
+typedef struct input_position {
     int file; /* index of the input, from 0 */
     bool at_record;
     ps_token_mark mark;
@@ -29,7 +29,7 @@ typedef struct input_place {
     uint64_t n_short;
     /* of these, dropped as too short (n_short) and as too long */
     uint64_t n_long;
-} input_place;
+} input_position;
 
 typedef struct input {
     const conf *conf;
@@ -39,15 +39,15 @@ typedef struct input {
     ps_token_reader *reader;
     ps_schema schema;
     /* position of the last record read; without a state, only the counts */
-    input_place place;
+    input_position position;
     bool told; /* a hook stopped the read; any error was already reported */
 } input;
 
 /* Opens input number `file`, from 0. */
 int input_open(input *in, const conf *c, int file);
 
-/* Continues after `place` in the file just opened. */
-int input_resume(input *in, const input_place *place);
+/* Continues after `position` in the file just opened. */
+int input_resume(input *in, const input_position *position);
 
 /*
  * Reads the next sequence of wanted length.  *more is false at the end, or if a

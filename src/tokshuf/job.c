@@ -224,7 +224,7 @@ static int open_kept(job *j, uint64_t memory)
         status = enter_sandbox(j);
     if (status == STATUS_OK && j->state.saved.bytes != NULL &&
         j->state.phase == STATE_READING)
-        status = input_resume(&j->in, &j->state.place);
+        status = input_resume(&j->in, &j->state.position);
     return status;
 }
 
@@ -239,7 +239,7 @@ static int open_all(job *j)
 
     reads = j->state.phase == STATE_READING;
     if (status == STATUS_OK && reads)
-        status = input_open(&j->in, c, j->state.place.file);
+        status = input_open(&j->in, c, j->state.position.file);
     if (status == STATUS_OK)
         status = outputs_init(&j->out, c);
     j->schema = j->in.schema;
@@ -254,7 +254,7 @@ static int open_all(job *j)
         status = outputs_open(&j->out, j->state.saved.bytes != NULL);
     if (status == STATUS_OK && !reads) {
         j->in.next = c->n_inputs;
-        j->in.place = j->state.place;
+        j->in.position = j->state.position;
         status = state_schema(&j->state, &j->out, &j->schema);
         if (status == STATUS_OK)
             status = option_check_type(c->type, &j->schema,
@@ -274,11 +274,11 @@ static void report(const job *j, bool again)
         message_note("%s: the shuffle has ended, there is nothing left to do",
                      message_name(j->conf->state));
     else
-        message_note("%" PRIu64 " sequences read, %" PRIu64 " too short, %"
-                     PRIu64 " too long, %" PRIu64 " written; %" PRIu64
-                     " runs in temporary files",
-                     j->in.place.n_read, j->in.place.n_short,
-                     j->in.place.n_long, j->out.put,
+        message_note("%" PRIu64 " sequences read, %" PRIu64
+                     " too short, %" PRIu64 " too long, %" PRIu64
+                     " written; %" PRIu64 " runs in temporary files",
+                     j->in.position.n_read, j->in.position.n_short,
+                     j->in.position.n_long, j->out.put,
                      j->shuffled.n_runs + j->out.window.n_earlier);
 }
 

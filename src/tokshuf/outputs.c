@@ -68,8 +68,9 @@ static int open_one(outputs *o, uint32_t i, bool begun)
     }
     if (!files_spare_inputs(one->name, c->inputs, c->n_inputs))
         return STATUS_FAILURE;
-    return begun ? kept_records_reopen(&o->kept[i], one, o->is_framed)
-                 : kept_records_begin(&o->kept[i], one, c->state, c->resume);
+    return begun
+               ? resumable_records_reopen(&o->kept[i], one, o->is_framed)
+               : resumable_records_begin(&o->kept[i], one, c->state, c->resume);
 }
 
 int outputs_open(outputs *o, bool begun)
@@ -238,7 +239,7 @@ int outputs_leave(outputs *o)
     int status = STATUS_OK;
 
     for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
-        status = kept_records_leave(&o->kept[i], &o->of[i]);
+        status = resumable_records_leave(&o->kept[i], &o->of[i]);
     return status;
 }
 
@@ -249,7 +250,7 @@ void outputs_close(outputs *o)
             records_abandon(&o->of[i]);
         records_free(&o->of[i]);
         if (o->kept != NULL)
-            kept_records_close(&o->kept[i]);
+            resumable_records_close(&o->kept[i]);
     }
     file_set_free(&o->set);
     sorter_close(&o->window);

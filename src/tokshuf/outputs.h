@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "files/file_set.h"
-#include "files/kept_records.h"
+#include "files/resumable_records.h"
 #include "files/records.h"
 #include "packstream.h"
 #include "tokshuf/conf.h"
@@ -26,7 +26,7 @@ typedef struct outputs {
     file_set set;
     records *of; /* one per output; owned */
     /* one per output with a state, when the set is empty; otherwise NULL */
-    kept_records *kept;
+    resumable_records *kept;
     bool is_framed;   /* existing outputs are framed */
     uint32_t n;       /* number of outputs */
     uint32_t current; /* index of the output being written */

@@ -38,7 +38,7 @@ enum {
     HEAD_FRAMING, /* 1 if the records are framed */
     HEAD_TYPE,    /* token type of the records */
     HEAD_BYTES,   /* total size of the files read to the end */
-    HEAD_FILE,    /* this and the following, up to HEAD_LONG: input_place */
+    HEAD_FILE,    /* this and the following, up to HEAD_LONG: input_position */
     HEAD_RECORD,
     HEAD_ID,
     HEAD_OFFSET,
@@ -70,9 +70,9 @@ enum {
 /* Numbers of an output. */
 enum {
     OUTPUT_WEIGHT,
-    OUTPUT_PLACE, /* kept_records_load */
+    OUTPUT_PLACE, /* resumable_records_load */
     /* size of its LENGTHS, in bytes */
-    OUTPUT_LENGTHS = OUTPUT_PLACE + KEPT_RECORDS_NUMBERS,
+    OUTPUT_LENGTHS = OUTPUT_PLACE + RESUMABLE_RECORDS_NUMBERS,
     OUTPUT_NUMBERS
 };
 
@@ -222,7 +222,7 @@ int state_open(state *s, const conf *c)
         return status;
     s->phase = (state_phase)head(s, HEAD_PHASE);
     s->all_bytes = head(s, HEAD_BYTES);
-    s->place = (input_place){
+    s->position = (input_position){
         .file = (int)(head(s, HEAD_FILE) % ((uint64_t)INT_MAX + 1)),
         .at_record = head(s, HEAD_RECORD) != 0,
         .mark = {.id = head(s, HEAD_ID),
@@ -259,8 +259,8 @@ void state_mark_outputs(const state *s, outputs *o)
     lengths = runs_numbers(s) +
               RUNS_BYTES * (head(s, HEAD_RUNS) + head(s, HEAD_RUNS_1));
     for (uint32_t i = 0; i < s->conf->n_outputs; i++) {
-        kept_records_load(&o->kept[i],
-                          checkpoint_part(&s->saved, i) + 8 * OUTPUT_PLACE);
+        resumable_records_load(&o->kept[i], checkpoint_part(&s->saved, i) +
+                                                8 * OUTPUT_PLACE);
         o->kept[i].lengths = lengths;
         o->kept[i].n_lengths = (size_t)output_u64(s, i, OUTPUT_LENGTHS);
         lengths += output_u64(s, i, OUTPUT_LENGTHS);
@@ -271,14 +271,14 @@ int state_schema(const state *s, const outputs *o, ps_schema *schema)
 {
     if (head(s, HEAD_TYPE) != PS_U16 && head(s, HEAD_TYPE) != PS_U32)
         return state_file_damaged(s->conf->state);
-    return kept_records_schema(&o->kept[0], head(s, HEAD_FRAMING) != 0,
-                               (ps_type)head(s, HEAD_TYPE), schema);
+    return resumable_records_schema(&o->kept[0], head(s, HEAD_FRAMING) != 0,
+                                    (ps_type)head(s, HEAD_TYPE), schema);
 }
 
 int state_compare(const state *s, const outputs *o, const ps_schema *schema)
 {
     const conf *c = s->conf;
-    const int n = s->phase == STATE_READING ? s->place.file : c->n_inputs;
+    const int n = s->phase == STATE_READING ? s->position.file : c->n_inputs;
     uint64_t left = o->put;
     uint64_t now;
     int status;
@@ -288,13 +288,13 @@ int state_compare(const state *s, const outputs *o, const ps_schema *schema)
     status = state_file_compare_schema(c->state, head(s, HEAD_FRAMING),
                                        head(s, HEAD_TYPE), schema);
     if (status == STATUS_OK)
-        status = kept_records_compare(&o->kept[0], c->state, schema);
+        status = resumable_records_compare(&o->kept[0], c->state, schema);
     if (status != STATUS_OK)
         return status;
     for (uint32_t i = 0; i < o->n; i++) {
-        if (o->kept[i].place.sequences > left)
+        if (o->kept[i].position.sequences > left)
             return state_file_damaged(s->conf->state);
-        left -= o->kept[i].place.sequences;
+        left -= o->kept[i].position.sequences;
     }
     if (left > 0)
         return state_file_damaged(s->conf->state);
@@ -348,7 +348,7 @@ static void store_shuffle(const state *s, const input *in, const sorter *sorted,
                           const outputs *o, uint64_t *to)
 {
     const conf *c = s->conf;
-    const input_place *place = &in->place;
+    const input_position *position = &in->position;
 
     to[HEAD_VERSION] = form.version;
     to[HEAD_PHASE] = s->phase;
@@ -362,20 +362,20 @@ static void store_shuffle(const state *s, const input *in, const sorter *sorted,
     to[HEAD_OUTPUTS] = o->n;
     to[HEAD_FRAMING] = o->of[0].schema.framed;
     to[HEAD_TYPE] = o->of[0].schema.token_type;
-    to[HEAD_BYTES] = s->phase == STATE_READING ? input_bytes(c, place->file)
-                                              : s->all_bytes;
-    to[HEAD_FILE] = (uint64_t)place->file;
-    to[HEAD_RECORD] = place->at_record;
-    to[HEAD_ID] = place->mark.id;
-    to[HEAD_OFFSET] = place->mark.offset;
-    to[HEAD_EARLIER] = place->mark.earlier_bytes;
-    to[HEAD_SEQUENCES] = place->mark.sequences;
-    to[HEAD_TOKENS] = place->mark.tokens;
-    to[HEAD_DIGEST] = place->mark.digest;
-    to[HEAD_HASH] = place->hash;
-    to[HEAD_READ] = place->n_read;
-    to[HEAD_SHORT] = place->n_short;
-    to[HEAD_LONG] = place->n_long;
+    to[HEAD_BYTES] = s->phase == STATE_READING ? input_bytes(c, position->file)
+                                               : s->all_bytes;
+    to[HEAD_FILE] = (uint64_t)position->file;
+    to[HEAD_RECORD] = position->at_record;
+    to[HEAD_ID] = position->mark.id;
+    to[HEAD_OFFSET] = position->mark.offset;
+    to[HEAD_EARLIER] = position->mark.earlier_bytes;
+    to[HEAD_SEQUENCES] = position->mark.sequences;
+    to[HEAD_TOKENS] = position->mark.tokens;
+    to[HEAD_DIGEST] = position->mark.digest;
+    to[HEAD_HASH] = position->hash;
+    to[HEAD_READ] = position->n_read;
+    to[HEAD_SHORT] = position->n_short;
+    to[HEAD_LONG] = position->n_long;
     to[HEAD_KEY] = sorted->max_key;
     to[HEAD_PUT] = sorted->count;
     to[HEAD_GIVEN] = sorted->given;
@@ -404,7 +404,7 @@ static int write_state(state *s, const input *in, const sorter *sorted,
             [OUTPUT_WEIGHT] = s->conf->weights[i],
             [OUTPUT_LENGTHS] = o->kept[i].n_lengths};
 
-        kept_records_store(&o->kept[i], of_output + OUTPUT_PLACE);
+        resumable_records_store(&o->kept[i], of_output + OUTPUT_PLACE);
         checkpoint_put(to, of_output, OUTPUT_NUMBERS);
     }
     for (size_t i = 0; i < 2; i++)
@@ -418,17 +418,17 @@ static int write_state(state *s, const input *in, const sorter *sorted,
 
 int state_start(state *s, const input *in, sorter *shuffled, outputs *o)
 {
-    const bool goes_on = s->saved.bytes != NULL;
+    const bool resumes = s->saved.bytes != NULL;
     int status = STATUS_OK;
 
-    for (uint32_t i = 0; !goes_on && status == STATUS_OK && i < o->n; i++)
-        status = kept_records_mark(&o->kept[i]);
-    if (!goes_on && status == STATUS_OK)
+    for (uint32_t i = 0; !resumes && status == STATUS_OK && i < o->n; i++)
+        status = resumable_records_fingerprint(&o->kept[i]);
+    if (!resumes && status == STATUS_OK)
         status = write_state(s, in, shuffled, o);
     for (int i = 0; status == STATUS_OK && i < 2; i++)
         status = runs_start(&shuffled->files[i]);
     for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
-        status = goes_on ? kept_records_resume(&o->kept[i], &o->of[i])
+        status = resumes ? resumable_records_resume(&o->kept[i], &o->of[i])
                          : records_start(&o->of[i]);
     return status;
 }
@@ -448,7 +448,7 @@ int state_save(state *s, const input *in, sorter *shuffled, outputs *o)
     for (int i = 0; status == STATUS_OK && i < 2; i++)
         status = runs_sync(&shuffled->files[i]);
     for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
-        status = kept_records_save(&o->kept[i], &o->of[i]);
+        status = resumable_records_save(&o->kept[i], &o->of[i]);
     return status == STATUS_OK ? write_state(s, in, shuffled, o) : status;
 }
 

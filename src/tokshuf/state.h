@@ -33,7 +33,7 @@ typedef struct state {
     runs_name runs[2];
     bool is_there; /* the state exists, and refers to the runs */
     state_phase phase;
-    input_place place; /* position at which the input resumes */
+    input_position position; /* position at which the input resumes */
     /* size of the input once it is all read; or PS_UNKNOWN */
     uint64_t all_bytes;
 } state;

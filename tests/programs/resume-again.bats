@@ -70,7 +70,7 @@ load ../support/resumed
     cp out out.before
     run -64 packstream -q -L 256 --state=typo --resume -o out y
     [[ $output == \
-        "packstream: out: is there already, but not typo to go on from" ]]
+        "packstream: out: exists already, but not typo to resume from" ]]
     cmp out out.before
     [ ! -e typo ]
 }
@@ -268,8 +268,8 @@ a pipe"* ]]
 
 @test "what a state cannot go on with is refused at once" {
     run -64 packstream -q -L 64 --zstd --state=s x
-    [[ ${lines[0]} == *"a compressed stream can only be gone on with in a \
-file, and stdout is none" ]]
+    [[ ${lines[0]} == *"a compressed stream can only resume in a \
+regular file, and stdout is not one" ]]
     run -64 packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
     [[ ${lines[0]} == *"--rejects=-: with --state they need a file"* ]]
     [ ! -e s ]

@@ -269,8 +269,8 @@ refused() {
     refused 64 "other token records: vocab_size is none, not 65536" -L 512 \
         -w 64 --vocab=65536 x
     run -64 packstream -q -L 512 -w 64 --state=s -o out x
-    [ "$output" = "packstream: s: is there already (--resume goes on from \
-it)" ]
+    [ "$output" = "packstream: s: exists already: use --resume to continue \
+from it" ]
 }
 
 @test "an input that is another one is noticed" {

@@ -80,7 +80,7 @@ stopped() {
     is 0 "" resumes --from=jsonl x
     cmp out wanted
     # It does not begin again either.
-    is 64 "tokcat: s: is there already (--resume goes on from it)" \
+    is 64 "tokcat: s: exists already: use --resume to continue from it" \
         tokcat -q --state=s -o out --from=jsonl x
     echo >>out
     run -1 resumes --from=jsonl x

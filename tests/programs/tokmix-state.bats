@@ -198,11 +198,11 @@ share() {
     three
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokmix operands=("1=a.tok")
-    bad_option '--state: a mix can only be gone on with in a regular file, '\
-'and /dev/full is none' --state=s -o /dev/full
+    bad_option '--state: a job can only resume in a regular file, '\
+'and /dev/full is not one' --state=s -o /dev/full
     mkfifo fifo
-    bad_option '--state: a mix can only be gone on with in a regular file, '\
-'and fifo is none' --state=s -o fifo
+    bad_option '--state: a job can only resume in a regular file, '\
+'and fifo is not one' --state=s -o fifo
     is 1 'tokmix: c.tok: is an input as well' \
         mixing a.tok b.tok c.tok -o c.tok
     absent s s.new

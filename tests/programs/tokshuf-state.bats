@@ -161,8 +161,8 @@ shuffling() {
         --state-every=0
     bad_option '--no-shuffle and --state exclude each other' --no-shuffle \
         --state=s -o out
-    bad_option '--state: a shuffle can only be gone on with in a regular '\
-'file, and /dev/full is none' --state=s --split=1:x,1:/dev/full
+    bad_option '--state: a job can only resume in a regular file, '\
+'and /dev/full is not one' --state=s --split=1:x,1:/dev/full
     is 1 'tokshuf: a.tok: is an input as well' shuffling a.tok -o a.tok
     is 1 'tokshuf: none/s: No such file or directory' \
         tokshuf --state=none/s -o out a.tok

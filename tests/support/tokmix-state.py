@@ -183,7 +183,7 @@ def options():
     refused(64, "a weight of 2/9 for b, not 3/10", long, "6=a", "3=b",
             "1=c")
     tokmix("--state=s", "-o", "out", *mix, status=64,
-           told="s: is there already (--resume goes on from it)")
+           told="s: exists already: use --resume to continue from it")
     # The same ratio is the same mix.
     tokmix(*kept([long, "0.60=a", "0.2=b", "0.1=c"]))
     assert read("out") == wanted
@@ -300,7 +300,7 @@ def outputs():
     write("out", wanted)
     clean("s")
     tokmix(*kept(options), status=64,
-           told="out: is there already, but not s to go on from")
+           told="out: exists already, but not s to resume from")
     assert read("out") == wanted
 
 

@@ -264,7 +264,7 @@ def options(module):
         refused(64, "the records hold u32 tokens, not u16" if phase else "u16",
                 mine, "-tu16")
         tokshuf("--state=s", *mine, *INPUTS, status=64,
-                told="s: is there already (--resume goes on from it)")
+                told="s: exists already: use --resume to continue from it")
         # The same ratio is the same shuffle, and memory is free.
         same = ["--split=0.75:out,0.25:out2", "-M", "3Mi"]
         ends_whole(same, wanted)
@@ -435,7 +435,7 @@ def outputs(module):
     write("out2", wanted["out2"])
     # Without a state it may be that of another job.
     clean("s")
-    refused(64, "out: is there already, but not s to go on from", mine)
+    refused(64, "out: exists already, but not s to resume from", mine)
 
 
 if __name__ == "__main__":

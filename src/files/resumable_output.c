@@ -1,6 +1,6 @@
 /*
- * output_check.c - verify that a regular file is the output of the job being
- * resumed.
+ * resumable_output.c - verify that a regular file is the output of the job
+ * being resumed.
  *
  * Only three samples are hashed: the bytes before the stream, its first bytes,
  * which contain the header, and its last bytes, which contain checksums of
@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "files/output_check.h"
+#include "files/resumable_output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,23 +37,23 @@ static int is_other(const char *name)
     return STATUS_FAILURE;
 }
 
-int output_check_begin(output_check *o, const char *name, int out)
+int resumable_output_begin(resumable_output *o, const char *name, int out)
 {
     struct stat st;
 
-    *o = (output_check){.name = name, .fd = -1};
+    *o = (resumable_output){.name = name, .fd = -1};
     if (fstat(out, &st) != 0)
         return failure(name);
     if (!S_ISREG(st.st_mode))
         return STATUS_OK;
-    if (!files_place(out, &o->base))
+    if (!files_offset(out, &o->base))
         return failure(name);
     o->fd = files_reread_output(name, out);
     return o->fd >= 0 && files_sync_name(name) ? STATUS_OK : STATUS_FAILURE;
 }
 
 /* Reads `n` bytes at offset `at` of the file. */
-static int read_sample(const output_check *o, uint64_t at, size_t n,
+static int read_sample(const resumable_output *o, uint64_t at, size_t n,
                        unsigned char *bytes)
 {
     size_t done = 0;
@@ -80,8 +80,8 @@ static uint64_t least(uint64_t a, uint64_t b)
  * Hashes the samples of the first `length` bytes.  `last` is the wanted size of
  * the last sample, before limits.  All in bytes.
  */
-static int hash_samples(const output_check *o, uint64_t last, uint64_t length,
-                        uint64_t *hash)
+static int hash_samples(const resumable_output *o, uint64_t last,
+                        uint64_t length, uint64_t *hash)
 {
     const uint64_t start = o->base;
     const uint64_t end = start + length;
@@ -111,34 +111,36 @@ static int hash_samples(const output_check *o, uint64_t last, uint64_t length,
     return status;
 }
 
-bool output_check_length(const output_check *o, int out, uint64_t *length)
+bool resumable_output_length(const resumable_output *o, int out,
+                             uint64_t *length)
 {
-    uint64_t place;
+    uint64_t offset;
 
     *length = 0;
-    if (!files_place(out, &place)) {
+    if (!files_offset(out, &offset)) {
         (void)failure(o->name);
         return false;
     }
-    if (place < o->base) {
+    if (offset < o->base) {
         (void)is_other(o->name);
         return false;
     }
-    *length = place - o->base;
+    *length = offset - o->base;
     return true;
 }
 
-int output_check_take(const output_check *o, uint64_t length, uint64_t last,
-                      output_check_mark *mark)
+int resumable_output_fingerprint(const resumable_output *o, uint64_t length,
+                                 uint64_t last, output_fingerprint *fingerprint)
 {
-    *mark = (output_check_mark){
+    *fingerprint = (output_fingerprint){
         .known = o->fd >= 0, .base = o->base, .last = last};
-    return mark->known ? hash_samples(o, last, length, &mark->hash)
-                       : STATUS_OK;
+    return fingerprint->known
+               ? hash_samples(o, last, length, &fingerprint->hash)
+               : STATUS_OK;
 }
 
-bool output_check_has(const output_check *o, int out, uint64_t length,
-                      uint64_t written)
+bool resumable_output_has(const resumable_output *o, int out, uint64_t length,
+                          uint64_t written)
 {
     if (length == written)
         return files_has_length(out, o->name, o->base + length);
@@ -149,18 +151,19 @@ bool output_check_has(const output_check *o, int out, uint64_t length,
     return false;
 }
 
-bool output_check_is_gone(const char *name, const output_check_mark *mark)
+bool resumable_output_is_gone(const char *name,
+                              const output_fingerprint *fingerprint)
 {
     struct stat st;
 
-    return mark->base == 0 && !files_is_standard(name) &&
+    return fingerprint->base == 0 && !files_is_standard(name) &&
            stat(name, &st) != 0 && errno == ENOENT;
 }
 
-int output_check_start(const output_check *o, int out,
-                       output_check_test *is_start)
+int resumable_output_start(const resumable_output *o, int out,
+                           resumable_output_test *is_start)
 {
-    unsigned char first[OUTPUT_CHECK_FIRST];
+    unsigned char first[RESUMABLE_OUTPUT_FIRST];
     size_t n = sizeof first;
     struct stat st;
     int status;
@@ -178,26 +181,27 @@ int output_check_start(const output_check *o, int out,
     return status;
 }
 
-int output_check_reopen(output_check *o, const char *name, int in, int *out,
-                        const output_check_mark *mark, uint64_t length)
+int resumable_output_reopen(resumable_output *o, const char *name, int in,
+                            int *out, const output_fingerprint *fingerprint,
+                            uint64_t length)
 {
     uint64_t hash;
     int status;
 
-    *o = (output_check){.name = name, .fd = -1, .base = mark->base};
+    *o = (resumable_output){.name = name, .fd = -1, .base = fingerprint->base};
     *out = -1;
     /* Pipes and devices cannot be checked. */
-    if (!mark->known && !files_is_for_file(name)) {
+    if (!fingerprint->known && !files_is_for_file(name)) {
         *out = files_reopen_output(name, in, 0);
         return *out < 0 ? STATUS_FAILURE : STATUS_OK;
     }
-    if (!mark->known || length > INT64_MAX ||
-        mark->base > INT64_MAX - length) {
+    if (!fingerprint->known || length > INT64_MAX ||
+        fingerprint->base > INT64_MAX - length) {
         message_error("%s: the state is not of a job that wrote to a file",
                       files_output_name(name));
         return STATUS_USAGE;
     }
-    *out = files_reopen_output(name, in, mark->base + length);
+    *out = files_reopen_output(name, in, fingerprint->base + length);
     if (*out < 0)
         return STATUS_FAILURE;
     if (!files_is(FILES_REGULAR, *out))
@@ -205,11 +209,13 @@ int output_check_reopen(output_check *o, const char *name, int in, int *out,
     o->fd = files_reread_output(name, *out);
     if (o->fd < 0)
         return STATUS_FAILURE;
-    status = hash_samples(o, mark->last, length, &hash);
-    return status == STATUS_OK && hash != mark->hash ? is_other(name) : status;
+    status = hash_samples(o, fingerprint->last, length, &hash);
+    return status == STATUS_OK && hash != fingerprint->hash ? is_other(name)
+                                                            : status;
 }
 
-int output_check_go_to_end(const output_check *o, int out, uint64_t length)
+int resumable_output_seek_end(const resumable_output *o, int out,
+                              uint64_t length)
 {
     if (o->fd < 0 ||
         lseek(out, (off_t)(o->base + length), SEEK_SET) != -1)
@@ -217,13 +223,13 @@ int output_check_go_to_end(const output_check *o, int out, uint64_t length)
     return failure(o->name);
 }
 
-int output_check_cut(const output_check *o, int out, uint64_t length)
+int resumable_output_cut(const resumable_output *o, int out, uint64_t length)
 {
     return files_cut(out, o->name, o->base + length) ? STATUS_OK
                                                      : STATUS_FAILURE;
 }
 
-void output_check_close(output_check *o)
+void resumable_output_close(resumable_output *o)
 {
     if (o->fd >= 0)
         (void)close(o->fd);
