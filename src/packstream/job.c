@@ -61,7 +61,7 @@ int job_save(job *j, bool ended)
 {
     resume_position position = {.records = j->records,
                                 .timed = j->timed,
-                                .input_bytes = j->input_bytes,
+                                .input_bytes = j->input.bytes,
                                 .ended = ended};
     int status;
 
@@ -160,13 +160,13 @@ static int after_put(job *j, uint64_t n, ps_result result,
         warn_of_flushes(j);
     if (progress_due(&j->progress))
         progress_show(&j->progress, &(progress_figures){
-            .bytes = ps_token_reader_offset(j->reader),
+            .bytes = ps_token_reader_offset(j->input.reader),
             .sequences = totals->sequences,
             .tokens = totals->tokens,
             .packs = totals->packs,
             .capacity = c->capacity,
-            .input = j->next_name - 1,
-            .fd = j->in});
+            .input = j->input.next - 1,
+            .fd = j->input.fd});
     report_every(j);
 
     if (c->state == NULL)
@@ -217,7 +217,7 @@ static bool put_ready(job *j, int *status)
     }
     if (c->stats_every != 0)
         packs = least(packs, (j->lines + 1) * c->stats_every);
-    r = ps_packer_put_ready(j->packer, j->reader, most, packs, &n, &err);
+    r = ps_packer_put_ready(j->packer, j->input.reader, most, packs, &n, &err);
     if (r == PS_OK && n == 0)
         return false;
     *status = after_put(j, n, r, &err);
@@ -269,8 +269,8 @@ static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
      */
     do {
         *outside = r == PS_ERR_RANGE;
-        r = whole ? ps_token_reader_hold(j->reader, sequence, err)
-                  : ps_token_reader_skip(j->reader, err);
+        r = whole ? ps_token_reader_hold(j->input.reader, sequence, err)
+                  : ps_token_reader_skip(j->input.reader, err);
     } while (r == PS_ERR_RANGE && j->conf->drop_outside && !*outside);
     return r;
 }
@@ -287,7 +287,7 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 
     if (overlong == PS_OVERLONG_ERROR) {
         message_error("%s: %s (--overlong says what to do with it)",
-                      files_input_name(j->input), why->text);
+                      files_input_name(j->input.name), why->text);
         return STATUS_DATA;
     }
     if (fetch(j, whole, sequence, &outside, &err) != PS_OK)
@@ -308,19 +308,21 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
  */
 static int next_file(job *j, bool *more)
 {
-    int before = j->in;
+    int before = j->input.fd;
     uint64_t bytes;
     ps_error err;
     int status;
 
     /* Add the size of the file, as far as it was read. */
-    if (j->input_bytes == RESUME_UNKNOWN || !files_is(FILES_REGULAR, j->in) ||
-        !files_offset(j->in, &bytes) || bytes >= UINT64_MAX - j->input_bytes)
-        j->input_bytes = RESUME_UNKNOWN;
+    if (j->input.bytes == RESUME_UNKNOWN ||
+        !files_is(FILES_REGULAR, j->input.fd) ||
+        !files_offset(j->input.fd, &bytes) ||
+        bytes >= UINT64_MAX - j->input.bytes)
+        j->input.bytes = RESUME_UNKNOWN;
     else
-        j->input_bytes += bytes;
+        j->input.bytes += bytes;
 
-    *more = j->next_name < j->conf->n_names;
+    *more = j->input.next < j->conf->n_names;
     if (!*more)
         return STATUS_OK;
     /*
@@ -331,7 +333,7 @@ static int next_file(job *j, bool *more)
         return job_output_failure(j, &err);
     status = job_open_file(j);
     if (status == STATUS_OK &&
-        ps_token_reader_append(j->reader, j->in, &err) != PS_OK)
+        ps_token_reader_append(j->input.reader, j->input.fd, &err) != PS_OK)
         status = read_failure(j, &err);
     /* Close it only now, so that the new input gets another descriptor. */
     files_close_input(before);
@@ -344,16 +346,16 @@ static int next_file(job *j, bool *more)
  */
 static int empty_input(const job *j)
 {
-    if (j->conf->output != NULL && files_is(FILES_PIPE, j->in)) {
+    if (j->conf->output != NULL && files_is(FILES_PIPE, j->input.fd)) {
         message_error("%s: the pipe ended without data: its producer failed, "
                       "or wrote raw records without any",
-                      files_input_name(j->input));
+                      files_input_name(j->input.name));
         return STATUS_DATA;
     }
     /* With --stats the totals show that the input is empty. */
     if (!j->conf->quiet && j->conf->stats == STATS_NONE)
         message_warning("%s: the input is empty (see --expect-end)",
-                        files_input_name(j->input));
+                        files_input_name(j->input.name));
     return STATUS_OK;
 }
 
@@ -376,8 +378,8 @@ int job_pack(job *j)
 
         if (put_ready(j, &status))
             continue;
-        switch (ps_token_reader_next(j->reader, j->conf->capacity, &sequence,
-                                     &err)) {
+        switch (ps_token_reader_next(j->input.reader, j->conf->capacity,
+                                     &sequence, &err)) {
         case PS_OK:
             status = put(j, &sequence);
             break;
@@ -408,7 +410,7 @@ int job_pack(job *j)
     if (status == STATUS_OK && more)
         j->stop = signals_stopped();
     if (status == STATUS_OK && !more &&
-        ps_token_reader_offset(j->reader) == 0)
+        ps_token_reader_offset(j->input.reader) == 0)
         status = empty_input(j);
     return j->stop == 0 ? status : job_save(j, false);
 }
@@ -440,12 +442,12 @@ ps_result job_on_wait(void *context, ps_error *err)
      * flushes by time, since the original times are unknown.
      */
     if (idle == 0 || j->next_id < j->known_until ||
-        files_is(FILES_REGULAR, j->in))
+        files_is(FILES_REGULAR, j->input.fd))
         idle = WAIT_FOREVER;
     wait = idle < SHORT_WAIT ? idle : SHORT_WAIT;
     while (r == PS_OK) {
         signals_end end =
-            signals_wait(ps_token_reader_descriptor(j->reader), wait);
+            signals_wait(ps_token_reader_descriptor(j->input.reader), wait);
 
         if (end == WAIT_INPUT)
             break;

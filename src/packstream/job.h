@@ -1,9 +1,11 @@
 /*
  * job.h - the job of packstream: read records, write packs.
  *
- * main.c runs the steps of a job, with the options in conf.c.  job_open.c opens
- * the state, the input, the outputs and the packer; job.c passes each sequence
- * from the reader to the packer; job_close.c ends the stream.  They use
+ * main.c runs the steps of a job, with the options in conf.c.  job_plan.c
+ * checks everything that can be checked before a file is changed; job_open.c
+ * opens the state, the input, the outputs and the packer; job.c passes each
+ * sequence from the reader to the packer; job_close.c ends the stream.  They
+ * use
  *
  *   memory.c   to divide the memory given by -M;
  *   rejects.c  to write the stream of --rejects;
@@ -24,19 +26,22 @@
 #include "packstream/rejects.h"
 #include "packstream/resume.h"
 
+typedef struct job_input {
+    int next;         /* index in conf->names of the next input to open */
+    const char *name; /* of the current input */
+    int fd;           /* its descriptor; -1: not open */
+    /* bytes read from completed inputs; RESUME_UNKNOWN as in resume_position */
+    uint64_t bytes;
+    ps_token_reader *reader;
+} job_input;
+
 typedef struct job {
     const conf *conf;
-    int next_name;     /* index in conf->names of the next input to open */
-    const char *input; /* name of the current input */
-    int in;            /* its descriptor; -1: not open */
-    /* threads that compress or write; 0: none besides the main one */
-    uint32_t writers;
-    bool reads_ahead; /* a thread reads ahead */
-    int out;          /* descriptor of the output; -1: not open */
+    job_input input;
+    int out; /* descriptor of the output; -1: not open */
     /* outputs to be published at the end; unused with --state */
     file_set set;
     ps_histogram *learn_from; /* owned; NULL: none */
-    ps_token_reader *reader;
     ps_packer *packer;
     memory memory;
     rejects rejects;
@@ -55,8 +60,6 @@ typedef struct job {
      */
     uint64_t known_until;
     uint64_t lines; /* lines of --every already printed */
-    /* bytes read from completed inputs; RESUME_UNKNOWN as in resume_position */
-    uint64_t input_bytes;
     /* the replay has passed the last sequence of the state */
     bool caught_up;
     bool timed;         /* packs were flushed by time or a signal */
@@ -66,14 +69,13 @@ typedef struct job {
 
 /*
  * The steps of a job, in order.  Each returns an exit status and prints a
- * message on failure; call the next one only after STATUS_OK.  job_begin
- * compares the job with its state.  If the job had already ended, job_pack has
- * nothing to do.
+ * message on failure; call the next one only after STATUS_OK.  If the job had
+ * already ended, job_pack has nothing to do.
  */
 int job_open_state(job *j);
 int job_read_histogram(job *j);
 int job_open_input(job *j);
-int job_begin(job *j); /* opens the outputs, then the packer */
+int job_begin(job *j); /* plans; opens the outputs, then the packer */
 int job_pack(job *j);
 
 /*

@@ -149,7 +149,7 @@ static int end_streams(job *j, int status)
     if (j->next_id < j->known_until && j->resume.task != TASK_END) {
         message_error("%s: the input is not what it was when the state was "
                       "saved: it ends before sequence %" PRIu64,
-                      files_input_name(j->input), j->known_until - 1);
+                      files_input_name(j->input.name), j->known_until - 1);
         return STATUS_DATA;
     }
     if (ps_packer_flush(j->packer, PS_FLUSH_FINISH, &err) != PS_OK)
@@ -175,8 +175,8 @@ int job_close(job *j, int status)
     resume_close(&j->resume);
     ps_packer_free(j->packer);
     ps_histogram_free(j->learn_from);
-    ps_token_reader_free(j->reader);
-    if (j->in >= 0)
-        files_close_input(j->in);
+    ps_token_reader_free(j->input.reader);
+    if (j->input.fd >= 0)
+        files_close_input(j->input.fd);
     return status;
 }

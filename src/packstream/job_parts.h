@@ -11,6 +11,22 @@
 
 #define MIB 1048576
 
+/* ---- job_plan.c ---- */
+
+typedef struct job_plan {
+    ps_schema schema; /* of the sequences */
+    ps_packer_options options;
+} job_plan;
+
+/*
+ * Decides what to pack and which files to open or resume, and checks everything
+ * that can be checked before.  Changes no file.
+ */
+int job_make_plan(job *j, job_plan *p);
+
+/* True if the output and the rejects are different files, as far as known. */
+bool job_outputs_differ(const conf *c);
+
 /* ---- job_open.c ---- */
 
 /*

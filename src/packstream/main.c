@@ -13,7 +13,7 @@
 int main(int argc, char **argv)
 {
     conf c = conf_defaults;
-    job j = {.conf = &c, .in = -1, .out = -1, .rejects = {.fd = -1}};
+    job j = {.conf = &c, .input = {.fd = -1}, .out = -1, .rejects = {.fd = -1}};
     option_outcome outcome;
     int first;
     int status;

@@ -17,55 +17,63 @@
 #include "common/bytes.h"
 #include "files/files.h"
 
-int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
-                 bool any_token)
+/* Checks that the file can be resumed. */
+static int check_name(const char *name)
+{
+    struct stat st;
+
+    if (strcmp(name, "-") == 0)
+        return message_usage("--rejects=-: with --state they need a file "
+                             "with a name");
+    if (stat(name, &st) == 0 &&
+        (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+        return message_usage("--rejects=%s: with --state it must not be a "
+                             "pipe, where nothing can be taken back",
+                             message_name(name));
+    return STATUS_OK;
+}
+
+int rejects_plan(rejects *r, const conf *c, const ps_schema *schema,
+                 const rejects_position *from)
 {
     static const ps_channel extra[2] = {REJECT_CHANNELS};
     ps_schema *with = &r->schema;
     ps_error err;
 
-    *r = (rejects){
-        .name = name, .schema = *schema, .fd = -1, .file = {.fd = -1}};
-    if (name == NULL)
+    *r = (rejects){.name = c->rejects,
+                   .schema = *schema,
+                   .fd = -1,
+                   .file = {.fd = -1},
+                   .resumable = c->state != NULL && c->rejects != NULL,
+                   .resumes = from != NULL};
+    if (from != NULL)
+        r->position = *from;
+    if (r->name == NULL)
         return STATUS_OK;
     if (with->n_channels > PS_MAX_CHANNELS - 2)
         return message_usage("--rejects: no room for two more channels");
     with->framed = true;
     /* Readers would refuse tokens outside the declared vocabulary. */
-    if (any_token)
+    if (c->drop_outside)
         with->vocab_size = 0;
     with->channels[with->n_channels++] = extra[0];
     with->channels[with->n_channels++] = extra[1];
     if (ps_schema_check(with, &err) != PS_OK)
         return message_usage("--rejects: %s", err.text);
-    return STATUS_OK;
+    return r->resumable ? check_name(r->name) : STATUS_OK;
 }
 
-int rejects_open(rejects *r, const rejects_position *position)
+int rejects_open(rejects *r)
 {
-    struct stat st;
-
     if (r->name == NULL)
         return STATUS_OK;
-    r->resumable = true;
-    if (strcmp(r->name, "-") == 0)
-        return message_usage("--rejects=-: with --state they need a file "
-                             "with a name");
-    if (stat(r->name, &st) == 0 &&
-        (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
-        return message_usage("--rejects=%s: with --state it must not be a "
-                             "pipe, where nothing can be taken back",
-                             message_name(r->name));
-    if (position != NULL) {
-        r->position = *position;
+    if (r->resumes)
         return resumable_output_reopen(&r->file, r->name, -1, &r->fd,
-                                       &position->file,
-                                       position->stream.offset);
-    }
+                                       &r->position.file,
+                                       r->position.stream.offset);
     r->fd = files_open_output_alone(r->name, -1);
-    if (r->fd < 0)
-        return STATUS_FAILURE;
-    return resumable_output_begin(&r->file, r->name, r->fd);
+    return r->fd < 0 ? STATUS_FAILURE
+                     : resumable_output_begin(&r->file, r->name, r->fd);
 }
 
 bool rejects_are_whole(const rejects *r)
@@ -75,23 +83,23 @@ bool rejects_are_whole(const rejects *r)
                             r->position.file.base + r->position.stream.offset);
 }
 
-int rejects_start(rejects *r, const rejects_position *position)
+int rejects_start(rejects *r)
 {
-    const ps_token_mark start = {0};
     ps_error err;
+    int status = STATUS_OK;
 
     if (r->name == NULL)
         return STATUS_OK;
-    if (position == NULL
-            ? !files_begin(r->fd, r->name)
-            : resumable_output_cut(&r->file, r->fd, position->stream.offset) !=
-                  STATUS_OK)
-        return STATUS_FAILURE;
-    if (ps_token_writer_resume(&r->writer, r->fd, &r->schema,
-                               position == NULL ? &start : &position->stream,
-                               &err) != PS_OK)
-        return message_failure(files_output_name(r->name), &err);
-    return STATUS_OK;
+    if (r->resumes)
+        status = resumable_output_cut(&r->file, r->fd,
+                                      r->position.stream.offset);
+    else if (!files_begin(r->fd, r->name))
+        status = STATUS_FAILURE;
+    if (status == STATUS_OK &&
+        ps_token_writer_resume(&r->writer, r->fd, &r->schema,
+                               &r->position.stream, &err) != PS_OK)
+        status = message_failure(files_output_name(r->name), &err);
+    return status;
 }
 
 /* Records vary in length, so the sample at the end has its default size. */
@@ -154,7 +162,7 @@ int rejects_close(rejects *r, int status, bool complete)
     ps_error err;
     ps_result result = PS_OK;
 
-    /* Write the header but no END, which positions the stream as incomplete. */
+    /* Write the header but no END, which marks the stream as incomplete. */
     if (r->writer != NULL)
         result = complete && status == STATUS_OK
                      ? ps_token_writer_finish(r->writer, &err)

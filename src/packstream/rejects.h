@@ -11,6 +11,7 @@
 #include "common/reject_reasons.h"
 #include "files/resumable_output.h"
 #include "packstream.h"
+#include "packstream/conf.h"
 
 /* Position and fingerprint of the rejects, saved in the state. */
 typedef struct rejects_position {
@@ -23,6 +24,7 @@ typedef struct rejects {
     ps_schema schema;
     int fd;                    /* -1: not open */
     bool resumable;            /* the job has a state */
+    bool resumes;              /* the file is that of an earlier job */
     resumable_output file;     /* used if `resumable` */
     rejects_position position; /* part of the stream that is on disk */
     ps_token_writer *writer;   /* owned; NULL until the stream starts */
@@ -31,20 +33,19 @@ typedef struct rejects {
 } rejects;
 
 /*
- * Prepares a stream for sequences of `schema`.  With `any_token`, they may have
- * tokens outside its vocabulary.  If `name` is NULL, rejects are not written.
- * Like the functions below, returns an exit status and prints a message on
- * failure.
+ * Prepares the stream for sequences of `schema`, if rejects are written.  It
+ * resumes at `from`, or is new if `from` is NULL.  Like the functions below,
+ * returns an exit status and prints a message on failure.
  */
-int rejects_plan(rejects *r, const char *name, const ps_schema *schema,
-                 bool any_token);
+int rejects_plan(rejects *r, const conf *c, const ps_schema *schema,
+                 const rejects_position *from);
 
 /*
- * Opens the file of a job with a state.  If `position` is not NULL, the stream
- * resumes there, and the data before it must be unchanged.  Without a state,
- * the caller sets r->fd instead.
+ * Opens the file of a job with a state.  If the stream resumes, the data before
+ * its position must be unchanged.  Without a state, the caller sets r->fd
+ * instead.
  */
-int rejects_open(rejects *r, const rejects_position *position);
+int rejects_open(rejects *r);
 
 /*
  * Returns true if the file ends at the position, as after a completed job;
@@ -52,8 +53,8 @@ int rejects_open(rejects *r, const rejects_position *position);
  */
 bool rejects_are_whole(const rejects *r);
 
-/* Truncates the file to `position` and starts the stream there. */
-int rejects_start(rejects *r, const rejects_position *position);
+/* Truncates the file to its position and starts the stream there. */
+int rejects_start(rejects *r);
 
 /* Syncs everything written so far and sets r->position. */
 int rejects_sync(rejects *r);

@@ -22,8 +22,8 @@
 #include "files/state_file.h"
 
 /*
- * Positions per window.  Use more if they would be FAR_POSITIONS or more records
- * apart.
+ * Positions per window.  Use more if they would be FAR_POSITIONS or more
+ * records apart.
  */
 #define FEW_POSITIONS 16
 #define FAR_POSITIONS 129
@@ -270,20 +270,33 @@ int resume_open(resume *r, const conf *c)
 
 /* ---- Comparing the state with the job ---- */
 
-int resume_fits(const resume *r, const ps_schema *schema,
-                const ps_packer_options *options)
+const rejects_position *resume_rejects(const resume *r)
+{
+    return r->state == NULL || r->summary.blank ? NULL : &r->position.rejects;
+}
+
+/* True if the output is the one described by the state. */
+static bool has_output(const resume *r)
+{
+    if (r->task == TASK_COMPARE)
+        return true;
+    if (r->first_pack > 0)
+        return false;
+    /* A new output may not have survived a crash. */
+    return r->task == TASK_RESUME ||
+           (r->summary.blank && !resumable_output_is_gone(
+                                    r->conf->output, &r->position.output));
+}
+
+/* Checks the sizes of the inputs already read. */
+static int check_inputs(const resume *r)
 {
     const conf *c = r->conf;
     const bool ended = r->summary.finished;
     const int n = ended ? c->n_names : (int)r->position.file;
     const uint64_t then = r->position.input_bytes;
     uint64_t now;
-    ps_error err;
 
-    if (r->state == NULL)
-        return STATUS_OK;
-    if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
-        return message_failure(message_name(r->file.name), &err);
     /* A replay of a completed job is verified by its packs. */
     if ((r->task == TASK_REPLAY && ended) || then == RESUME_UNKNOWN ||
         !files_inputs_size(c->names, n, &now) || then == now)
@@ -300,14 +313,23 @@ int resume_fits(const resume *r, const ps_schema *schema,
     return STATUS_DATA;
 }
 
-/* ---- The output ---- */
-
-/* True if the output is the one described by the state. */
-static bool has_output(const resume *r)
+int resume_plan(resume *r, const ps_schema *schema,
+                const ps_packer_options *options)
 {
-    return r->task == TASK_COMPARE ||
-           ((r->task == TASK_RESUME || r->summary.blank) && r->first_pack == 0);
+    const conf *c = r->conf;
+    ps_error err;
+
+    if (r->state == NULL)
+        return c->state != NULL && c->resume
+                   ? state_file_spares(c->state, c->output)
+                   : STATUS_OK;
+    if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
+        return message_failure(message_name(r->file.name), &err);
+    r->same_output = has_output(r);
+    return check_inputs(r);
 }
+
+/* ---- The output ---- */
 
 /* True if an output, plain or compressed, can start with these bytes. */
 static bool is_start(const unsigned char *bytes, size_t n)
@@ -322,14 +344,10 @@ static bool is_start(const unsigned char *bytes, size_t n)
 
 int resume_open_output(resume *r, int in, int *out)
 {
-    const conf *c = r->conf;
-    const char *name = c->output;
+    const char *name = r->conf->output;
     int status;
 
-    /* A new output may not have survived a crash. */
-    if (has_output(r) &&
-        !(r->summary.blank &&
-          resumable_output_is_gone(name, &r->position.output))) {
+    if (r->same_output) {
         status = resumable_output_reopen(&r->output, name, in, out,
                                          &r->position.output,
                                          r->summary.output_bytes);
@@ -337,15 +355,9 @@ int resume_open_output(resume *r, int in, int *out)
                    ? resumable_output_start(&r->output, *out, is_start)
                    : status;
     }
-    if (c->resume && r->state == NULL) {
-        status = state_file_spares(c->state, name);
-        if (status != STATUS_OK)
-            return status;
-    }
     *out = files_open_output_alone(name, in);
     if (*out < 0)
         return STATUS_FAILURE;
-    r->output_is_new = true;
     /* An output that starts with a later pack cannot be resumed. */
     return r->first_pack == 0 ? resumable_output_begin(&r->output, name, *out)
                               : STATUS_OK;
@@ -353,7 +365,7 @@ int resume_open_output(resume *r, int in, int *out)
 
 int resume_cut_output(const resume *r, int out)
 {
-    return r->task == TASK_RESUME && r->first_pack == 0
+    return r->task == TASK_RESUME && r->same_output
                ? resumable_output_cut(&r->output, out, r->summary.output_bytes)
                : STATUS_OK;
 }
@@ -450,21 +462,17 @@ static bool find_position(const resume *r, uint64_t id,
     return false;
 }
 
-int resume_begin(resume *r, int out)
+/* Saves a state without packs. */
+static int save_blank(resume *r)
 {
     unsigned char note[RESUME_NOTE_BYTES];
     resume_position position = {.input_bytes = RESUME_UNKNOWN};
     unsigned char *state;
     size_t bytes;
     ps_error err;
-    int status;
+    int status =
+        resumable_output_fingerprint(&r->output, 0, 0, &position.output);
 
-    if (r->summary.blank && has_output(r))
-        return resumable_output_cut(&r->output, out, 0);
-    /* A pipe has no position to save. */
-    if (r->state != NULL || r->output.fd < 0)
-        return STATUS_OK;
-    status = resumable_output_fingerprint(&r->output, 0, 0, &position.output);
     if (status != STATUS_OK)
         return status;
     store_note(r->conf, &position, note);
@@ -474,6 +482,21 @@ int resume_begin(resume *r, int out)
         status = STATUS_FAILURE;
     free(state);
     return status;
+}
+
+int resume_begin(resume *r, int out)
+{
+    int status = STATUS_OK;
+
+    if (r->same_output)
+        return r->summary.blank ? resumable_output_cut(&r->output, out, 0)
+                                : STATUS_OK;
+    /* A pipe has no position to save. */
+    if (r->state == NULL && r->output.fd >= 0)
+        status = save_blank(r);
+    return status == STATUS_OK && !files_begin(out, r->conf->output)
+               ? STATUS_FAILURE
+               : status;
 }
 
 int resume_save(resume *r, ps_packer *packer, int out,

@@ -61,7 +61,7 @@ typedef struct resume {
     resume_position position;
     resume_task task;
     resumable_output output;
-    bool output_is_new;  /* created by this job */
+    bool same_output;    /* the output is that of the state */
     uint64_t first_pack; /* see ps_packer_options */
 
     input_position
@@ -85,20 +85,23 @@ int resume_check_name(const conf *c);
  */
 int resume_open(resume *r, const conf *c);
 
+/* Position at which the rejects resume; NULL: they are new. */
+const rejects_position *resume_rejects(const resume *r);
+
 /*
  * Checks that the state, if any, matches this job: the schema, the options, and
- * the sizes of inputs already read.
+ * the sizes of inputs already read.  Decides whether the output is resumed.
  */
-int resume_fits(const resume *r, const ps_schema *schema,
+int resume_plan(resume *r, const ps_schema *schema,
                 const ps_packer_options *options);
 
 /* Opens the output: the unchanged output of the state, or a new one. */
 int resume_open_output(resume *r, int in, int *out);
 
 /*
- * Before the first byte is written, saves a blank state with the offset at
- * which the output starts.  A job stopped before its first pack then starts
- * there again.  If this is such a job, truncates its output.
+ * Truncates a new output.  With a state, a blank one with the offset at which
+ * the output starts is saved first: a job stopped before its first pack then
+ * starts there again.  If this is such a job, truncates its output there.
  */
 int resume_begin(resume *r, int out);
 
@@ -126,8 +129,8 @@ void resume_add_position(resume *r, const input_position *position);
 
 /*
  * Syncs the packs written to `out` and saves the state.  The caller sets all
- * members of `position` except file, mark and output, and sets input_bytes only if
- * the job has ended.
+ * members of `position` except file, mark and output, and sets input_bytes only
+ * if the job has ended.
  */
 int resume_save(resume *r, ps_packer *packer, int out,
                 resume_position *position);

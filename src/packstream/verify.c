@@ -106,9 +106,9 @@ int verify_outputs(const resume *r, const rejects *left_out)
 {
     int status;
 
-    if (r->state == NULL || r->summary.blank)
+    if (!r->conf->verify || r->state == NULL || r->summary.blank)
         return STATUS_OK;
-    if (r->output_is_new || r->output.fd < 0)
+    if (!r->same_output || r->output.fd < 0)
         return message_usage("--verify: %s is not a file that the job of the "
                              "state wrote",
                              files_output_name(r->conf->output));

@@ -1,0 +1,89 @@
+/*
+ * job_plan.c - what a job opens, resumes and packs, decided and checked before
+ * any file is changed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#include "cli/message.h"
+#include "files/files.h"
+#include "packstream/job_parts.h"
+
+static ps_packer_options packer_options(const job *j, const ps_schema *schema)
+{
+    const conf *c = j->conf;
+    const uint32_t pad_id = schema->special[PS_PAD];
+
+    return (ps_packer_options){
+        .capacity = c->capacity,
+        .depth = c->depth,
+        .window = c->window,
+        .pad_id = c->pad_given ? c->pad_id : pad_id == PS_NO_ID ? 0 : pad_id,
+        .overlong = c->overlong,
+        .policy = c->policy,
+        .order = c->seed == 0 ? c->order : PS_PACKS_SHUFFLED,
+        .seed = c->seed,
+        .max_delay = c->max_delay,
+        .even_cost = c->even_cost,
+        .align = c->align,
+        .learn_from = j->learn_from,
+        .compressed = c->zstd_level != 0,
+        .level = (int)c->zstd_level,
+        .first_pack = j->resume.first_pack,
+        .block_packs = c->block_packs,
+    };
+}
+
+/* True if an output is not one of the inputs. */
+static bool spares_inputs(const conf *c, const char *name)
+{
+    return files_spare_inputs(name, c->names, c->n_names) &&
+           (c->learn_from == NULL || file_set_spares(name, c->learn_from));
+}
+
+bool job_outputs_differ(const conf *c)
+{
+    return c->rejects == NULL || files_are_distinct(c->rejects, c->output);
+}
+
+/* True if neither output is a temporary name of the other. */
+static bool are_apart(const conf *c)
+{
+    if (c->rejects == NULL || c->state != NULL ||
+        files_is_standard(c->output) || files_is_special(c->output) ||
+        files_is_standard(c->rejects) || files_is_special(c->rejects) ||
+        (!file_set_would_write(c->output, c->rejects) &&
+         !file_set_would_write(c->rejects, c->output)))
+        return true;
+    message_error("%s: -o and --rejects would both write this file",
+                  message_name(c->rejects));
+    return false;
+}
+
+int job_make_plan(job *j, job_plan *p)
+{
+    const conf *c = j->conf;
+    const int next = j->input.next;
+    ps_schema *schema = &p->schema;
+    ps_error err;
+    int status;
+
+    *schema = *ps_token_reader_schema(j->input.reader);
+    p->options = packer_options(j, schema);
+    status = rejects_plan(&j->rejects, c, schema, resume_rejects(&j->resume));
+    /* Raw records have no header; the option sets the vocabulary size. */
+    if (!schema->framed)
+        schema->vocab_size = c->vocab_size;
+    if (status == STATUS_OK)
+        status = memory_divide(&j->memory, c, schema, &p->options);
+    if (status != STATUS_OK)
+        return status;
+    if (ps_packer_check(schema, &p->options, &err) != PS_OK)
+        return message_usage("%s", err.text);
+    if (!files_can_read(c->names + next, c->n_names - next) ||
+        !spares_inputs(c, c->output) ||
+        (c->rejects != NULL && !spares_inputs(c, c->rejects)) ||
+        !job_outputs_differ(c) || !are_apart(c))
+        return STATUS_FAILURE;
+    return resume_plan(&j->resume, schema, &p->options);
+}
