@@ -45,8 +45,8 @@ static bool failed(const atomic_file *f)
  * The next file
  */
 
-/* Prints why there is no next file, unless there is one. */
-static bool has_next(const atomic_file *f, temp_file_result r)
+/* Returns true if there is a next file; otherwise prints why not. */
+static bool check_created(const atomic_file *f, temp_file_result r)
 {
     const char *why;
 
@@ -111,7 +111,7 @@ static bool continue_next(atomic_file *f)
         if (r == TEMP_FILE_EXISTS)
             r = TEMP_FILE_LOCKED;
     }
-    return has_next(f, r);
+    return check_created(f, r);
 }
 
 /* ---------------------------------------------------------------------
@@ -154,7 +154,7 @@ bool atomic_file_open(atomic_file *f, const char *name, const char *magic)
     *f = (atomic_file)ATOMIC_FILE_CLOSED;
     f->name = name;
     f->next.magic = magic;
-    if (!open_folder(f, name) || !has_next(f, temp_file_create(&f->next)))
+    if (!open_folder(f, name) || !check_created(f, temp_file_create(&f->next)))
         return false;
     /*
      * If the file is locked, another process has just renamed it and is still
@@ -162,7 +162,7 @@ bool atomic_file_open(atomic_file *f, const char *name, const char *magic)
      */
     fd = files_openat(f->folder, f->base, O_RDWR | O_NONBLOCK);
     if (fd >= 0 && !files_lock(fd) && errno == EAGAIN)
-        is_free = has_next(f, TEMP_FILE_LOCKED);
+        is_free = check_created(f, TEMP_FILE_LOCKED);
     if (fd >= 0)
         (void)close(fd);
     return is_free;

@@ -38,25 +38,27 @@ static char *join(const char *stem, size_t n, const char *ending)
 }
 
 /*
- * True, after a message, if the name exists and is not a regular file.
- * Renaming over it would remove even a device.
+ * Checks that the name is free or that of a regular file.  Renaming over
+ * anything else would remove even a device.  On failure, prints a message.
  */
-static bool is_in_the_way(const char *name)
+static int check_regular(const char *name)
 {
     struct stat st;
 
     if (stat(name, &st) != 0 || S_ISREG(st.st_mode))
-        return false;
+        return STATUS_OK;
     message_error("%s: is there and no regular file", message_name(name));
-    return true;
+    return STATUS_FAILURE;
 }
 
-/* Returns true if a file may get this name; otherwise prints a message. */
-static bool can_replace(const char *name, const char *const *inputs,
-                        int n_inputs)
+/* Checks that a file may get this name; otherwise prints a message. */
+static int check_name(const char *name, const char *const *inputs,
+                      int n_inputs)
 {
-    return !is_in_the_way(name) &&
-           files_spare_inputs(name, inputs, n_inputs);
+    const int status = check_regular(name);
+
+    return status == STATUS_OK ? files_check_inputs(name, inputs, n_inputs)
+                               : status;
 }
 
 bool file_set_would_write(const char *name, const char *other)
@@ -79,28 +81,29 @@ bool file_set_would_write(const char *name, const char *other)
     return false;
 }
 
-bool file_set_spares(const char *name, const char *input)
+int file_set_check_input(const char *name, const char *input)
 {
-    if (!files_spare_input(name, input))
-        return false;
-    if (files_is_standard(name) || files_is_special(name) ||
-        files_is_standard(input) || !file_set_would_write(name, input))
-        return true;
+    const int status = files_check_input(name, input);
+
+    if (status != STATUS_OK || files_is_standard(name) ||
+        files_is_special(name) || files_is_standard(input) ||
+        !file_set_would_write(name, input))
+        return status;
     message_error("%s: is an input as well", message_name(input));
-    return false;
+    return STATUS_FAILURE;
 }
 
-/* Returns true if `aside` is free; otherwise prints a message. */
-static bool can_put_aside(const file_set_member *m)
+/* Checks that `aside` is free; otherwise prints a message. */
+static int check_aside(const file_set_member *m)
 {
     struct stat st;
 
     if (lstat(m->aside, &st) != 0)
-        return true;
+        return STATUS_OK;
     message_error("%s: exists: rename or remove it (a job that was killed "
                   "may have put an older output aside)",
                   message_name(m->aside));
-    return false;
+    return STATUS_FAILURE;
 }
 
 /*
@@ -165,13 +168,13 @@ int file_set_add(file_set *set, const char *stem, size_t stem_bytes,
         message_errno("%s", message_name(stem));
         return -1;
     }
-    if (!can_replace(m->name, inputs, n_inputs) ||
-        !can_replace(m->new_name, inputs, n_inputs) ||
-        !files_spare_inputs(m->aside, inputs, n_inputs))
+    if (check_name(m->name, inputs, n_inputs) != STATUS_OK ||
+        check_name(m->new_name, inputs, n_inputs) != STATUS_OK ||
+        files_check_inputs(m->aside, inputs, n_inputs) != STATUS_OK)
         return -1;
     /* A single member needs no `aside`: renaming it replaces the old file. */
-    if ((set->n == 2 && !can_put_aside(set->members)) ||
-        (set->n >= 2 && !can_put_aside(m)))
+    if ((set->n == 2 && check_aside(set->members) != STATUS_OK) ||
+        (set->n >= 2 && check_aside(m) != STATUS_OK))
         return -1;
     why = create(set);
     if (why != NULL) {
@@ -207,7 +210,7 @@ int file_set_open(file_set *set, const char *name, bool binary,
         return -1;
     }
     if (files_is_standard(name) || files_is_special(name))
-        return files_spare_inputs(name, inputs, n_inputs)
+        return files_check_inputs(name, inputs, n_inputs) == STATUS_OK
                    ? files_open_output(name, binary, -1)
                    : -1;
     if (!files_follow(name, path)) {
@@ -269,7 +272,7 @@ static bool put_aside(file_set_member *m)
     /* A symbolic link stays until the rename replaces it. */
     if (lstat(m->name, &st) == 0 && S_ISLNK(st.st_mode))
         return true;
-    if (!can_put_aside(m))
+    if (check_aside(m) != STATUS_OK)
         return false;
     if (!move(m->name, m->aside)) {
         if (errno == ENOENT)
@@ -339,7 +342,7 @@ bool file_set_publish(file_set *set)
             return false;
         }
         /* It may have been created since the file was added. */
-        if (is_in_the_way(m[i].name))
+        if (check_regular(m[i].name) != STATUS_OK)
             return false;
     }
     /* A single file is renamed over an existing one directly. */

@@ -62,10 +62,10 @@ int file_set_open(file_set *set, const char *name, bool binary,
 bool file_set_would_write(const char *name, const char *other);
 
 /*
- * Prints a message and returns false if `input` is the output `name` of
- * file_set_open or one of its temporary files.
+ * Checks that `input` is neither the output `name` of file_set_open nor one of
+ * its temporary files.  On failure, prints a message; returns an exit status.
  */
-bool file_set_spares(const char *name, const char *input);
+int file_set_check_input(const char *name, const char *input);
 
 /* Final name of the file added last. */
 const char *file_set_name(const file_set *set);

@@ -305,7 +305,7 @@ int files_open_input(const char *name)
     return -1;
 }
 
-bool files_can_read(const char *const *names, int n)
+int files_check_readable(const char *const *names, int n)
 {
     for (int i = 0; i < n; i++) {
         struct stat st;
@@ -319,9 +319,9 @@ bool files_can_read(const char *const *names, int n)
                 continue;
         }
         message_errno("%s", files_input_name(names[i]));
-        return false;
+        return STATUS_FAILURE;
     }
-    return true;
+    return STATUS_OK;
 }
 
 uint64_t files_left_to_open(uint64_t most)
@@ -512,50 +512,50 @@ bool files_sync_name(const char *name)
     return synced;
 }
 
-bool files_has_length(int fd, const char *name, uint64_t length)
+int files_check_length(int fd, const char *name, uint64_t length)
 {
     struct stat st;
     uint64_t size;
 
     if (fstat(fd, &st) != 0) {
         message_errno("%s", files_output_name(name));
-        return false;
+        return STATUS_FAILURE;
     }
     size = (uint64_t)st.st_size;
     if (!S_ISREG(st.st_mode) || size == length ||
         (size > length && files_is_standard(name)))
-        return true;
+        return STATUS_OK;
     message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
                   "another program changed it",
                   files_output_name(name), size, length);
-    return false;
+    return STATUS_FAILURE;
 }
 
 /* ---------------------------------------------------------------------
  * Comparing inputs and outputs
  */
 
-bool files_spare_input(const char *name, const char *input)
+int files_check_input(const char *name, const char *input)
 {
     struct stat to;
     struct stat from;
 
     if (!files_stat(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
         !files_stat(input, STDIN_FILENO, &from) || !files_are_one(&from, &to))
-        return true;
+        return STATUS_OK;
     message_error("%s: is an input as well", files_output_name(name));
-    return false;
+    return STATUS_FAILURE;
 }
 
-bool files_spare_inputs(const char *name, const char *const *inputs, int n)
+int files_check_inputs(const char *name, const char *const *inputs, int n)
 {
     for (int i = 0; i < n; i++)
-        if (!files_spare_input(name, inputs[i]))
-            return false;
-    return true;
+        if (files_check_input(name, inputs[i]) != STATUS_OK)
+            return STATUS_FAILURE;
+    return STATUS_OK;
 }
 
-bool files_are_distinct(const char *name, const char *other)
+int files_check_distinct(const char *name, const char *other)
 {
     struct stat a;
     struct stat b;
@@ -571,7 +571,7 @@ bool files_are_distinct(const char *name, const char *other)
     if (same)
         message_error("%s: cannot take two streams",
                       files_output_name(name));
-    return !same;
+    return same ? STATUS_FAILURE : STATUS_OK;
 }
 
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes)

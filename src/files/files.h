@@ -89,10 +89,10 @@ const char *files_input_name(const char *name);
 const char *files_output_name(const char *name);
 
 /*
- * Checks that the inputs are readable without opening them.  On failure, prints
- * a message and returns false.
+ * Checks, without opening them, that the inputs are readable.  Like the other
+ * checks below, prints a message and returns an exit status.
  */
-bool files_can_read(const char *const *names, int n);
+int files_check_readable(const char *const *names, int n);
 
 /*
  * Opens a file for writing and creates it if necessary; NULL or "-" is stdout.
@@ -150,17 +150,14 @@ bool files_sync_folder(int fd);
 bool files_sync_name(const char *name);
 
 /*
- * Prints a message and returns false if the output `name` is a regular file and
- * also an input: truncating it would destroy the input.
+ * Check that an output is not a regular file that is also an input: truncating
+ * it would destroy the input.
  */
-bool files_spare_input(const char *name, const char *input);
-bool files_spare_inputs(const char *name, const char *const *inputs,
-                        int n);
+int files_check_input(const char *name, const char *input);
+int files_check_inputs(const char *name, const char *const *inputs, int n);
 
-/*
- * Prints a message and returns false if two outputs are the same file or pipe.
- */
-bool files_are_distinct(const char *name, const char *other);
+/* Checks that two outputs are not the same file or pipe. */
+int files_check_distinct(const char *name, const char *other);
 
 /*
  * Locks a regular file that is open for writing; does not wait.  The lock is
@@ -196,11 +193,10 @@ int files_open_folder(const char *name);
 bool files_is_for_file(const char *name);
 
 /*
- * Prints a message and returns false if a regular file does not have the
- * `length` bytes written to it: another program changed it.  Stdout may be
- * longer.
+ * Checks that no other program changed the length of a regular file to which
+ * `length` bytes were written.  Stdout may be longer.
  */
-bool files_has_length(int fd, const char *name, uint64_t length);
+int files_check_length(int fd, const char *name, uint64_t length);
 
 /* Total size of all inputs, in bytes; false unless all are regular files. */
 bool files_inputs_size(const char *const *names, int n, uint64_t *bytes);

@@ -30,7 +30,7 @@ static int failure(const char *name)
     return STATUS_FAILURE;
 }
 
-static int is_other(const char *name)
+static int fail_other_output(const char *name)
 {
     message_error("%s: is not the output of the job of the state",
                   files_output_name(name));
@@ -65,7 +65,7 @@ static int read_sample(const resumable_output *o, uint64_t at, size_t n,
         if (part < 0 && errno != EINTR)
             return failure(o->name);
         if (part == 0)
-            return is_other(o->name);
+            return fail_other_output(o->name);
         done += part > 0 ? (size_t)part : 0;
     }
     return STATUS_OK;
@@ -111,22 +111,18 @@ static int hash_samples(const resumable_output *o, uint64_t last,
     return status;
 }
 
-bool resumable_output_length(const resumable_output *o, int out,
-                             uint64_t *length)
+int resumable_output_length(const resumable_output *o, int out,
+                            uint64_t *length)
 {
     uint64_t offset;
 
     *length = 0;
-    if (!files_offset(out, &offset)) {
-        (void)failure(o->name);
-        return false;
-    }
-    if (offset < o->base) {
-        (void)is_other(o->name);
-        return false;
-    }
+    if (!files_offset(out, &offset))
+        return failure(o->name);
+    if (offset < o->base)
+        return fail_other_output(o->name);
     *length = offset - o->base;
-    return true;
+    return STATUS_OK;
 }
 
 int resumable_output_fingerprint(const resumable_output *o, uint64_t length,
@@ -139,16 +135,16 @@ int resumable_output_fingerprint(const resumable_output *o, uint64_t length,
                : STATUS_OK;
 }
 
-bool resumable_output_has(const resumable_output *o, int out, uint64_t length,
-                          uint64_t written)
+int resumable_output_check(const resumable_output *o, int out, uint64_t length,
+                           uint64_t written)
 {
     if (length == written)
-        return files_has_length(out, o->name, o->base + length);
+        return files_check_length(out, o->name, o->base + length);
     message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
                   "another program changed it",
                   files_output_name(o->name), o->base + length,
                   o->base + written);
-    return false;
+    return STATUS_FAILURE;
 }
 
 bool resumable_output_is_gone(const char *name,
@@ -177,7 +173,7 @@ int resumable_output_start(const resumable_output *o, int out,
     status = read_sample(o, o->base, n, first);
     /* After a power failure the data may read as zeros. */
     if (status == STATUS_OK && !is_start(first, n) && !all_zero(first, n))
-        return is_other(o->name);
+        return fail_other_output(o->name);
     return status;
 }
 
@@ -205,13 +201,14 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
     if (*out < 0)
         return STATUS_FAILURE;
     if (!files_is(FILES_REGULAR, *out))
-        return is_other(name);
+        return fail_other_output(name);
     o->fd = files_reread_output(name, *out);
     if (o->fd < 0)
         return STATUS_FAILURE;
     status = hash_samples(o, fingerprint->last, length, &hash);
-    return status == STATUS_OK && hash != fingerprint->hash ? is_other(name)
-                                                            : status;
+    return status == STATUS_OK && hash != fingerprint->hash
+               ? fail_other_output(name)
+               : status;
 }
 
 int resumable_output_seek_end(const resumable_output *o, int out,

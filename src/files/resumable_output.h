@@ -37,12 +37,9 @@ typedef struct resumable_output {
  */
 int resumable_output_begin(resumable_output *o, const char *name, int out);
 
-/*
- * Number of bytes written to `out` so far.  On failure, prints a message and
- * returns false.
- */
-bool resumable_output_length(const resumable_output *o, int out,
-                             uint64_t *length);
+/* Number of bytes written to `out` so far. */
+int resumable_output_length(const resumable_output *o, int out,
+                            uint64_t *length);
 
 /*
  * Fingerprints the first `length` bytes.  The sample at the end has 4 KiB, or
@@ -81,10 +78,10 @@ bool resumable_output_is_gone(const char *name,
 
 /*
  * Checks that the first `length` bytes are the whole output, and that `written`
- * bytes were written in all.  On failure, prints a message and returns false.
+ * bytes were written in all.
  */
-bool resumable_output_has(const resumable_output *o, int out, uint64_t length,
-                          uint64_t written);
+int resumable_output_check(const resumable_output *o, int out, uint64_t length,
+                           uint64_t written);
 
 /* Seeks to the end of the stream, so that another job can append there. */
 int resumable_output_seek_end(const resumable_output *o, int out,

@@ -55,7 +55,8 @@ void resumable_records_store(const resumable_records *k,
 int resumable_records_begin(resumable_records *k, records *r, const char *state,
                             bool resume)
 {
-    const int status = resume ? state_file_spares(state, r->name) : STATUS_OK;
+    const int status =
+        resume ? state_file_check_new(state, r->name) : STATUS_OK;
 
     if (status != STATUS_OK)
         return status;
@@ -155,21 +156,23 @@ int resumable_records_save(resumable_records *k, records *r)
     if (status != STATUS_OK)
         return status;
     /* The state must not refer to output that is not on disk. */
-    return files_sync(r->fd, r->name) &&
-                   resumable_output_length(&k->output, r->fd, &length) &&
-                   resumable_output_has(&k->output, r->fd, length,
+    if (!files_sync(r->fd, r->name))
+        return STATUS_FAILURE;
+    status = resumable_output_length(&k->output, r->fd, &length);
+    return status == STATUS_OK
+               ? resumable_output_check(&k->output, r->fd, length,
                                         k->position.offset)
-               ? STATUS_OK
-               : STATUS_FAILURE;
+               : status;
 }
 
 int resumable_records_leave(const resumable_records *k, records *r)
 {
-    int status;
+    int status = files_check_length(r->fd, r->name,
+                                    k->output.base + k->position.offset);
 
-    if (!files_has_length(r->fd, r->name, k->output.base + k->position.offset))
-        return STATUS_FAILURE;
-    status = resumable_output_seek_end(&k->output, r->fd, k->position.offset);
+    if (status == STATUS_OK)
+        status =
+            resumable_output_seek_end(&k->output, r->fd, k->position.offset);
     return status == STATUS_OK ? records_close(r) : status;
 }
 

@@ -142,7 +142,7 @@ int state_file_open(atomic_file *f, const state_file_options *o,
     return STATUS_USAGE;
 }
 
-int state_file_spares(const char *state, const char *output)
+int state_file_check_new(const char *state, const char *output)
 {
     struct stat st;
 

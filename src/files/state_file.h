@@ -75,7 +75,7 @@ int state_file_open(atomic_file *f, const state_file_options *options,
  * With --resume but no state, refuses a nonempty regular file as output:
  * another job may have written it.
  */
-int state_file_spares(const char *state, const char *output);
+int state_file_check_new(const char *state, const char *output);
 
 /* An option's value when the state was saved, and its value now. */
 typedef struct state_file_option {

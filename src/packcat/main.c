@@ -195,11 +195,11 @@ int main(int argc, char **argv)
         c.predictions = PREDICTIONS;
 
     /* Nothing has been opened or truncated yet. */
-    if (!files_can_read(c.names, c.n_names))
+    if (files_check_readable(c.names, c.n_names) != STATUS_OK)
         return STATUS_FAILURE;
     if (formats[c.format].namer != NULL
             ? !outputs_can_have_name(c.output)
-            : !files_spare_inputs(c.output, c.names, c.n_names))
+            : files_check_inputs(c.output, c.names, c.n_names) != STATUS_OK)
         return STATUS_FAILURE;
     return run(&c);
 }

@@ -29,9 +29,11 @@ int main(int argc, char **argv)
     status = conf_check(&c);
     if (status != STATUS_OK)
         return status;
-    if (!files_can_read(c.names, c.n_names) ||
-        (c.output == NULL && !files_spare_inputs(NULL, c.names, c.n_names)))
-        return STATUS_FAILURE;
+    status = files_check_readable(c.names, c.n_names);
+    if (status == STATUS_OK && c.output == NULL)
+        status = files_check_inputs(NULL, c.names, c.n_names);
+    if (status != STATUS_OK)
+        return status;
     if (c.what == CONF_SHARES)
         return job_shares(&c);
     return c.what == CONF_LIST ? job_list(&c) : job_steps(&c);

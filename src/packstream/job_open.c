@@ -140,8 +140,7 @@ static int open_outputs(job *j)
             status = open_new(j, c->rejects, &j->rejects.fd);
     }
     /* Now that both files exist: two names may denote one new file. */
-    return status == STATUS_OK && !job_outputs_differ(c) ? STATUS_FAILURE
-                                                         : status;
+    return status == STATUS_OK ? job_check_distinct(c) : status;
 }
 
 /* After this the job can only open the remaining inputs and the next state. */
@@ -298,8 +297,9 @@ int job_begin(job *j)
         return status;
     if (j->resume.task != TASK_COMPARE)
         return start(j, &p);
-    return rejects_are_whole(&j->rejects)
+    status = rejects_check_end(&j->rejects);
+    return status == STATUS_OK
                ? resume_open_ended(&j->resume, &j->packer, j->out, &p.schema,
                                    &p.options)
-               : STATUS_FAILURE;
+               : status;
 }

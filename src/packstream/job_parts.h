@@ -24,8 +24,8 @@ typedef struct job_plan {
  */
 int job_make_plan(job *j, job_plan *p);
 
-/* True if the output and the rejects are different files, as far as known. */
-bool job_outputs_differ(const conf *c);
+/* Checks that the output and the rejects are different files, if they exist. */
+int job_check_distinct(const conf *c);
 
 /* ---- job_open.c ---- */
 

@@ -34,36 +34,55 @@ static ps_packer_options packer_options(const job *j, const ps_schema *schema)
     };
 }
 
-/* True if an output is not one of the inputs. */
-static bool spares_inputs(const conf *c, const char *name)
+/* Checks that an output is not one of the inputs. */
+static int check_inputs(const conf *c, const char *name)
 {
-    return files_spare_inputs(name, c->names, c->n_names) &&
-           (c->learn_from == NULL || file_set_spares(name, c->learn_from));
+    int status = files_check_inputs(name, c->names, c->n_names);
+
+    if (status == STATUS_OK && c->learn_from != NULL)
+        status = file_set_check_input(name, c->learn_from);
+    return status;
 }
 
-bool job_outputs_differ(const conf *c)
+int job_check_distinct(const conf *c)
 {
-    return c->rejects == NULL || files_are_distinct(c->rejects, c->output);
+    return c->rejects == NULL ? STATUS_OK
+                              : files_check_distinct(c->rejects, c->output);
 }
 
-/* True if neither output is a temporary name of the other. */
-static bool are_apart(const conf *c)
+/* Checks that neither output has a temporary name of the other. */
+static int check_apart(const conf *c)
 {
     if (c->rejects == NULL || c->state != NULL ||
         files_is_standard(c->output) || files_is_special(c->output) ||
         files_is_standard(c->rejects) || files_is_special(c->rejects) ||
         (!file_set_would_write(c->output, c->rejects) &&
          !file_set_would_write(c->rejects, c->output)))
-        return true;
+        return STATUS_OK;
     message_error("%s: -o and --rejects would both write this file",
                   message_name(c->rejects));
-    return false;
+    return STATUS_FAILURE;
+}
+
+/* Checks the names of all files but the state. */
+static int check_names(const job *j)
+{
+    const conf *c = j->conf;
+    const int next = j->input.next;
+    int status = files_check_readable(c->names + next, c->n_names - next);
+
+    if (status == STATUS_OK)
+        status = check_inputs(c, c->output);
+    if (status == STATUS_OK && c->rejects != NULL)
+        status = check_inputs(c, c->rejects);
+    if (status == STATUS_OK)
+        status = job_check_distinct(c);
+    return status == STATUS_OK ? check_apart(c) : status;
 }
 
 int job_make_plan(job *j, job_plan *p)
 {
     const conf *c = j->conf;
-    const int next = j->input.next;
     ps_schema *schema = &p->schema;
     ps_error err;
     int status;
@@ -80,10 +99,8 @@ int job_make_plan(job *j, job_plan *p)
         return status;
     if (ps_packer_check(schema, &p->options, &err) != PS_OK)
         return message_usage("%s", err.text);
-    if (!files_can_read(c->names + next, c->n_names - next) ||
-        !spares_inputs(c, c->output) ||
-        (c->rejects != NULL && !spares_inputs(c, c->rejects)) ||
-        !job_outputs_differ(c) || !are_apart(c))
-        return STATUS_FAILURE;
-    return resume_plan(&j->resume, schema, &p->options);
+    status = check_names(j);
+    return status == STATUS_OK
+               ? resume_plan(&j->resume, schema, &p->options)
+               : status;
 }

@@ -76,11 +76,13 @@ int rejects_open(rejects *r)
                      : resumable_output_begin(&r->file, r->name, r->fd);
 }
 
-bool rejects_are_whole(const rejects *r)
+int rejects_check_end(const rejects *r)
 {
-    return r->name == NULL ||
-           files_has_length(r->fd, r->name,
-                            r->position.file.base + r->position.stream.offset);
+    return r->name == NULL
+               ? STATUS_OK
+               : files_check_length(r->fd, r->name,
+                                    r->position.file.base +
+                                        r->position.stream.offset);
 }
 
 int rejects_start(rejects *r)

@@ -47,11 +47,8 @@ int rejects_plan(rejects *r, const conf *c, const ps_schema *schema,
  */
 int rejects_open(rejects *r);
 
-/*
- * Returns true if the file ends at the position, as after a completed job;
- * otherwise prints a message.
- */
-bool rejects_are_whole(const rejects *r);
+/* Checks that the file ends at the position, as after a completed job. */
+int rejects_check_end(const rejects *r);
 
 /* Truncates the file to its position and starts the stream there. */
 int rejects_start(rejects *r);

@@ -321,7 +321,7 @@ int resume_plan(resume *r, const ps_schema *schema,
 
     if (r->state == NULL)
         return c->state != NULL && c->resume
-                   ? state_file_spares(c->state, c->output)
+                   ? state_file_check_new(c->state, c->output)
                    : STATUS_OK;
     if (ps_state_fits(r->state, r->bytes, schema, options, &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
@@ -406,8 +406,9 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
 {
     ps_error err;
 
-    if (!files_has_length(out, r->conf->output,
-                          r->output.base + r->summary.output_bytes))
+    if (files_check_length(out, r->conf->output,
+                           r->output.base + r->summary.output_bytes) !=
+        STATUS_OK)
         return STATUS_FAILURE;
     if (ps_packer_open_ended(packer, schema, options, r->state, r->bytes,
                              &err) != PS_OK)
@@ -511,14 +512,15 @@ int resume_save(resume *r, ps_packer *packer, int out,
     size_t bytes;
     ps_state summary;
     ps_error err;
-    int status;
+    int status = STATUS_OK;
 
     if (ps_packer_flush(packer, PS_FLUSH_DECIDED, &err) != PS_OK)
         return message_failure(files_output_name(name), &err);
-    if (r->output.fd >= 0 && !resumable_output_length(&r->output, out, &length))
-        return STATUS_FAILURE;
-    status = resumable_output_fingerprint(&r->output, length, info->block_bytes,
-                                          &position->output);
+    if (r->output.fd >= 0)
+        status = resumable_output_length(&r->output, out, &length);
+    if (status == STATUS_OK)
+        status = resumable_output_fingerprint(
+            &r->output, length, info->block_bytes, &position->output);
     if (status != STATUS_OK)
         return status;
     if (!find_position(r, oldest, position)) {
@@ -538,8 +540,9 @@ int resume_save(resume *r, ps_packer *packer, int out,
      */
     if (!files_sync(out, name) ||
         ps_state_read(state, bytes, &summary, &err) != PS_OK ||
-        (r->output.fd >= 0 && !resumable_output_has(&r->output, out, length,
-                                                    summary.output_bytes)) ||
+        (r->output.fd >= 0 &&
+         resumable_output_check(&r->output, out, length,
+                                summary.output_bytes) != STATUS_OK) ||
         ((r->output.fd >= 0 || summary.output_packs > 0) &&
          !atomic_file_write(&r->file, state, bytes)))
         status = STATUS_FAILURE;

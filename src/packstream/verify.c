@@ -29,7 +29,7 @@ static int go_to_start(const resumable_output *o)
     return STATUS_FAILURE;
 }
 
-static int is_not_whole(const char *name, const char *what)
+static int fail_changed(const char *name, const char *what)
 {
     message_error("%s: its %s are not those that the job of the state wrote",
                   files_output_name(name), what);
@@ -65,7 +65,7 @@ static int verify_packs(const resume *r)
         status = message_failure(files_output_name(o->name), &err);
     else if ((result == PS_END) != state->finished ||
              ps_pack_reader_digest(reader) != state->output_digest)
-        status = is_not_whole(o->name, "packs");
+        status = fail_changed(o->name, "packs");
     ps_pack_reader_free(reader);
     return status;
 }
@@ -97,7 +97,7 @@ static int verify_rejects(const rejects *left_out, const conf *c, bool finished)
         status = message_failure(files_output_name(o->name), &err);
     else if ((result == PS_END) != finished ||
              ps_token_reader_mark(reader).digest != mark->digest)
-        status = is_not_whole(o->name, "records");
+        status = fail_changed(o->name, "records");
     ps_token_reader_free(reader);
     return status;
 }

@@ -34,26 +34,28 @@ static int pass_on(void *context)
     return records_flush(out);
 }
 
-/* True if the output is neither an input nor a companion file of an input. */
-static bool spare_inputs(const conf *c, const form_reader *form,
-                         const char *const *names, int n_names)
+/* Checks that the output is neither an input nor a companion of one. */
+static int check_output(const conf *c, const form_reader *form,
+                        const char *const *names, int n_names)
 {
-    bool good = files_spare_inputs(c->output, names, n_names) &&
-                (c->tokenizer == NULL ||
-                 file_set_spares(c->output, c->tokenizer));
+    int status = files_check_inputs(c->output, names, n_names);
 
-    for (int i = 0; good && i < n_names; i++) {
+    if (status == STATUS_OK && c->tokenizer != NULL)
+        status = file_set_check_input(c->output, c->tokenizer);
+    for (int i = 0; status == STATUS_OK && i < n_names; i++) {
         const size_t cut = form->cut != NULL ? form->cut(names[i]) : 0;
 
-        for (int k = 0; good && k < 2 && form->endings[k] != NULL; k++) {
+        for (int k = 0;
+             status == STATUS_OK && k < 2 && form->endings[k] != NULL; k++) {
             char *beside = input_name_beside(names[i], cut,
                                              form->endings[k]);
 
-            good = beside != NULL && files_spare_input(c->output, beside);
+            status = beside == NULL ? STATUS_FAILURE
+                                    : files_check_input(c->output, beside);
             free(beside);
         }
     }
-    return good;
+    return status;
 }
 
 /* Ends the stream.  Warns about skipped sequences and unused --ignore. */
@@ -138,12 +140,15 @@ int job_run(const conf *c, const char *const *names, int n_names)
     reader r = {.conf = c,
                 .out = {.fd = -1, .name = c->output, .schema = c->schema}};
     file_set set = {0};
-    int status;
+    int status = STATUS_OK;
 
     /* With `open`, a name may denote several files. */
-    if ((form->open == NULL && !files_can_read(names, n_names)) ||
-        !spare_inputs(c, form, names, n_names))
-        return STATUS_FAILURE;
+    if (form->open == NULL)
+        status = files_check_readable(names, n_names);
+    if (status == STATUS_OK)
+        status = check_output(c, form, names, n_names);
+    if (status != STATUS_OK)
+        return status;
     r.in = (input_file){.max_line = form->max_line,
                         .as_it_is = c->as_it_is,
                         .expected = form->expected,

@@ -112,7 +112,7 @@ int state_start(state *s, records *out)
     return records_start(out);
 }
 
-static int is_other(const state *s)
+static int fail_other_input(const state *s)
 {
     message_error("%s: the state is of other input, or of other options: the "
                   "first %" PRIu64 " records differ; remove the state and the "
@@ -136,7 +136,7 @@ static int end_replay(state *s, records *out)
     mark = ps_token_writer_mark(out->writer);
     if (mark.offset != position->offset || mark.tokens != position->tokens ||
         mark.digest != position->digest)
-        return is_other(s);
+        return fail_other_input(s);
     ps_token_writer_free(out->writer);
     out->writer = NULL;
     (void)close(out->fd);
@@ -170,7 +170,7 @@ int state_finish(state *s, records *out)
     if (s->conf->state == NULL)
         return records_finish(out);
     if (s->replays)
-        return is_other(s);
+        return fail_other_input(s);
     status = records_end(out);
     if (status == STATUS_OK)
         status = save(s, out, true);

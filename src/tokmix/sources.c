@@ -188,7 +188,7 @@ bool sources_resume(sources *s, uint32_t i)
     return false;
 }
 
-bool sources_has_size(sources *s, uint32_t i)
+bool sources_check_size(sources *s, uint32_t i)
 {
     const source *one = &s->of[i];
     struct stat st;

@@ -81,7 +81,7 @@ bool sources_resume(sources *s, uint32_t i);
  * Checks that a file that has ended still has its size.  On failure, prints a
  * message and returns false.
  */
-bool sources_has_size(sources *s, uint32_t i);
+bool sources_check_size(sources *s, uint32_t i);
 
 /* Number of sources that have more sequences, or may have. */
 uint32_t sources_unread(sources *s);

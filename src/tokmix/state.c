@@ -137,8 +137,10 @@ int state_open_output(state *s, records *out)
 {
     const conf *c = s->conf;
 
-    if (!files_spare_inputs(c->output, c->names, (int)c->n))
-        return STATUS_FAILURE;
+    const int status = files_check_inputs(c->output, c->names, (int)c->n);
+
+    if (status != STATUS_OK)
+        return status;
     if (s->saved.bytes == NULL)
         return resumable_records_begin(&s->out, out, c->state, c->resume);
     return resumable_records_reopen(
@@ -216,7 +218,7 @@ int state_restore(state *s, sources *in, mix *m, const ps_schema *schema)
         return status;
     status = load_sources(s, in, m);
     for (uint32_t i = 0; status == STATUS_OK && i < in->n; i++)
-        if (!sources_has_size(in, i) ||
+        if (!sources_check_size(in, i) ||
             (s->resumes && !m->sources[i].left && !sources_resume(in, i)))
             status = in->status;
     return status;

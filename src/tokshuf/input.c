@@ -48,9 +48,9 @@ int input_open(input *in, const conf *c, int file)
 
     *in =
         (input){.conf = c, .next = file, .fd = -1, .position = {.file = file}};
-    if (!files_can_read(c->inputs + file, c->n_inputs - file))
-        return STATUS_FAILURE;
-    status = open_file(in);
+    status = files_check_readable(c->inputs + file, c->n_inputs - file);
+    if (status == STATUS_OK)
+        status = open_file(in);
     if (status != STATUS_OK)
         return status;
     if (ps_token_reader_open(&in->reader, in->fd,

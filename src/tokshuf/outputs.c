@@ -12,10 +12,9 @@
 #include "files/files.h"
 
 /*
- * Prints a message and returns false if two outputs are the same file.  No file
- * has been touched yet.
+ * Checks that no two outputs are the same file.  No file has been touched yet.
  */
-static bool are_distinct(const conf *c)
+static int check_distinct(const conf *c)
 {
     for (uint32_t i = 0; i < c->n_outputs; i++)
         for (uint32_t k = 0; k < i; k++) {
@@ -27,15 +26,15 @@ static bool are_distinct(const conf *c)
                 common = file_set_would_write(other, name)   ? name
                          : file_set_would_write(name, other) ? other
                                                              : NULL;
-            if (!files_are_distinct(name, other))
-                return false;
+            if (files_check_distinct(name, other) != STATUS_OK)
+                return STATUS_FAILURE;
             if (common != NULL) {
                 message_error("%s: cannot take two streams",
                               message_name(common));
-                return false;
+                return STATUS_FAILURE;
             }
         }
-    return true;
+    return STATUS_OK;
 }
 
 int outputs_init(outputs *o, const conf *c)
@@ -60,14 +59,16 @@ static int open_one(outputs *o, uint32_t i, bool begun)
 {
     const conf *c = o->conf;
     records *one = &o->of[i];
+    int status;
 
     if (o->kept == NULL) {
         one->fd = file_set_open(&o->set, one->name, true, c->inputs,
                                 c->n_inputs);
         return one->fd < 0 ? STATUS_FAILURE : STATUS_OK;
     }
-    if (!files_spare_inputs(one->name, c->inputs, c->n_inputs))
-        return STATUS_FAILURE;
+    status = files_check_inputs(one->name, c->inputs, c->n_inputs);
+    if (status != STATUS_OK)
+        return status;
     return begun
                ? resumable_records_reopen(&o->kept[i], one, o->is_framed)
                : resumable_records_begin(&o->kept[i], one, c->state, c->resume);
@@ -75,10 +76,8 @@ static int open_one(outputs *o, uint32_t i, bool begun)
 
 int outputs_open(outputs *o, bool begun)
 {
-    int status = STATUS_OK;
+    int status = check_distinct(o->conf);
 
-    if (!are_distinct(o->conf))
-        return STATUS_FAILURE;
     for (uint32_t i = 0; status == STATUS_OK && i < o->n; i++)
         status = open_one(o, i, begun);
     return status;

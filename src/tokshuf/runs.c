@@ -135,7 +135,7 @@ static temp_file kept_file(const runs_name *kept)
                        .fd = -1};
 }
 
-static int is_other(const runs_name *kept)
+static int fail_other_file(const runs_name *kept)
 {
     message_error("%s: is not the temporary file of the job of the state",
                   message_name(kept->name));
@@ -172,7 +172,7 @@ int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
     *r = (runs){.fd = file.fd, .schema = schema, .kept = *kept};
     if (opened != TEMP_FILE_OK)
         return size > 0 && opened >= TEMP_FILE_SPECIAL
-                   ? is_other(kept)
+                   ? fail_other_file(kept)
                    : runs_failed(kept, opened);
     r->digest = XXH3_createState();
     if (r->digest == NULL || fstat(r->fd, &st) != 0)
@@ -181,12 +181,13 @@ int runs_open_kept(runs *r, const runs_name *kept, const ps_schema *schema,
     if (size == 0)
         return STATUS_OK;
     if ((uint64_t)st.st_size < size)
-        return is_other(kept);
+        return fail_other_file(kept);
     r->start = RUNS_START;
     r->size = size;
     status = read_all(r);
-    return status == STATUS_OK && runs_digest(r) != digest ? is_other(kept)
-                                                           : status;
+    return status == STATUS_OK && runs_digest(r) != digest
+               ? fail_other_file(kept)
+               : status;
 }
 
 int runs_start(runs *r)

@@ -73,11 +73,11 @@ int file_set_open(file_set *set, const char *name, bool binary,
     return FEED_FD;
 }
 
-bool file_set_spares(const char *name, const char *in)
+int file_set_check_input(const char *name, const char *in)
 {
     (void)name;
     (void)in;
-    return true;
+    return STATUS_OK;
 }
 
 /* No job keeps a state. */
@@ -156,24 +156,24 @@ bool files_begin(int fd, const char *name)
     return fd == FEED_FD;
 }
 
-bool files_can_read(const char *const *names, int n)
+int files_check_readable(const char *const *names, int n)
 {
     (void)names;
-    return n > 0;
+    return n > 0 ? STATUS_OK : STATUS_FAILURE;
 }
 
-bool files_spare_input(const char *name, const char *in)
+int files_check_input(const char *name, const char *in)
 {
     (void)name;
     (void)in;
-    return true;
+    return STATUS_OK;
 }
 
-bool files_spare_inputs(const char *name, const char *const *inputs, int n)
+int files_check_inputs(const char *name, const char *const *inputs, int n)
 {
     (void)name;
     (void)inputs;
-    return n > 0;
+    return n > 0 ? STATUS_OK : STATUS_FAILURE;
 }
 
 void files_close_input(int fd)

@@ -95,7 +95,7 @@ ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
     return f->items == NULL ? ps_fail_memory(err) : PS_OK;
 }
 
-static ps_result is_other(const ps_packer *p, uint64_t id, ps_error *err)
+static ps_result fail_input_changed(const ps_packer *p, uint64_t id, ps_error *err)
 {
     return ps_fail(err, PS_ERR_CORRUPT,
                    "the input is not what it was when the state was saved: "
@@ -125,7 +125,7 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
             p->held[i->slot].seq_len != sequence->n_tok ||
             sequence->payload_bytes !=
                 ps_packer_payload_bytes(p, sequence->n_tok))
-            r = is_other(p, sequence->id, err);
+            r = fail_input_changed(p, sequence->id, err);
         else
             r = ps_packer_keep(p, i->slot, sequence, err);
         if (r == PS_OK)
@@ -156,7 +156,7 @@ ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
     else
         *is_new = true;
     if (r == PS_OK && f->at == f->n && f->hash != f->wanted)
-        r = is_other(p, sequence->id, err);
+        r = fail_input_changed(p, sequence->id, err);
     if (r == PS_OK && f->next >= seen)
         ps_refill_free(p);
     return r;

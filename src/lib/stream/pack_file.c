@@ -334,7 +334,7 @@ static uint32_t stream_of(const ps_pack_file *f, uint64_t i)
     return low;
 }
 
-static ps_result has_changed(const stream *s, ps_error *err)
+static ps_result fail_changed(const stream *s, ps_error *err)
 {
     return ps_fail(err, PS_ERR_CORRUPT,
                    "the stream at byte %" PRIu64 " has changed", s->at);
@@ -369,7 +369,7 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
     /* Reads would use the wrong row size if the geometry had changed. */
     if (totals->packs != s->packs ||
         ps_pack_info_compare(info, &f->info, NULL) != PS_OK)
-        return has_changed(s, err);
+        return fail_changed(s, err);
     return PS_OK;
 }
 
@@ -409,7 +409,7 @@ static ps_result index_stream(ps_pack_file *f, uint32_t i, ps_error *err)
     if (r == PS_OK)
         r = read_end(f, &f->streams[i], behind(f, i), &info, &end, err);
     if (r == PS_OK && end.totals.packs != f->streams[i].packs)
-        r = has_changed(&f->streams[i], err);
+        r = fail_changed(&f->streams[i], err);
     if (r == PS_OK)
         r = keep(&f->end, end.entries, end.n_parts + end.n_blocks, err);
     if (r != PS_OK)
