@@ -39,7 +39,7 @@ plan() {
     # shellcheck disable=SC2086 # CXX may have options
     ${CXX:-g++} -std=c++17 -Wall -Wextra -Werror -isystem "$home/include" \
         -isystem "$CUDNN_FRONTEND/include" \
-        -I "${abs_top_srcdir:?}/trainer/bert/cuda" \
+        -I "${abs_top_srcdir:?}/trainer" \
         "$abs_top_srcdir/tests/cuda/plan-cudnn.cc" -L"$libs" \
         -L"$libs/stubs" -o plan-cudnn -lcudnn -lcudart -lnvrtc -lcuda
     # Of BERT-base and -large: spans, longest, heads, width.

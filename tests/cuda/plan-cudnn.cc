@@ -13,7 +13,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sdpa_graph.h"
+#include "cuda/sdpa_graph.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -33,7 +33,7 @@ command -v "$tidy" >/dev/null || {
 status=0
 for file; do
     "$tidy" --quiet --checks="$checks" --warnings-as-errors='*' "$file" -- \
-        -x c++ -std=c++17 -I"$top/tests/hostcuda" -I"$top/trainer/bert" \
+        -x c++ -std=c++17 -I"$top/tests/hostcuda" -I"$top/trainer" \
         -I"$top/src" -I"$top/src/include" 2> >(grep -v ' warnings\? generated' >&2) ||
         status=1
 done

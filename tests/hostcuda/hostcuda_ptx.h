@@ -1,5 +1,5 @@
 /*
- * hostcuda_ptx.h - what trainer/bert/cuda/ptx.h has inline assembly for.
+ * hostcuda_ptx.h - what trainer/cuda/ptx.h has inline assembly for.
  *
  * All 32 lanes must come to each call but ex2_approx(); as on a GPU that does
  * not order their memory accesses.

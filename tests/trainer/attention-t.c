@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "dropout.h"
+#include "model/dropout.h"
 
 #ifdef BERT_DOUBLE
 #define NEAR 1e-13

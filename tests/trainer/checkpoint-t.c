@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "run/checkpoint.h"
 
 #define NUMBERS 5
 

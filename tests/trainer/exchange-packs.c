@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "feed.h"
-#include "inputs.h"
-#include "workers.h"
+#include "data/data_loader.h"
+#include "data/input_files.h"
+#include "ranks/workers.h"
 
 /* Tokens, types, the next-sentence label, and masked tokens from `mlm` on. */
 static uint64_t digest_of(const bert_batch *b, uint32_t seq, uint32_t span,

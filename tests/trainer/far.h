@@ -10,7 +10,7 @@
 #ifndef TESTS_BERT_FAR_H
 #define TESTS_BERT_FAR_H
 
-#include "ops.h"
+#include "model/ops.h"
 
 bert_device *far_open(void);
 

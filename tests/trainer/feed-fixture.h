@@ -8,7 +8,7 @@
 
 #include "lib-fixture.h"
 
-#include "feed.h"
+#include "data/data_loader.h"
 
 #define VOCAB 100
 #define PAD 0

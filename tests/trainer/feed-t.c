@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "masking.h"
+#include "data/masking.h"
 
 static void assert_end(feed *f)
 {

@@ -8,7 +8,7 @@
 
 #include <omp.h>
 
-#include "dropout.h"
+#include "model/dropout.h"
 
 #define STEP 1e-5
 

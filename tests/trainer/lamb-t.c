@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "draw.h"
-#include "lamb.h"
-#include "schedule.h"
+#include "data/rng.h"
+#include "model/arena.h"
+#include "optim/lamb.h"
+#include "optim/schedule.h"
 
 /* Three tensors, one of which goes over several blocks of the sums. */
 #define PARTS 3

@@ -27,10 +27,10 @@ plant() {
 }
 
 @test "a text that is missing, or there twice, is refused" {
-    plant gelu.cu 'no such text' x
+    plant cuda/gelu.cu 'no such text' x
     run -1 mutants --table=table --texts
     [[ $output == *'gelu.cu: a bug: its text is there 0 times'* ]]
-    plant gelu.cu 'store_within<N>(' x
+    plant cuda/gelu.cu 'store_within<N>(' x
     run -1 mutants --table=table --texts
     [[ $output == *'its text is there 2 times'* ]]
 }
@@ -43,7 +43,7 @@ plant() {
     run -0 mutants "$build" 'clip left out' 'kernels do not wait for the copy'
     [[ $output == *'clip left out'*'steps-t, order'* ]]
     [[ $output == *'2 of 2 bugs found'* ]]
-    plant lamb.cu '#define ONE_BLOCK 1024' '#define ONE_BLOCK 512'
+    plant cuda/lamb.cu '#define ONE_BLOCK 1024' '#define ONE_BLOCK 512'
     run -1 mutants --table=table --only=steps-t "$build"
     [[ $output == *'NOT FOUND'*'0 of 1 bugs found'* ]]
 }

@@ -12,7 +12,7 @@
 
 #include <omp.h>
 
-#include "model_parts.h"
+#include "model/bert/model_parts.h"
 
 /* How near, relative to its size, is equal. */
 #ifdef BERT_DOUBLE

@@ -9,7 +9,7 @@
 
 #include <omp.h>
 
-#include "model_parts.h"
+#include "model/bert/model_parts.h"
 
 static const bert_config base = {.vocab_size = 30522, .hidden = 768,
                                  .layers = 12, .heads = 12,

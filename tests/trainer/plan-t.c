@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "plan.h"
+#include "ranks/exchange_plan.h"
 
 #include <math.h>
 #include <string.h>

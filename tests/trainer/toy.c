@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mix.h"
+#include "model/counter_rng.h"
 
 /* TOY_DEVICE: the function that opens what is tested. */
 #ifndef TOY_DEVICE

@@ -13,7 +13,7 @@
 
 #include <tgmath.h>
 
-#include "model.h"
+#include "model/bert/model.h"
 
 /* At most so many sequences in a pack; packs end with 0. */
 #define TOY_DEPTH 4

@@ -337,13 +337,13 @@ goes_on() {
 
 @test "the loss falls in the pipe from text" {
     skip_without spm_train spm_encode
-    run -0 "$abs_top_srcdir/trainer/bert/pipeline.sh" --short
+    run -0 "$abs_top_srcdir/trainer/pipeline.sh" --short
     [[ $output == *"less, to be at least"* ]]
 }
 
 @test "the curves are drawn, and are one" {
     skip_without spm_train spm_encode python3
-    run -0 "$abs_top_srcdir/trainer/bert/curves.sh" --short -o curves.svg
+    run -0 "$abs_top_srcdir/trainer/curves.sh" --short -o curves.svg
     [[ $output == *"greatest difference"* ]]
     grep -q '</svg>' curves.svg
 }

@@ -123,21 +123,25 @@ setup() {
     done
 }
 
-@test "of the BERT only cpu/ computes, and only train.c knows of it" {
-    cd "$abs_top_srcdir/trainer/bert"
+@test "of the trainer only cpu/ computes, and only train.c knows of it" {
+    cd "$abs_top_srcdir/trainer"
     grep -q '<cblas.h>' cpu/*.h
-    run -1 grep -E '<(cblas|tgmath|omp).h>' ./*.[ch]
-    [ "$(grep -l '"cpu/' ./*.[ch])" = ./train.c ]
-    # Nor does cpu/ know of the model: of ours it has what kernels have, too.
-    run -1 grep -hE '"(model|params|activations|pass|encoder|heads|lamb|feed).h"' \
-        cpu/*.[ch]
+    run -1 grep -E '<(cblas|tgmath|omp).h>' \
+        {run,data,ranks,model,model/bert,optim,corpus}/*.[ch]
+    [ "$(grep -l '"cpu/' {run,data,ranks,model,model/bert,optim,corpus}/*.[ch])" = \
+        run/train.c ]
+    # Nor do cpu/ and cuda/ know of a family of models.
+    [ "$(grep -hoE '"[a-z]+/bert/[a-z_]+.h"' cpu/* cuda/* | sort -u)" = \
+        '"model/bert/config.h"' ]
+    run -1 grep -hE '"(optim|data|corpus)/' cpu/* cuda/*
 }
 
-@test "headers of the BERT that kernels include are C++ as well" {
+@test "headers of the trainer that kernels include are C++ as well" {
     skip_without c++
-    printf '#include "%s.h"\n' ops batch config real sites mix dropout >x.cc
+    printf '#include "model/%s.h"\n' ops batch scalar counter_rng dropout \
+        bert/config bert/dropout_sites >x.cc
     c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -H -fsyntax-only \
-        -I"$abs_top_srcdir/trainer/bert" -I"$abs_top_srcdir/src" x.cc 2>included
-    grep -F trainer/bert/both.h included
+        -I"$abs_top_srcdir/trainer" -I"$abs_top_srcdir/src" x.cc 2>included
+    grep -F trainer/model/host_device.h included
     run -1 grep -E '(cblas|tgmath)' included
 }

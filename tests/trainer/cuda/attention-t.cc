@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "attention.h"
-#include "groups.h"
+#include "cuda/attention.h"
+#include "cuda/groups.h"
 #include "naive.h"
 
 #include <string>

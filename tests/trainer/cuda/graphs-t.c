@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "cuda/open.h"
-#include "lamb.h"
-#include "mix.h"
-#include "model.h"
+#include "model/bert/model.h"
+#include "model/counter_rng.h"
+#include "optim/lamb.h"
 
 void hostcuda_fail(const char *spec);
 

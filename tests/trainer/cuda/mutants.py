@@ -23,7 +23,6 @@ import os
 import re
 import resource
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,24 +30,26 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SOURCES = HERE.parents[2] / "trainer/bert/cuda"
+SOURCES = HERE.parents[2] / "trainer"
 LIMIT = 200  # seconds for a program
 
 # Sources that attention-t is for.
-ATTENTION = {"attention.cu", "attention_forward.cu", "attention_backward.cu",
-             "attention_mma_forward.cu", "attention_mma_backward.cu",
-             "groups.cc"}
+ATTENTION = {"cuda/attention.cu", "cuda/attention_forward.cu",
+             "cuda/attention_backward.cu", "cuda/attention_mma_forward.cu",
+             "cuda/attention_mma_backward.cu", "cuda/groups.cc"}
 # Of product-lt-t; the others have product_blas.cc in its place.
-LT = "product_lt.cu"
+LT = "cuda/product_lt.cu"
 # Of sdpa-t.
-SDPA = {"sdpa.cc", "spans.cc"}
+SDPA = {"cuda/sdpa.cc", "cuda/spans.cc"}
 # What is not in the library, and what only some tests, or none, have.
-APART = {LT, "sdpa.cc", "sdpa_none.cc", "ranks.cc", "nccl.cc",
-         "nccl_none.cc"}
+APART = {LT, "cuda/sdpa.cc", "cuda/sdpa_none.cc", "cuda/ranks.cc",
+         "cuda/nccl.cc", "cuda/nccl_none.cc"}
 
-# The programs for sources that both back ends share, one folder up, and the
-# libraries that these sources are in.
+# The programs for sources that both back ends share, and the libraries that
+# these sources are in.
 SHARED = {"gradient-t": "libbertdouble", "lamb-t": "libberttrain"}
+
+KINDS = {".c", ".cc", ".cu", ".h"}
 
 # Suffix of objects by the part of a program's name that says how it is built.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
@@ -66,8 +67,7 @@ class Wrong(Exception):
 class Bug:
     def __init__(self, number, file, name, first):
         self.number, self.file, self.name = number, file, name
-        self.home = (SOURCES / file).resolve().parent
-        self.shared = self.home != SOURCES
+        self.shared = not file.startswith("cuda/")
         self.first = first  # the program that is tried first, or None
         self.old, self.new = [], []
 
@@ -135,39 +135,43 @@ class Build:
             self.known[target] = fit[0].split("&& ")[-1]
         return self.known[target]
 
-    def compile(self, source, copies, to, suffix):
-        """source's copy to an object in `to`; False: it does not compile."""
-        target = "trainer/bert/cuda/" + Path(source).stem + suffix
-        path = str(SOURCES / source)
-        command = self.command(target, self.made_path(source))
-        words = [str(copies / source) if Path(word).name == source
-                 else str(to / Path(target).name) if word == target
-                 else word for word in shlex.split(command)]
-        if str(copies / source) not in words:
-            raise Wrong("%s: make does not name %s" % (command, path))
+    def run_compiler(self, words, copies):
+        """Whether it compiles, with the headers of the copies."""
+        first = next(i for i, word in enumerate(words) if word[:2] == "-I")
+        words = words[:first] + ["-I" + str(copies)] + words[first:]
         return subprocess.run(words + ["-O1", "-g0"], cwd=self.folder,
                               stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
+    def compile(self, source, copies, to, suffix):
+        """source's copy to an object in `to`; False: it does not compile."""
+        target = "trainer/" + str(Path(source).with_suffix(suffix))
+        made = self.made_path(source)
+        command = self.command(target, made)
+        words = [str(copies / source) if word == made
+                 else str(to / Path(target).name) if word == target
+                 else word for word in shlex.split(command)]
+        if str(copies / source) not in words:
+            raise Wrong("%s: make does not name %s" % (command, made))
+        return self.run_compiler(words, copies)
+
     def compile_shared(self, source, copies, to, library):
         """The same for a source of a library that libtool compiles."""
-        stem = Path(source).stem
-        target = "trainer/bert/%s_la-%s.lo" % (library, stem)
+        path = Path(source)
+        target = "trainer/%s/%s_la-%s.lo" % (path.parent, library, path.stem)
         # The last word, of the source, is a shell's.
-        command = self.command(target, self.made_path("../" + source))
-        words = [str(to / (stem + ".lo")) if word == target else word
+        command = self.command(target, self.made_path(source))
+        words = [str(to / (path.stem + ".lo")) if word == target else word
                  for word in shlex.split(command.split(" `")[0])]
         if "-MT" in words:  # the build's dependencies stay as they are
             del words[words.index("-MT"):words.index("-c")]
-        return subprocess.run(words + [str(copies / source), "-O1", "-g0"],
-                              cwd=self.folder, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode == 0
+        return self.run_compiler(words + [str(copies / source)], copies)
 
     def made_path(self, source):
         """The source as the Makefile calls it."""
         text = (self.folder / "Makefile").read_text()
         srcdir = re.search(r"^srcdir = (.*)$", text, re.M).group(1)
-        return os.path.normpath("%s/trainer/bert/cuda/%s" % (srcdir, source))
+        return os.path.normpath("%s/trainer/%s" % (srcdir, source))
 
     def link(self, program, objects, to, library="libbertcuda"):
         target = "tests/trainer/cuda/" + program
@@ -242,7 +246,7 @@ def run_check(program, folder):
 def programs_for(bug, users):
     """Programs that changed sources concern, cheap ones first."""
     if bug.shared:
-        return ["lamb-t" if users == {"lamb.c"} else "gradient-t"]
+        return ["lamb-t" if users == {"optim/lamb.c"} else "gradient-t"]
     if users == {LT}:
         return ["product-lt-t", "product-lt-asan-t"]
     if users <= SDPA:
@@ -255,9 +259,9 @@ def programs_for(bug, users):
     names = ["%s-t" % stem for stem in stems]
     if "rows" in stems:
         names.append("bytes-t")
-    if "product_blas.cc" not in users:  # it has product_lt.cu
+    if "cuda/product_blas.cc" not in users:  # it has product_lt.cu
         names.append("graphs-t")
-    if "linear.cu" in users:
+    if "cuda/linear.cu" in users:
         names.append("product-lt-t")
     names += ["%s-double-t" % stem for stem in stems]
     if "attention" in stems:
@@ -271,18 +275,21 @@ def way_of(program):
     return next((part for part in parts if part and part in SUFFIX), "")
 
 
-def sources_in(folder):
-    return [path for path in folder.iterdir() if path.is_file()]
+def sources_in():
+    """Text of each source by its path below trainer/."""
+    return {str(path.relative_to(SOURCES)): path.read_text()
+            for path in SOURCES.rglob("*.*") if path.suffix in KINDS}
 
 
 def users_of(bug):
-    """Sources beside the bug's file that include it, or are it."""
-    users = {Path(bug.file).name}
-    names = {path.name: path for path in sources_in(bug.home)}
+    """Sources of the bug's back end, or of both, that include its file, or
+    are it."""
+    users = {bug.file}
+    texts = {name: text for name, text in sources_in().items()
+             if name.startswith("cuda/") != bug.shared}
     while True:
-        more = {name for name, path in names.items()
-                if any('#include "%s"' % user in path.read_text()
-                       for user in users)}
+        more = {name for name, text in texts.items()
+                if any('#include "%s"' % user in text for user in users)}
         if more <= users:
             break
         users |= more
@@ -313,10 +320,10 @@ class Hunt:
         copies, compiled = folder / "copies", {}
         users = users_of(bug)
         programs = programs_for(bug, users)
-        copies.mkdir()
-        for path in sources_in(bug.home):
-            shutil.copyfile(str(path), str(copies / path.name))
-        (copies / Path(bug.file).name).write_text(bug.planted())
+        for name, text in sources_in().items():
+            (copies / name).parent.mkdir(parents=True, exist_ok=True)
+            (copies / name).write_text(text)
+        (copies / bug.file).write_text(bug.planted())
         if bug.first:
             programs.remove(bug.first)
             programs.insert(0, bug.first)

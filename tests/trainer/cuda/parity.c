@@ -19,9 +19,9 @@
 
 #include "cpu/device.h"
 #include "cuda/open.h"
-#include "feed.h"
-#include "lamb.h"
-#include "model.h"
+#include "data/data_loader.h"
+#include "model/bert/model.h"
+#include "optim/lamb.h"
 
 #define RATE 0.004
 

@@ -9,8 +9,8 @@
 
 #include <cublasLt.h>
 
+#include "cuda/product.h"
 #include "hostcuda.h"
-#include "product.h"
 #include "products.h"
 
 /* ---- Plans ---- */

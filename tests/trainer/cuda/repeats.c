@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "cuda/open.h"
-#include "feed.h"
-#include "round.h"
-#include "strip.h"
+#include "data/data_loader.h"
+#include "model/bucket_pad.h"
+#include "model/unpad.h"
 
 /* What all batches come to. */
 typedef struct sums {

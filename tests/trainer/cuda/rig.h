@@ -17,8 +17,8 @@
 
 #include <vector>
 
-#include "dropout.h"
-#include "open.h"
+#include "cuda/open.h"
+#include "model/dropout.h"
 
 typedef std::vector<double> numbers;
 

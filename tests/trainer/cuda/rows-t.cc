@@ -4,9 +4,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "cuda/segments.h"
 #include "products.h"
 #include "rig.h"
-#include "segments.h"
 
 #define SITE 5
 

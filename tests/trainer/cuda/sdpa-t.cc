@@ -8,8 +8,8 @@
  */
 #include <cuda_runtime.h>
 
+#include "cuda/sdpa.h"
 #include "naive.h"
-#include "sdpa.h"
 
 #ifdef HOSTCUDA
 #include <sys/wait.h>
@@ -17,8 +17,8 @@
 
 #include <algorithm>
 
+#include "cuda/sdpa_graph.h"
 #include "hostcuda.h"
-#include "sdpa_graph.h"
 #endif
 
 #define NEAR 1e-2      /* of bfloat16, rounded twice */

@@ -1,0 +1,144 @@
+/*
+ * attention.c - each row looks at the rows of its own sequence.
+ *
+ * Two ways lead to the same numbers.  Varlen takes the spans one by one,
+ * through cu: sum of len^2 of work, as in Zeng et al., "Boosting Distributed
+ * Training Performance of the Unpadded BERT Model" (2022), section IV.A.
+ * Dense computes all L x L scores of a pack and masks those between rows of
+ * different segments: Krell et al. (2021), section 3.2.
+ *
+ * In both a block (a span or a pack) and a head are one piece of work; pieces
+ * are shared out to threads, which do not touch one another's numbers.
+ *
+ * Kept are the softmaxes of the blocks, one after the other.  In the scratch
+ * lie the places of the spans' softmaxes, and then a square for each thread.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu/device.h"
+
+#include <omp.h>
+
+#include "cpu/attention_block.h"
+#include "model/sizes.h"
+
+#define LINE 64 /* bytes of a cache line */
+
+static size_t span_length(const bert_batch *batch, size_t span)
+{
+    return (size_t)(batch->cu[span + 1] - batch->cu[span]);
+}
+
+/* Numbers of the largest square. */
+static size_t square_of(const bert_batch *batch, bool dense)
+{
+    const size_t n = dense ? batch->capacity : batch->max_span;
+
+    return bert_times(n, n);
+}
+
+/* Bytes of the spans' places, up to a whole cache line. */
+static size_t places_of(const bert_batch *batch)
+{
+    return ((size_t)batch->n_spans * sizeof(size_t) + LINE - 1) / LINE * LINE;
+}
+
+/* All spans' squares, in numbers; where each begins, unless that is NULL. */
+static size_t spread(const bert_batch *batch, size_t heads, size_t *place)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < batch->n_spans; i++) {
+        const size_t n = span_length(batch, i);
+
+        if (place)
+            place[i] = all;
+        all = bert_plus(all, bert_times(heads, bert_times(n, n)));
+    }
+    return all;
+}
+
+size_t bert_cpu_attention_kept(bert_device *d, const bert_batch *batch,
+                               size_t hidden, size_t heads, bool dense)
+{
+    (void)d;
+    (void)hidden;
+    return bert_times(sizeof(real),
+                      dense ? bert_times(bert_times(batch->n_packs, heads),
+                                         square_of(batch, true))
+                            : spread(batch, heads, NULL));
+}
+
+size_t bert_cpu_attention_scratch(bert_device *d, const bert_batch *batch,
+                                  size_t hidden, size_t heads, bool dense)
+{
+    bert_cpu *const c = bert_cpu_of(d);
+
+    (void)hidden;
+    (void)heads;
+    c->threads = omp_get_max_threads();
+    return bert_plus(places_of(batch),
+                     bert_times((size_t)c->threads * sizeof(real),
+                                square_of(batch, dense)));
+}
+
+/* Spans without rows may be there, and have nothing to do. */
+static bert_block block_of(const bert_attend *a, size_t piece)
+{
+    const bert_batch *const batch = a->batch;
+    const size_t at = piece / a->heads;
+    const size_t row = a->dense ? at * batch->capacity
+                                : (size_t)batch->cu[at];
+    const size_t n = a->dense ? batch->capacity : span_length(batch, at);
+    const size_t place = a->dense ? at * a->heads * n * n
+                                  : ((size_t *)a->scratch)[at];
+    unsigned char *const squares =
+        (unsigned char *)a->scratch + places_of(batch);
+
+    return (bert_block){
+        .attend = a, .head = piece % a->heads, .row = row, .n = n,
+        .segment = a->dense ? batch->segment + row : NULL,
+        .kept = (real *)a->kept + place + piece % a->heads * n * n,
+        .scratch = (real *)(void *)squares
+                   + (size_t)omp_get_thread_num()
+                         * square_of(batch, a->dense)};
+}
+
+/* Puts down where spans begin; gives the number of pieces. */
+static size_t begin(const bert_attend *a)
+{
+    if (a->dense)
+        return a->batch->n_packs * a->heads;
+    (void)spread(a->batch, a->heads, a->scratch);
+    return a->batch->n_spans * a->heads;
+}
+
+void bert_cpu_attention_forward(bert_device *d, const bert_attend *a,
+                                const void *qkv, void *out)
+{
+    const size_t pieces = begin(a);
+
+#pragma omp parallel for schedule(dynamic) num_threads(bert_cpu_of(d)->threads)
+    for (size_t i = 0; i < pieces; i++) {
+        const bert_block b = block_of(a, i);
+
+        if (b.n)
+            bert_block_forward(&b, qkv, out);
+    }
+}
+
+void bert_cpu_attention_backward(bert_device *d, const bert_attend *a,
+                                 const void *qkv, const void *out,
+                                 const void *d_out, void *d_qkv)
+{
+    const size_t pieces = begin(a);
+
+    (void)out;
+#pragma omp parallel for schedule(dynamic) num_threads(bert_cpu_of(d)->threads)
+    for (size_t i = 0; i < pieces; i++) {
+        const bert_block b = block_of(a, i);
+
+        if (b.n)
+            bert_block_backward(&b, qkv, d_out, d_qkv);
+    }
+}

@@ -1,0 +1,146 @@
+/*
+ * attention_block.c - attention of one head within one block of rows.
+ *
+ * With S = Q K^T / sqrt(d), P = softmax(S), P' = dropout(P) and O = P' V:
+ * dV = P'^T dO, dP = dropout(dO V^T), dS = P (dP - sum of P dP over the row),
+ * dQ = dS K / sqrt(d), dK = dS^T Q / sqrt(d).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu/attention_block.h"
+
+#include "cpu/blas.h"
+#include "cpu/dropout_rows.h"
+#include "cpu/softmax.h"
+#include "cpu/vector.h"
+
+/* A matrix within a wider one. */
+typedef struct part {
+    const real *at;
+    size_t width; /* from one row to the next */
+} part;
+
+/* c = scale a b, of m x n numbers, a being m x k. */
+static void multiply(size_t m, size_t n, size_t k, real scale, part a,
+                     bool a_turned, part b, bool b_turned, real *c,
+                     size_t c_width)
+{
+    bert_gemm(CblasRowMajor, a_turned ? CblasTrans : CblasNoTrans,
+              b_turned ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n,
+              (blasint)k, scale, a.at, (blasint)a.width, b.at,
+              (blasint)b.width, 0, c, (blasint)c_width);
+}
+
+static size_t head_width(const bert_attend *a)
+{
+    return a->hidden / a->heads;
+}
+
+static real scale_of(const bert_attend *a)
+{
+    return 1 / sqrt((real)head_width(a));
+}
+
+/* Where the block's queries (0), keys (1) or values (2) start in qkv. */
+static size_t qkv_at(const bert_block *b, size_t which)
+{
+    const bert_attend *const a = b->attend;
+
+    return b->row * 3 * a->hidden + which * a->hidden
+           + b->head * head_width(a);
+}
+
+static part qkv_part(const bert_block *b, const real *qkv, size_t which)
+{
+    return (part){qkv + qkv_at(b, which), 3 * b->attend->hidden};
+}
+
+static size_t out_at(const bert_block *b)
+{
+    return b->row * b->attend->hidden + b->head * head_width(b->attend);
+}
+
+/*
+ * What is dropped of a row is kept with its sign turned.  Rows and columns are
+ * counted in their sequence, so that it does not depend on how a batch is cut
+ * into blocks.
+ */
+static void mark_row(const bert_block *b, size_t row, real *kept)
+{
+    const bert_attend *const a = b->attend;
+    size_t first = 0, end = b->n;
+
+    if (b->segment) {
+        for (first = row; first > 0; first--)
+            if (b->segment[first - 1] != b->segment[row])
+                break;
+        for (end = row + 1; end < b->n; end++)
+            if (b->segment[end] != b->segment[row])
+                break;
+    }
+    bert_dropout_mark(
+        &a->dropout,
+        bert_dropout_scores(&a->dropout, a->site,
+                            bert_dropout_place(&a->dropout, b->row + first),
+                            (uint32_t)(row - first), (uint32_t)b->head,
+                            (uint32_t)a->heads),
+        row - first, end - first, kept + first);
+}
+
+static void forward_row(const bert_block *b, size_t row, real *kept)
+{
+    if (b->segment)
+        bert_mask_row(b->n, b->segment, b->segment[row], kept);
+    bert_softmax_row(b->n, kept);
+    if (b->attend->dropout.threshold)
+        mark_row(b, row, kept);
+}
+
+/* What the values are weighted with: the softmax after dropout. */
+static part dropped(const bert_block *b)
+{
+    const bert_dropout *const dropout = &b->attend->dropout;
+
+    if (!dropout->threshold)
+        return (part){b->kept, b->n};
+    for (size_t r = 0; r < b->n; r++)
+        bert_dropout_marked(dropout, b->n, b->kept + r * b->n,
+                            b->scratch + r * b->n);
+    return (part){b->scratch, b->n};
+}
+
+void bert_block_forward(const bert_block *b, const real *qkv, real *out)
+{
+    const size_t n = b->n;
+    const size_t d = head_width(b->attend);
+
+    multiply(n, n, d, scale_of(b->attend), qkv_part(b, qkv, 0), false,
+             qkv_part(b, qkv, 1), true, b->kept, n);
+    for (size_t r = 0; r < n; r++)
+        forward_row(b, r, b->kept + r * n);
+    multiply(n, d, n, 1, dropped(b), false, qkv_part(b, qkv, 2), false,
+             out + out_at(b), b->attend->hidden);
+}
+
+void bert_block_backward(const bert_block *b, const real *qkv,
+                         const real *d_out, real *d_qkv)
+{
+    const bert_attend *const a = b->attend;
+    const size_t n = b->n;
+    const size_t d = head_width(a);
+    const part d_o = {d_out + out_at(b), a->hidden};
+    const part d_s = {b->scratch, n};
+    const real scale = scale_of(a);
+
+    multiply(n, d, n, 1, dropped(b), true, d_o, false,
+             d_qkv + qkv_at(b, 2), 3 * a->hidden);
+    multiply(n, n, d, 1, d_o, false, qkv_part(b, qkv, 2), true, b->scratch,
+             n);
+    for (size_t r = 0; r < n; r++)
+        bert_softmax_backward_row(n, b->kept + r * n, a->dropout.scale,
+                                  b->scratch + r * n);
+    multiply(n, d, n, scale, d_s, false, qkv_part(b, qkv, 1), false,
+             d_qkv + qkv_at(b, 0), 3 * a->hidden);
+    multiply(n, d, n, scale, d_s, true, qkv_part(b, qkv, 0), false,
+             d_qkv + qkv_at(b, 1), 3 * a->hidden);
+}

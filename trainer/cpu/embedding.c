@@ -1,0 +1,90 @@
+/*
+ * embedding.c - what tokens are to the encoder: the sum of the vectors of
+ * word, position and type, under layer norm and dropout.
+ *
+ * Positions are looked up like words, since in a pack they restart with each
+ * sequence.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu/device.h"
+
+#include "cpu/dropout_rows.h"
+#include "cpu/layernorm.h"
+#include "cpu/vector.h"
+
+/* Columns that one thread scatters at a time. */
+#define BLOCK 64
+
+BERT_VECTORS
+static void sum_row(size_t n, const real *word, const real *position,
+                    const real *type, real *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = word[i] + position[i] + type[i];
+}
+
+void bert_cpu_embed_forward(bert_device *d, const bert_tables *tables,
+                            const bert_norm *norm, const bert_batch *batch,
+                            const bert_dropout *dropout, uint32_t site,
+                            const bert_norm_kept *kept, void *y)
+{
+    const size_t n = norm->width;
+    real *const to = y;
+
+    (void)d;
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < batch->n_rows; r++) {
+        real *const hat = (real *)kept->hat + r * n;
+
+        sum_row(n, tables->word + (size_t)batch->token[r] * n,
+                tables->position + (size_t)batch->position[r] * n,
+                tables->type + (size_t)batch->type[r] * n, hat);
+        bert_norm_row(norm, hat, kept->inverse + r, to + r * n);
+        if (dropout->threshold)
+            bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
+                               n, to + r * n, to + r * n);
+    }
+}
+
+BERT_VECTORS
+static void add_to(size_t n, const real *restrict dx, real *restrict sum)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] += dx[i];
+}
+
+/*
+ * Adds each row of dx to the row of `gradient` that the index names.  Every
+ * thread has some columns for itself and takes the rows in their order: no
+ * races, and the same bits for any number of threads.
+ */
+static void scatter(size_t rows, size_t n, const int32_t *index,
+                    const real *dx, real *gradient)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t m = n - first < BLOCK ? n - first : BLOCK;
+
+        for (size_t r = 0; r < rows; r++)
+            add_to(m, dx + r * n + first,
+                   gradient + (size_t)index[r] * n + first);
+    }
+}
+
+void bert_cpu_embed_backward(bert_device *d, const bert_tables *tables,
+                             const bert_norm *norm, const bert_batch *batch,
+                             const bert_dropout *dropout, uint32_t site,
+                             const bert_norm_kept *kept, void *dy)
+{
+    const bert_dropout none = {.threshold = 0};
+    const size_t rows = batch->n_rows;
+    const size_t n = norm->width;
+
+    if (dropout->threshold)
+        bert_dropout_rows(dropout, site, rows, n, dy, dy);
+    bert_cpu_norm_backward(d, norm, rows, kept, dy, &none, 0, dy, NULL);
+    scatter(rows, n, batch->token, dy, tables->word_gradient);
+    scatter(rows, n, batch->position, dy, tables->position_gradient);
+    scatter(rows, n, batch->type, dy, tables->type_gradient);
+}

@@ -1,0 +1,86 @@
+/*
+ * heads.c - rows of the encoder's output, picked out and put back, and what
+ * the heads make of them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu/device.h"
+
+#include <string.h>
+#include <tgmath.h>
+
+#include "cpu/softmax.h"
+
+void bert_cpu_gather_rows(bert_device *d, size_t n, size_t width,
+                          const int32_t *index, const void *x, void *rows)
+{
+    const real *const from = x;
+    real *const to = rows;
+
+    (void)d;
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * width, from + (size_t)index[i] * width,
+               width * sizeof *to);
+}
+
+/* By one thread, in order: rows may be named more than once. */
+void bert_cpu_scatter_rows(bert_device *d, size_t n, size_t width,
+                           const int32_t *index, const void *rows, void *x)
+{
+    const real *const from = rows;
+
+    (void)d;
+    for (size_t i = 0; i < n; i++) {
+        real *const to = (real *)x + (size_t)index[i] * width;
+
+        for (size_t j = 0; j < width; j++)
+            to[j] += from[i * width + j];
+    }
+}
+
+void bert_cpu_tanh_forward(bert_device *d, size_t n, void *x)
+{
+    real *const y = x;
+
+    (void)d;
+    for (size_t i = 0; i < n; i++)
+        y[i] = tanh(y[i]);
+}
+
+void bert_cpu_tanh_backward(bert_device *d, size_t n, const void *y, void *dy)
+{
+    const real *const at = y;
+    real *const slope = dy;
+
+    (void)d;
+    for (size_t i = 0; i < n; i++)
+        slope[i] *= 1 - at[i] * at[i];
+}
+
+/* Without a label nothing is lost. */
+static double lose_row(size_t n, size_t stride, real *x, int32_t label,
+                       real weight)
+{
+    memset(x + n, 0, (stride - n) * sizeof *x);
+    if (label >= 0)
+        return bert_cross_entropy_row(n, x, (size_t)label, weight);
+    memset(x, 0, n * sizeof *x);
+    return 0;
+}
+
+void bert_cpu_cross_entropy(bert_device *d, bert_loss which, size_t rows,
+                            size_t columns, size_t stride, void *x,
+                            const int32_t *label, const real *weight,
+                            double *loss)
+{
+    real *const logits = x;
+    double total = 0;
+
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++)
+        loss[r] = lose_row(columns, stride, logits + r * stride, label[r],
+                           weight[r]);
+    for (size_t r = 0; r < rows; r++)
+        total += (double)weight[r] * loss[r];
+    bert_cpu_of(d)->results.loss[which] = total;
+}

@@ -1,0 +1,165 @@
+/*
+ * layernorm.c - layer norm over rows, its input being the sum of a residual
+ * and of a branch that has passed dropout, or just a row.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu/layernorm.h"
+
+#include <string.h>
+
+#include "cpu/columns.h"
+#include "cpu/device.h"
+#include "cpu/dropout_rows.h"
+#include "cpu/vector.h"
+
+#define EPSILON ((real)1e-12)
+
+BERT_VECTORS
+static real sum(size_t n, const real *x)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++)
+        s += x[i];
+    return s;
+}
+
+BERT_VECTORS
+static real sum_squares(size_t n, const real *x, real mean)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++)
+        s += (x[i] - mean) * (x[i] - mean);
+    return s;
+}
+
+BERT_VECTORS
+static void normalise(size_t n, real mean, real inverse,
+                      const real *restrict gain, const real *restrict bias,
+                      real *restrict hat, real *restrict y)
+{
+    for (size_t i = 0; i < n; i++) {
+        hat[i] = (hat[i] - mean) * inverse;
+        y[i] = hat[i] * gain[i] + bias[i];
+    }
+}
+
+void bert_norm_row(const bert_norm *norm, real *hat, real *inverse, real *y)
+{
+    const size_t n = norm->width;
+    const real mean = sum(n, hat) / (real)n;
+    const real variance = sum_squares(n, hat, mean) / (real)n;
+
+    *inverse = 1 / sqrt(variance + EPSILON);
+    normalise(n, mean, *inverse, norm->gain, norm->bias, hat, y);
+}
+
+void bert_cpu_norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
+                           const void *x, const bert_norm_kept *kept, void *y)
+{
+    const size_t n = norm->width;
+    const real *const from = x;
+    real *const hat = kept->hat;
+    real *const to = y;
+
+    (void)d;
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        memcpy(hat + r * n, from + r * n, n * sizeof *hat);
+        bert_norm_row(norm, hat + r * n, kept->inverse + r, to + r * n);
+    }
+}
+
+BERT_VECTORS
+static void add(size_t n, const real *restrict x, const real *restrict y,
+                const real *restrict bias, real *restrict z)
+{
+    for (size_t i = 0; i < n; i++)
+        z[i] = x[i] + (y[i] + bias[i]);
+}
+
+void bert_cpu_sum_norm_forward(bert_device *d, const bert_norm *norm,
+                               size_t rows, const void *residual,
+                               const void *branch, const real *bias,
+                               const bert_dropout *dropout, uint32_t site,
+                               const bert_norm_kept *kept, void *y)
+{
+    const size_t n = norm->width;
+    const real *const x = residual;
+    const real *const b = branch;
+    real *const to = y;
+
+    (void)d;
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        real *const hat = (real *)kept->hat + r * n;
+
+        if (dropout->threshold)
+            bert_dropout_sum(dropout, bert_dropout_at_row(dropout, site, r), n,
+                             x + r * n, b + r * n, bias, hat);
+        else
+            add(n, x + r * n, b + r * n, bias, hat);
+        bert_norm_row(norm, hat, kept->inverse + r, to + r * n);
+    }
+}
+
+/* The means of gain * dy and of gain * dy * hat, times n. */
+BERT_VECTORS
+static void backward_sums(size_t n, const real *gain, const real *dy,
+                          const real *hat, real sums[2])
+{
+    real s = 0;
+    real t = 0;
+
+#pragma omp simd reduction(+ : s, t)
+    for (size_t i = 0; i < n; i++) {
+        s += gain[i] * dy[i];
+        t += gain[i] * dy[i] * hat[i];
+    }
+    sums[0] = s;
+    sums[1] = t;
+}
+
+BERT_VECTORS
+static void backward_row(size_t n, const real *gain, const real *dy,
+                         const real *hat, real inverse, real *dx)
+{
+    real sums[2];
+    real mean;
+    real slope;
+
+    backward_sums(n, gain, dy, hat, sums);
+    mean = sums[0] / (real)n;
+    slope = sums[1] / (real)n;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dx[i] = inverse * (gain[i] * dy[i] - mean - hat[i] * slope);
+}
+
+void bert_cpu_norm_backward(bert_device *d, const bert_norm *norm,
+                            size_t rows, const bert_norm_kept *kept,
+                            const void *dy, const bert_dropout *dropout,
+                            uint32_t site, void *dx, void *d_branch)
+{
+    const size_t n = norm->width;
+    const real *const from = dy;
+    const real *const hat = kept->hat;
+    real *const to = dx;
+    real *const branch = d_branch;
+
+    (void)d;
+    bert_columns_sum_products(rows, n, from, hat, norm->gain_gradient);
+    bert_columns_sum(rows, n, n, from, norm->bias_gradient);
+#pragma omp parallel for schedule(static)
+    for (size_t r = 0; r < rows; r++) {
+        backward_row(n, norm->gain, from + r * n, hat + r * n,
+                     kept->inverse[r], to + r * n);
+        if (dropout->threshold)
+            bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
+                               n, to + r * n, branch + r * n);
+    }
+}

@@ -1,0 +1,110 @@
+/*
+ * softmax.c - softmax of a row, alone and with the loss behind it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu/softmax.h"
+
+#include "cpu/vector.h"
+
+#define LANES 16
+
+BERT_VECTORS
+void bert_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = segment[i] == own ? x[i] : (real)-INFINITY;
+}
+
+/* In lanes, since not every compiler makes vectors of a maximum. */
+BERT_VECTORS
+static real largest(size_t n, const real *x)
+{
+    real lane[LANES];
+    real m = x[0];
+    size_t i = 0;
+
+    for (size_t j = 0; j < LANES; j++)
+        lane[j] = m;
+    for (; i + LANES <= n; i += LANES) {
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+    }
+    for (; i < n; i++)
+        m = x[i] > m ? x[i] : m;
+    for (size_t j = 0; j < LANES; j++)
+        m = lane[j] > m ? lane[j] : m;
+    return m;
+}
+
+BERT_VECTORS
+static void raise(size_t n, real max, real *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = bert_exp(x[i] - max);
+}
+
+BERT_VECTORS
+static real sum(size_t n, const real *x)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++)
+        s += x[i];
+    return s;
+}
+
+BERT_VECTORS
+static void scale(size_t n, real by, real *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= by;
+}
+
+void bert_softmax_row(size_t n, real *x)
+{
+    raise(n, largest(n, x), x);
+    scale(n, 1 / sum(n, x), x);
+}
+
+/* dx, through dropout; returns the sum of y dx. */
+BERT_VECTORS
+static real pass_dropout(size_t n, const real *restrict y, real by,
+                         real *restrict dx)
+{
+    real s = 0;
+
+#pragma omp simd reduction(+ : s)
+    for (size_t i = 0; i < n; i++) {
+        dx[i] = y[i] > 0 ? dx[i] * by : 0;
+        s += y[i] * dx[i];
+    }
+    return s;
+}
+
+BERT_VECTORS
+static void shift_and_weigh(size_t n, const real *restrict y, real shift,
+                            real *restrict dx)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] = fabs(y[i]) * (dx[i] - shift);
+}
+
+void bert_softmax_backward_row(size_t n, const real *y, real by, real *dx)
+{
+    shift_and_weigh(n, y, pass_dropout(n, y, by, dx), dx);
+}
+
+double bert_cross_entropy_row(size_t n, real *x, size_t label, real weight)
+{
+    const real own = x[label];
+    const real max = largest(n, x);
+    real all;
+
+    raise(n, max, x);
+    all = sum(n, x);
+    scale(n, weight / all, x);
+    x[label] -= weight;
+    return log((double)all) + (double)max - (double)own;
+}

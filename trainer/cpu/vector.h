@@ -1,0 +1,72 @@
+/*
+ * vector.h - what loops over rows of numbers have in common.
+ *
+ * Rows are worked on by small functions that the compiler turns into vector
+ * code.  They are compiled for several kinds of processor, and the one that
+ * fits is chosen when the program starts.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CPU_VECTOR_H
+#define BERT_CPU_VECTOR_H
+
+#include <stdint.h>
+#include <string.h>
+#include <tgmath.h>
+
+#include "model/scalar.h"
+
+/* clang before 17 knows the attribute, but not together with `static`. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) \
+    && !defined(__clang__)
+#define BERT_VECTORS __attribute__((target_clones("avx512f", "avx2", \
+                                                  "default")))
+#else
+#define BERT_VECTORS
+#endif
+
+#ifdef BERT_DOUBLE
+
+static inline real bert_exp(real x)
+{
+    return exp(x);
+}
+
+#else
+
+/*
+ * e^x to some units in the last place, without a call, so that loops over it
+ * become vector code; libm's is many times slower.  0 below -87, where float
+ * ends; what is above 88 counts as 88.  NaN stays NaN.
+ *
+ * x = n ln 2 + r with |r| <= ln 2 / 2: 2^n is put together from bits, e^r is
+ * Taylor's polynomial.  Adding 1.5 * 2^23 rounds to an integer, which then
+ * stands in the lowest bits.
+ */
+static inline real bert_exp(real x)
+{
+    const real shift = 12582912.0f;
+    const real low = x < -87.0f ? -87.0f : x;
+    const real in = low > 88.0f ? 88.0f : low;
+    const real shifted = in * 1.44269504f + shift;
+    const real n = shifted - shift;
+    const real r = in - n * 0.693145752f - n * 1.42860677e-6f;
+    real p = 1.0f / 720.0f;
+    real power;
+    uint32_t bits;
+
+    p = p * r + 1.0f / 120.0f;
+    p = p * r + 1.0f / 24.0f;
+    p = p * r + 1.0f / 6.0f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + UINT32_C(0x3f800000);
+    memcpy(&power, &bits, sizeof power);
+    return x < -87.0f ? 0.0f : p * power;
+}
+
+#endif
+
+#endif /* BERT_CPU_VECTOR_H */

@@ -1,0 +1,91 @@
+/*
+ * attention.cu - what attention takes of memory, see attention.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/attention.h"
+
+#include "model/sizes.h"
+
+#include <algorithm>
+
+struct bert_attention_shape bert_attention_shape_of(size_t limit,
+                                                    uint32_t longest,
+                                                    size_t row, size_t warp)
+{
+    const uint32_t all = (longest + STEP - 1) / STEP * STEP;
+    const uint32_t warps = std::min((longest + TILE - 1) / TILE, MOST_WARPS);
+
+    for (uint32_t w = warps; longest <= (BERT_GROUPS - 1) * BERT_GROUP_ROWS;
+         w = MOST_WARPS / 2) {
+        if (all * row + w * warp <= limit)
+            return {w, all, 1, all * row + w * warp};
+        if (w <= MOST_WARPS / 2)
+            break;
+    }
+
+    bert_attention_shape s = {warps, 2 * STEP, 0, 0};
+
+    while (s.chunk * row + s.warps * warp > limit && s.chunk > STEP) {
+        if (s.warps > 1)
+            s.warps /= 2;
+        else
+            s.chunk = STEP;
+    }
+    s.tiles = (longest + s.warps * TILE - 1) / (s.warps * TILE);
+    s.shared = s.chunk * row + s.warps * warp;
+    return s;
+}
+
+/* A real a row and head. */
+static size_t real_a_row(const bert_batch *batch, size_t hidden, size_t heads)
+{
+    const size_t tiles = batch->max_span / TILE + 1; /* or fewer */
+
+    if (hidden / heads > BERT_CUDA_HEAD_MAX
+        || bert_times(batch->n_spans, bert_times(heads, tiles))
+               > INT32_MAX /* blocks */)
+        return SIZE_MAX;
+    return bert_times(sizeof(real), bert_times(batch->n_rows, heads));
+}
+
+size_t bert_cuda_attention_kept(bert_device *, const bert_batch *batch,
+                                size_t hidden, size_t heads, bool)
+{
+    return real_a_row(batch, hidden, heads);
+}
+
+void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
+                                 const void *qkv, void *out)
+{
+    bert_cuda *const c = cuda_of(d);
+
+#ifndef BERT_DOUBLE
+    if (c->bf16) {
+        attention_forward_mma(c, a, qkv, out);
+        return;
+    }
+#endif
+    attention_forward_plain(c, a, qkv, out);
+}
+
+void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
+                                  const void *qkv, const void *out,
+                                  const void *d_out, void *d_qkv)
+{
+    bert_cuda *const c = cuda_of(d);
+
+#ifndef BERT_DOUBLE
+    if (c->bf16) {
+        attention_backward_mma(c, a, qkv, out, d_out, d_qkv);
+        return;
+    }
+#endif
+    attention_backward_plain(c, a, qkv, out, d_out, d_qkv);
+}
+
+size_t bert_cuda_attention_scratch(bert_device *, const bert_batch *batch,
+                                   size_t hidden, size_t heads, bool)
+{
+    return real_a_row(batch, hidden, heads);
+}

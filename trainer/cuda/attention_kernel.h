@@ -1,0 +1,364 @@
+/*
+ * attention_kernel.h - what the three kernels of attention share.
+ *
+ * T is a kind of tiles, WIDTH that of a head, rounded up.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_ATTENTION_KERNEL_H
+#define BERT_CUDA_ATTENTION_KERNEL_H
+
+#include <type_traits>
+
+#include "cuda/attention_tile.h"
+
+static constexpr unsigned SCORES_LD = STEP + 4;
+static constexpr unsigned PART = STEP / 2; /* of a row: two lanes share it */
+
+extern __shared__ __align__(128) float4 dynamic_shared[];
+
+/* What a launch is about; V is value. */
+template <typename V> struct attention_job {
+    const V *qkv;
+    V *out; /* backward only reads it */
+    const V *d_out;
+    V *d_qkv;
+    real *kept;  /* [heads][rows] L */
+    real *delta; /* [heads][rows] D */
+    const int32_t *cu;
+    const int32_t *span; /* of the group */
+    size_t rows;         /* of the batch */
+    uint32_t heads;
+    uint32_t width;
+    uint32_t chunk;
+    uint32_t tiles; /* blocks that share a head of a span */
+    real scale;     /* of scores */
+    bert_dropout dropout; /* scale: 1 if there is none */
+    uint32_t site;
+};
+
+/* A block's piece of work. */
+struct attention_piece {
+    uint32_t head;
+    uint32_t first; /* row of the batch */
+    uint32_t place; /* of that row, by which dropout counts */
+    uint32_t n;     /* rows */
+    uint32_t tile;  /* which of them it begins with, in tiles */
+};
+
+template <typename V>
+static __device__ inline attention_piece piece_of(const attention_job<V> &job)
+{
+    const uint32_t piece = blockIdx.x / job.tiles;
+    const int32_t span = job.span[piece / job.heads];
+    const uint32_t first = (uint32_t)job.cu[span];
+
+    return {piece % job.heads, first, bert_dropout_place(&job.dropout, first),
+            (uint32_t)(job.cu[span + 1] - job.cu[span]),
+            blockIdx.x % job.tiles};
+}
+
+/* By which a row of scores is dropped; `row` counts in the span. */
+template <typename V>
+static __device__ inline bert_dropout_key key_of(const attention_job<V> &job,
+                                                 const attention_piece &p,
+                                                 uint32_t row)
+{
+    return bert_dropout_scores(&job.dropout, job.site, p.place, row, p.head,
+                               job.heads);
+}
+
+/* Numbers of type V in shared memory, see attention.h. */
+template <typename V, int WIDTH> struct attention_layout {
+    static constexpr unsigned LD = WIDTH + 16 / sizeof(V); /* of a row */
+    static constexpr unsigned SCORES
+        = TILE * SCORES_LD * sizeof(real) / sizeof(V);
+    static constexpr unsigned FORWARD = TILE * LD + SCORES;  /* a warp's */
+    static constexpr unsigned BACKWARD = 2 * TILE * LD + SCORES;
+};
+
+/* ---- Rows in and out ---- */
+
+/*
+ * Copies rows of a head to shared memory, `thread` being one of `threads` that
+ * do so.  What is not there, of `all` rows and of WIDTH columns, becomes 0.
+ */
+template <int WIDTH, typename V>
+static __device__ inline void load_rows(V *to, const V *from, size_t stride,
+                                        uint32_t rows, uint32_t all,
+                                        uint32_t width, unsigned thread,
+                                        unsigned threads)
+{
+    constexpr unsigned LINE = WIDE<V>;
+    constexpr unsigned LD = attention_layout<V, WIDTH>::LD;
+
+    if (width % LINE == 0) {
+#pragma unroll 4
+        for (unsigned i = thread; i < all * (WIDTH / LINE); i += threads) {
+            const unsigned row = i / (WIDTH / LINE);
+            const unsigned column = i % (WIDTH / LINE) * LINE;
+            float4 line = {0, 0, 0, 0};
+
+            if (row < rows && column < width)
+                line = *(const float4 *)(from + row * stride + column);
+            *(float4 *)(to + row * LD + column) = line;
+        }
+        return;
+    }
+    for (unsigned i = thread; i < all * WIDTH; i += threads) {
+        const unsigned row = i / WIDTH, column = i % WIDTH;
+        const bool in = row < rows && column < width;
+
+        from_real(in ? to_real(from[row * stride + column]) : (real)0,
+                  to + row * LD + column);
+    }
+}
+
+/* A warp's own 16 rows; `rows` of them are there. */
+template <int WIDTH, typename V>
+static __device__ inline void load_own(V *to, const V *from, size_t stride,
+                                       uint32_t rows, uint32_t width)
+{
+    load_rows<WIDTH>(to, from, stride, rows, TILE, width, threadIdx.x % 32,
+                     32);
+    __syncwarp();
+}
+
+/* A block's next rows of both matrices that go past. */
+template <int WIDTH, typename V>
+static __device__ inline void
+load_past(const attention_job<V> &job, V *to, const V *x, size_t x_stride,
+          const V *y, size_t y_stride, uint32_t rows)
+{
+    const uint32_t all = min(job.chunk, (rows + STEP - 1) / STEP * STEP);
+
+    load_rows<WIDTH>(to, x, x_stride, rows, all, job.width, threadIdx.x,
+                     blockDim.x);
+    load_rows<WIDTH>(to + job.chunk * attention_layout<V, WIDTH>::LD, y,
+                     y_stride, rows, all, job.width, threadIdx.x, blockDim.x);
+}
+
+/*
+ * A warp's 16 rows out of its sums, by way of `scores`.  Lanes 2 i and
+ * 2 i + 1 know the scale of row i.
+ */
+template <typename T, int WIDTH>
+static __device__ inline void
+store_rows(typename T::value *to, size_t stride, uint32_t rows, uint32_t width,
+           const typename T::sum (&sums)[WIDTH / TILE], real scale,
+           real *scores)
+{
+    const unsigned lane = threadIdx.x % 32;
+
+#pragma unroll
+    for (unsigned i = 0; i < WIDTH; i += STEP) {
+        T::store(scores, sums[i / TILE], SCORES_LD);
+        T::store(scores + TILE, sums[i / TILE + 1], SCORES_LD);
+        __syncwarp();
+        for (unsigned row = 0; row < TILE; row++) {
+            const real by = __shfl_sync(ALL_LANES, scale, (int)(2 * row));
+
+            if (row < rows && i + lane < width)
+                from_real(scores[row * SCORES_LD + lane] * by,
+                          to + row * stride + i + lane);
+        }
+        __syncwarp();
+    }
+}
+
+/* ---- Products ---- */
+
+/* scores, 16 x 32 of them, = own past^T; both have WIDTH columns. */
+template <typename T, int WIDTH>
+static __device__ inline void score(const typename T::value *own,
+                                    const typename T::value *past,
+                                    real *scores)
+{
+    constexpr unsigned LD = attention_layout<typename T::value, WIDTH>::LD;
+    typename T::sum s[2];
+
+    T::zero(s[0]);
+    T::zero(s[1]);
+/* All at once would take too many registers. */
+#pragma unroll(WIDTH <= 64 ? 2 : 1)
+    for (unsigned k = 0; k < WIDTH; k += TILE) {
+        typename T::left a;
+        typename T::turned b[2];
+
+        T::load(a, own + k, LD);
+        T::load(b[0], past + k, LD);
+        T::load(b[1], past + TILE * LD + k, LD);
+        T::multiply(s[0], a, b[0]);
+        T::multiply(s[1], a, b[1]);
+    }
+    T::store(scores, s[0], SCORES_LD);
+    T::store(scores + TILE, s[1], SCORES_LD);
+    __syncwarp();
+}
+
+/*
+ * Multiplies the rows of sums: lanes 2 i and 2 i + 1 know what row i is
+ * multiplied by.
+ */
+template <typename T, int WIDTH>
+static __device__ inline void
+scale_rows(real by, real *scores, typename T::sum (&sums)[WIDTH / TILE])
+{
+    const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
+    typename T::sum tile;
+
+    __syncwarp(); /* the scores have been read */
+#pragma unroll
+    for (unsigned i = half; i < TILE; i += 2)
+        scores[row * SCORES_LD + i] = by;
+    __syncwarp();
+    T::load(tile, scores, SCORES_LD);
+#pragma unroll
+    for (unsigned i = 0; i < WIDTH / TILE; i++)
+        T::scale(sums[i], tile);
+}
+
+/*
+ * sums += x past, x being 16 x 32, of which each lane has half a row.  They
+ * take the place of the scores, as values.
+ */
+template <typename T, int WIDTH>
+static __device__ inline void weigh(const real (&x)[PART],
+                                    const typename T::value *past,
+                                    real *scores,
+                                    typename T::sum (&sums)[WIDTH / TILE])
+{
+    typedef typename T::value V;
+    constexpr unsigned LD = attention_layout<V, WIDTH>::LD;
+    constexpr unsigned X_LD = SCORES_LD * sizeof(real) / sizeof(V);
+    const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
+    V *const values = (V *)scores;
+
+    __syncwarp(); /* the scores have been read */
+#pragma unroll
+    for (unsigned i = 0; i < PART; i++)
+        from_real(x[i], values + row * X_LD + 2 * i + half);
+    __syncwarp();
+#pragma unroll(WIDTH <= 64 ? 2 : 1)
+    for (unsigned k = 0; k < STEP; k += TILE) {
+        typename T::left a;
+
+        T::load(a, values + k, X_LD);
+#pragma unroll
+        for (unsigned i = 0; i < WIDTH / TILE; i++) {
+            typename T::right b;
+
+            T::load(b, past + k * LD + i * TILE, LD);
+            T::multiply(sums[i], a, b);
+        }
+    }
+    __syncwarp(); /* before other scores are written */
+}
+
+/* ---- The host's side ---- */
+
+/* Calls f(width) with the width that kernels are made for, as a type. */
+template <typename F> static inline void by_width(const bert_attend *a, F f)
+{
+    const size_t width = a->hidden / a->heads;
+
+    if (width <= 32)
+        f(std::integral_constant<int, 32>());
+    else if (width <= 64)
+        f(std::integral_constant<int, 64>());
+    else
+        f(std::integral_constant<int, BERT_CUDA_HEAD_MAX>());
+}
+
+/* A job for all groups, but for what differs from one to the other. */
+template <typename V>
+static inline attention_job<V> job_of(const bert_attend *a, const void *qkv)
+{
+    const size_t width = a->hidden / a->heads;
+    attention_job<V> job = {};
+
+    job.qkv = (const V *)qkv;
+    job.kept = (real *)a->kept;
+    job.delta = (real *)a->scratch;
+    job.cu = a->batch->cu;
+    job.rows = a->batch->n_rows;
+    job.heads = (uint32_t)a->heads;
+    job.width = (uint32_t)width;
+    job.scale = (real)(1 / sqrt((double)width));
+    job.dropout = a->dropout;
+    if (job.dropout.threshold == 0)
+        job.dropout.scale = 1;
+    job.site = a->site;
+    return job;
+}
+
+/* Lets a kernel have all the shared memory of a block, if it may not yet. */
+template <typename V>
+static inline bool allow_shared(bert_cuda *c, const char *name,
+                                void (*kernel)(attention_job<V>))
+{
+    const void **place = c->allowed;
+
+    for (; *place; place++)
+        if (*place == (const void *)kernel)
+            return true;
+    *place = (const void *)kernel;
+    return bert_cuda_good(
+        c,
+        cudaFuncSetAttribute(kernel,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             (int)c->properties.sharedMemPerBlockOptin),
+        name);
+}
+
+/* Asks for a kernel for a group; ROW, WARP as bert_attention_shape_of(). */
+template <typename V>
+static inline void launch_group(bert_cuda *c, cudaStream_t stream,
+                                const char *name, const bert_group &group,
+                                size_t row, size_t warp,
+                                void (*kernel)(attention_job<V>),
+                                attention_job<V> job)
+{
+    const bert_attention_shape s = bert_attention_shape_of(
+        c->properties.sharedMemPerBlockOptin, group.longest, row, warp);
+
+    if (!allow_shared(c, name, kernel))
+        return;
+    job.span = group.span;
+    job.chunk = s.chunk;
+    job.tiles = s.tiles;
+    launch(c, stream, name, dim3(group.count * job.heads * s.tiles),
+           s.warps * 32, s.shared, kernel, job);
+}
+
+/*
+ * Calls launch(group, stream) for every group that has spans, long ones first.
+ * Their streams begin after all that was asked for before, and what is asked
+ * for later begins after them.
+ */
+template <typename L>
+static inline void for_groups(bert_cuda *c, const bert_batch *batch,
+                              const L &launch)
+{
+    const bert_staged *const staged = bert_cuda_staged(batch);
+
+    if (bert_cuda_replays(c)) {
+        for (int g = BERT_GROUPS - 1; g >= 0; g--)
+            launch(staged->group[g], c->side[g]);
+        return;
+    }
+    bert_cuda_good(c, cudaEventRecord(c->fork, c->stream), "attention");
+    for (unsigned g = BERT_GROUPS; g-- > 0;) {
+        if (staged->group[g].count == 0)
+            continue;
+        bert_cuda_good(c, cudaStreamWaitEvent(c->side[g], c->fork, 0),
+                       "attention");
+        launch(staged->group[g], c->side[g]);
+        bert_cuda_good(c, cudaEventRecord(c->joined[g], c->side[g]),
+                       "attention");
+        bert_cuda_good(c, cudaStreamWaitEvent(c->stream, c->joined[g], 0),
+                       "attention");
+    }
+}
+
+#endif /* BERT_CUDA_ATTENTION_KERNEL_H */

@@ -1,0 +1,300 @@
+/*
+ * attention_mma.h - what the kernels of attention in bfloat16 share.
+ *
+ * A block has 4 warps, each with 16 rows of its own, as tiles in registers;
+ * what goes past comes through shared memory, 64 rows at a time, of which the
+ * next ones are on their way while these are worked on.  A warp takes 32 of
+ * them at a step.  Scores and their weights never leave registers: the sums of
+ * one product lie as the left operand of the next does, as in FlashAttention-2
+ * (Dao 2023).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_ATTENTION_MMA_H
+#define BERT_CUDA_ATTENTION_MMA_H
+
+#include <cuda_pipeline_primitives.h>
+
+#include "cuda/attention_kernel.h"
+#include "cuda/ptx.h"
+
+static constexpr unsigned MMA_WARPS = 4;   /* of a block */
+static constexpr unsigned MMA_CHUNK = 64;  /* rows on their way at a time */
+static constexpr unsigned MMA_TILES = STEP / 8; /* of scores, side by side */
+
+static constexpr float LOG2_E = 1.4426950408889634f;
+static constexpr float LN_2 = 0.6931471805599453f;
+
+typedef __nv_bfloat16 bf16;
+
+/* Numbers in shared memory: rows that ldmatrix finds in unlike banks. */
+template <int WIDTH> struct mma_layout {
+    static constexpr unsigned LD = WIDTH + 8; /* of a row */
+    static constexpr unsigned OWN = TILE * LD;
+    static constexpr unsigned PAST = MMA_CHUNK * LD;
+};
+
+/* A warp's step of scores, 16 x 32: four tiles of 16 x 8. */
+typedef float mma_scores[MMA_TILES][4];
+
+/* Its sums: 16 x WIDTH. */
+template <int WIDTH> struct mma_sums {
+    float x[WIDTH / 8][4] = {};
+};
+
+/* ---- Rows in and out ---- */
+
+/*
+ * Has ROWS rows of a head copied to shared memory, `thread` being one of
+ * BY that do so.  What is not there, of `rows` and of `width` columns,
+ * becomes 0.  Whoever reads them waits for the copies first.
+ */
+template <int WIDTH, unsigned ROWS, unsigned BY>
+static __device__ inline void fetch(bf16 *to, const bf16 *from, size_t stride,
+                                    uint32_t rows, uint32_t width,
+                                    unsigned thread)
+{
+    constexpr unsigned LINE = WIDE<bf16>, LINES = WIDTH / LINE;
+    constexpr unsigned LD = mma_layout<WIDTH>::LD;
+    const unsigned first = thread / LINES, column = thread % LINES * LINE;
+
+    if (width % LINE == 0) {
+        const bf16 *at = from + first * stride + column;
+
+#pragma unroll
+        for (unsigned i = 0; i < ROWS; i += BY / LINES) {
+            const bool in = first + i < rows && column < width;
+
+            __pipeline_memcpy_async(to + (first + i) * LD + column,
+                                    in ? at : from, 16, in ? 0 : 16);
+            at += BY / LINES * stride;
+        }
+        return;
+    }
+    for (unsigned i = thread; i < ROWS * WIDTH; i += BY) {
+        const unsigned row = i / WIDTH, x = i % WIDTH;
+        const bool in = row < rows && x < width;
+
+        from_real(in ? to_real(from[row * stride + x]) : 0.0f,
+                  to + row * LD + x);
+    }
+}
+
+/* A warp's own 16 rows; `rows` of them are there. */
+template <int WIDTH>
+static __device__ inline void fetch_own(bf16 *to, const bf16 *from,
+                                        size_t stride, uint32_t rows,
+                                        uint32_t width)
+{
+    fetch<WIDTH, TILE, 32>(to, from, stride, rows, width, threadIdx.x % 32);
+}
+
+/* Waits for the own rows, which were fetched before `later` other batches. */
+static __device__ inline void wait_own(unsigned later)
+{
+    __pipeline_wait_prior(later);
+    __syncwarp();
+}
+
+/* A block's next 64 rows of a matrix, of which `rows` are there. */
+template <int WIDTH>
+static __device__ inline void fetch_past(bf16 *to, const bf16 *from,
+                                         size_t stride, uint32_t rows,
+                                         uint32_t width)
+{
+    fetch<WIDTH, MMA_CHUNK, MMA_WARPS * 32>(to, from, stride, rows, width,
+                                            threadIdx.x);
+}
+
+static __device__ inline uint32_t pack(float low, float high)
+{
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    uint32_t bits;
+
+    memcpy(&bits, &both, sizeof bits);
+    return bits;
+}
+
+/*
+ * A warp's 16 rows out of its sums, by way of shared memory.  Lanes hold rows
+ * lane / 4 and lane / 4 + 8, and scale each by its own.
+ */
+template <int WIDTH>
+static __device__ inline void
+store_sums(bf16 *to, size_t stride, uint32_t rows, uint32_t width,
+           const mma_sums<WIDTH> &sums, const float (&scale)[2], bf16 *own)
+{
+    constexpr unsigned LINE = WIDE<bf16>;
+    constexpr unsigned LD = mma_layout<WIDTH>::LD;
+    const unsigned lane = threadIdx.x % 32;
+
+    __syncwarp(); /* what lay there has been read */
+#pragma unroll
+    for (unsigned t = 0; t < WIDTH / 8; t++)
+#pragma unroll
+        for (unsigned half = 0; half < 2; half++)
+            *(uint32_t *)(own + (lane / 4 + 8 * half) * LD + 8 * t
+                          + lane % 4 * 2)
+                = pack(sums.x[t][2 * half] * scale[half],
+                       sums.x[t][2 * half + 1] * scale[half]);
+    __syncwarp();
+    if (width % LINE == 0) {
+#pragma unroll
+        for (unsigned i = lane; i < TILE * WIDTH / LINE; i += 32) {
+            const unsigned row = i / (WIDTH / LINE);
+            const unsigned column = i % (WIDTH / LINE) * LINE;
+
+            if (row < rows && column < width)
+                *(float4 *)(to + row * stride + column)
+                    = *(const float4 *)(own + row * LD + column);
+        }
+    } else {
+        for (unsigned i = lane; i < TILE * WIDTH; i += 32)
+            if (i / WIDTH < rows && i % WIDTH < width)
+                to[i / WIDTH * stride + i % WIDTH]
+                    = own[i / WIDTH * LD + i % WIDTH];
+    }
+    __syncwarp();
+}
+
+/* ---- Products ---- */
+
+/*
+ * A warp's own rows as left operands, a tile of 16 columns each: in registers,
+ * or, where heads are so wide that there are too few, read again each time.
+ */
+template <int WIDTH, bool KEPT = WIDTH <= 64> struct mma_own;
+
+template <int WIDTH> static __device__ inline unsigned left_offset()
+{
+    const unsigned lane = threadIdx.x % 32;
+
+    return lane % 16 * mma_layout<WIDTH>::LD + lane / 16 * 8;
+}
+
+template <int WIDTH> struct mma_own<WIDTH, true> {
+    uint32_t tile[WIDTH / 16][4];
+
+    __device__ void take(const bf16 *rows)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < WIDTH / 16; k++)
+            ldmatrix_x4(tile[k], rows + left_offset<WIDTH>() + 16 * k);
+    }
+
+    __device__ void read(uint32_t (&a)[4], unsigned k) const
+    {
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            a[i] = tile[k][i];
+    }
+};
+
+template <int WIDTH> struct mma_own<WIDTH, false> {
+    const bf16 *at;
+
+    __device__ void take(const bf16 *rows)
+    {
+        at = rows + left_offset<WIDTH>();
+    }
+
+    __device__ void read(uint32_t (&a)[4], unsigned k) const
+    {
+        ldmatrix_x4(a, at + 16 * k);
+    }
+};
+
+/* scores = own past^T, of 8 TILES rows that go past. */
+template <int WIDTH, unsigned TILES>
+static __device__ inline void score(const mma_own<WIDTH> &own,
+                                    const bf16 *past, float (&scores)[TILES][4])
+{
+    constexpr unsigned LD = mma_layout<WIDTH>::LD;
+    const unsigned lane = threadIdx.x % 32;
+    const bf16 *const at
+        = past + (lane % 8 + lane / 16 * 8) * LD + lane / 8 % 2 * 8;
+
+#pragma unroll
+    for (unsigned t = 0; t < TILES; t++)
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            scores[t][i] = 0;
+#pragma unroll
+    for (unsigned k = 0; k < WIDTH / 16; k++) {
+        uint32_t a[4], b[4];
+
+        own.read(a, k);
+#pragma unroll
+        for (unsigned n = 0; n < TILES; n += 2) {
+            ldmatrix_x4(b, at + 8 * n * LD + 16 * k);
+            mma_m16n8k16(scores[n], a, b[0], b[1]);
+            mma_m16n8k16(scores[n + 1], a, b[2], b[3]);
+        }
+    }
+}
+
+/* sums += x past, x being 16 x 8 TILES, as pairs of bfloat16. */
+template <int WIDTH, unsigned TILES>
+static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
+                                    const bf16 *past, mma_sums<WIDTH> &sums)
+{
+    constexpr unsigned LD = mma_layout<WIDTH>::LD;
+    const bf16 *const at = past + left_offset<WIDTH>();
+
+#pragma unroll
+    for (unsigned k = 0; k < TILES; k += 2) {
+        const uint32_t a[4] = {x[k][0], x[k][1], x[k + 1][0], x[k + 1][1]};
+
+#pragma unroll
+        for (unsigned n = 0; n < WIDTH / 8; n += 2) {
+            uint32_t b[4];
+
+            ldmatrix_x4_trans(b, at + 8 * k * LD + 8 * n);
+            mma_m16n8k16(sums.x[n], a, b[0], b[1]);
+            mma_m16n8k16(sums.x[n + 1], a, b[2], b[3]);
+        }
+    }
+}
+
+/*
+ * Calls step(all, x, y, column, there) for each 32 rows of a chunk that starts
+ * at row `at` of n: x and y are where they lie, `there` of them are rows of the
+ * span, and `all`, a type, says whether these are 32.
+ */
+template <int WIDTH, typename F>
+static __device__ inline void
+for_steps(uint32_t at, uint32_t n, const bf16 *x, const bf16 *y, const F &step)
+{
+    constexpr unsigned LD = mma_layout<WIDTH>::LD;
+
+#pragma unroll 1
+    for (uint32_t j = 0; j < min(MMA_CHUNK, n - at); j += STEP) {
+        const uint32_t there = n - at - j;
+
+        if (there >= STEP)
+            step(std::true_type(), x + j * LD, y + j * LD, at + j, there);
+        else
+            step(std::false_type(), x + j * LD, y + j * LD, at + j, there);
+    }
+}
+
+/* ---- The host's side ---- */
+
+/* Asks for a kernel of `shared` bytes for a group. */
+static inline void launch_mma(bert_cuda *c, cudaStream_t stream,
+                              const char *name, const bert_group &group,
+                              size_t shared,
+                              void (*kernel)(attention_job<bf16>),
+                              attention_job<bf16> job)
+{
+    const uint32_t rows = MMA_WARPS * TILE;
+
+    if (!allow_shared(c, name, kernel))
+        return;
+    job.span = group.span;
+    job.tiles = (group.longest + rows - 1) / rows;
+    launch(c, stream, name, dim3(group.count * job.heads * job.tiles),
+           MMA_WARPS * 32, shared, kernel, job);
+}
+
+#endif /* BERT_CUDA_ATTENTION_MMA_H */

@@ -1,0 +1,216 @@
+/*
+ * attention_mma_forward.cu - see attention_mma.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/attention.h"
+
+#ifndef BERT_DOUBLE
+#include "cuda/attention_mma.h"
+
+/*
+ * A row of the softmax so far, in units of log 2: sums are of 2^(x - base).
+ * The base follows the maximum only where that is more than 2^LAG above it:
+ * the result is the same, and sums are seldom scaled.  The four lanes that
+ * share a row agree on the base.
+ */
+static constexpr float LAG = 8;
+
+struct mma_softmax {
+    float base[2];
+    float sum[2]; /* of this lane's part */
+};
+
+/* Moves the bases up where they have to, with what was summed by them. */
+template <int WIDTH>
+static __device__ inline void raise_base(const mma_scores &s, float scale,
+                                         mma_softmax &r, mma_sums<WIDTH> &o)
+{
+    float fade[2], top[2] = {s[0][0], s[0][2]};
+
+#pragma unroll
+    for (unsigned t = 0; t < MMA_TILES; t++)
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            top[i / 2] = fmaxf(top[i / 2], s[t][i]);
+#pragma unroll
+    for (unsigned half = 0; half < 2; half++) {
+        top[half] = fmaxf(top[half], __shfl_xor_sync(ALL_LANES, top[half], 1));
+        top[half] = fmaxf(top[half], __shfl_xor_sync(ALL_LANES, top[half], 2));
+        top[half] *= scale;
+    }
+    if (!__any_sync(ALL_LANES, top[0] > r.base[0] + LAG
+                                   || top[1] > r.base[1] + LAG))
+        return;
+#pragma unroll
+    for (unsigned half = 0; half < 2; half++) {
+        const bool rises = top[half] > r.base[half] + LAG;
+
+        fade[half] = rises ? ex2_approx(r.base[half] - top[half]) : 1;
+        r.base[half] = rises ? top[half] : r.base[half];
+        r.sum[half] *= fade[half];
+    }
+#pragma unroll
+    for (unsigned t = 0; t < WIDTH / 8; t++)
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            o.x[t][i] *= fade[i / 2];
+}
+
+/*
+ * A warp takes 32 keys, of which `there` are rows of the span.  ALL: they all
+ * are.
+ */
+template <int WIDTH, bool ALL>
+static __device__ inline void
+forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
+             uint32_t column, uint32_t there, float scale, uint32_t threshold,
+             bert_dropout_key key, mma_softmax &r, mma_sums<WIDTH> &o)
+{
+    const unsigned lane = threadIdx.x % 32;
+    mma_scores s;
+    uint32_t p[MMA_TILES][2];
+
+    score<WIDTH>(q, keys, s);
+#pragma unroll
+    for (unsigned i = 0; i < MMA_TILES * 4; i++)
+        if (!ALL && i / 4 * 8 + lane % 4 * 2 + i % 2 >= there)
+            s[i / 4][i % 4] = -INFINITY;
+    raise_base<WIDTH>(s, scale, r, o);
+#pragma unroll
+    for (unsigned t = 0; t < MMA_TILES; t += 2) {
+#pragma unroll
+        for (unsigned i = 0; i < 2; i++) {
+            const bert_dropout_four four
+                = bert_dropout_draw(key, column + 8 * t + lane % 4 * 2 + i);
+
+#pragma unroll
+            for (unsigned bits = 0; bits < 4; bits++) {
+                const unsigned row = bits / 2, right = bits % 2;
+                float &x = s[t + right][2 * row + i];
+
+                x = ex2_approx(x * scale - r.base[row]);
+                r.sum[row] += x;
+                if (!bert_dropout_stays(four.row[row], right, threshold))
+                    x = 0;
+            }
+        }
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            p[t + i / 2][i % 2] = pack(s[t + i / 2][i % 2 * 2],
+                                       s[t + i / 2][i % 2 * 2 + 1]);
+    }
+    weigh<WIDTH>(p, values, o);
+}
+
+/* Numbers of shared memory: two chunks of keys and values, own queries. */
+template <int WIDTH>
+static constexpr unsigned FORWARD_SHARED
+    = 4 * mma_layout<WIDTH>::PAST + MMA_WARPS * mma_layout<WIDTH>::OWN;
+
+/*
+ * L and O of a warp's rows.  Asks anew where its piece is, rather than hold
+ * that in registers.
+ */
+template <int WIDTH>
+static __device__ inline void
+forward_end(const attention_job<bf16> &job, uint32_t row, mma_softmax &r,
+            const mma_sums<WIDTH> &o, bf16 *own)
+{
+    const attention_piece p = piece_of(job);
+    const unsigned lane = threadIdx.x % 32;
+    const size_t hidden = (size_t)job.heads * job.width;
+    const size_t first = (size_t)p.first + row;
+    float scale[2];
+
+#pragma unroll
+    for (unsigned half = 0; half < 2; half++) {
+        const unsigned mine = lane / 4 + 8 * half;
+
+        r.sum[half] += __shfl_xor_sync(ALL_LANES, r.sum[half], 1);
+        r.sum[half] += __shfl_xor_sync(ALL_LANES, r.sum[half], 2);
+        scale[half] = job.dropout.scale / r.sum[half];
+        if (lane % 4 == 0 && row + mine < p.n)
+            job.kept[p.head * job.rows + first + mine]
+                = r.base[half] * LN_2 + logf(r.sum[half]);
+    }
+    store_sums<WIDTH>(job.out + first * hidden + p.head * job.width, hidden,
+                      p.n - row, job.width, o, scale, own);
+}
+
+/*
+ * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: FORWARD_SHARED.
+ */
+template <int WIDTH>
+static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 4 : 2)
+attention_forward_mma_kernel(const attention_job<bf16> job)
+{
+    typedef mma_layout<WIDTH> shared;
+    const attention_piece p = piece_of(job);
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint32_t row = (p.tile * MMA_WARPS + warp) * TILE;
+    const size_t stride = 3 * (size_t)job.heads * job.width;
+    const bf16 *const q = job.qkv + p.first * stride + p.head * job.width;
+    bf16 *const past = (bf16 *)dynamic_shared;
+    bf16 *const own = past + 4 * shared::PAST + warp * shared::OWN;
+    const float scale = job.scale * LOG2_E;
+    const bert_dropout_key key = key_of(job, p, row + lane / 4);
+    mma_softmax r = {{-INFINITY, -INFINITY}, {0, 0}};
+    mma_own<WIDTH> queries;
+    mma_sums<WIDTH> o;
+    const auto fetch_next = [&](uint32_t at) {
+        const bf16 *const k = q + at * stride + stride / 3;
+        bf16 *const to = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
+
+        fetch_past<WIDTH>(to, k, stride, p.n - at, job.width);
+        fetch_past<WIDTH>(to + shared::PAST, k + stride / 3, stride, p.n - at,
+                          job.width);
+        __pipeline_commit();
+    };
+
+    if (p.tile * MMA_WARPS * TILE >= p.n)
+        return;
+    if (row < p.n)
+        fetch_own<WIDTH>(own, q + row * stride, stride, p.n - row, job.width);
+    __pipeline_commit();
+    fetch_next(0);
+    if (row < p.n) {
+        wait_own(1);
+        queries.take(own);
+    }
+    for (uint32_t at = 0; at < p.n; at += MMA_CHUNK) {
+        const bf16 *const keys = past + at / MMA_CHUNK % 2 * 2 * shared::PAST;
+        const bf16 *const values = keys + shared::PAST;
+
+        __pipeline_wait_prior(0);
+        __syncthreads(); /* theirs are here, those before have been read */
+        if (at + MMA_CHUNK < p.n)
+            fetch_next(at + MMA_CHUNK);
+        if (row >= p.n)
+            continue;
+        for_steps<WIDTH>(at, p.n, keys, values, [&](auto all, auto... rows) {
+            forward_step<WIDTH, all>(queries, rows..., scale,
+                                     job.dropout.threshold, key, r, o);
+        });
+    }
+    if (row < p.n)
+        forward_end<WIDTH>(job, row, r, o, own);
+}
+
+void attention_forward_mma(bert_cuda *c, const bert_attend *a, const void *qkv,
+                           void *out)
+{
+    attention_job<bf16> job = job_of<bf16>(a, qkv);
+
+    job.out = (bf16 *)out;
+    by_width(a, [&](auto width) {
+        for_groups(c, a->batch, [&](const bert_group &group,
+                                    cudaStream_t stream) {
+            launch_mma(c, stream, "attention_forward", group,
+                       FORWARD_SHARED<width> * sizeof(bf16),
+                       attention_forward_mma_kernel<width>, job);
+        });
+    });
+}
+
+#endif /* !BERT_DOUBLE */

@@ -1,0 +1,106 @@
+/*
+ * columns.cu - sums over the rows of a matrix.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/columns.h"
+
+#define SLICES 64 /* of rows, at most */
+#define PARTIAL_WARPS 32
+
+/* Grid: 32 columns a block, of 2 * width or width; block: PARTIAL_WARPS. */
+static __global__ void __launch_bounds__(PARTIAL_WARPS * 32)
+sum_partials_kernel(size_t n, size_t width, size_t columns,
+                    const real *partial, real *first, real *second)
+{
+    const size_t i = (size_t)blockIdx.x * 32 + threadIdx.x % 32;
+    const double sum
+        = partial_sum<PARTIAL_WARPS>(partial, n, columns, i, i < columns);
+
+    if (threadIdx.x >= 32 || i >= columns)
+        return;
+    if (i < width)
+        first[i] = (real)sum;
+    else
+        second[i - width] = (real)sum;
+}
+
+void bert_columns_sum_partials(bert_cuda *c, size_t n, size_t width,
+                               const real *partial, real *first, real *second)
+{
+    const size_t columns = second ? 2 * width : width;
+
+    launch(c, c->stream, "partial sums", dim3(blocks_of(columns, 32)),
+           PARTIAL_WARPS * 32, 0, sum_partials_kernel, n, width, columns,
+           partial, first, second);
+}
+
+/*
+ * Sums of every gridDim.y-th row.  Grid: 32 N columns x slices; block: 8
+ * warps, each of which takes every eighth row of the slice.  Then a thread has
+ * a column.
+ */
+template <typename value, int N>
+static __global__ void __launch_bounds__(COLUMN_THREADS, 8)
+slice_sums_kernel(size_t rows, long long columns, size_t stride,
+                  const value *x, real *partial)
+{
+    __shared__ real part[COLUMN_WARPS][32][N + 1];
+    const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
+    const long long first = (long long)blockIdx.x * 32 * N;
+    const long long i = first + lane * N;
+    real sum[N] = {}, all = 0;
+    const auto add_rows = [&](auto load_row) {
+#pragma unroll 4
+        for (size_t r = blockIdx.y + (size_t)gridDim.y * warp; r < rows;
+             r += (size_t)gridDim.y * COLUMN_WARPS) {
+            real one[N];
+
+            load_row(x + r * stride, one);
+            for (int j = 0; j < N; j++)
+                sum[j] += one[j];
+        }
+    };
+
+    if (i + N <= columns)
+        add_rows([&](const value *row, real (&one)[N]) {
+            load<N>(row + i, one);
+        });
+    else if (i < columns)
+        add_rows([&](const value *row, real (&one)[N]) {
+            load_within<N>(row, i, 0, columns, 0, one);
+        });
+    for (int j = 0; j < N; j++)
+        part[warp][lane][j] = sum[j];
+    __syncthreads();
+    if (t >= 32 * N || first + t >= columns)
+        return;
+    for (int w = 0; w < COLUMN_WARPS; w++)
+        all += part[w][t / N][t % N];
+    partial[blockIdx.y * columns + first + t] = all;
+}
+
+template <typename value>
+void bert_columns_sum(bert_cuda *c, size_t rows, size_t columns,
+                      size_t stride, const value *x, real *to)
+{
+    constexpr int N = WIDE<value>;
+    const unsigned most = blocks_of(rows, COLUMN_WARPS);
+    const unsigned slices = most < SLICES ? most : SLICES;
+    const bool wide = stride % N == 0 && aligned(x);
+    real *const partial = (real *)bert_cuda_scratch(
+        c, slices * columns * sizeof(real));
+
+    if (partial == NULL)
+        return;
+    launch(c, c->stream, "sums of columns",
+           dim3(blocks_of(columns, wide ? 32 * N : 32), slices), COLUMN_THREADS,
+           0, wide ? slice_sums_kernel<value, N> : slice_sums_kernel<value, 1>,
+           rows, columns, stride, x, partial);
+    bert_columns_sum_partials(c, slices, columns, partial, to, NULL);
+}
+
+template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
+                               const real *, real *);
+template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
+                               const __nv_bfloat16 *, real *);

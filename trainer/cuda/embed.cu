@@ -1,0 +1,210 @@
+/*
+ * embed.cu - the embedding: vectors of word, position and type, summed and
+ * normed, and their gradients.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/columns.h"
+#include "cuda/norm_row.h"
+#include "cuda/segments.h"
+
+/* What a row looks up, and where. */
+template <typename value> struct embed_in {
+    const value *table[BERT_TABLES];
+    const int32_t *index[BERT_TABLES];
+    bert_dropout dropout;
+    uint32_t site;
+};
+
+/* Grid: a row a block; block: as by_width() says. */
+template <typename value, int N, int K>
+static __global__ void __launch_bounds__(ROW_THREADS, 2)
+embed_kernel(embed_in<value> in, norm_out<value> out)
+{
+    const size_t row = blockIdx.x;
+    real x[K][N] = {};
+
+#pragma unroll
+    for (int t = 0; t < BERT_TABLES; t++) {
+        const value *const from = in.table[t]
+                                  + (size_t)in.index[t][row] * out.width;
+
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            real one[N];
+
+            if (column_of<N>(k) >= out.width)
+                break;
+            load<N>(from + column_of<N>(k), one);
+            for (int j = 0; j < N; j++)
+                x[k][j] += one[j];
+        }
+    }
+    norm_row<value, N, K>(out, row, dropout_of(in.dropout, in.site, row), x);
+}
+
+template <typename value>
+static void forward(bert_cuda *c, const bert_tables *tables,
+                    const bert_norm *norm, const bert_batch *batch,
+                    const bert_dropout *dropout, uint32_t site,
+                    const bert_norm_kept *kept, value *y)
+{
+    const embed_in<value> in = {
+        {(const value *)bert_cuda_weight(c, tables->word),
+         (const value *)bert_cuda_weight(c, tables->position),
+         (const value *)bert_cuda_weight(c, tables->type)},
+        {batch->token, batch->position, batch->type},
+        *dropout,
+        site};
+    const norm_out<value> out = {(unsigned)norm->width, norm->gain,
+                                 norm->bias,            (value *)kept->hat,
+                                 kept->inverse,         y};
+    const bool wide = aligned(in.table[0], in.table[1], in.table[2], out.gain,
+                              out.bias, out.hat, out.y);
+
+    by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {
+        using shape = decltype(s);
+
+        launch(c, c->stream, "embedding", dim3(batch->n_rows), threads, 0,
+               embed_kernel<value, shape::N, shape::K>, in, out);
+    });
+}
+
+static void embed_forward(bert_device *d, const bert_tables *tables,
+                          const bert_norm *norm, const bert_batch *batch,
+                          const bert_dropout *dropout, uint32_t site,
+                          const bert_norm_kept *kept, void *y)
+{
+    bert_cuda *const c = cuda_of(d);
+
+    bert_cuda_staged(batch);
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+
+        forward(c, tables, norm, batch, dropout, site, kept, (value *)y);
+    });
+}
+
+/* ---- Gradients of the tables ---- */
+
+struct table_gradients {
+    real *word;
+    real *position;
+    real *type;
+    real *partial; /* width each */
+};
+
+/* A chain, since an array that is indexed would lie in local memory. */
+static inline __device__ real *table_of(const table_gradients &to,
+                                        uint32_t table)
+{
+    return table == BERT_TABLE_WORD       ? to.word
+           : table == BERT_TABLE_POSITION ? to.position
+                                          : to.type;
+}
+
+/*
+ * Grid: a piece a block; block: up to THREADS, each of which has N
+ * columns at a time.
+ */
+template <typename value, int N>
+static __global__ void __launch_bounds__(THREADS, 4)
+pieces_kernel(const bert_piece *pieces, const int32_t *order, unsigned width,
+              const value *dx, table_gradients to)
+{
+    const bert_piece piece = pieces[blockIdx.x];
+    const bool whole = piece.partial < 0;
+    real *const sums = whole ? table_of(to, piece.table)
+                                   + (size_t)piece.to * width
+                             : to.partial + (size_t)piece.partial * width;
+
+    if (piece.count == 0)
+        return;
+    for (unsigned i = threadIdx.x * N; i < width; i += blockDim.x * N) {
+        real sum[N] = {};
+
+        if (whole)
+            load<N>(sums + i, sum);
+#pragma unroll 4
+        for (unsigned r = 0; r < piece.count; r++) {
+            real one[N];
+
+            load<N>(dx + (size_t)order[piece.first + r] * width + i, one);
+            for (int j = 0; j < N; j++)
+                sum[j] += one[j];
+        }
+        store<N>(sum, sums + i);
+    }
+}
+
+/* Grid: 32 columns x a long segment; block: COLUMN_THREADS. */
+static __global__ void __launch_bounds__(COLUMN_THREADS)
+longs_kernel(const bert_long *longs, unsigned width, table_gradients to)
+{
+    const bert_long it = longs[blockIdx.y];
+    const unsigned i = blockIdx.x * 32 + threadIdx.x % 32;
+    double sum;
+
+    if (it.count == 0)
+        return;
+    sum = partial_sum<COLUMN_WARPS>(to.partial + (size_t)it.first * width,
+                      it.count, width, i, i < width);
+    if (threadIdx.x < 32 && i < width)
+        table_of(to, it.table)[(size_t)it.to * width + i] += (real)sum;
+}
+
+template <typename value>
+static void add_to_tables(bert_cuda *c, const bert_tables *tables,
+                          const bert_segments *s, size_t width,
+                          const value *dx)
+{
+    constexpr int N = WIDE<value>;
+    const table_gradients to = {
+        tables->word_gradient, tables->position_gradient,
+        tables->type_gradient,
+        (real *)bert_cuda_scratch(c, s->n_partials * width * sizeof(real))};
+    const bool wide = width % N == 0
+                      && aligned(dx, to.word, to.position, to.type);
+
+    if (to.partial == NULL)
+        return;
+    launch(c, c->stream, "embedding backward", dim3(s->n_pieces),
+           threads_of(wide ? width / N : width, THREADS), 0,
+           wide ? pieces_kernel<value, N> : pieces_kernel<value, 1>,
+           s->pieces, s->order, width, dx, to);
+    launch(c, c->stream, "embedding backward",
+           dim3(blocks_of(width, 32), s->n_longs), COLUMN_THREADS, 0,
+           longs_kernel, s->longs, width, to);
+}
+
+static void embed_backward(bert_device *d, const bert_tables *tables,
+                           const bert_norm *norm, const bert_batch *batch,
+                           const bert_dropout *dropout, uint32_t site,
+                           const bert_norm_kept *kept, void *dy)
+{
+    bert_cuda *const c = cuda_of(d);
+    const bert_staged *const staged = bert_cuda_staged(batch);
+
+    by_value(c, [&](auto v) {
+        using value = decltype(v);
+        norm_back<value> back = {};
+
+        back.rows = batch->n_rows;
+        back.width = (unsigned)norm->width;
+        back.gain = norm->gain;
+        back.hat = (const value *)kept->hat;
+        back.inverse = kept->inverse;
+        back.dy = back.dx = (value *)dy;
+        back.before = *dropout;
+        back.site = site;
+        bert_norm_backward_rows(c, norm, back);
+        add_to_tables(c, tables, staged->segments, norm->width,
+                      (const value *)dy);
+    });
+}
+
+void bert_cuda_embed_ops(bert_ops *ops)
+{
+    ops->embed_forward = embed_forward;
+    ops->embed_backward = embed_backward;
+}

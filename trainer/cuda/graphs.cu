@@ -1,0 +1,250 @@
+/*
+ * graphs.cu - steps that are launched again as CUDA graphs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/graphs.h"
+
+#include <string.h>
+
+#include <new>
+
+#include "cuda/segments.h"
+#include "cuda/stage.h"
+#include "model/counter_rng.h"
+
+#define WHERE "a graph of a step"
+
+/* What differs from a step to the next of its shape. */
+struct numbers {
+    uint64_t seed;
+    bert_lamb_numbers lamb;
+};
+
+/* All that a step's launches hang on; compared byte by byte. */
+struct shape {
+    uint64_t rows, sequences, masked;
+    uint64_t groups[BERT_GROUPS][2]; /* count and longest */
+    uint64_t pieces, longs, partials;
+    uint64_t distinct; /* bit 0: masked rows, bit 1: those of sequences */
+    /* Where arrays lie: the first one, one that may be absent, and those behind
+     * which no other count moves one. */
+    uint64_t token, place, weight, order;
+};
+
+/* A shape that was seen; its graph, if it was seen twice. */
+struct known {
+    struct shape shape;
+    uint64_t used; /* number of its last step; 0: none */
+    uint64_t asked;
+    cudaGraphExec_t exec;
+};
+
+enum mode {
+    SINGLY,  /* no step, or one without a graph */
+    CAPTURED,
+    REPLAYED
+};
+
+struct bert_graphs {
+    known shapes[BERT_SHAPES];
+    known *now; /* the step's */
+    uint64_t steps;
+    enum mode mode;
+    uint64_t asked; /* a digest of what the step has asked for */
+    struct numbers numbers; /* the step's... */
+    struct numbers *there;  /* ...and where kernels read them */
+};
+
+bool bert_graphs_open(bert_cuda *c)
+{
+    c->graphs = new (std::nothrow) bert_graphs();
+    if (c->graphs == NULL)
+        return bert_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+    return bert_cuda_good(c,
+                          cudaMalloc((void **)&c->graphs->there,
+                                     sizeof *c->graphs->there),
+                          "memory on the GPU");
+}
+
+/* Steps that were asked for are still made. */
+static void destroy(known *k)
+{
+    if (k->exec)
+        cudaGraphExecDestroy(k->exec);
+    k->exec = NULL;
+}
+
+void bert_graphs_close(bert_cuda *c)
+{
+    if (c->graphs == NULL)
+        return;
+    for (known &each : c->graphs->shapes)
+        destroy(&each);
+    cudaFree(c->graphs->there);
+    delete c->graphs;
+    c->graphs = NULL;
+}
+
+void bert_cuda_free(bert_cuda *c, void *block)
+{
+    if (c->graphs && c->graphs->mode != SINGLY)
+        bert_cuda_good(c, cudaErrorIllegalState, "memory of " WHERE);
+    if (c->graphs && block)
+        for (known &each : c->graphs->shapes)
+            destroy(&each);
+    bert_cuda_good(c, cudaFree(block), "memory on the GPU");
+}
+
+/* ---- Shapes ---- */
+
+static shape shape_of(const bert_staged *staged)
+{
+    const bert_batch *const b = &staged->batch;
+    const bert_segments *const segments = staged->segments;
+    shape s = {};
+
+    s.rows = b->n_rows;
+    s.sequences = b->n_seq;
+    s.masked = b->n_mlm;
+    for (int g = 0; g < BERT_GROUPS; g++) {
+        s.groups[g][0] = staged->group[g].count;
+        s.groups[g][1] = staged->group[g].longest;
+    }
+    s.pieces = segments->n_pieces;
+    s.longs = segments->n_longs;
+    s.partials = segments->n_partials;
+    s.distinct = (uint64_t)staged->mlm_distinct
+                 | (uint64_t)staged->cls_distinct << 1;
+    s.token = (uintptr_t)b->token;
+    s.place = (uintptr_t)b->place;
+    s.weight = (uintptr_t)b->mlm_weight;
+    s.order = (uintptr_t)segments->order;
+    return s;
+}
+
+/* What is known of a shape; if nothing is, it is from now on, and NULL. */
+static known *look_up(bert_graphs *g, const shape *s)
+{
+    known *oldest = g->shapes;
+
+    g->steps++;
+    for (known &each : g->shapes) {
+        if (each.used && memcmp(&each.shape, s, sizeof *s) == 0) {
+            each.used = g->steps;
+            return &each;
+        }
+        if (each.used < oldest->used)
+            oldest = &each;
+    }
+    destroy(oldest);
+    oldest->shape = *s;
+    oldest->used = g->steps;
+    return NULL;
+}
+
+/* ---- What a step asks for ---- */
+
+bool bert_cuda_asks(bert_cuda *c, const void *what, uint64_t size,
+                    uint64_t more)
+{
+    bert_graphs *const g = c->graphs;
+
+    if (c->failed)
+        return false;
+    if (g->mode == SINGLY) {
+        c->launches++;
+        return true;
+    }
+    g->asked = bert_mix(bert_mix(g->asked ^ (uintptr_t)what, size), more);
+    return g->mode == CAPTURED;
+}
+
+bool bert_cuda_replays(const bert_cuda *c)
+{
+    return c->graphs->mode == REPLAYED;
+}
+
+const bert_lamb_numbers *bert_graphs_lamb(bert_cuda *c,
+                                          const bert_lamb_numbers *numbers)
+{
+    bert_graphs *const g = c->graphs;
+
+    g->numbers.lamb = *numbers;
+    return g->mode == SINGLY ? NULL : &g->there->lamb;
+}
+
+/* ---- A step ---- */
+
+/* Grid: one block; block: one warp. */
+static __global__ void __launch_bounds__(32)
+numbers_kernel(numbers from, numbers *to)
+{
+    if (threadIdx.x == 0)
+        *to = from;
+}
+
+static const uint64_t *step_begin(bert_device *d, const bert_batch *batch,
+                                  uint64_t seed)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_graphs *const g = c->graphs;
+    const shape s = shape_of(bert_cuda_staged(batch)); /* outside of graphs */
+
+    if (c->failed)
+        return NULL;
+    g->now = look_up(g, &s);
+    if (g->now == NULL)
+        return NULL;
+    g->asked = 0;
+    g->numbers.seed = seed;
+    if (g->now->exec)
+        g->mode = REPLAYED;
+    else if (bert_cuda_good(c,
+                            cudaStreamBeginCapture(
+                                c->stream, cudaStreamCaptureModeThreadLocal),
+                            WHERE))
+        g->mode = CAPTURED;
+    return &g->there->seed;
+}
+
+/* The capture ends whether it went well or not. */
+static void end_capture(bert_cuda *c, known *k)
+{
+    cudaGraph_t graph = NULL;
+
+    bert_cuda_good(c, cudaStreamEndCapture(c->stream, &graph), WHERE);
+    if (!c->failed)
+        bert_cuda_good(c, cudaGraphInstantiate(&k->exec, graph, 0), WHERE);
+    if (graph)
+        bert_cuda_good(c, cudaGraphDestroy(graph), WHERE);
+    k->asked = c->graphs->asked;
+}
+
+static void step_end(bert_device *d)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_graphs *const g = c->graphs;
+    const enum mode mode = g->mode;
+
+    g->mode = SINGLY;
+    if (mode == SINGLY)
+        return;
+    if (mode == CAPTURED)
+        end_capture(c, g->now);
+    else if (g->now->asked != g->asked)
+        bert_cuda_good(c, cudaErrorInvalidValue,
+                       "a step that is not that of its graph");
+    launch(c, c->stream, "numbers of a step", dim3(1), 32, 0, numbers_kernel,
+           g->numbers, g->there);
+    if (c->failed
+        || !bert_cuda_good(c, cudaGraphLaunch(g->now->exec, c->stream), WHERE))
+        return;
+    c->graph_launches++;
+}
+
+void bert_cuda_graphs_ops(bert_ops *ops)
+{
+    ops->step_begin = step_begin;
+    ops->step_end = step_end;
+}

@@ -1,0 +1,63 @@
+/*
+ * groups.cc - spans sorted into groups of like length.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/groups.h"
+
+#include <algorithm>
+
+#include "model/bucket_pad.h"
+
+/* From the last in `list` to the first: each moves behind where it was. */
+static void round_up(const bert_batch *batch, int32_t *list,
+                     struct bert_group *group)
+{
+    const int32_t empty = (int32_t)batch->n_spans + 1;
+    uint32_t at = 0, moved = 0;
+
+    for (unsigned g = 0; g < BERT_GROUPS; g++)
+        moved += bert_round_up(group[g].count, BERT_GROUP_ROUND);
+    for (unsigned g = 0; g < BERT_GROUPS; g++) {
+        const uint32_t n = group[g].count;
+        const uint32_t all = bert_round_up(n, BERT_GROUP_ROUND);
+
+        at = (uint32_t)(group[g].span - list);
+        moved -= all;
+        std::copy_backward(list + at, list + at + n, list + moved + n);
+        std::fill(list + moved + n, list + moved + all, empty);
+        group[g].span = list + moved;
+        group[g].count = all;
+        group[g].longest = bert_round_up(
+            group[g].longest, g < BERT_GROUPS - 1
+                                  ? BERT_GROUP_ROWS
+                                  : (BERT_GROUPS - 1) * BERT_GROUP_ROWS);
+    }
+}
+
+void bert_cuda_group(const bert_batch *batch, int32_t *list,
+                     struct bert_group *group)
+{
+    const auto length = [batch](int32_t span) {
+        return batch->cu[span + 1] - batch->cu[span];
+    };
+    int32_t *end = list;
+    const int32_t *at = list;
+
+    for (uint32_t i = 0; i < batch->n_spans; i++)
+        if (length((int32_t)i) > 0)
+            *end++ = (int32_t)i;
+    std::stable_sort(list, end, [length](int32_t a, int32_t b) {
+        return length(a) > length(b);
+    });
+    for (unsigned g = BERT_GROUPS; g-- > 0;) {
+        group[g] = {at, 0, at < end ? (uint32_t)length(*at) : 0};
+        while (at < end && length(*at) > (int32_t)(g * BERT_GROUP_ROWS))
+            at++;
+        group[g].count = (uint32_t)(at - group[g].span);
+        if (group[g].count == 0)
+            group[g].longest = 0;
+    }
+    if (batch->rounded)
+        round_up(batch, list, group);
+}

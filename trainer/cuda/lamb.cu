@@ -1,0 +1,423 @@
+/*
+ * lamb.cu - the optimiser, over all tensors at once.
+ *
+ * The arenas are cut into chunks, none of which has numbers of two tensors;
+ * the table of chunks is made once.  A step is three launches over all of
+ * them, and two small ones in between:
+ *
+ *   norm     of the gradient          a sum a chunk
+ *   begin    one block: the norm, the clip, whether to halt
+ *   moments  and how long weights and updates are: two sums a chunk
+ *   ratios   of trust, a block a tensor
+ *   update   of the weights, and of their copy in bfloat16
+ *
+ * Nobody on the host hears of a step: when a norm or a loss is not finite,
+ * `begin` says so on the device, and all kernels from there on return.  Sums
+ * are made of sums of chunks, in their order.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "cuda/graphs.h"
+#include "cuda/kernel.h"
+
+#define CHUNK ((size_t)1 << 12) /* numbers */
+#define ONE_BLOCK 1024
+
+/* Numbers from begin to below end, of one tensor. */
+struct chunk {
+    unsigned long long begin;
+    unsigned long long end;
+    unsigned part;
+};
+
+/* A tensor's chunks, and what is common to its numbers. */
+struct tensor {
+    unsigned first;
+    unsigned count;
+    int decays;
+    double ratio;
+};
+
+/* The norm of the gradient is of `numbers`, in chunks that all begin at a
+ * multiple of CHUNK; the rest goes by the table. */
+struct bert_chunks {
+    bert_part *parts; /* what the table was made for */
+    size_t n_parts;
+    size_t numbers;
+    size_t n_chunks;
+    chunk *chunks;     /* [n_chunks] on the device, as are these: */
+    tensor *tensors;   /* [n_parts] */
+    double *norms;     /* [blocks of numbers] */
+    double (*sums)[2]; /* [n_chunks] of weights and of updates, squared */
+    double *clip;      /* what gradients are multiplied by */
+};
+
+/* ---- The table ---- */
+
+static void free_table(bert_cuda *c)
+{
+    bert_chunks *const t = c->chunks;
+
+    cudaStreamSynchronize(c->stream);
+    free(t->parts);
+    bert_cuda_free(c, t->chunks);
+    bert_cuda_free(c, t->tensors);
+    bert_cuda_free(c, t->norms);
+    bert_cuda_free(c, t->sums);
+    bert_cuda_free(c, t->clip);
+    *t = {};
+}
+
+void bert_chunks_close(bert_cuda *c)
+{
+    if (c->chunks == NULL)
+        return;
+    free_table(c);
+    delete c->chunks;
+    c->chunks = NULL;
+}
+
+/* Chunks of a part end at multiples of CHUNK, and with the part. */
+static size_t chunks_of(const bert_part *p)
+{
+    return p->count ? (p->offset + p->count - 1) / CHUNK - p->offset / CHUNK
+                          + 1
+                    : 0;
+}
+
+static void cut(const bert_part *parts, size_t n_parts, chunk *chunks,
+                tensor *tensors)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < n_parts; i++) {
+        const bert_part *const p = &parts[i];
+        const unsigned long long end = p->offset + p->count;
+
+        tensors[i] = {n, (unsigned)chunks_of(p), p->decays, 1};
+        for (unsigned long long at = p->offset; at < end; n++) {
+            const unsigned long long next = (at / CHUNK + 1) * CHUNK;
+
+            chunks[n] = {at, next < end ? next : end, (unsigned)i};
+            at = chunks[n].end;
+        }
+    }
+}
+
+template <typename T> static bool make(bert_cuda *c, T **to, size_t n)
+{
+    return bert_cuda_good(c, cudaMalloc((void **)to, (n ? n : 1) * sizeof(T)),
+                          "memory for LAMB");
+}
+
+/* Cuts on the host, and copies to the device. */
+static bool fill_table(bert_cuda *c)
+{
+    bert_chunks *const t = c->chunks;
+    chunk *const chunks = (chunk *)calloc(t->n_chunks + 1, sizeof *chunks);
+    tensor *const tensors = (tensor *)calloc(t->n_parts + 1, sizeof *tensors);
+
+    if (chunks && tensors) {
+        cut(t->parts, t->n_parts, chunks, tensors);
+        c->table.upload(&c->device, t->chunks, chunks,
+                        t->n_chunks * sizeof *chunks);
+        c->table.upload(&c->device, t->tensors, tensors,
+                        t->n_parts * sizeof *tensors);
+    } else {
+        bert_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
+    }
+    free(chunks);
+    free(tensors);
+    return !c->failed;
+}
+
+static bool make_table(bert_cuda *c, size_t n_parts, const bert_part *parts,
+                       size_t numbers)
+{
+    bert_chunks *const t = c->chunks;
+
+    t->parts = (bert_part *)calloc(n_parts + 1, sizeof *parts);
+    if (t->parts == NULL)
+        return bert_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
+    if (n_parts > 0)
+        memcpy(t->parts, parts, n_parts * sizeof *parts);
+    t->n_parts = n_parts;
+    t->numbers = numbers;
+    for (size_t i = 0; i < n_parts; i++)
+        t->n_chunks += chunks_of(&parts[i]);
+    return make(c, &t->chunks, t->n_chunks) && make(c, &t->tensors, n_parts)
+           && make(c, &t->norms, numbers / CHUNK + 1)
+           && make(c, &t->sums, t->n_chunks) && make(c, &t->clip, 1)
+           && fill_table(c);
+}
+
+static bool is_same(const bert_part *a, const bert_part *b)
+{
+    return a->offset == b->offset && a->count == b->count
+           && a->decays == b->decays;
+}
+
+static bool fits(const bert_chunks *t, size_t n_parts, const bert_part *parts,
+                 size_t numbers)
+{
+    if (t->parts == NULL || t->n_parts != n_parts || t->numbers != numbers)
+        return false;
+    for (size_t i = 0; i < n_parts; i++)
+        if (!is_same(&t->parts[i], &parts[i]))
+            return false;
+    return true;
+}
+
+/* The table for these parts, made if it is for others. */
+static bert_chunks *table_of(bert_cuda *c, size_t n_parts,
+                             const bert_part *parts, size_t numbers)
+{
+    if (c->chunks == NULL)
+        c->chunks = new (std::nothrow) bert_chunks();
+    if (c->chunks == NULL) {
+        bert_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
+        return NULL;
+    }
+    if (fits(c->chunks, n_parts, parts, numbers))
+        return c->chunks;
+    free_table(c);
+    return make_table(c, n_parts, parts, numbers) ? c->chunks : NULL;
+}
+
+/* ---- The gradient ---- */
+
+/* A step's numbers: as they are, or where a graph finds them. */
+struct step_numbers {
+    bert_lamb_numbers here;
+    const bert_lamb_numbers *shared; /* NULL: here */
+};
+
+static inline __device__ bert_lamb_numbers numbers_of(const step_numbers &s)
+{
+    return s.shared ? *s.shared : s.here;
+}
+
+/* Grid: a block of CHUNK numbers; block: THREADS. */
+template <int N>
+static __global__ void __launch_bounds__(THREADS)
+norm_kernel(size_t numbers, const real *gradients, double *norms)
+{
+    const long long begin = (long long)blockIdx.x * CHUNK;
+    double sum[1] = {0};
+
+    for (int k = threadIdx.x * N; k < (int)CHUNK; k += THREADS * N) {
+        real x[N];
+
+        load_within<N>(gradients, begin + k, 0, (long long)numbers, 0, x);
+        for (int j = 0; j < N; j++)
+            sum[0] += (double)x[j] * (double)x[j];
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        norms[blockIdx.x] = sum[0];
+}
+
+/* Grid: one block; block: ONE_BLOCK threads. */
+static __global__ void __launch_bounds__(ONE_BLOCK)
+begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
+             bert_sums *sums)
+{
+    const double most = numbers_of(step).clip;
+    double sum[1] = {0};
+    double norm;
+    bool finite;
+
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+        sum[0] += norms[i];
+    block_sums(sum);
+    if (threadIdx.x > 0)
+        return;
+    norm = sqrt(sum[0]);
+    *clip = most > 0 && norm > most ? most / norm : 1;
+    finite = isfinite(norm);
+    for (int i = 0; i < BERT_LOSSES; i++)
+        finite = finite && isfinite(sums->loss[i]);
+    if (!finite)
+        sums->halted = 1;
+    if (sums->halted)
+        return;
+    sums->gradient = norm;
+    sums->steps++;
+    for (int i = 0; i < BERT_LOSSES; i++)
+        sums->sum[i] += sums->loss[i];
+}
+
+/* ---- Moments and updates ---- */
+
+struct arenas {
+    real *weights;
+    const real *gradients;
+    real *mean;
+    real *square;
+    __nv_bfloat16 *copy; /* of the weights; NULL: none */
+};
+
+/* What is taken from a weight, but for the rate and the ratio. */
+static inline __device__ real update_of(const bert_lamb_numbers &s,
+                                        real decay, real mean, real square,
+                                        real weight)
+{
+    return mean * s.correct1 / (sqrt(square * s.correct2) + s.epsilon)
+           + decay * weight;
+}
+
+/*
+ * The moments, and sums for the trust ratio, which tensors without decay do not
+ * have.  Grid: a chunk a block; block: THREADS.
+ */
+template <int N>
+static __global__ void __launch_bounds__(THREADS)
+moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
+               const int *halted, arenas a, double (*sums)[2])
+{
+    const bert_lamb_numbers s = numbers_of(step);
+    const chunk own = chunks[blockIdx.x];
+    const long long begin = (long long)own.begin, end = (long long)own.end;
+    const real scale = (real)*clip;
+    double sum[2] = {0, 0};
+
+    if (*halted)
+        return;
+    for (long long i = begin / N * N + threadIdx.x * N; i < end;
+         i += THREADS * N) {
+        real weight[N], gradient[N], mean[N], square[N];
+
+        load_within<N>(a.weights, i, begin, end, 0, weight);
+        load_within<N>(a.gradients, i, begin, end, 0, gradient);
+        load_within<N>(a.mean, i, begin, end, 0, mean);
+        load_within<N>(a.square, i, begin, end, 0, square);
+        for (int j = 0; j < N; j++) {
+            const real g = gradient[j] * scale;
+            real update;
+
+            mean[j] = s.beta1 * mean[j] + s.rest1 * g;
+            square[j] = s.beta2 * square[j] + s.rest2 * g * g;
+            update = update_of(s, s.decay, mean[j], square[j], weight[j]);
+            sum[0] += (double)weight[j] * (double)weight[j];
+            sum[1] += (double)update * (double)update;
+        }
+        store_within<N>(mean, a.mean, i, begin, end);
+        store_within<N>(square, a.square, i, begin, end);
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x][0] = sum[0];
+        sums[blockIdx.x][1] = sum[1];
+    }
+}
+
+/* How long weights are beside their update.  Grid: a tensor a block. */
+static __global__ void __launch_bounds__(THREADS)
+ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
+{
+    tensor *const own = &tensors[blockIdx.x];
+    double sum[2] = {0, 0};
+
+    if (*halted || !own->decays)
+        return;
+    for (unsigned i = threadIdx.x; i < own->count; i += THREADS) {
+        sum[0] += sums[own->first + i][0];
+        sum[1] += sums[own->first + i][1];
+    }
+    block_sums(sum);
+    if (threadIdx.x == 0)
+        own->ratio = sum[0] > 0 && sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 1;
+}
+
+/* Grid: a chunk a block; block: THREADS. */
+template <int N>
+static __global__ void __launch_bounds__(THREADS)
+update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,
+              const int *halted, arenas a)
+{
+    const bert_lamb_numbers s = numbers_of(step);
+    const chunk own = chunks[blockIdx.x];
+    const long long begin = (long long)own.begin, end = (long long)own.end;
+    const tensor its = tensors[own.part];
+    const real decay = its.decays ? s.decay : 0;
+    const real rate = (real)(s.rate * its.ratio);
+
+    if (*halted)
+        return;
+    for (long long i = begin / N * N + threadIdx.x * N; i < end;
+         i += THREADS * N) {
+        real weight[N], mean[N], square[N];
+
+        load_within<N>(a.weights, i, begin, end, 0, weight);
+        load_within<N>(a.mean, i, begin, end, 0, mean);
+        load_within<N>(a.square, i, begin, end, 0, square);
+        for (int j = 0; j < N; j++)
+            weight[j] -= rate * update_of(s, decay, mean[j], square[j],
+                                          weight[j]);
+        store_within<N>(weight, a.weights, i, begin, end);
+        if (a.copy)
+            store_within<N>(weight, a.copy, i, begin, end);
+    }
+}
+
+/* ---- A step ---- */
+
+template <int N>
+static void launch_step(bert_cuda *c, const bert_chunks *t,
+                        const step_numbers &s, const arenas &a)
+{
+    const unsigned blocks = blocks_of(t->numbers, CHUNK);
+    const int *const halted = &c->sums->halted;
+    const dim3 chunks((unsigned)t->n_chunks);
+
+    launch(c, c->stream, "norm of the gradient", dim3(blocks), THREADS, 0,
+           norm_kernel<N>, t->numbers, a.gradients, t->norms);
+    launch(c, c->stream, "clip", dim3(1), ONE_BLOCK, 0, begin_kernel, blocks,
+           t->norms, s, t->clip, c->sums);
+    launch(c, c->stream, "moments", chunks, THREADS, 0, moments_kernel<N>, s,
+           t->chunks, t->clip, halted, a, t->sums);
+    launch(c, c->stream, "trust ratios", dim3((unsigned)t->n_parts), THREADS,
+           0, ratios_kernel, halted, t->sums, t->tensors);
+    launch(c, c->stream, "update", chunks, THREADS, 0, update_kernel<N>, s,
+           t->chunks, t->tensors, halted, a);
+}
+
+static void lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
+                 const bert_part *parts, size_t numbers, real *weights,
+                 const real *gradients, real *mean, real *square)
+{
+    constexpr int N = WIDE<real>;
+    bert_cuda *const c = cuda_of(d);
+    const bert_lamb_numbers given = {
+        (real)step->beta1,          (real)(1 - step->beta1),
+        (real)step->beta2,          (real)(1 - step->beta2),
+        (real)(1 / step->correct1), (real)(1 / step->correct2),
+        (real)step->epsilon,        (real)step->decay,
+        step->clip,                 step->rate};
+    const step_numbers s = {given, bert_graphs_lamb(c, &given)};
+    const arenas a = {weights, gradients, mean, square,
+                      c->bf16 ? (__nv_bfloat16 *)bert_cuda_weight(c, weights)
+                              : NULL};
+    const bert_chunks *t;
+
+    if (c->failed)
+        return;
+    t = table_of(c, n_parts, parts, numbers);
+    if (t == NULL)
+        return;
+    if (aligned(weights, gradients, mean, square)
+        && (uintptr_t)a.copy % (N * sizeof *a.copy) == 0)
+        launch_step<N>(c, t, s, a);
+    else
+        launch_step<1>(c, t, s, a);
+}
+
+void bert_cuda_lamb_ops(bert_ops *ops)
+{
+    ops->lamb = lamb;
+}

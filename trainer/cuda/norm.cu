@@ -1,0 +1,230 @@
+/*
+ * norm.cu - layer norm, with what comes in front of it: bias, dropout and
+ * the residual.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/columns.h"
+#include "cuda/norm_row.h"
+
+/* Blocks of backward at most; each leaves two partial sums of width. */
+#define BACK_BLOCKS 2048
+#define BACK_ROWS 16 /* that a block has at least, where there are enough */
+
+template <typename value> struct norm_in {
+    const value *x;
+    const value *branch; /* NULL: x alone is the input */
+    const real *bias;
+    bert_dropout dropout;
+    uint32_t site;
+};
+
+/* Grid: a row a block; block: as by_width() says. */
+template <typename value, int N, int K>
+static __global__ void __launch_bounds__(ROW_THREADS)
+norm_kernel(norm_in<value> in, norm_out<value> out)
+{
+    const size_t row = blockIdx.x, at = row * out.width;
+    const dropout_row dropout = dropout_of(in.dropout, in.site, row);
+    real x[K][N] = {};
+
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        const unsigned i = column_of<N>(k);
+        real branch[N], bias[N];
+
+        if (i >= out.width)
+            break;
+        load<N>(in.x + at + i, x[k]);
+        if (!in.branch)
+            continue;
+        load<N>(in.branch + at + i, branch);
+        load<N>(in.bias + i, bias);
+        for (int j = 0; j < N; j++) {
+            const real sum = branch[j] + bias[j];
+
+            x[k][j] += dropout.threshold ? drop(dropout, i + j, sum) : sum;
+        }
+    }
+    norm_row<value, N, K>(out, row, dropout_row(), x);
+}
+
+template <typename value>
+static void forward(bert_cuda *c, const bert_norm *norm, size_t rows,
+                    const norm_in<value> &in, const bert_norm_kept *kept,
+                    void *y)
+{
+    const norm_out<value> out = {(unsigned)norm->width, norm->gain,
+                                 norm->bias,            (value *)kept->hat,
+                                 kept->inverse,         (value *)y};
+    const bool wide = aligned(in.x, in.branch, in.bias, out.gain, out.bias,
+                              out.hat, out.y);
+
+    by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {
+        using shape = decltype(s);
+
+        launch(c, c->stream, "norm", dim3((unsigned)rows), threads, 0,
+               norm_kernel<value, shape::N, shape::K>, in, out);
+    });
+}
+
+static void norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
+                         const void *x, const bert_norm_kept *kept, void *y)
+{
+    by_value(cuda_of(d), [&](auto v) {
+        using value = decltype(v);
+        norm_in<value> in = {};
+
+        in.x = (const value *)x;
+        forward(cuda_of(d), norm, rows, in, kept, y);
+    });
+}
+
+static void sum_norm_forward(bert_device *d, const bert_norm *norm,
+                             size_t rows, const void *residual,
+                             const void *branch, const real *bias,
+                             const bert_dropout *dropout, uint32_t site,
+                             const bert_norm_kept *kept, void *y)
+{
+    bert_cuda_reads(cuda_of(d), dropout->place);
+    by_value(cuda_of(d), [&](auto v) {
+        using value = decltype(v);
+        const norm_in<value> in = {(const value *)residual,
+                                   (const value *)branch, bias, *dropout,
+                                   site};
+
+        forward(cuda_of(d), norm, rows, in, kept, y);
+    });
+}
+
+/*
+ * Grid: blocks that have every gridDim.x-th row; block: as by_width() says.
+ * partial: the sums of dy * hat and of dy over a block's rows.
+ */
+template <typename value, int N, int K>
+static __global__ void __launch_bounds__(ROW_THREADS)
+norm_backward_kernel(norm_back<value> p, real *partial)
+{
+    real sum_gain[K][N] = {}, sum_bias[K][N] = {};
+
+    for (size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
+        const size_t at = row * p.width;
+        const dropout_row before = dropout_of(p.before, p.site, row);
+        const dropout_row after = dropout_of(p.dropout, p.site, row);
+        const real inverse = p.inverse[row];
+        real dy[K][N] = {}, hat[K][N] = {};
+        real sums[2] = {0, 0};
+
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const unsigned i = column_of<N>(k);
+            real gain[N];
+
+            if (i >= p.width)
+                break;
+            load<N>(p.dy + at + i, dy[k]);
+            load<N>(p.hat + at + i, hat[k]);
+            load<N>(p.gain + i, gain);
+            for (int j = 0; j < N; j++) {
+                if (before.threshold)
+                    dy[k][j] = drop(before, i + j, dy[k][j]);
+                sum_gain[k][j] += dy[k][j] * hat[k][j];
+                sum_bias[k][j] += dy[k][j];
+                dy[k][j] *= gain[j];
+                sums[0] += dy[k][j];
+                sums[1] += dy[k][j] * hat[k][j];
+            }
+        }
+        block_sums(sums);
+        sums[0] /= (real)p.width;
+        sums[1] /= (real)p.width;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const unsigned i = column_of<N>(k);
+
+            if (i >= p.width)
+                break;
+            for (int j = 0; j < N; j++)
+                dy[k][j] = inverse * (dy[k][j] - sums[0]
+                                      - hat[k][j] * sums[1]);
+            store<N>(dy[k], p.dx + at + i);
+            if (!p.d_branch)
+                continue;
+            for (int j = 0; j < N; j++)
+                dy[k][j] = drop(after, i + j, dy[k][j]);
+            store<N>(dy[k], p.d_branch + at + i);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        const unsigned i = column_of<N>(k);
+
+        if (i >= p.width)
+            break;
+        store<N>(sum_gain[k], partial + 2 * blockIdx.x * (size_t)p.width + i);
+        store<N>(sum_bias[k],
+                 partial + (2 * blockIdx.x + 1) * (size_t)p.width + i);
+    }
+}
+
+template <typename value>
+void bert_norm_backward_rows(bert_cuda *c, const bert_norm *norm,
+                             norm_back<value> back)
+{
+    const unsigned most = blocks_of(back.rows, BACK_ROWS);
+    const unsigned blocks = most < BACK_BLOCKS ? most : BACK_BLOCKS;
+    real *const partial = (real *)bert_cuda_scratch(
+        c, 2 * blocks * norm->width * sizeof(real));
+    const bool wide = aligned(back.gain, back.hat, back.dy, back.dx,
+                              back.d_branch);
+
+    if (partial == NULL)
+        return;
+    by_width<value>(c, norm->width, wide, [&](auto s, unsigned threads) {
+        using shape = decltype(s);
+
+        launch(c, c->stream, "norm backward", dim3(blocks), threads, 0,
+               norm_backward_kernel<value, shape::N, shape::K>, back,
+               partial);
+    });
+    bert_columns_sum_partials(c, blocks, norm->width, partial,
+                              norm->gain_gradient, norm->bias_gradient);
+}
+
+template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
+                                      norm_back<real>);
+template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
+                                      norm_back<__nv_bfloat16>);
+
+static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
+                          const bert_norm_kept *kept, const void *dy,
+                          const bert_dropout *dropout, uint32_t site,
+                          void *dx, void *d_branch)
+{
+    bert_cuda_reads(cuda_of(d), dropout->place);
+    by_value(cuda_of(d), [&](auto v) {
+        using value = decltype(v);
+        norm_back<value> back = {};
+
+        back.rows = rows;
+        back.width = (unsigned)norm->width;
+        back.gain = norm->gain;
+        back.hat = (const value *)kept->hat;
+        back.inverse = kept->inverse;
+        back.dy = (const value *)dy;
+        back.dx = (value *)dx;
+        if (dropout->threshold) {
+            back.d_branch = (value *)d_branch;
+            back.dropout = *dropout;
+            back.site = site;
+        }
+        bert_norm_backward_rows(cuda_of(d), norm, back);
+    });
+}
+
+void bert_cuda_norm_ops(bert_ops *ops)
+{
+    ops->norm_forward = norm_forward;
+    ops->sum_norm_forward = sum_norm_forward;
+    ops->norm_backward = norm_backward;
+}

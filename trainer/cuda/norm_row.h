@@ -1,0 +1,136 @@
+/*
+ * norm_row.h - a block has a row: how its threads share out the columns, and
+ * layer norm of what they hold.
+ *
+ * Each thread has K bunches of N columns in registers, so that a row is read
+ * from memory once; N is what 16 bytes hold, or 1.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CUDA_NORM_ROW_H
+#define BERT_CUDA_NORM_ROW_H
+
+#include "cuda/kernel.h"
+
+#define ROW_THREADS 512
+#define ROW_COLUMNS 16 /* that a thread has at most */
+static_assert(ROW_THREADS * ROW_COLUMNS == BERT_CUDA_HIDDEN_MAX,
+              "the widest row");
+
+template <int N> static inline __device__ unsigned column_of(int k)
+{
+    return (k * blockDim.x + threadIdx.x) * N;
+}
+
+/* What layer norm needs beside its input. */
+template <typename value> struct norm_out {
+    unsigned width;
+    const real *gain;
+    const real *bias;
+    value *hat;
+    real *inverse;
+    value *y;
+};
+
+/* x becomes what is kept; y = dropout(x * gain + bias). */
+template <typename value, int N, int K>
+static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
+                                       const dropout_row &dropout,
+                                       real (&x)[K][N])
+{
+    const size_t at = row * out.width;
+    real sum[1] = {0};
+    real mean, inverse;
+
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++)
+            sum[0] += column_of<N>(k) < out.width ? x[k][j] : 0;
+    block_sums(sum);
+    mean = sum[0] / (real)out.width;
+    sum[0] = 0;
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++)
+            sum[0] += column_of<N>(k) < out.width
+                          ? (x[k][j] - mean) * (x[k][j] - mean)
+                          : 0;
+    block_sums(sum);
+    inverse = 1 / sqrt(sum[0] / (real)out.width + (real)1e-12);
+    if (threadIdx.x == 0)
+        out.inverse[row] = inverse;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        const unsigned i = column_of<N>(k);
+        real gain[N], y[N];
+
+        if (i >= out.width)
+            break;
+        load<N>(out.gain + i, gain);
+        load<N>(out.bias + i, y);
+        for (int j = 0; j < N; j++) {
+            x[k][j] = (x[k][j] - mean) * inverse;
+            y[j] += x[k][j] * gain[j];
+            if (dropout.threshold)
+                y[j] = drop(dropout, i + j, y[j]);
+        }
+        store<N>(x[k], out.hat + at + i);
+        store<N>(y, out.y + at + i);
+    }
+}
+
+/* N and K, as a type. */
+template <int N_, int K_> struct row_shape {
+    static constexpr int N = N_;
+    static constexpr int K = K_;
+};
+
+/*
+ * Calls f(shape, threads) with what suits rows of this width; `wide` says
+ * that all of the arrays are aligned.
+ */
+template <typename value, typename F>
+static void by_width(bert_cuda *c, size_t width, bool wide, F f)
+{
+    constexpr int N = WIDE<value>, K = ROW_COLUMNS / N;
+    const size_t bunches = width / N;
+
+    if (width > ROW_THREADS * ROW_COLUMNS)
+        bert_cuda_good(c, cudaErrorInvalidValue, "rows too wide");
+    else if (wide && width % N == 0 && bunches <= ROW_THREADS)
+        f(row_shape<N, 1>(), threads_of(bunches, ROW_THREADS));
+    else if (wide && width % N == 0)
+        f(row_shape<N, K>(), threads_of(blocks_of(bunches, K), ROW_THREADS));
+    else if (width <= 2 * ROW_THREADS)
+        f(row_shape<1, 2>(), threads_of(blocks_of(width, 2), ROW_THREADS));
+    else
+        f(row_shape<1, ROW_COLUMNS>(),
+          threads_of(blocks_of(width, ROW_COLUMNS), ROW_THREADS));
+}
+
+/* What backward reads and writes; dx may be dy. */
+template <typename value> struct norm_back {
+    size_t rows;
+    unsigned width;
+    const real *gain;
+    const value *hat;
+    const real *inverse;
+    const value *dy;
+    value *dx;
+    value *d_branch;     /* dx after `dropout`; NULL: none */
+    bert_dropout before; /* of dy, when it is read */
+    bert_dropout dropout;
+    uint32_t site;
+};
+
+/* Backward, gradients of gain and bias included; norm.cu. */
+template <typename value>
+void bert_norm_backward_rows(bert_cuda *c, const bert_norm *norm,
+                             norm_back<value> back);
+
+extern template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
+                                             norm_back<real>);
+extern template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
+                                             norm_back<__nv_bfloat16>);
+
+#endif /* BERT_CUDA_NORM_ROW_H */

@@ -1,0 +1,324 @@
+/*
+ * sdpa.cc - attention by cuDNN: plans, workspace, and the operations; what it
+ * is asked for is in sdpa_graph.h, and how batches are laid out in sdpa.h.
+ *
+ * Attention's scratch holds seed and offset of dropout, and then cuDNN's
+ * workspace.
+ *
+ * There are no kernels here: cudnn-frontend is compiled for the host alone.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/sdpa_graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <exception>
+#include <new>
+#include <unordered_map>
+
+#include "cuda/sdpa.h"
+#include "model/dropout.h"
+#include "model/sizes.h"
+
+#define WHERE "attention by cuDNN"
+#define PLANS 16
+#define SEED_BYTES 256 /* for seed and offset, and so that the rest lies well */
+
+/* What of a model its attention is. */
+struct bert_sdpa {
+    cudnnHandle_t handle;
+    uint32_t heads, width;
+    uint32_t dropout; /* when it learns */
+    struct plan {
+        bert_sdpa_shape shape;
+        std::unique_ptr<fe::graph::Graph> forward, backward;
+        size_t workspace; /* for both */
+        uint64_t used;    /* number of its last use; 0: no plan yet */
+    } plans[PLANS];
+    uint64_t used;    /* uses so far */
+    size_t workspace; /* that the model has made room for */
+    void (*close)(bert_device *d); /* what ours calls */
+};
+
+typedef bert_sdpa::plan plan;
+typedef std::unordered_map<int64_t, void *> pointers;
+
+const bool bert_cudnn_is_built = true;
+
+/* ---- Failures ---- */
+
+static bool fail(bert_cuda *c, const char *call, const char *said)
+{
+    if (!c->failed) {
+        c->failed = cudaErrorUnknown;
+        snprintf(c->why, sizeof c->why, WHERE ", %s: %s", call, said);
+        for (char *p = c->why; (p = strchr(p, '\n')) != NULL;)
+            *p = ' '; /* a failure is a line */
+    }
+    return false;
+}
+
+static bool good(bert_cuda *c, cudnnStatus_t status, const char *call)
+{
+    return status == CUDNN_STATUS_SUCCESS
+           || fail(c, call, cudnnGetErrorString(status));
+}
+
+/* Calls f, which gives an error of cudnn-frontend. */
+template <typename F>
+static bool attempt(bert_cuda *c, const char *call, F f)
+{
+    try {
+        fe::error_t error = f();
+
+        return error.is_good() || fail(c, call, error.get_message().c_str());
+    } catch (const std::exception &e) {
+        return fail(c, call, e.what());
+    }
+}
+
+/* ---- Plans ---- */
+
+static bool build(bert_cuda *c, const bert_sdpa_shape &shape, bool backward,
+                  std::unique_ptr<fe::graph::Graph> *to, size_t *workspace)
+{
+    const cudnnHandle_t handle = c->sdpa->handle;
+    fe::graph::Graph *const graph = new (std::nothrow) fe::graph::Graph();
+    int64_t bytes = 0;
+
+    to->reset(graph);
+    if (graph == NULL)
+        return fail(c, "graph", "no memory");
+    if (!attempt(c, "graph", [&] {
+            bert_sdpa_graph(*graph, shape, backward);
+            return graph->validate();
+        })
+        || !attempt(c, "operations",
+                    [&] { return graph->build_operation_graph(handle); })
+        || !attempt(c, "plans",
+                    [&] {
+                        return graph->create_execution_plans(
+                            {fe::HeurMode_t::A});
+                    })
+        || !attempt(c, "support", [&] { return graph->check_support(handle); })
+        || !attempt(c, "plan", [&] { return graph->build_plans(handle); })
+        || !attempt(c, "workspace",
+                    [&] { return graph->get_workspace_size(bytes); }))
+        return false;
+    if ((size_t)bytes > *workspace)
+        *workspace = (size_t)bytes;
+    return true;
+}
+
+/*
+ * The plan for this shape, kept or made anew; NULL: it failed.  Kernels of the
+ * one whose place it takes have ended before that is thrown away.
+ */
+static const plan *plan_of(bert_cuda *c, const bert_sdpa_shape &shape)
+{
+    bert_sdpa *const all = c->sdpa;
+    plan *it = all->plans; /* the one that was not used for the longest time */
+
+    if (c->failed)
+        return NULL;
+    for (plan &each : all->plans) {
+        if (each.used && memcmp(&each.shape, &shape, sizeof shape) == 0) {
+            each.used = ++all->used;
+            return &each;
+        }
+        if (each.used < it->used)
+            it = &each;
+    }
+    if (it->used && !bert_cuda_wait(c, WHERE))
+        return NULL;
+    *it = {};
+    if (!build(c, shape, false, &it->forward, &it->workspace)
+        || !build(c, shape, true, &it->backward, &it->workspace))
+        return NULL; /* and nothing is asked for any more */
+    it->shape = shape;
+    it->used = ++all->used;
+    return it;
+}
+
+/* ---- Memory ---- */
+
+/* SIZE_MAX, too, where offsets would be no int32_t. */
+static size_t kept(bert_device *d, const bert_batch *batch, size_t hidden,
+                   size_t heads, bool)
+{
+    bert_spans spans = {};
+
+    if (bert_times(batch->n_rows, 3 * cuda_of(d)->ragged) > INT32_MAX
+        || heads != cuda_of(d)->sdpa->heads || hidden != cuda_of(d)->ragged)
+        return SIZE_MAX;
+    bert_spans_count(batch, &spans);
+    return bert_times(bert_times(spans.count, spans.longest),
+                      heads * sizeof(float));
+}
+
+/* The plans for a batch are made here, before the step begins. */
+static size_t scratch(bert_device *d, const bert_batch *batch, size_t, size_t,
+                      bool)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_sdpa *const all = c->sdpa;
+    bert_spans spans = {};
+    const plan *p;
+
+    bert_spans_count(batch, &spans);
+    p = plan_of(c, {spans.count, spans.longest, all->heads, all->width,
+                    all->dropout});
+    all->workspace = p ? p->workspace : 0;
+    /* 256 more, since scratch begins at a cache line. */
+    return p ? bert_plus(2 * SEED_BYTES, p->workspace) : SIZE_MAX;
+}
+
+/* ---- The operations ---- */
+
+/* What all layers and steps have apart; see sdpa.h. */
+static int64_t seed_of(const bert_attend *a, const bert_spans *spans)
+{
+    return (int64_t)bert_mix(bert_mix(a->dropout.seed, a->site),
+                             (uint32_t)spans->place);
+}
+
+/* The pointers of both directions; their type has no const. */
+static pointers pointers_of(const bert_cuda *c, const bert_attend *a,
+                            const bert_spans *spans, int64_t *seed,
+                            const void *qkv, const void *out)
+{
+    const size_t bytes = c->ragged * c->device.value_size;
+    char *const q = (char *)qkv;
+
+    return {{BERT_SDPA_IN, (void *)spans->in},
+            {BERT_SDPA_OUT, (void *)spans->out},
+            {BERT_SDPA_ROWS_Q, (void *)spans->length},
+            {BERT_SDPA_ROWS_K, (void *)spans->length},
+            {BERT_SDPA_Q, q},
+            {BERT_SDPA_K, q + bytes},
+            {BERT_SDPA_V, q + 2 * bytes},
+            {BERT_SDPA_O, (void *)out},
+            {BERT_SDPA_STATS, a->kept},
+            {BERT_SDPA_SEED, seed},
+            {BERT_SDPA_OFFSET, seed + 1}};
+}
+
+/* Runs a direction; `more` are the pointers that only it has. */
+static void run(bert_cuda *c, const bert_attend *a, bool backward,
+                const void *qkv, const void *out, const pointers &more)
+{
+    const bert_spans *const spans = &bert_cuda_staged(a->batch)->spans;
+    const size_t width = a->hidden / a->heads;
+    const plan *const p
+        = plan_of(c, {spans->count, spans->longest, (uint32_t)a->heads,
+                      (uint32_t)width, a->dropout.threshold});
+    int64_t *const seed = (int64_t *)((char *)a->scratch
+                                      + -(uintptr_t)a->scratch % SEED_BYTES);
+
+    if (p == NULL || a->batch->n_rows == 0)
+        return;
+    if (p->workspace > c->sdpa->workspace || a->hidden != c->ragged) {
+        fail(c, "workspace", "another model than it was opened for");
+        return;
+    }
+    if (a->dropout.threshold)
+        bert_sdpa_seed(c, seed, seed_of(a, spans), 0);
+    if (c->failed)
+        return;
+    attempt(c, backward ? "backward" : "forward", [&] {
+        pointers all = pointers_of(c, a, spans, seed, qkv, out);
+        void *const workspace = (char *)seed + SEED_BYTES;
+
+        all.insert(more.begin(), more.end());
+        if (a->dropout.threshold == 0) {
+            all.erase(BERT_SDPA_SEED);
+            all.erase(BERT_SDPA_OFFSET);
+        }
+        return (backward ? p->backward : p->forward)
+            ->execute(c->sdpa->handle, all, workspace);
+    });
+}
+
+static void forward(bert_device *d, const bert_attend *a, const void *qkv,
+                    void *out)
+{
+    run(cuda_of(d), a, false, qkv, out, {});
+}
+
+static void backward(bert_device *d, const bert_attend *a, const void *qkv,
+                     const void *out, const void *d_out, void *d_qkv)
+{
+    const size_t bytes = cuda_of(d)->ragged * d->value_size;
+    char *const d_q = (char *)d_qkv;
+
+    run(cuda_of(d), a, true, qkv, out,
+        {{BERT_SDPA_DO, (void *)d_out},
+         {BERT_SDPA_DQ, d_q},
+         {BERT_SDPA_DK, d_q + bytes},
+         {BERT_SDPA_DV, d_q + 2 * bytes}});
+}
+
+/* ---- Open and close ---- */
+
+static void close_sdpa(bert_device *d)
+{
+    bert_cuda *const c = cuda_of(d);
+    void (*const close)(bert_device *) = c->sdpa->close;
+
+    cudaStreamSynchronize(c->stream);
+    for (plan &each : c->sdpa->plans)
+        each = {};
+    if (c->sdpa->handle)
+        (void)cudnnDestroy(c->sdpa->handle);
+    delete c->sdpa;
+    c->sdpa = NULL;
+    close(d);
+}
+
+/* Whether cuDNN has plans for the model on this GPU, in the smallest bucket. */
+static bool has_plans(bert_cuda *c)
+{
+    const bert_sdpa *const s = c->sdpa;
+    const bert_batch none = {};
+    bert_spans spans = {};
+    std::unique_ptr<fe::graph::Graph> graph;
+    size_t workspace = 0;
+
+    bert_spans_count(&none, &spans);
+    for (bool back : {false, true})
+        if (!build(c, {spans.count, spans.longest, s->heads, s->width,
+                       s->dropout}, back, &graph, &workspace))
+            return false;
+    return true;
+}
+
+bool bert_cuda_use_cudnn(bert_device *d, const bert_config *config, char *why,
+                         size_t size)
+{
+    bert_cuda *const c = cuda_of(d);
+    bert_sdpa *const s = new (std::nothrow) bert_sdpa();
+
+    if (s == NULL) {
+        snprintf(why, size, WHERE ": no memory");
+        return false;
+    }
+    s->heads = config->heads;
+    s->width = config->hidden / config->heads;
+    s->dropout = bert_dropout_at(config->dropout, 0).threshold;
+    s->close = c->table.close;
+    c->sdpa = s;
+    c->ragged = config->hidden;
+    c->table.close = close_sdpa;
+    c->table.attention_kept = kept;
+    c->table.attention_scratch = scratch;
+    c->table.attention_forward = forward;
+    c->table.attention_backward = backward;
+    if (good(c, cudnnCreate(&s->handle), "a handle")
+        && good(c, cudnnSetStream(s->handle, c->stream), "its stream")
+        && has_plans(c))
+        return true;
+    snprintf(why, size, "%s", c->why);
+    return false;
+}

@@ -1,0 +1,20 @@
+/*
+ * sdpa_seed.cu - where cuDNN reads what dropout's masks follow from.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/sdpa.h"
+
+/* One thread. */
+static __global__ void __launch_bounds__(1)
+seed_kernel(int64_t *to, int64_t seed, int64_t offset)
+{
+    to[0] = seed;
+    to[1] = offset;
+}
+
+void bert_sdpa_seed(bert_cuda *c, int64_t *to, int64_t seed, int64_t offset)
+{
+    launch(c, c->stream, "seed of dropout", dim3(1), 1, 0, seed_kernel, to,
+           seed, offset);
+}

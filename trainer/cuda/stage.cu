@@ -1,0 +1,348 @@
+/*
+ * stage.cu - batches on their way to the device.
+ *
+ * There are two slots, each with a buffer of pinned memory on the host and one
+ * on the device.  A batch, with what the host derives from it, is packed into
+ * the first and copied in a stream of its own, while kernels work on the batch
+ * before.  Nobody on the host waits but for a copy of two batches ago:
+ *
+ *   kernels of this batch  wait for  its copy
+ *   its copy               waits for  kernels of the batch before the last
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "cuda/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "cuda/groups.h"
+#include "cuda/sdpa.h"
+#include "cuda/segments.h"
+#include "model/bucket_pad.h"
+
+/* Of a rounded batch so many spans, or a multiple, have room. */
+#define SPANS_ROUND 64
+
+/* What an int32_t counts has to be that of all tables together. */
+#define MOST_ROWS (INT32_MAX / BERT_TABLES)
+
+struct slot {
+    bert_staged staged; /* first */
+    bert_segments segments;
+    bert_cuda *cuda;
+    char *host;   /* pinned */
+    char *device; /* the same bytes there */
+    size_t bytes;
+    int32_t *spare;
+    size_t spare_rows;
+    cudaEvent_t copied;
+    cudaEvent_t over; /* kernels that read it */
+    bool fresh;       /* no kernel has been told to wait for the copy */
+    bool read;        /* by kernels asked for since `over` was recorded */
+};
+
+struct bert_stages {
+    slot slots[2];
+    unsigned next;
+};
+
+bool bert_stages_open(bert_cuda *c)
+{
+    c->stages = new (std::nothrow) bert_stages();
+    if (c->stages == NULL)
+        return bert_cuda_good(c, cudaErrorMemoryAllocation, "batches");
+    for (slot &s : c->stages->slots) {
+        s.cuda = c;
+        if (!bert_cuda_good(c,
+                            cudaEventCreateWithFlags(&s.copied,
+                                                     cudaEventDisableTiming),
+                            "batches")
+            || !bert_cuda_good(c,
+                               cudaEventCreateWithFlags(
+                                   &s.over, cudaEventDisableTiming),
+                               "batches"))
+            return false;
+    }
+    return true;
+}
+
+static void free_buffers(slot *s)
+{
+    cudaStreamSynchronize(s->cuda->copies);
+    bert_cuda_wait(s->cuda, "batches");
+    cudaFreeHost(s->host);
+    bert_cuda_free(s->cuda, s->device);
+    s->host = s->device = NULL;
+    s->bytes = 0;
+}
+
+void bert_stages_close(bert_cuda *c)
+{
+    if (c->stages == NULL)
+        return;
+    for (slot &s : c->stages->slots) {
+        if (s.cuda)
+            free_buffers(&s);
+        free(s.spare);
+        if (s.copied)
+            cudaEventDestroy(s.copied);
+        if (s.over)
+            cudaEventDestroy(s.over);
+    }
+    delete c->stages;
+}
+
+/* ---- Who waits for whom ---- */
+
+static void note_reader(slot *s)
+{
+    bert_cuda *const c = s->cuda;
+
+    if (s->fresh)
+        bert_cuda_good(c, cudaStreamWaitEvent(c->stream, s->copied, 0),
+                       "batches");
+    s->fresh = false;
+    s->read = true;
+}
+
+const bert_staged *bert_cuda_staged(const bert_batch *batch)
+{
+    slot *const s = (slot *)(void *)batch;
+
+    note_reader(s);
+    return &s->staged;
+}
+
+void bert_cuda_reads(bert_cuda *c, const void *array)
+{
+    for (slot &s : c->stages->slots)
+        if ((const char *)array >= s.device
+            && (const char *)array < s.device + s.bytes)
+            note_reader(&s);
+}
+
+const bert_staged *bert_cuda_holder(const bert_cuda *c, const void *array)
+{
+    for (const slot &s : c->stages->slots)
+        if ((const char *)array >= s.device
+            && (const char *)array < s.device + s.bytes)
+            return &s.staged;
+    return NULL;
+}
+
+/* ---- Packing ---- */
+
+/* Where arrays go, one after the other; host NULL: they are only measured. */
+struct layout {
+    char *host;
+    char *device;
+    size_t at;
+};
+
+/* Room for n of T; the place on the host, if there is one. */
+template <typename T>
+static T *reserve(layout *l, size_t n, T **on_device)
+{
+    T *const host = l->host ? (T *)(l->host + l->at) : NULL;
+
+    *on_device = l->host ? (T *)(l->device + l->at) : NULL;
+    l->at += (n * sizeof(T) + 15) / 16 * 16;
+    return host;
+}
+
+/* Copies an array; the pointer becomes the device's. */
+template <typename T> static void pack(layout *l, size_t n, const T **array)
+{
+    T *there;
+    T *const here = reserve(l, n, &there);
+
+    if (here && n > 0)
+        memcpy(here, *array, n * sizeof(T));
+    *array = there;
+}
+
+/* How many there is room for: what comes behind them is not to move. */
+static uint32_t spans_of(const bert_batch *b)
+{
+    return b->rounded ? bert_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
+}
+
+/* Behind the last there is one more, from row 0 to row 0; see groups.h. */
+static void pack_spans(layout *l, bert_batch *b)
+{
+    const size_t bounds = (size_t)b->n_spans + 1;
+    int32_t *there;
+    int32_t *const here = reserve(l, (size_t)spans_of(b) + 3, &there);
+
+    if (here) {
+        memcpy(here, b->cu, bounds * sizeof *here);
+        here[bounds] = here[bounds + 1] = 0;
+    }
+    b->cu = there;
+}
+
+/* Those that kernels read. */
+static void pack_arrays(layout *l, bert_batch *b)
+{
+    b->segment = NULL;
+    b->mlm_seq = NULL;
+    pack(l, b->n_rows, &b->token);
+    pack(l, b->n_rows, &b->type);
+    pack(l, b->n_rows, &b->position);
+    if (b->place)
+        pack(l, b->n_rows, &b->place);
+    pack_spans(l, b);
+    pack(l, b->n_seq, &b->cls_row);
+    pack(l, b->n_seq, &b->nsp_label);
+    pack(l, b->n_seq, &b->nsp_weight);
+    pack(l, b->n_mlm, &b->mlm_row);
+    pack(l, b->n_mlm, &b->mlm_label);
+    pack(l, b->n_mlm, &b->mlm_weight);
+}
+
+static void pack_groups(layout *l, const bert_batch *batch,
+                        bert_group *groups)
+{
+    int32_t *there;
+    int32_t *const here = reserve(l, bert_groups_max(spans_of(batch)), &there);
+
+    if (here == NULL)
+        return;
+    bert_cuda_group(batch, here, groups);
+    for (int g = 0; g < BERT_GROUPS; g++)
+        groups[g].span = there + (groups[g].span - here);
+}
+
+/* Where cuDNN attends. */
+static void pack_spans(layout *l, const bert_batch *batch, size_t hidden,
+                       bert_spans *spans)
+{
+    int32_t *in, *out, *length;
+
+    bert_spans_count(batch, spans);
+    int32_t *const in_here = reserve(l, spans->count + (size_t)1, &in);
+    int32_t *const out_here = reserve(l, spans->count + (size_t)1, &out);
+    int32_t *const length_here = reserve(l, spans->count, &length);
+
+    if (in_here)
+        bert_spans_fill(batch, spans, hidden, in_here, out_here, length_here);
+    spans->in = in;
+    spans->out = out;
+    spans->length = length;
+}
+
+/* Last, since the end of its last array is not used as a rule. */
+static void pack_segments(layout *l, const bert_batch *batch, int32_t *spare,
+                          bert_segments *segments)
+{
+    const size_t rows = batch->n_rows;
+    const int32_t *const index[BERT_TABLES] = {batch->token, batch->position,
+                                               batch->type};
+    bert_segments there = {};
+
+    segments->order = reserve(l, BERT_TABLES * rows, &there.order);
+    segments->longs = reserve(l, bert_longs_max(rows), &there.longs);
+    segments->pieces = reserve(l, bert_pieces_max(rows), &there.pieces);
+    if (l->host) {
+        bert_segments_make(segments, batch->n_rows, index, spare);
+        if (batch->rounded)
+            bert_segments_round(segments, batch->n_rows);
+        l->at = (size_t)((char *)(segments->pieces + segments->n_pieces)
+                         - l->host);
+    }
+    segments->order = there.order;
+    segments->longs = there.longs;
+    segments->pieces = there.pieces;
+}
+
+/* Returns how many bytes it came to. */
+static size_t pack_batch(slot *s, char *host, const bert_batch *batch)
+{
+    layout l = {host, s->device, 0};
+
+    s->staged.batch = *batch;
+    pack_arrays(&l, &s->staged.batch);
+    pack_groups(&l, batch, s->staged.group);
+    if (s->cuda->sdpa)
+        pack_spans(&l, batch, s->cuda->ragged, &s->staged.spans);
+    pack_segments(&l, batch, s->spare, &s->segments);
+    s->staged.segments = &s->segments;
+    return l.at;
+}
+
+/* ---- stage() ---- */
+
+static bool make_room(bert_cuda *c, slot *s, size_t rows, size_t bytes)
+{
+    if (rows > s->spare_rows) {
+        free(s->spare);
+        s->spare = (int32_t *)malloc(rows * sizeof *s->spare);
+        s->spare_rows = s->spare ? rows : 0;
+        if (s->spare == NULL)
+            return false;
+    }
+    if (bytes <= s->bytes)
+        return true;
+    free_buffers(s);
+    bytes += bytes / 4; /* batches differ a little */
+    if (!bert_cuda_memory(c, cudaMallocHost((void **)&s->host, bytes),
+                          "pinned memory for batches")
+        || !bert_cuda_memory(c, cudaMalloc((void **)&s->device, bytes),
+                             "memory for batches"))
+        return false;
+    s->bytes = bytes;
+    return true;
+}
+
+static bool ascends(size_t n, const int32_t *x)
+{
+    for (size_t i = 1; i < n; i++)
+        if (x[i] <= x[i - 1])
+            return false;
+    return true;
+}
+
+static void copy(bert_cuda *c, slot *s, size_t bytes)
+{
+    bert_cuda_good(c, cudaStreamWaitEvent(c->copies, s->over, 0), "batches");
+    bert_cuda_good(c,
+                   cudaMemcpyAsync(s->device, s->host, bytes,
+                                   cudaMemcpyHostToDevice, c->copies),
+                   "batches");
+    bert_cuda_good(c, cudaEventRecord(s->copied, c->copies), "batches");
+    s->fresh = true;
+}
+
+static const bert_batch *stage(bert_device *d, const bert_batch *batch)
+{
+    bert_cuda *const c = cuda_of(d);
+    slot *const s = &c->stages->slots[c->stages->next++ % 2];
+
+    if (c->failed)
+        return NULL;
+    if (batch->n_rows > MOST_ROWS) {
+        bert_cuda_good(c, cudaErrorInvalidValue, "a batch of so many rows");
+        return NULL;
+    }
+    for (slot &each : c->stages->slots) {
+        if (each.read)
+            bert_cuda_good(c, cudaEventRecord(each.over, c->stream),
+                           "batches");
+        each.read = false;
+    }
+    if (!bert_cuda_good(c, cudaEventSynchronize(s->copied), "batches")
+        || !make_room(c, s, batch->n_rows, pack_batch(s, NULL, batch)))
+        return NULL;
+    copy(c, s, pack_batch(s, s->host, batch));
+    s->staged.mlm_distinct = ascends(batch->n_mlm, batch->mlm_row);
+    s->staged.cls_distinct = ascends(batch->n_seq, batch->cls_row);
+    return c->failed ? NULL : &s->staged.batch;
+}
+
+void bert_cuda_stage_ops(bert_ops *ops)
+{
+    ops->stage = stage;
+}

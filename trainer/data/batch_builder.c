@@ -1,0 +1,542 @@
+/*
+ * batch_builder.c - the arrays of a batch, filled pack by pack.
+ *
+ * A batch may go on from one file into the next, so each pack is viewed by
+ * itself and its channels are gathered into the rows where it will stand.
+ * The boundaries of all packs then make one ps_spans, from which all else
+ * follows.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "data/batch_builder_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "data/rng.h"
+#include "run/fail.h"
+
+fill *fill_open(const feed_options *options)
+{
+    fill *f = calloc(1, sizeof *f);
+
+    if (f == NULL)
+        return NULL;
+    f->options = *options;
+    f->vocab_size = options->vocab_size;
+    return f;
+}
+
+void fill_free(fill *f)
+{
+    if (f == NULL)
+        return;
+#define FREE(type, name, count) free(f->name);
+    ARRAYS(FREE)
+    free(f);
+}
+
+/* ---- Streams ---- */
+
+static bool is_whole_number(ps_type type)
+{
+    return type != PS_F32 && type != PS_F64;
+}
+
+static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
+{
+    c->field = ps_pack_field(info, c->name);
+    if (c->field == NULL ||
+        (c->field->channel.kind == c->kind &&
+         is_whole_number(c->field->channel.type)))
+        return PS_OK;
+    return fail(err, PS_ERR_ARGUMENT,
+                "its channel %s is not a whole number for each %s", c->name,
+                c->kind == PS_PER_TOKEN ? "token" : "sequence");
+}
+
+static ps_result find_channels(fill *f, ps_error *err)
+{
+    const channel all[CHANNELS] = {
+        [TOKENS] = {"tokens", PS_PER_TOKEN, 0, f->vocab_size, 0, NULL},
+        [TYPES] = {"token_type_ids", PS_PER_TOKEN, 0, f->options.types, 0,
+                   NULL},
+        [LABELS] = {"labels", PS_PER_TOKEN, 0, f->vocab_size, PS_NO_LABEL,
+                    NULL},
+        [NSP] = {"next_sentence_label", PS_PER_SEQUENCE, -1, 2, -1, NULL}};
+    ps_result r = PS_OK;
+
+    memcpy(f->channels, all, sizeof all);
+    for (int i = 0; i < CHANNELS && r == PS_OK; i++)
+        r = find(&f->channels[i], f->info, err);
+    return r;
+}
+
+static ps_result check_labels(const fill *f, ps_error *err)
+{
+    const ps_type type = f->channels[LABELS].field->channel.type;
+
+    if (f->info->schema.labels == PS_LABELS_SHIFTED)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its labels are for the token behind them, not their own "
+                    "as masked tokens want it");
+    if (type != PS_I32 && type != PS_I64)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its channel labels is %s, which cannot hold the %d of a "
+                    "token that is not masked: it has to be i32 or i64 "
+                    "(tokcat --channel=labels:i32:%d makes it so)",
+                    ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
+    if (f->options.mask_share >= 0)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "it has labels, so that its tokens are masked already, "
+                    "and --mask is for streams without");
+    return PS_OK;
+}
+
+/* Tokens can only be masked here if the stream says which one is [MASK]. */
+static ps_result use_masking(fill *f, ps_error *err)
+{
+    const ps_schema *schema = &f->info->schema;
+    const double share = f->options.mask_share;
+
+    f->masking = (masking){.share = share < 0 ? MASKING_SHARE : share,
+                           .vocab_size = f->vocab_size,
+                           .mask_id = schema->special[PS_MASK],
+                           .n_special = MASKING_SPECIALS};
+    memcpy(f->masking.special, schema->special, sizeof f->masking.special);
+    if (f->masking.share > 0 && f->masking.mask_id >= f->vocab_size)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "it has no labels, and declares no mask token below the "
+                    "vocabulary of %" PRIu32, f->vocab_size);
+    if (f->masking.share <= 0 && f->channels[NSP].field == NULL)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "there is nothing to learn: it has neither labels nor "
+                    "next_sentence_label, and --mask=0 masks no token");
+    return PS_OK;
+}
+
+ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
+{
+    ps_result r;
+
+    if (f->info != NULL && f->capacity != info->capacity)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its packs are of %" PRIu32 " tokens, those before of "
+                    "%" PRIu32, info->capacity, f->capacity);
+    /* Attention of every token to every other would see the gaps. */
+    if (info->align > 1)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "its sequences are aligned to %" PRIu32 ", with padding "
+                    "between them: pack it without --align", info->align);
+    if (f->vocab_size == 0)
+        f->vocab_size = info->schema.vocab_size;
+    if (f->vocab_size == 0 || f->vocab_size > INT32_MAX)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "it does not declare how large its vocabulary is");
+    f->info = info;
+    f->capacity = info->capacity;
+    f->pad_id = info->pad_id < f->vocab_size ? info->pad_id : 0;
+    r = find_channels(f, err);
+    if (r != PS_OK)
+        return r;
+    return f->channels[LABELS].field != NULL ? check_labels(f, err)
+                                             : use_masking(f, err);
+}
+
+void fill_shape(fill *f, const feed_form *form)
+{
+    f->capacity = form->capacity;
+    f->pad_id = form->pad_id;
+    f->vocab_size = form->vocab_size;
+}
+
+feed_form fill_form(const fill *f)
+{
+    return (feed_form){.capacity = f->capacity,
+                       .pad_id = f->pad_id,
+                       .vocab_size = f->vocab_size,
+                       .types = f->options.types};
+}
+
+/* ---- Room ---- */
+
+static bool grow(void *array, uint64_t count, size_t size)
+{
+    void *old, *more;
+
+    if (count > SIZE_MAX / size)
+        return false;
+    memcpy(&old, array, sizeof old);
+    more = realloc(old, (size_t)count * size);
+    if (more == NULL)
+        return false;
+    memcpy(array, &more, sizeof more);
+    return true;
+}
+
+/* There may be a sequence for each row, and a ghost for each pack. */
+static bool grow_all(fill *f, uint64_t packs, uint64_t capacity)
+{
+    const uint64_t rows = packs * capacity;
+#define GROW(type, name, count) &&grow(&f->name, count, sizeof *f->name)
+
+    return true ARRAYS(GROW);
+}
+
+ps_result fill_grow(fill *f, ps_error *err)
+{
+    const uint64_t packs = f->room == 0 ? 1 : (uint64_t)f->room * 2;
+
+    if (packs * f->capacity > INT32_MAX)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "batches of so many tokens are too large");
+    if (!grow_all(f, packs, f->capacity))
+        return fail(err, PS_ERR_MEMORY, "no memory for a batch");
+    f->room = (uint32_t)packs;
+    return PS_OK;
+}
+
+/* ---- Packs ---- */
+
+static ps_result check_whole(const fill *f, const ps_pack *pack,
+                             ps_error *err)
+{
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_piece piece = ps_pack_piece(f->info, pack, i);
+
+        if (piece.n_tok != piece.seq_len)
+            return fail(err, PS_ERR_ARGUMENT,
+                        "pack %" PRIu64 " holds a piece of sequence %" PRIu64
+                        ", and BERT learns from whole ones", pack->index,
+                        piece.id);
+    }
+    return PS_OK;
+}
+
+/* A channel's numbers, checked; those in the padding are not looked at. */
+static ps_result take(const fill *f, const ps_pack *pack,
+                      const ps_spans *spans, const channel *c, int32_t *to,
+                      ps_error *err)
+{
+    const uint32_t n = c->kind == PS_PER_TOKEN ? pack->n_tok : pack->n_seq;
+    ps_result r = PS_OK;
+
+    if (c->field != NULL)
+        r = ps_spans_gather(spans, f->info, pack->row, pack->sequences,
+                            c->field, PS_I64, f->wide, err);
+    for (uint32_t i = 0; i < n && r == PS_OK; i++) {
+        int64_t value = c->field == NULL ? c->without : f->wide[i];
+
+        if ((value < c->min || value >= c->end) && value != c->without)
+            r = fail(err, PS_ERR_RANGE,
+                     "pack %" PRIu64 ": %s of %" PRId64 ", which is not from "
+                     "%" PRId64 " to %" PRId64, pack->index, c->name, value,
+                     c->min, c->end - 1);
+        to[i] = (int32_t)value;
+    }
+    return r;
+}
+
+/* Into the rows behind those that are filled. */
+static ps_result take_channels(const fill *f, const ps_pack *pack,
+                               const ps_spans *spans, ps_error *err)
+{
+    const uint32_t row = f->spans.n_rows;
+    int32_t *const to[CHANNELS] = {[TOKENS] = f->token + row,
+                                   [TYPES] = f->type + row,
+                                   [LABELS] = f->label + row,
+                                   [NSP] = f->nsp_label + f->spans.n_seq};
+    ps_result r = PS_OK;
+
+    for (int i = 0; i < CHANNELS && r == PS_OK; i++)
+        r = take(f, pack, spans, &f->channels[i], to[i], err);
+    return r;
+}
+
+/* Masks each sequence in its own way, wherever it is packed. */
+static void hide_tokens(const fill *f, const ps_pack *pack, uint64_t key)
+{
+    for (uint32_t i = 0; i < pack->n_seq; i++) {
+        const ps_piece piece = ps_pack_piece(f->info, pack, i);
+        const uint32_t row = f->spans.n_rows + piece.begin;
+
+        (void)masking_apply(&f->masking, draw_mix(key, piece.id), piece.n_tok,
+                            f->token + row, f->label + row, f->places);
+    }
+}
+
+void fill_ghost(const fill *f, uint32_t n_tok)
+{
+    const uint32_t end = f->spans.n_rows + f->capacity;
+
+    for (uint32_t i = f->spans.n_rows + n_tok; i < end; i++) {
+        f->token[i] = (int32_t)f->pad_id;
+        f->type[i] = 0;
+    }
+}
+
+/* `spans` has its boundaries already behind those that there are. */
+static void add_spans(fill *f, const ps_spans *spans)
+{
+    ps_spans *all = &f->spans;
+
+    for (uint32_t i = 0; i <= spans->n_spans; i++)
+        f->cu[all->n_spans + i] += (int32_t)all->n_rows;
+    f->n_seqs[all->n_packs] = spans->n_seq;
+    if (all->max_seqlen < spans->max_seqlen)
+        all->max_seqlen = spans->max_seqlen;
+    all->n_packs++;
+    all->n_seq += spans->n_seq;
+    all->n_spans += spans->n_spans;
+    all->n_rows += spans->n_rows;
+}
+
+void fill_begin(fill *f)
+{
+    f->spans = (ps_spans){.view = PS_VIEW_GHOST};
+    f->count = (feed_counts){0};
+    f->totals = (fill_totals){0};
+}
+
+/* Counts what the pack behind those that there are has to learn. */
+static void count_targets(fill *f, const ps_pack *pack)
+{
+    const int32_t *const label = f->label + f->spans.n_rows;
+    const int32_t *const nsp = f->nsp_label + f->spans.n_seq;
+
+    for (uint32_t i = 0; i < pack->n_tok; i++)
+        f->totals.masked += label[i] != PS_NO_LABEL;
+    for (uint32_t i = 0; i < pack->n_seq; i++)
+        f->totals.labelled += nsp[i] >= 0;
+    f->totals.sequences += pack->n_seq;
+}
+
+ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
+{
+    ps_spans spans;
+    ps_result r = PS_OK;
+
+    if (f->spans.n_packs == f->room)
+        r = fill_grow(f, err);
+    if (r == PS_OK)
+        r = check_whole(f, pack, err);
+    if (r == PS_OK)
+        r = ps_pack_view(f->info, pack, PS_VIEW_GHOST,
+                         f->cu + f->spans.n_spans, NULL, &spans, err);
+    if (r == PS_OK)
+        r = take_channels(f, pack, &spans, err);
+    if (r != PS_OK)
+        return r;
+    if (f->channels[LABELS].field == NULL)
+        hide_tokens(f, pack, key);
+    fill_ghost(f, pack->n_tok);
+    count_targets(f, pack);
+    f->pack_row[f->spans.n_packs] = f->spans.n_rows;
+    add_spans(f, &spans);
+    f->count.tokens += pack->n_tok;
+    f->count.packs = f->spans.n_packs;
+    f->count.sequences = f->spans.n_seq;
+    f->count.rows = f->spans.n_rows;
+    return PS_OK;
+}
+
+feed_counts fill_count(const fill *f)
+{
+    return f->count;
+}
+
+/* ---- What all packs together tell ---- */
+
+static uint32_t list_targets(const fill *f)
+{
+    const uint32_t n = ps_spans_target_rows(&f->spans, f->label, PS_NO_LABEL,
+                                            f->mlm_row, f->mlm_seq);
+
+    for (uint32_t i = 0; i < n; i++)
+        f->mlm_label[i] = f->label[f->mlm_row[i]];
+    return n;
+}
+
+/* ps_spans_weights has floats, also where `real` is double, and for rows. */
+static void weigh_targets(const fill *f, const fill_totals *all)
+{
+    const uint32_t n = f->batch.n_mlm;
+    uint32_t end;
+
+    for (uint32_t first = 0; first < n; first = end) {
+        double among = (double)all->masked;
+
+        end = first;
+        while (end < n && f->mlm_seq[end] == f->mlm_seq[first])
+            end++;
+        if (f->options.loss == FEED_PER_SEQUENCE)
+            among = (double)(end - first) * (double)all->sequences;
+        for (uint32_t i = first; i < end; i++)
+            f->mlm_weight[i] = (real)(1 / among);
+    }
+}
+
+static void weigh_sequences(const fill *f, const fill_totals *all)
+{
+    for (uint32_t i = 0; i < f->spans.n_seq; i++)
+        f->nsp_weight[i] =
+            (real)(f->nsp_label[i] < 0 ? 0 : 1 / (double)all->labelled);
+}
+
+static bert_batch show(const fill *f, uint32_t n_mlm)
+{
+    return (bert_batch){.n_packs = f->spans.n_packs,
+                        .capacity = f->capacity,
+                        .n_rows = f->spans.n_rows,
+                        .token = f->token,
+                        .type = f->type,
+                        .position = f->position,
+                        .segment = f->segment,
+                        .place = f->place,
+                        .n_spans = f->spans.n_spans,
+                        .max_span = f->spans.max_seqlen,
+                        .cu = f->cu,
+                        .n_seq = f->spans.n_seq,
+                        .cls_row = f->cls_row,
+                        .nsp_label = f->nsp_label,
+                        .nsp_weight = f->nsp_weight,
+                        .n_mlm = n_mlm,
+                        .mlm_row = f->mlm_row,
+                        .mlm_label = f->mlm_label,
+                        .mlm_seq = f->mlm_seq,
+                        .mlm_weight = f->mlm_weight};
+}
+
+/* All that follows from the boundaries and labels of the packs. */
+static bert_batch lay_out(fill *f)
+{
+    f->spans.n_seqs = f->n_seqs;
+    f->spans.cu = f->cu;
+    ps_spans_positions(&f->spans, PS_GHOST_COUNTS, f->position);
+    ps_spans_segment_ids(&f->spans, f->segment);
+    ps_spans_first_rows(&f->spans, -1, f->cls_row);
+    for (uint32_t i = 0; i < f->spans.n_rows; i++)
+        f->place[i] = (int32_t)(f->pack_row[i / f->capacity]
+                                + i % f->capacity);
+    return show(f, list_targets(f));
+}
+
+fill_totals fill_total(const fill *f)
+{
+    return f->totals;
+}
+
+/* No pack may have come to us; then nothing has written the first boundary. */
+void fill_end_among(fill *f, const fill_totals *all)
+{
+    f->cu[f->spans.n_spans] = (int32_t)f->spans.n_rows;
+    f->batch = lay_out(f);
+    weigh_targets(f, all);
+    weigh_sequences(f, all);
+    f->count.targets = (uint32_t)(all->masked + all->labelled);
+}
+
+void fill_end(fill *f)
+{
+    fill_end_among(f, &f->totals);
+}
+
+/* ---- Shares ---- */
+
+/* A place in the batch, or how much of it there is in a pack. */
+typedef struct extent {
+    uint32_t pack;
+    uint32_t row;
+    uint32_t span;
+    uint32_t seq;
+    uint32_t target;
+} extent;
+
+static extent extent_at(const fill *f, extent at)
+{
+    const int64_t end = (int64_t)at.row + f->capacity;
+    const uint32_t seqs = f->n_seqs[at.pack];
+    extent n = {.pack = 1,
+                .row = f->capacity,
+                .span = seqs + 1, /* a ghost, which may have no rows */
+                .seq = seqs};
+
+    while (at.target + n.target < f->batch.n_mlm &&
+           f->mlm_row[at.target + n.target] < end)
+        n.target++;
+    return n;
+}
+
+static extent behind(extent at, extent n)
+{
+    return (extent){at.pack + n.pack, at.row + n.row, at.span + n.span,
+                    at.seq + n.seq, at.target + n.target};
+}
+
+#define MOVE(array, to, from, n) \
+    memmove((array) + (to), (array) + (from), (n) * sizeof *(array))
+
+static void move_pack(fill *f, extent to, extent from, extent n)
+{
+    MOVE(f->token, to.row, from.row, n.row);
+    MOVE(f->type, to.row, from.row, n.row);
+    MOVE(f->label, to.row, from.row, n.row);
+    MOVE(f->nsp_label, to.seq, from.seq, n.seq);
+    MOVE(f->nsp_weight, to.seq, from.seq, n.seq);
+    MOVE(f->mlm_weight, to.target, from.target, n.target);
+    for (uint32_t i = 0; i < n.span; i++)
+        f->cu[to.span + i] = f->cu[from.span + i] - (int32_t)from.row
+                             + (int32_t)to.row;
+    f->n_seqs[to.pack] = n.seq;
+    f->pack_row[to.pack] = from.row;
+}
+
+/* All else follows from these. */
+static uint64_t digest_of(const fill *f)
+{
+    const bert_batch *const b = &f->batch;
+    const struct {
+        const int32_t *array;
+        size_t n;
+    } all[] = {{f->cu, b->n_spans + 1},
+               {f->token, b->n_rows},
+               {f->type, b->n_rows},
+               {f->mlm_row, b->n_mlm},
+               {f->mlm_label, b->n_mlm},
+               {f->nsp_label, b->n_seq}};
+    uint64_t digest = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        digest = XXH3_64bits_withSeed(all[i].array,
+                                      all[i].n * sizeof *all[i].array, digest);
+    return digest;
+}
+
+void fill_keep(fill *f, const uint32_t *ranks, uint32_t rank)
+{
+    extent from = {0}, to = {0};
+
+    f->count.digest = digest_of(f);
+    while (from.pack < f->batch.n_packs) {
+        const extent n = extent_at(f, from);
+
+        if (ranks[from.pack] == rank) {
+            move_pack(f, to, from, n);
+            to = behind(to, n);
+        }
+        from = behind(from, n);
+    }
+    f->cu[to.span] = (int32_t)to.row;
+    f->spans.n_packs = to.pack;
+    f->spans.n_rows = to.row;
+    f->spans.n_spans = to.span;
+    f->spans.n_seq = to.seq;
+    f->batch = lay_out(f);
+}
+
+const bert_batch *fill_batch(const fill *f)
+{
+    return &f->batch;
+}

@@ -1,0 +1,70 @@
+/*
+ * batch_builder_parts.h - what a fill is made of.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_FILL_PARTS_H
+#define BERT_FILL_PARTS_H
+
+#include "data/batch_builder.h"
+#include "data/masking.h"
+
+/* What is taken from a pack. */
+enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
+
+typedef struct channel {
+    const char *name;
+    ps_kind kind;
+    int64_t min, end; /* its numbers are from `min` to below `end`, */
+    int32_t without;    /* or this, which all are where it is missing */
+    const ps_field *field; /* NULL there */
+} channel;
+
+/* The arrays of a batch, which grow together: elements, and how many. */
+#define ARRAYS(X)                     \
+    X(int32_t, token, rows)           \
+    X(int32_t, type, rows)            \
+    X(int32_t, position, rows)        \
+    X(int32_t, segment, rows)         \
+    X(int32_t, place, rows)           \
+    X(int32_t, label, rows)           \
+    X(int32_t, mlm_row, rows)         \
+    X(int32_t, mlm_label, rows)       \
+    X(int32_t, mlm_seq, rows)         \
+    X(real, mlm_weight, rows)         \
+    X(int32_t, cls_row, rows)         \
+    X(int32_t, nsp_label, rows)       \
+    X(real, nsp_weight, rows)         \
+    X(int32_t, cu, rows + packs + 1)  \
+    X(uint32_t, n_seqs, packs)        \
+    X(uint32_t, pack_row, packs)      \
+    X(uint32_t, places, capacity)     \
+    X(int64_t, wide, capacity)
+
+struct fill {
+    feed_options options;
+    const ps_pack_info *info;
+    channel channels[CHANNELS];
+    masking masking;
+    uint32_t vocab_size;
+    uint32_t capacity;
+    uint32_t pad_id;
+    uint32_t room;    /* packs that the arrays have room for */
+    feed_counts count;
+    fill_totals totals;
+    ps_spans spans;   /* a view of all packs that are kept */
+    bert_batch batch; /* shows the arrays */
+#define MEMBER(type, name, count) type *name;
+    ARRAYS(MEMBER)
+};
+
+/* Room for twice as many packs, or one.  As fill_reserve. */
+PS_MUST_CHECK ps_result fill_grow(fill *f, ps_error *err);
+
+/*
+ * Writes the padding of the pack behind those that there are: what stands there
+ * in the stream is nobody's business.
+ */
+void fill_ghost(const fill *f, uint32_t n_tok);
+
+#endif /* BERT_FILL_PARTS_H */

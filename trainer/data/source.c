@@ -1,0 +1,273 @@
+/*
+ * source.c - packs out of files, one after another, for some epochs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "data/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "data/input_files.h"
+#include "data/rng.h"
+#include "run/fail.h"
+
+#define AHEAD 64 /* packs that are read before they are wanted */
+
+struct source {
+    const feed_options *options;
+    fill *to;
+    uint32_t epoch;
+    _Atomic uint32_t file; /* which source_name may be asked for meanwhile */
+    char **names;          /* of all files */
+    int fd;
+    int quit[2]; /* a pipe that source_stop writes to; -1: there is none */
+    ps_pack_reader *reader;
+    ps_loader *loader; /* NULL until the first pack is wanted */
+    bool first_known;
+    ps_pack_info first; /* the header of the first stream */
+};
+
+/* ---- Files ---- */
+
+const char *source_name(const source *s)
+{
+    const char *name = s->names[s->file];
+
+    return inputs_is_stdin(name) ? "stdin" : name;
+}
+
+const ps_pack_info *source_info(const source *s)
+{
+    return &s->first;
+}
+
+static ps_result open_file(source *s, ps_error *err)
+{
+    /* wait_input waits for the writer of a pipe. */
+    const int now = s->options->ahead ? O_NONBLOCK : 0;
+    const char *name = s->names[s->file];
+
+    if (inputs_is_stdin(name)) {
+        s->fd = STDIN_FILENO;
+        return PS_OK;
+    }
+    do {
+        s->fd = open(name, O_RDONLY | O_CLOEXEC | now);
+    } while (s->fd < 0 && errno == EINTR);
+    if (s->fd < 0 || fcntl(s->fd, F_SETFL, O_RDONLY) != 0)
+        return fail_errno(err);
+    return PS_OK;
+}
+
+static void close_file(source *s)
+{
+    ps_loader_free(s->loader);
+    s->loader = NULL;
+    ps_pack_reader_free(s->reader);
+    s->reader = NULL;
+    if (s->fd > STDIN_FILENO)
+        (void)close(s->fd);
+    s->fd = -1;
+}
+
+/* Waits for the file's bytes, or for source_stop. */
+static ps_result wait_input(void *context, ps_error *err)
+{
+    const source *s = context;
+    struct pollfd both[] = {{.fd = s->quit[0], .events = POLLIN},
+                            {.fd = s->fd, .events = POLLIN}};
+
+    while (poll(both, 2, -1) < 0 && errno == EINTR)
+        continue;
+    if (both[0].revents != 0)
+        return fail(err, PS_ERR_IO, "nobody wants its packs any more");
+    return PS_OK;
+}
+
+static ps_result open_stream(source *s, ps_error *err)
+{
+    ps_result r = open_file(s, err);
+
+    if (r == PS_OK && s->options->ahead)
+        r = wait_input(s, err);
+    if (r == PS_OK)
+        r = ps_pack_reader_open(&s->reader, s->fd, err);
+    if (r == PS_OK)
+        r = fill_use(s->to, ps_pack_reader_info(s->reader), err);
+    if (r == PS_OK && !s->first_known) {
+        s->first = *ps_pack_reader_info(s->reader);
+        s->first_known = true;
+    }
+    if (r == PS_OK && s->options->ahead)
+        ps_pack_reader_on_wait(s->reader, wait_input, s);
+    return r;
+}
+
+static ps_result make_names(source *s, ps_error *err)
+{
+    const uint32_t n = s->options->n_names;
+    bool made;
+
+    s->names = calloc(n, sizeof *s->names);
+    made = s->names != NULL;
+    for (uint32_t i = 0; made && i < n; i++) {
+        s->names[i] = inputs_name(s->options, i, s->options->rank);
+        made = s->names[i] != NULL;
+    }
+    return made ? PS_OK : fail(err, PS_ERR_MEMORY, "no memory for names");
+}
+
+ps_result source_open(source **to, const feed_options *options, fill *f,
+                      ps_error *err)
+{
+    source *s = calloc(1, sizeof *s);
+    ps_result r;
+
+    *to = NULL;
+    if (s == NULL)
+        return fail(err, PS_ERR_MEMORY, "no memory for a feed");
+    *s = (source){.options = options,
+                  .to = f,
+                  .fd = -1,
+                  .quit = {-1, -1}};
+    r = make_names(s, err);
+    if (r != PS_OK) {
+        source_free(s);
+        return r;
+    }
+    *to = s;
+    if (options->ahead && pipe(s->quit) != 0)
+        return fail_errno(err);
+    return open_stream(s, err);
+}
+
+void source_free(source *s)
+{
+    if (s == NULL)
+        return;
+    close_file(s);
+    for (int i = 0; i < 2; i++)
+        if (s->quit[i] >= 0)
+            (void)close(s->quit[i]);
+    for (uint32_t i = 0; s->names != NULL && i < s->options->n_names; i++)
+        free(s->names[i]);
+    free(s->names);
+    free(s);
+}
+
+void source_stop(source *s)
+{
+    while (write(s->quit[1], "", 1) < 0 && errno == EINTR)
+        continue;
+}
+
+/* ---- Packs ---- */
+
+/* What keys of masks begin with: each epoch masks in another way. */
+static uint64_t stream_key(const source *s, const ps_pack *pack)
+{
+    uint64_t key = draw_mix(s->options->seed, s->epoch);
+
+    return draw_mix(draw_mix(key, s->file), pack->stream);
+}
+
+static ps_result check_fits(const source *s, const ps_pack *pack,
+                            uint32_t most, ps_error *err)
+{
+    uint64_t sequences = (uint64_t)fill_count(s->to).sequences + pack->n_seq;
+
+    if (most == 0 || sequences <= most)
+        return PS_OK;
+    return fail(err, PS_ERR_ARGUMENT,
+                "pack %" PRIu64 " goes beyond a batch of %" PRIu32
+                " sequences; packs made with --flush-every=%" PRIu32
+                " do not", pack->index, most, most);
+}
+
+/*
+ * The next pack of the file.  A thread of the loader's reads ahead of us,
+ * unless we are ahead ourselves.  We take packs one by one, as a batch goes on
+ * from one file to the next.
+ */
+static ps_result next_pack(source *s, ps_pack *pack, ps_error *err)
+{
+    const ps_loader_options options = {.packs = 1,
+                                       .buffers = AHEAD,
+                                       .no_thread = s->options->ahead};
+    ps_batch batch;
+    ps_result r = PS_OK;
+
+    if (s->loader == NULL)
+        r = ps_loader_open(&s->loader, s->reader, &options, err);
+    if (r == PS_OK)
+        r = ps_loader_next(s->loader, &batch, err);
+    if (r == PS_OK)
+        *pack = batch.heads[0];
+    return r;
+}
+
+ps_result source_add(source *s, uint32_t sequences, ps_error *err)
+{
+    ps_pack pack;
+    ps_result r = next_pack(s, &pack, err);
+
+    while (r == PS_END && s->file + 1 < s->options->n_names) {
+        close_file(s);
+        s->file++;
+        r = open_stream(s, err);
+        if (r == PS_OK)
+            r = next_pack(s, &pack, err);
+    }
+    if (r == PS_OK)
+        r = check_fits(s, &pack, sequences, err);
+    if (r == PS_OK)
+        r = fill_put(s->to, &pack, stream_key(s, &pack), err);
+    return r;
+}
+
+ps_result source_turn(source *s, ps_error *err)
+{
+    if (s->epoch + 1 == s->options->epochs)
+        return PS_END;
+    close_file(s);
+    s->epoch++;
+    s->file = 0;
+    return open_stream(s, err);
+}
+
+/* ---- Places ---- */
+
+feed_place source_save(const source *s)
+{
+    feed_place place = {.epoch = s->epoch, .file = s->file};
+
+    if (s->loader != NULL)
+        ps_loader_save(s->loader, place.mark);
+    else
+        ps_pack_reader_save(s->reader, place.mark);
+    return place;
+}
+
+ps_result source_resume(source *s, const feed_place *place, ps_error *err)
+{
+    ps_result r = PS_OK;
+
+    if (place->file >= s->options->n_names ||
+        place->epoch >= s->options->epochs)
+        return fail(err, PS_ERR_ARGUMENT,
+                    "there are fewer files or epochs than before");
+    s->epoch = place->epoch;
+    if (place->file != s->file) {
+        close_file(s);
+        s->file = place->file;
+        r = open_stream(s, err);
+    }
+    if (r == PS_OK)
+        r = ps_pack_reader_resume(s->reader, place->mark, err);
+    return r;
+}

@@ -1,0 +1,89 @@
+/*
+ * activations.h - numbers that live from a forward to its backward.
+ *
+ * All of them lie in one block of the device, which grows to the largest
+ * batch.  What is void * are values, see ops.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_ACTIVATIONS_H
+#define BERT_ACTIVATIONS_H
+
+#include "model/bert/config.h"
+#include "model/ops.h"
+
+/* What a layer keeps; a row each, unless said otherwise. */
+typedef struct bert_layer_kept {
+    void *qkv;                /* 3 hidden */
+    void *attend;             /* attention_kept() bytes in all */
+    void *context;            /* hidden: what attention found */
+    bert_norm_kept attention; /* the norm behind attention */
+    void *middle;             /* hidden: its output */
+    void *up;                 /* intermediate: before GELU */
+    void *gelu;               /* intermediate: behind it */
+    bert_norm_kept output;    /* the norm behind the feed-forward network */
+    void *out;                /* hidden */
+} bert_layer_kept;
+
+/* A row for each masked token. */
+typedef struct bert_mlm_kept {
+    void *in;      /* hidden */
+    void *dense;   /* hidden: before GELU */
+    bert_norm_kept norm;
+    void *out;     /* hidden: the norm's output */
+    void *logits;  /* stride; forward leaves their gradient */
+    size_t stride; /* vocab_size, rounded up to BERT_ROW_BYTES */
+    void *scratch; /* hidden */
+    double *loss;  /* 1 */
+} bert_mlm_kept;
+
+/* A row for each sequence. */
+typedef struct bert_nsp_kept {
+    void *in;      /* hidden */
+    void *pooled;  /* hidden */
+    void *logits;  /* stride; forward leaves their gradient */
+    size_t stride; /* 2, rounded up */
+    void *scratch; /* hidden */
+    double *loss;  /* 1 */
+} bert_nsp_kept;
+
+/* What only one layer or one call needs at a time; a row each. */
+typedef struct bert_scratch {
+    void *d_x;       /* hidden: the gradient on its way down */
+    void *d_sum;     /* hidden */
+    void *d_branch;  /* hidden */
+    void *d_wide;    /* intermediate */
+    void *d_qkv;     /* 3 hidden */
+    void *attention; /* attention_scratch() bytes in all */
+} bert_scratch;
+
+typedef struct bert_activations {
+    bert_device *device;
+    bert_norm_kept embedding_norm;
+    void *embedded; /* n_rows x hidden */
+    bert_layer_kept *layer;
+    bert_mlm_kept mlm;
+    bert_nsp_kept nsp;
+    bert_scratch scratch;
+
+    unsigned char *block;
+    size_t room;          /* bytes of it */
+    size_t used;
+    size_t scratch_start; /* from here on, nothing is kept */
+} bert_activations;
+
+bool bert_activations_open(bert_activations *a, bert_device *device,
+                           const bert_config *config);
+void bert_activations_free(bert_activations *a);
+
+/* Makes room for a batch of the host; false if there is no memory. */
+bool bert_activations_fit(bert_activations *a, const bert_config *config,
+                          const bert_batch *batch, bool dense);
+
+/*
+ * For tests: what nobody has written is NaN, in all of the block or in its
+ * scratch part.
+ */
+void bert_activations_poison(bert_activations *a, bool all);
+
+#endif /* BERT_ACTIVATIONS_H */

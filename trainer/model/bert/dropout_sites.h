@@ -1,0 +1,21 @@
+/*
+ * dropout_sites.h - the places in the network where dropout is applied.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_SITES_H
+#define BERT_SITES_H
+
+#include <stdint.h>
+
+#define BERT_SITE_EMBEDDING 0
+
+/* In a layer. */
+enum { BERT_SITE_SCORES, BERT_SITE_ATTENTION, BERT_SITE_OUTPUT };
+
+static inline uint32_t bert_site(uint32_t layer, uint32_t place)
+{
+    return 1 + 3 * layer + place;
+}
+
+#endif /* BERT_SITES_H */

@@ -1,0 +1,20 @@
+/*
+ * encoder.h - a layer of the encoder: attention, then a feed-forward
+ * network, each with dropout, a residual around it and layer norm behind.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_ENCODER_H
+#define BERT_ENCODER_H
+
+#include "model/bert/pass.h"
+
+/* x: n_rows x hidden, the output of the layer before. */
+void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
+                          const void *x);
+
+/* scratch.d_x, the gradient of the layer's output, becomes that of x. */
+void bert_encoder_backward(const bert_pass *pass, uint32_t layer,
+                           const void *x);
+
+#endif /* BERT_ENCODER_H */

@@ -1,0 +1,102 @@
+/*
+ * params.h - the parameters of a model: their names, shapes and places.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_PARAMS_H
+#define BERT_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/arena.h"
+#include "model/bert/config.h"
+#include "model/bert/model.h"
+
+/* Tensors in front of the layers. */
+enum {
+    BERT_WORD,
+    BERT_POSITION,
+    BERT_TYPE,
+    BERT_EMBEDDING_GAIN,
+    BERT_EMBEDDING_BIAS,
+    BERT_FRONT
+};
+
+/*
+ * Tensors of a layer.  The three of query, key and value lie one behind the
+ * other and are used as one matrix of 3 hidden x hidden.
+ */
+enum {
+    BERT_QUERY_WEIGHT,
+    BERT_KEY_WEIGHT,
+    BERT_VALUE_WEIGHT,
+    BERT_QUERY_BIAS,
+    BERT_KEY_BIAS,
+    BERT_VALUE_BIAS,
+    BERT_OUT_WEIGHT,
+    BERT_OUT_BIAS,
+    BERT_ATTENTION_GAIN,
+    BERT_ATTENTION_BIAS,
+    BERT_UP_WEIGHT,
+    BERT_UP_BIAS,
+    BERT_DOWN_WEIGHT,
+    BERT_DOWN_BIAS,
+    BERT_LAYER_GAIN,
+    BERT_LAYER_BIAS,
+    BERT_PER_LAYER
+};
+
+/*
+ * Tensors behind the layers.  The decoder's bias may have any number of
+ * numbers, and would take what is behind it out of alignment: that is only
+ * the two numbers of the last one.
+ */
+enum {
+    BERT_POOLER_WEIGHT,
+    BERT_POOLER_BIAS,
+    BERT_TRANSFORM_WEIGHT,
+    BERT_TRANSFORM_BIAS,
+    BERT_TRANSFORM_GAIN,
+    BERT_TRANSFORM_SHIFT,
+    BERT_NSP_WEIGHT,
+    BERT_DECODER_BIAS,
+    BERT_NSP_BIAS,
+    BERT_BACK
+};
+
+typedef struct bert_params {
+    bert_tensor *tensors;
+    size_t n_tensors;
+    size_t n_numbers;
+    uint32_t layers;
+    bert_arena weights;
+    bert_arena gradients;
+} bert_params;
+
+/* The table; all zero when it fails: no memory, or the shape is none. */
+bool bert_params_open(bert_params *params, const bert_config *config);
+void bert_params_free(bert_params *params);
+
+/* The arenas, of 0; false if there is no memory. */
+bool bert_params_alloc(bert_params *params, bert_device *device);
+
+/* Draws the weights, on the host. */
+void bert_params_init(bert_params *params, uint64_t seed);
+
+/* Which tensor it is: of the front, of a layer, of the back. */
+size_t bert_params_layer(uint32_t layer, size_t tensor);
+size_t bert_params_back(const bert_params *params, size_t tensor);
+
+/* Where it is on the device. */
+const real *bert_params_weight(const bert_params *params, size_t tensor);
+real *bert_params_gradient(const bert_params *params, size_t tensor);
+
+/* `times` such layers side by side, of which these are the first tensors. */
+bert_linear bert_params_linear(const bert_params *params, size_t weight,
+                               size_t bias, size_t times);
+bert_norm bert_params_norm(const bert_params *params, size_t gain,
+                           size_t bias);
+
+#endif /* BERT_PARAMS_H */

@@ -1,0 +1,72 @@
+/*
+ * params_init.c - the weights that training starts from.
+ *
+ * Each number is a function of the seed and of its place alone, so that
+ * threads can share the work and nobody has to agree on an order.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "model/bert/params.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/counter_rng.h"
+
+#define DEVIATION 0.02
+#define CUT 2.0 /* in deviations */
+
+/* From 0 to below 1. */
+static double uniform(uint64_t seed, uint64_t place)
+{
+    return (double)(bert_mix(seed, place) >> 11) * 0x1p-53;
+}
+
+/*
+ * A number of the normal distribution that is cut at two deviations: one
+ * drawn evenly from between the cuts is taken with the density's chance.
+ */
+static double draw(uint64_t seed)
+{
+    for (uint64_t i = 0;; i += 2) {
+        const double z = CUT * (2 * uniform(seed, i) - 1);
+
+        if (uniform(seed, i + 1) < exp(-z * z / 2))
+            return z;
+    }
+}
+
+static void draw_tensor(real *weights, size_t n, uint64_t seed)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++)
+        weights[i] = (real)(DEVIATION * draw(bert_mix(seed, i)));
+}
+
+static void set_all(real *weights, size_t n, real value)
+{
+    for (size_t i = 0; i < n; i++)
+        weights[i] = value;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t n = strlen(name);
+    const size_t m = strlen(end);
+
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+void bert_params_init(bert_params *params, uint64_t seed)
+{
+    for (size_t i = 0; i < params->n_tensors; i++) {
+        const bert_tensor *const t = params->tensors + i;
+        const size_t n = (size_t)t->rows * t->columns;
+        real *const weights = params->weights.host + t->offset;
+
+        if (t->decays)
+            draw_tensor(weights, n, bert_mix(seed, i));
+        else
+            set_all(weights, n, ends_with(t->name, "LayerNorm.weight"));
+    }
+}

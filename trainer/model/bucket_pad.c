@@ -1,0 +1,162 @@
+/*
+ * bucket_pad.c - a batch whose counts are rounded up.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "model/bucket_pad.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/sizes.h"
+
+#define GHOST 128 /* rows of a span of padding, at most */
+#define MOST_ROWS (INT32_MAX - BERT_ROUND_ROWS)
+
+/* Where the next arrays begin. */
+typedef struct rounding {
+    real *reals;
+    int32_t *numbers;
+} rounding;
+
+/* n numbers, and so many more of 0. */
+static const int32_t *extend(rounding *to, const int32_t *x, size_t n,
+                             size_t more)
+{
+    int32_t *const longer = to->numbers;
+
+    to->numbers += n + more;
+    memcpy(longer, x, n * sizeof *x);
+    memset(longer + n, 0, more * sizeof *x);
+    return longer;
+}
+
+/* Rows of padding behind the last, in spans of their own. */
+static void add_rows(rounding *to, bert_batch *b, uint32_t more)
+{
+    const uint32_t spans = bert_round_up(more, GHOST) / GHOST;
+    int32_t *cu;
+
+    b->token = extend(to, b->token, b->n_rows, more);
+    b->type = extend(to, b->type, b->n_rows, more);
+    b->position = extend(to, b->position, b->n_rows, more);
+    b->segment = extend(to, b->segment, b->n_rows, more);
+    b->place = extend(to, b->place, b->n_rows, more);
+    cu = to->numbers;
+    b->cu = extend(to, b->cu, (size_t)b->n_spans + 1, spans);
+    for (uint32_t left = more; left > 0;) {
+        const uint32_t length = left < GHOST ? left : GHOST;
+
+        cu[b->n_spans + 1] = cu[b->n_spans] + (int32_t)length;
+        b->n_spans++;
+        b->max_span = length > b->max_span ? length : b->max_span;
+        left -= length;
+    }
+    b->n_rows += more;
+    b->capacity = 0;
+}
+
+/* Rows that are picked for a loss: which, and what is known of each. */
+typedef struct picked {
+    const int32_t **row;
+    const int32_t **label;
+    const real **weight;
+    const int32_t **seq; /* NULL: there is none */
+} picked;
+
+/*
+ * n of them become `all`, which are no more than there are rows: the first
+ * rows that are not picked are, too.  As they ascend they go on to do so.
+ */
+static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
+{
+    int32_t *const row = to->numbers, *const label = row + all;
+    int32_t *const seq = label + all;
+    real *const weight = to->reals;
+    uint32_t at = 0, from = 0;
+
+    to->numbers = seq + (p.seq ? all : 0);
+    to->reals += all;
+    for (int32_t next = 0; at < all; next++) {
+        const bool own = from < n && (*p.row)[from] <= next;
+
+        if (!own && at - from == all - n)
+            continue;
+        row[at] = own ? (*p.row)[from] : next;
+        label[at] = own ? (*p.label)[from] : -1;
+        weight[at] = own ? (*p.weight)[from] : 0;
+        if (p.seq)
+            seq[at] = own ? (*p.seq)[from] : 0;
+        at++;
+        from += own;
+    }
+    *p.row = row;
+    *p.label = label;
+    *p.weight = weight;
+    if (p.seq)
+        *p.seq = seq;
+}
+
+/* How many of n there are, of which `most` can be picked once. */
+static uint32_t picks(uint32_t n, uint32_t multiple, uint32_t most)
+{
+    const uint32_t all = bert_round_up(n, multiple);
+
+    if (all <= most)
+        return all;
+    return n > most ? n : most;
+}
+
+static bool make_room(bert_round *r, size_t numbers, size_t reals)
+{
+    const size_t bytes = bert_plus(bert_times(numbers, sizeof(int32_t)),
+                                   bert_times(reals, sizeof(real)));
+
+    if (bytes <= r->room)
+        return true;
+    bert_round_free(r);
+    r->block = malloc(bytes);
+    if (r->block)
+        r->room = bytes;
+    return r->block;
+}
+
+const bert_batch *bert_round_batch(bert_round *r, const bert_batch *batch,
+                                   bool rows)
+{
+    const uint32_t more =
+        rows ? bert_round_up(batch->n_rows, BERT_ROUND_ROWS) - batch->n_rows
+             : 0;
+    const uint32_t all = batch->n_rows + more;
+    const uint32_t n_mlm = picks(batch->n_mlm, BERT_ROUND_MLM, all);
+    const uint32_t n_seq = picks(batch->n_seq, BERT_ROUND_SEQ, all);
+    const size_t reals = (size_t)n_mlm + n_seq;
+    const size_t numbers = bert_plus(bert_times(5, all),
+                                     3 * (size_t)n_mlm + 2 * (size_t)n_seq
+                                         + batch->n_spans + 1 + more);
+    bert_batch *const b = &r->batch;
+    rounding to;
+
+    if (batch->n_rows > MOST_ROWS || !make_room(r, numbers, reals))
+        return NULL;
+    to.reals = r->block;
+    to.numbers = (int32_t *)(void *)(to.reals + reals);
+    *b = *batch;
+    b->rounded = true;
+    if (more > 0)
+        add_rows(&to, b, more);
+    add_picked(&to, batch->n_mlm, n_mlm,
+               (picked){&b->mlm_row, &b->mlm_label, &b->mlm_weight,
+                        &b->mlm_seq});
+    add_picked(&to, batch->n_seq, n_seq,
+               (picked){&b->cls_row, &b->nsp_label, &b->nsp_weight, NULL});
+    b->n_mlm = n_mlm;
+    b->n_seq = n_seq;
+    return b;
+}
+
+void bert_round_free(bert_round *r)
+{
+    free(r->block);
+    *r = (bert_round){0};
+}

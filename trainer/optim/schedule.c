@@ -1,0 +1,25 @@
+/*
+ * schedule.c - the learning rate, by how many sequences were learnt from.
+ *
+ * Steps of packs differ in their number of sequences, so that steps are no
+ * measure of how far training has come.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "optim/schedule.h"
+
+#include <math.h>
+
+double schedule_rate(const schedule *s, uint64_t sequences)
+{
+    double left;
+
+    if (sequences < s->warmup)
+        return s->peak * (double)sequences / (double)s->warmup;
+    if (s->total == 0)
+        return s->peak;
+    if (sequences >= s->total)
+        return 0;
+    left = (double)(s->total - sequences) / (double)(s->total - s->warmup);
+    return s->peak * pow(left, s->power);
+}

@@ -1,0 +1,123 @@
+/*
+ * assignment.c - which packs of a batch a rank learns from.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "ranks/assignment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/fail.h"
+
+struct share {
+    uint32_t ranks;
+    ps_cost cost;
+    bool pads; /* padding costs as a span of its length */
+    uint32_t each; /* packs of a rank that there is room for */
+    ps_deal *deal;
+    uint64_t *costs; /* of ranks * each packs */
+    uint32_t *dealt;
+};
+
+share *share_open(const feed_options *options)
+{
+    share *s = calloc(1, sizeof *s);
+
+    if (s != NULL) {
+        s->ranks = options->ranks;
+        s->cost = ps_cost_attention(options->hidden);
+        s->pads = options->pads;
+    }
+    return s;
+}
+
+static void free_deal(share *s)
+{
+    ps_deal_free(s->deal);
+    free(s->costs);
+    free(s->dealt);
+    s->deal = NULL;
+    s->costs = NULL;
+    s->dealt = NULL;
+    s->each = 0;
+}
+
+void share_free(share *s)
+{
+    if (s != NULL)
+        free_deal(s);
+    free(s);
+}
+
+static ps_result make_room(share *s, uint32_t each, ps_error *err)
+{
+    ps_result r;
+
+    if (each == s->each)
+        return PS_OK;
+    free_deal(s);
+    r = ps_deal_open(&s->deal, s->ranks, each, err);
+    if (r != PS_OK)
+        return r;
+    s->costs = calloc((size_t)s->ranks * each, sizeof *s->costs);
+    s->dealt = calloc((size_t)s->ranks * each, sizeof *s->dealt);
+    if (s->costs == NULL || s->dealt == NULL)
+        return fail(err, PS_ERR_MEMORY, "no memory for a deal");
+    s->each = each;
+    return PS_OK;
+}
+
+static uint64_t span_cost(const share *s, uint64_t tokens, uint64_t squares)
+{
+    return s->cost.tokens * tokens + s->cost.squares * squares;
+}
+
+/* A ghost has no segment; that of a full pack has no rows. */
+static void add_costs(const share *s, const bert_batch *batch)
+{
+    memset(s->costs, 0, (size_t)s->ranks * s->each * sizeof *s->costs);
+    for (uint32_t i = 0; i < batch->n_spans; i++) {
+        const uint32_t row = (uint32_t)batch->cu[i];
+        const uint32_t n = (uint32_t)(batch->cu[i + 1]) - row;
+
+        if (n > 0 && (s->pads || batch->segment[row] != 0))
+            s->costs[row / batch->capacity] +=
+                span_cost(s, n, (uint64_t)n * n);
+    }
+}
+
+/* Where it does not come out even, some of a rank's packs are of no cost. */
+ps_result share_deal(share *s, const bert_batch *batch,
+                     const uint32_t **ranks, ps_error *err)
+{
+    const uint32_t n = batch->n_packs;
+    ps_result r = make_room(s, n / s->ranks + (n % s->ranks > 0), err);
+
+    if (r != PS_OK)
+        return r;
+    add_costs(s, batch);
+    *ranks = s->dealt;
+    return ps_deal_make(s->deal, s->costs, s->dealt, err);
+}
+
+uint64_t share_cost(const share *s, uint32_t capacity, uint32_t n_tok,
+                    uint64_t squares)
+{
+    const uint64_t ghost = s->pads ? capacity - n_tok : 0;
+
+    return span_cost(s, n_tok + ghost, squares + ghost * ghost);
+}
+
+ps_result share_deal_costs(share *s, const uint64_t *costs, uint32_t n,
+                           const uint32_t **ranks, ps_error *err)
+{
+    ps_result r = make_room(s, n / s->ranks + (n % s->ranks > 0), err);
+
+    if (r != PS_OK)
+        return r;
+    for (uint32_t i = 0; i < s->ranks * s->each; i++)
+        s->costs[i] = i < n ? costs[i] : 0;
+    *ranks = s->dealt;
+    return ps_deal_make(s->deal, s->costs, s->dealt, err);
+}

@@ -1,0 +1,374 @@
+/*
+ * exchange_batch.c - one batch that all ranks make together.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "ranks/exchange_parts.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "run/fail.h"
+
+/* ---- Offers ---- */
+
+/* What fails here first is what we end with. */
+static bool note(exchange *x, ps_result r)
+{
+    if (r != PS_OK && x->failed == PS_OK)
+        x->failed = r;
+    return r == PS_OK;
+}
+
+static offer *ours(const exchange *x)
+{
+    return &x->offers[x->workers->rank];
+}
+
+static bool has_source(const exchange *x, uint32_t rank)
+{
+    return rank == 0 || x->options->input == FEED_SHARDS;
+}
+
+void exchange_expect(exchange *x)
+{
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        x->offers[i].more = has_source(x, i);
+}
+
+/* Gathers what all ranks say; false if one of them has failed. */
+static bool tell(exchange *x)
+{
+    ours(x)->failed = x->failed != PS_OK;
+    workers_gather(x->workers, x->offers, sizeof *x->offers);
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        x->over = x->over || x->offers[i].failed != 0;
+    return !x->over;
+}
+
+/* Our part of `amount`, among ranks that have packs left. */
+static uint32_t part_of(const exchange *x, uint64_t amount)
+{
+    uint64_t before = 0, among = 0;
+
+    for (uint32_t i = 0; i < x->workers->ranks; i++) {
+        before += x->offers[i].more != 0 && i < x->workers->rank;
+        among += x->offers[i].more != 0;
+    }
+    if (ours(x)->more == 0)
+        return 0;
+    return (uint32_t)(amount / among + (before < amount % among));
+}
+
+/* What is missing in the batch so far. */
+static uint64_t missing(const exchange *x)
+{
+    uint64_t packs = 0;
+
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        packs += x->offers[i].packs;
+    return packs < x->options->packs ? x->options->packs - packs : 0;
+}
+
+static bool some_have_more(const exchange *x)
+{
+    bool more = false;
+
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        more = more || x->offers[i].more != 0;
+    return more;
+}
+
+/* Reads until we have our part, or the epoch ends. */
+static void read_part(exchange *x)
+{
+    const uint32_t packs = x->options->packs;
+    const uint32_t part =
+        packs > 0 ? part_of(x, missing(x))
+                  : part_of(x, x->options->sequences);
+    const uint32_t goal = part + (packs > 0 ? fill_count(x->mine).packs : 0);
+    feed_counts n = fill_count(x->mine);
+    ps_result r = x->failed;
+
+    while (r == PS_OK && (packs > 0 ? n.packs : n.sequences) < goal) {
+        r = source_add(x->source, packs > 0 ? 0 : goal, &x->err);
+        n = fill_count(x->mine);
+    }
+    if (r == PS_END)
+        ours(x)->more = 0;
+    else if (!note(x, r))
+        return;
+    ours(x)->packs = n.packs;
+    ours(x)->totals = fill_total(x->mine);
+    if (x->source != NULL)
+        ours(x)->place = source_save(x->source);
+}
+
+/*
+ * Of sequences each rank brings its part, or what is left: what another one
+ * would bring in its place may be a pack that does not fit.
+ */
+static void read_batch(exchange *x)
+{
+    fill_begin(x->mine);
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        x->offers[i].packs = 0;
+    if (x->options->sequences > 0)
+        exchange_expect(x);
+    do {
+        read_part(x);
+    } while (tell(x) && missing(x) > 0 && some_have_more(x));
+}
+
+/* Reads the next batch that is not empty, in the epochs that there are. */
+static void read_some(exchange *x)
+{
+    uint64_t packs = 0;
+
+    while (packs == 0 && !x->over) {
+        read_batch(x);
+        for (uint32_t i = 0; i < x->workers->ranks; i++)
+            packs += x->offers[i].packs > 0;
+        if (packs > 0 || x->over)
+            return;
+        x->over = ++x->epoch >= x->options->epochs;
+        exchange_expect(x);
+        if (!x->over && x->source != NULL && x->failed == PS_OK)
+            (void)note(x, source_turn(x->source, &x->err));
+    }
+}
+
+/* ---- The table ---- */
+
+static bool make_room(exchange *x, numbers *n, uint64_t count)
+{
+    int32_t *more;
+
+    if (count <= n->room)
+        return true;
+    more = count > SIZE_MAX / sizeof *n->at
+               ? NULL : realloc(n->at, (size_t)count * sizeof *n->at);
+    if (more == NULL)
+        return note(x, fail(&x->err, PS_ERR_MEMORY,
+                            "no memory for an exchange"));
+    n->at = more;
+    n->room = (size_t)count;
+    return true;
+}
+
+/*
+ * Our packs as numbers, and as rows of the table.  Without memory these rows
+ * are of no use, but pass as such.
+ */
+static void list_ours(exchange *x)
+{
+    const feed_counts n = fill_count(x->mine);
+    plan_pack *row = x->plan.packs + x->plan.first[x->workers->rank];
+    fill_cursor at = {0};
+    int32_t *to;
+
+    if (!make_room(x, &x->own,
+                   fill_numbers(n.sequences, (uint32_t)n.tokens))) {
+        for (uint32_t i = 0; i < n.packs; i++)
+            row[i] = (plan_pack){.pack = {1, 1, 1}};
+        return;
+    }
+    to = x->own.at;
+    for (; at.pack < n.packs; row++) {
+        const fill_pack pack = fill_look(x->mine, &at);
+        const size_t count = (size_t)fill_numbers(pack.n_seq, pack.n_tok);
+
+        fill_get(x->mine, &at, to);
+        *row = (plan_pack){.pack = pack,
+                           .digest = XXH3_64bits(to, count * sizeof *to)};
+        to += count;
+    }
+}
+
+/*
+ * What is wrong with what others say all ranks find, and end by; there is no
+ * memory here alone, and that is told when all tell whether they are ready.
+ */
+static bool make_table(exchange *x)
+{
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        x->packs[i] = x->offers[i].packs;
+    x->over = !note(x, plan_begin(&x->plan, x->form.capacity, x->packs,
+                                  &x->err));
+    if (x->over)
+        return false;
+    list_ours(x);
+    workers_gather_parts(x->workers, x->plan.packs, &x->plan.told,
+                         sizeof *x->plan.packs);
+    x->over = !note(x, plan_check(&x->plan, &x->err));
+    return !x->over;
+}
+
+/* ---- Packs ---- */
+
+static bool is_padded(const exchange *x)
+{
+    return x->options->exchange == FEED_PADDED;
+}
+
+/* What comes, counted in numbers. */
+static uint64_t arrivals(const exchange *x)
+{
+    uint64_t n = 0;
+
+    if (is_padded(x))
+        return x->plan.n * plan_width(&x->plan);
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        n += (uint64_t)x->plan.got.count[i];
+    return n;
+}
+
+/* Where all goes, and room for it. */
+static void prepare(exchange *x, slot *s)
+{
+    const feed_counts n = fill_count(x->mine);
+    uint32_t packs = 0;
+
+    if (!note(x, plan_deal(&x->plan, x->options->exchange, x->share,
+                           &s->time.imbalance, &x->err)) ||
+        !note(x, plan_count(&x->plan, &x->err)))
+        return;
+    for (uint32_t i = 0; i < x->plan.n; i++)
+        packs += x->plan.to[i] == x->workers->rank;
+    if (is_padded(x) && plan_width(&x->plan) > INT_MAX / sizeof(int32_t))
+        (void)note(x, fail(&x->err, PS_ERR_LIMIT, "packs are too long"));
+    else if (make_room(x, &x->in, arrivals(x)) &&
+             make_room(x, &x->out,
+                       fill_numbers(n.sequences, (uint32_t)n.tokens)))
+        (void)note(x, fill_reserve(s->fill, packs > 0 ? packs : 1, &x->err));
+}
+
+static size_t count_of(const exchange *x, uint32_t i)
+{
+    const fill_pack *const pack = &x->plan.packs[i].pack;
+
+    return (size_t)fill_numbers(pack->n_seq, pack->n_tok);
+}
+
+/* Packs for the same rank lie together, in their order. */
+static void sort_out(exchange *x)
+{
+    const uint32_t rank = x->workers->rank;
+    const int32_t *from = x->own.at;
+    uint64_t *const at = x->plan.loads;
+
+    for (uint32_t i = 0; i < x->workers->ranks; i++)
+        at[i] = (uint64_t)x->plan.sent.begin[i];
+    for (uint32_t i = x->plan.first[rank]; i < x->plan.first[rank + 1]; i++) {
+        const size_t n = count_of(x, i);
+
+        memcpy(x->out.at + at[x->plan.to[i]], from, n * sizeof *from);
+        at[x->plan.to[i]] += n;
+        from += n;
+    }
+}
+
+/* All ranks get all packs, each of the same width. */
+static void trade_padded(exchange *x)
+{
+    const uint64_t width = plan_width(&x->plan);
+    const uint32_t rank = x->workers->rank;
+    const int32_t *from = x->own.at;
+
+    for (uint32_t i = x->plan.first[rank]; i < x->plan.first[rank + 1]; i++) {
+        int32_t *const to = x->in.at + i * width;
+        const size_t n = count_of(x, i);
+
+        memcpy(to, from, n * sizeof *to);
+        memset(to + n, 0, ((size_t)width - n) * sizeof *to);
+        from += n;
+    }
+    workers_gather_parts(x->workers, x->in.at, &x->plan.told,
+                         (size_t)width * sizeof(int32_t));
+}
+
+static void trade(exchange *x)
+{
+    if (is_padded(x)) {
+        trade_padded(x);
+        return;
+    }
+    sort_out(x);
+    if (x->options->exchange == FEED_BALANCE)
+        workers_trade(x->workers, x->out.at, &x->plan.sent, x->in.at,
+                      &x->plan.got);
+    else if (arrivals(x) > 0)
+        memcpy(x->in.at, x->out.at,
+               (size_t)arrivals(x) * sizeof *x->in.at);
+}
+
+/* Those that came to us, in the order of the batch. */
+static ps_result fill_slot(exchange *x, slot *s)
+{
+    const uint64_t width = is_padded(x) ? plan_width(&x->plan) : 0;
+    const int32_t *from = x->in.at;
+    ps_result r = PS_OK;
+
+    fill_begin(s->fill);
+    for (uint32_t i = 0; i < x->plan.n && r == PS_OK; i++) {
+        const plan_pack *const row = &x->plan.packs[i];
+        const size_t n = count_of(x, i);
+
+        if (is_padded(x))
+            from = x->in.at + i * width;
+        if (x->plan.to[i] != x->workers->rank)
+            continue;
+        if (XXH3_64bits(from, n * sizeof *from) != row->digest)
+            return fail(&x->err, PS_ERR_CORRUPT,
+                        "pack %" PRIu32 " of a batch came from rank %" PRIu32
+                        " as another one", i, plan_reader(&x->plan, i));
+        r = fill_move(s->fill, i, &row->pack, from, &x->err);
+        from += n;
+    }
+    return r;
+}
+
+/* ---- Exchanges ---- */
+
+/* What all ranks know of the batch, and have to agree on. */
+static void count_all(exchange *x, slot *s)
+{
+    const plan *const p = &x->plan;
+    fill_totals all = {0};
+
+    for (uint32_t i = 0; i < x->workers->ranks; i++) {
+        all.masked += x->offers[i].totals.masked;
+        all.labelled += x->offers[i].totals.labelled;
+        s->places[i] = x->offers[i].place;
+    }
+    for (uint32_t i = 0; i < p->n; i++)
+        all.sequences += p->packs[i].pack.n_seq;
+    fill_end_among(s->fill, &all);
+    s->count = (feed_counts){.packs = p->n,
+                             .sequences = (uint32_t)all.sequences,
+                             .rows = p->n * p->capacity,
+                             .targets = (uint32_t)(all.masked + all.labelled)};
+    for (uint32_t i = 0; i < p->n; i++)
+        s->count.tokens += p->packs[i].pack.n_tok;
+    s->count.digest = XXH3_64bits(p->packs, p->n * sizeof *p->packs);
+    s->count.digest = XXH3_64bits_withSeed(p->to, p->n * sizeof *p->to,
+                                           s->count.digest);
+}
+
+/* Each part is made by all ranks, or by none. */
+void exchange_make(exchange *x, slot *s)
+{
+    read_some(x);
+    if (x->over || !make_table(x))
+        return;
+    if (x->failed == PS_OK)
+        prepare(x, s);
+    if (!tell(x))
+        return;
+    trade(x);
+    if (note(x, fill_slot(x, s)))
+        count_all(x, s);
+}

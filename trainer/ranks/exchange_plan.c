@@ -1,0 +1,235 @@
+/*
+ * exchange_plan.c - which pack of a batch goes from which rank to which.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "ranks/exchange_plan.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/fail.h"
+
+static bool open_parts(workers_parts *parts, uint32_t ranks)
+{
+    parts->count = calloc(ranks, sizeof *parts->count);
+    parts->begin = calloc(ranks, sizeof *parts->begin);
+    return parts->count != NULL && parts->begin != NULL;
+}
+
+static void free_parts(workers_parts *parts)
+{
+    free(parts->count);
+    free(parts->begin);
+}
+
+ps_result plan_open(plan *p, uint32_t rank, uint32_t ranks, uint32_t max,
+                    ps_error *err)
+{
+    bool opened;
+
+    *p = (plan){.rank = rank,
+                .ranks = ranks,
+                .max = max,
+                .first = calloc((size_t)ranks + 1, sizeof *p->first),
+                .packs = calloc(max, sizeof *p->packs),
+                .costs = calloc(max, sizeof *p->costs),
+                .to = calloc(max, sizeof *p->to),
+                .order = calloc(max, sizeof *p->order),
+                .loads = calloc(ranks, sizeof *p->loads)};
+    opened = open_parts(&p->told, ranks);
+    opened = open_parts(&p->sent, ranks) && opened;
+    opened = open_parts(&p->got, ranks) && opened;
+    if (!opened || p->first == NULL || p->packs == NULL ||
+        p->costs == NULL || p->to == NULL || p->order == NULL ||
+        p->loads == NULL)
+        return fail(err, PS_ERR_MEMORY, "no memory for a plan");
+    return PS_OK;
+}
+
+void plan_free(plan *p)
+{
+    free(p->first);
+    free(p->packs);
+    free(p->costs);
+    free(p->to);
+    free(p->order);
+    free(p->loads);
+    free_parts(&p->told);
+    free_parts(&p->sent);
+    free_parts(&p->got);
+}
+
+/* ---- What other ranks say ---- */
+
+/* Rows of all packs are numbered by an int32. */
+ps_result plan_begin(plan *p, uint32_t capacity, const uint64_t *packs,
+                     ps_error *err)
+{
+    const uint64_t room = INT32_MAX / capacity;
+    uint64_t n = 0;
+
+    p->capacity = capacity;
+    for (uint32_t i = 0; i < p->ranks; i++) {
+        if (packs[i] > p->max - n)
+            return fail(err, PS_ERR_CORRUPT,
+                        "rank %" PRIu32 " has %" PRIu64 " packs more for a "
+                        "batch that has %" PRIu64 ", of %" PRIu32 " at most",
+                        i, packs[i], n, p->max);
+        p->first[i] = (uint32_t)n;
+        p->told.begin[i] = (int)n;
+        p->told.count[i] = (int)packs[i];
+        n += packs[i];
+    }
+    p->first[p->ranks] = p->n = (uint32_t)n;
+    if (n > room)
+        return fail(err, PS_ERR_LIMIT,
+                    "batches of so many tokens are too large");
+    return PS_OK;
+}
+
+ps_result plan_check(const plan *p, ps_error *err)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        const fill_pack *const pack = &p->packs[i].pack;
+        const uint64_t n = pack->n_tok;
+
+        if (pack->n_seq == 0 || pack->n_seq > n || n > p->capacity ||
+            pack->squares < n || pack->squares > n * n)
+            return fail(err, PS_ERR_CORRUPT,
+                        "rank %" PRIu32 " has a pack of %" PRIu32
+                        " sequences and %" PRIu32 " tokens, of %" PRIu32
+                        " at most", plan_reader(p, i), pack->n_seq,
+                        pack->n_tok, p->capacity);
+    }
+    return PS_OK;
+}
+
+/* ---- Where packs go ---- */
+
+uint32_t plan_reader(const plan *p, uint32_t place)
+{
+    uint32_t low = 0, high = p->ranks;
+
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (p->first[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x, y;
+
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* The longest one goes to rank 0, the next one to rank 1, and so on. */
+static void deal_by_length(plan *p)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        p->order[i] =
+            (uint64_t)(p->capacity - p->packs[i].pack.n_tok) << 32 | i;
+    qsort(p->order, p->n, sizeof *p->order, compare);
+    for (uint32_t i = 0; i < p->n; i++)
+        p->to[p->order[i] & UINT32_MAX] = i % p->ranks;
+}
+
+static double imbalance_of(const plan *p)
+{
+    uint64_t most = 0, all = 0;
+
+    memset(p->loads, 0, p->ranks * sizeof *p->loads);
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->loads[p->to[i]] += p->costs[i];
+        all += p->costs[i];
+        if (most < p->loads[p->to[i]])
+            most = p->loads[p->to[i]];
+    }
+    return (double)most * p->ranks / (double)all;
+}
+
+ps_result plan_deal(plan *p, feed_exchange how, share *s, double *imbalance,
+                    ps_error *err)
+{
+    const uint32_t *dealt;
+    ps_result r = PS_OK;
+
+    for (uint32_t i = 0; i < p->n; i++)
+        p->costs[i] = share_cost(s, p->capacity, p->packs[i].pack.n_tok,
+                                 p->packs[i].pack.squares);
+    if (how == FEED_BALANCE) {
+        r = share_deal_costs(s, p->costs, p->n, &dealt, err);
+        if (r == PS_OK)
+            memcpy(p->to, dealt, p->n * sizeof *p->to);
+    } else if (how == FEED_PADDED) {
+        deal_by_length(p);
+    } else {
+        for (uint32_t i = 0; i < p->n; i++)
+            p->to[i] = plan_reader(p, i);
+    }
+    if (r == PS_OK)
+        *imbalance = imbalance_of(p);
+    return r;
+}
+
+/* ---- How much moves ---- */
+
+/* No sum overflows: there are less than 2^31 tokens, of 5 numbers at most. */
+static bool begin_parts(workers_parts *parts, const uint64_t *counts,
+                        uint32_t ranks)
+{
+    uint64_t begin = 0;
+
+    for (uint32_t i = 0; i < ranks; i++) {
+        if (begin + counts[i] > INT_MAX)
+            return false;
+        parts->begin[i] = (int)begin;
+        parts->count[i] = (int)counts[i];
+        begin += counts[i];
+    }
+    return true;
+}
+
+static uint64_t numbers_of(const plan *p, uint32_t i)
+{
+    return fill_numbers(p->packs[i].pack.n_seq, p->packs[i].pack.n_tok);
+}
+
+ps_result plan_count(plan *p, ps_error *err)
+{
+    bool counted;
+
+    memset(p->loads, 0, p->ranks * sizeof *p->loads);
+    for (uint32_t i = p->first[p->rank]; i < p->first[p->rank + 1]; i++)
+        p->loads[p->to[i]] += numbers_of(p, i);
+    counted = begin_parts(&p->sent, p->loads, p->ranks);
+    memset(p->loads, 0, p->ranks * sizeof *p->loads);
+    for (uint32_t rank = 0; rank < p->ranks; rank++)
+        for (uint32_t i = p->first[rank]; i < p->first[rank + 1]; i++)
+            p->loads[rank] += p->to[i] == p->rank ? numbers_of(p, i) : 0;
+    if (counted && begin_parts(&p->got, p->loads, p->ranks))
+        return PS_OK;
+    return fail(err, PS_ERR_LIMIT,
+                "a rank would send or get 2^31 numbers or more in one step: "
+                "smaller steps do not");
+}
+
+uint64_t plan_width(const plan *p)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < p->n; i++)
+        if (most < p->packs[i].pack.n_seq)
+            most = p->packs[i].pack.n_seq;
+    return fill_numbers(most, p->capacity);
+}

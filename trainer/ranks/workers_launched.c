@@ -1,0 +1,23 @@
+/*
+ * workers_launched.c - what a launcher says of its processes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdlib.h>
+
+#include "ranks/workers.h"
+
+long workers_launched(void)
+{
+    /* Of Open MPI, MPICH and Slurm, which may have started the others. */
+    const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                 "SLURM_STEP_NUM_TASKS"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const value = getenv(names[i]);
+
+        if (value != NULL)
+            return strtol(value, NULL, 10);
+    }
+    return 0;
+}

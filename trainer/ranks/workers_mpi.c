@@ -1,0 +1,232 @@
+/*
+ * workers_mpi.c - ranks that MPI connects.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "ranks/workers.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PENDING_MAX 64              /* sums at a time */
+#define PIECE_MAX ((size_t)1 << 28) /* numbers of a sum, bytes of a copy */
+
+#ifdef BERT_DOUBLE
+#define MPI_REAL_TYPE MPI_DOUBLE
+#else
+#define MPI_REAL_TYPE MPI_FLOAT
+#endif
+
+struct workers_sums {
+    MPI_Request list[PENDING_MAX];
+    int n;
+};
+
+struct workers_second {
+    MPI_Comm ranks; /* the same, but what the first threads say is not heard */
+};
+
+/* What all ranks do together comes before what may fail in one. */
+static workers_second *open_second(void)
+{
+    workers_second *second;
+    MPI_Comm ranks;
+
+    (void)MPI_Comm_dup(MPI_COMM_WORLD, &ranks);
+    second = calloc(1, sizeof *second);
+    if (second != NULL)
+        second->ranks = ranks;
+    return second;
+}
+
+static uint32_t local_rank(void)
+{
+    MPI_Comm machine;
+    int rank;
+
+    (void)MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                              MPI_INFO_NULL, &machine);
+    (void)MPI_Comm_rank(machine, &rank);
+    (void)MPI_Comm_free(&machine);
+    return (uint32_t)rank;
+}
+
+const char *workers_open(workers *w, bool second)
+{
+    int rank = 0, ranks = 1, level;
+
+    *w = (workers){.rank = 0, .ranks = 1};
+    /* Without mpirun MPI_Init would start a process for a world of its own. */
+    if (workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
+        return NULL;
+    (void)MPI_Init_thread(NULL, NULL,
+                          second ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
+                          &level);
+    (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks == 1 && workers_launched() > 1)
+        return "one of several processes, which this MPI does not connect";
+    *w = (workers){.rank = (uint32_t)rank,
+                   .ranks = (uint32_t)ranks,
+                   .local = local_rank(),
+                   .sums = calloc(1, sizeof *w->sums)};
+    w->second = ranks > 1 ? open_second() : NULL;
+    w->has_second = level == MPI_THREAD_MULTIPLE;
+    return w->sums != NULL && (ranks == 1 || w->second != NULL)
+               ? NULL : "no memory";
+}
+
+static bool is_open(void)
+{
+    int is = 0, was = 0;
+
+    (void)MPI_Initialized(&is);
+    (void)MPI_Finalized(&was);
+    return is && !was;
+}
+
+void workers_close(workers *w)
+{
+    if (is_open() && w->second != NULL)
+        (void)MPI_Comm_free(&w->second->ranks);
+    if (is_open())
+        (void)MPI_Finalize();
+    free(w->second);
+    w->second = NULL;
+    free(w->sums);
+    w->sums = NULL;
+}
+
+void workers_sum_begin(const workers *w, real *x, size_t n)
+{
+    workers_sums *const sums = w->sums;
+    int all;
+
+    if (w->ranks == 1)
+        return;
+    while (n > 0) {
+        const size_t m = n < PIECE_MAX ? n : PIECE_MAX;
+
+        if (sums->n == PENDING_MAX)
+            workers_sum_end(w);
+        (void)MPI_Iallreduce(MPI_IN_PLACE, x, (int)m, MPI_REAL_TYPE, MPI_SUM,
+                             MPI_COMM_WORLD, &sums->list[sums->n++]);
+        x += m;
+        n -= m;
+    }
+    /* Open MPI gets on only while it is called. */
+    (void)MPI_Testall(sums->n, sums->list, &all, MPI_STATUSES_IGNORE);
+}
+
+void workers_sum_end(const workers *w)
+{
+    if (w->ranks == 1)
+        return;
+    (void)MPI_Waitall(w->sums->n, w->sums->list, MPI_STATUSES_IGNORE);
+    w->sums->n = 0;
+}
+
+void workers_sum(const workers *w, double *x, int n)
+{
+    if (w->ranks > 1)
+        (void)MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, MPI_SUM,
+                            MPI_COMM_WORLD);
+}
+
+void workers_copy(const workers *w, void *x, size_t bytes)
+{
+    unsigned char *at = x;
+
+    while (w->ranks > 1 && bytes > 0) {
+        const size_t m = bytes < PIECE_MAX ? bytes : PIECE_MAX;
+
+        (void)MPI_Bcast(at, (int)m, MPI_BYTE, 0, MPI_COMM_WORLD);
+        at += m;
+        bytes -= m;
+    }
+}
+
+/*
+ * A rank and its status are one number, so that the least has both.  All
+ * digests are the same if the least is the complement of the least complement.
+ */
+workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
+{
+    const uint64_t first = status != 0 ? w->rank : w->ranks;
+    uint64_t least[3] = {first << 32 | (uint32_t)status, digest, ~digest};
+
+    if (w->ranks > 1)
+        (void)MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN,
+                            MPI_COMM_WORLD);
+    return (workers_verdict){.first = (uint32_t)(least[0] >> 32),
+                             .status = (int)(least[0] & UINT32_MAX),
+                             .same = least[1] == ~least[2]};
+}
+
+void workers_abort(const workers *w, int status)
+{
+    if (w->ranks > 1)
+        (void)MPI_Abort(MPI_COMM_WORLD, status);
+    exit(status);
+}
+
+/* ---- Second threads ---- */
+
+#define LOOKS 20      /* before we sleep */
+#define NAP 50000     /* nanoseconds */
+
+/*
+ * MPI_Wait would take the processor that the first thread computes on, so we
+ * look whether it is done, and sleep.
+ */
+static void wait_for(MPI_Request *request)
+{
+    const struct timespec nap = {.tv_nsec = NAP};
+    int done = 0;
+
+    for (int looks = 0; !done; looks++) {
+        (void)MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done && looks < LOOKS)
+            (void)sched_yield();
+        else if (!done)
+            (void)nanosleep(&nap, NULL);
+    }
+}
+
+void workers_gather(const workers *w, void *all, size_t bytes)
+{
+    MPI_Request request;
+
+    (void)MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, (int)bytes,
+                         MPI_BYTE, w->second->ranks, &request);
+    wait_for(&request);
+}
+
+void workers_gather_parts(const workers *w, void *all,
+                          const workers_parts *parts, size_t item_bytes)
+{
+    MPI_Request request;
+    MPI_Datatype item;
+
+    (void)MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item);
+    (void)MPI_Type_commit(&item);
+    (void)MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all,
+                          parts->count, parts->begin, item, w->second->ranks,
+                          &request);
+    wait_for(&request);
+    (void)MPI_Type_free(&item);
+}
+
+void workers_trade(const workers *w, const int32_t *from,
+                   const workers_parts *sent, int32_t *to,
+                   const workers_parts *got)
+{
+    MPI_Request request;
+
+    (void)MPI_Ialltoallv(from, sent->count, sent->begin, MPI_INT32_T, to,
+                         got->count, got->begin, MPI_INT32_T,
+                         w->second->ranks, &request);
+    wait_for(&request);
+}

@@ -1,0 +1,62 @@
+/*
+ * conf.h - the options of bert-train.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BERT_CONF_H
+#define BERT_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/data_loader.h"
+#include "model/bert/config.h"
+#include "model/bert/model.h"
+#include "optim/lamb.h"
+#include "optim/schedule.h"
+
+#define CONF_PROGRAM "bert-train"
+
+typedef enum conf_device { CONF_CPU, CONF_CUDA } conf_device;
+
+typedef struct conf {
+    feed_options feed;
+    bert_config model; /* vocabulary and positions 0: as the stream has them */
+    lamb_options lamb;
+    schedule rate;
+    double factor; /* sequences of a pack, for the betas; 0: measured */
+    int attention; /* a bert_attention */
+    const char *attention_why; /* auto's reason for it on a GPU; or NULL */
+    int rows;      /* a bert_rows */
+    int device;    /* a conf_device */
+    int precision; /* a bert_precision */
+    int graphs;    /* a bert_repeat */
+    int loss;      /* a feed_loss */
+    int exchange;  /* a feed_exchange; below 0: as if it were the first one */
+    int stats;     /* 0: text; 1: json */
+    uint64_t seed;
+    uint64_t steps; /* to make in all; 0: as many as there are */
+    uint64_t report;
+    const char *save; /* NULL: nowhere */
+    uint64_t save_every;
+    bool resume;
+} conf;
+
+/* -1, or the status to exit with; STATUS_OK: --help wants conf_help. */
+int conf_parse(conf *c, int argc, char **argv);
+int conf_help(void);
+
+/* Of all options, which ranks have to agree on; names of files may differ. */
+uint64_t conf_digest(const conf *c);
+
+/*
+ * What has to be the same in a run that goes on; `model` is whole.  Not the
+ * device, and not which rows of padding are computed, or whether steps are
+ * graphs, but its precision: numbers that are rounded otherwise make another
+ * run.
+ */
+void conf_settings(const conf *c, const bert_config *model, char *to,
+                   size_t bytes);
+
+#endif /* BERT_CONF_H */

@@ -1,0 +1,166 @@
+/*
+ * signals.c - signals that end the program, and what it does before.
+ *
+ * A process gets its signals on any thread that has not blocked them, and
+ * libraries have threads of their own.  So no wait of ours is sure to be
+ * interrupted, and the handler wakes a thread.  That one blocks signals: on
+ * the main thread the handler runs before anything else that the main thread
+ * does, so a signal that came before the end of an input is known by then.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "run/signals.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "run/fail.h"
+
+/* A handler has nothing else to write to. */
+static atomic_int came;
+static atomic_int broken;
+static sem_t bell;
+
+/* There is one process, and so one of these. */
+static struct {
+    pthread_mutex_t turn; /* ours, but for when it is allowed */
+    bool runs;
+    stop_last *last;
+    void *context;
+} stop = {.turn = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- Signals ---- */
+
+/* Each is caught once only, so that the second one ends all. */
+static void remember(int signal)
+{
+    int none = 0;
+
+    if (atomic_compare_exchange_strong(&came, &none, signal))
+        (void)sem_post(&bell);
+    else
+        (void)raise(signal);
+}
+
+static void remember_broken(int signal)
+{
+    atomic_store(&broken, signal);
+}
+
+bool stop_came(void)
+{
+    return atomic_load(&came) != 0;
+}
+
+/* What another program left ignored, as nohup does, stays so. */
+static void handle(int signal, void (*handler)(int), unsigned flags)
+{
+    struct sigaction action = {.sa_handler = handler,
+                               .sa_flags = (int)(SA_RESTART | flags)};
+    struct sigaction before;
+
+    (void)sigemptyset(&action.sa_mask);
+    if (sigaction(signal, NULL, &before) == 0 &&
+        before.sa_handler != SIG_IGN)
+        (void)sigaction(signal, &action, NULL);
+}
+
+void stop_die(int signal)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t one;
+
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(signal, &action, NULL);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, signal);
+    (void)pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    (void)raise(signal);
+}
+
+bool stop_broken(void)
+{
+    return atomic_load(&broken) != 0;
+}
+
+/* ---- The thread ---- */
+
+static void *wait_bell(void *unused)
+{
+    int status;
+
+    (void)unused;
+    while (sem_wait(&bell) != 0)
+        continue;
+    (void)pthread_mutex_lock(&stop.turn);
+    status = stop.last(stop.context);
+    if (status == STATUS_OK)
+        stop_die(atomic_load(&came));
+    _exit(status);
+}
+
+static void handle_stops(void)
+{
+    handle(SIGTERM, remember, (unsigned)SA_RESETHAND);
+    handle(SIGINT, remember, (unsigned)SA_RESETHAND);
+}
+
+bool stop_remember(void)
+{
+    if (sem_init(&bell, 0, 0) != 0)
+        return false;
+    handle_stops();
+    return true;
+}
+
+bool stop_catch(stop_last *last, void *context)
+{
+    pthread_t thread;
+    sigset_t all;
+    sigset_t before;
+    bool starts;
+
+    stop.last = last;
+    stop.context = context;
+    (void)pthread_mutex_lock(&stop.turn);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    starts = sem_init(&bell, 0, 0) == 0 &&
+             pthread_create(&thread, NULL, wait_bell, NULL) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!starts)
+        return false;
+    (void)pthread_detach(thread);
+    stop.runs = true;
+    handle_stops();
+    handle(SIGPIPE, remember_broken, 0);
+    handle(SIGXFSZ, SIG_IGN, 0);
+    return true;
+}
+
+/* ---- Turns ---- */
+
+void stop_allow(void)
+{
+    if (!stop.runs)
+        return;
+    (void)pthread_mutex_unlock(&stop.turn);
+    while (atomic_load(&came) != 0)
+        (void)pause();
+}
+
+void stop_forbid(void)
+{
+    if (stop.runs)
+        (void)pthread_mutex_lock(&stop.turn);
+}
+
+void stop_now(void)
+{
+    stop_allow();
+    stop_forbid();
+}

@@ -1,0 +1,736 @@
+/*
+ * train.c - bert-train: BERT's pre-training on packs.
+ *
+ * A device is asked for steps, and only waited for when something is printed
+ * or kept: then the steps since are settled.  Processors are waited for at
+ * once.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cpu/device.h"
+#include "cuda/open.h"
+#include "data/data_loader.h"
+#include "data/rng.h"
+#include "model/bert/model.h"
+#include "optim/lamb.h"
+#include "ranks/workers.h"
+#include "run/conf.h"
+#include "run/fail.h"
+#include "run/report.h"
+#include "run/run_state.h"
+#include "run/signals.h"
+
+/* What a run is after a step, if that went well. */
+typedef struct asked_step {
+    report_step report; /* without what only the device knows */
+    checkpoint_run run;
+    bool idle; /* it had nothing to learn */
+} asked_step;
+
+#define ASKED_MAX 64 /* steps that nobody waited for */
+
+/* All that a run works with. */
+typedef struct training {
+    conf conf;
+    workers workers;
+    bert_device *device;
+    feed *feed;
+    bert_model *model;
+    lamb *lamb;
+    keep keep;
+    checkpoint_run now; /* keep.run, and the steps that were asked for */
+    asked_step asked[ASKED_MAX];
+    uint64_t n_asked;
+    double started, used; /* seconds, when the first of them was asked for */
+    uint64_t idle;        /* steps that had nothing to learn */
+    report_step unprinted;
+    pthread_mutex_t printer; /* who has it may print what is unprinted */
+} training;
+
+#define PATIENCE 1 /* seconds that a reader has when a signal came */
+
+static int complain(const char *what)
+{
+    say(CONF_PROGRAM, "%s", what);
+    return STATUS_FAILURE;
+}
+
+/* A signal may come with a cut input; then the cut is no error. */
+static int complain_feed(const training *t, const ps_error *err)
+{
+    stop_now();
+    return say_failure(CONF_PROGRAM,
+                       t->feed == NULL ? "feed" : feed_name(t->feed), err);
+}
+
+/* A reader that is gone is told by SIGPIPE, when all is done. */
+static int complain_stdout(void)
+{
+    stop_now();
+    return stop_broken() ? STATUS_FAILURE
+                         : complain("stdout: cannot be written");
+}
+
+static bool is_alone(const training *t)
+{
+    return t->workers.ranks == 1;
+}
+
+/* Their digests are not the same. */
+static int complain_difference(const training *t)
+{
+    if (t->feed == NULL) {
+        say(CONF_PROGRAM, "the ranks have different options");
+        return STATUS_USAGE;
+    }
+    say(CONF_PROGRAM, "%s: the ranks read other packs behind step %" PRIu64,
+        feed_name(t->feed), t->now.steps);
+    return STATUS_FAILURE;
+}
+
+/*
+ * Whether all ranks can go on, and have the same digest; else all end with the
+ * status of the first one that cannot, which tells why.  As each failure is
+ * told here before anything else is done together, no rank waits for one that
+ * has ended.
+ */
+static int agree(training *t, int status, uint64_t digest)
+{
+    workers_verdict all;
+
+    if (status == STATUS_OK && t->workers.rank > 0 && stop_came()) {
+        say(CONF_PROGRAM, "rank %" PRIu32 ": a signal ends the run",
+            t->workers.rank);
+        status = STATUS_FAILURE;
+    }
+    stop_allow();
+    all = workers_agree(&t->workers, status, digest);
+    stop_forbid();
+    say_held(all.first == t->workers.rank);
+    if (all.status != STATUS_OK || all.same)
+        return all.status;
+    status = complain_difference(t);
+    say_held(t->workers.rank == 0);
+    return status;
+}
+
+/* Each rank has the losses of its share; the first one prints their sums. */
+static void sum_losses(training *t)
+{
+    report_step *const s = &t->unprinted;
+    double sums[] = {s->loss, s->mlm, s->nsp, s->processor, s->exchange,
+                     s->waited};
+
+    workers_sum(&t->workers, sums, 6);
+    s->loss = sums[0];
+    s->mlm = sums[1];
+    s->nsp = sums[2];
+    s->processor = sums[3];
+    s->exchange = sums[4] / t->workers.ranks;
+    s->waited = sums[5] / t->workers.ranks;
+    if (t->workers.rank > 0)
+        *s = (report_step){0};
+}
+
+/* Prints what is unprinted, if anything; a reader may be slow. */
+static int print(training *t)
+{
+    bool written = true;
+
+    stop_allow();
+    (void)pthread_mutex_lock(&t->printer);
+    sum_losses(t);
+    if (t->unprinted.steps > 0)
+        written = report_print(&t->unprinted, t->conf.stats == 1);
+    (void)pthread_mutex_unlock(&t->printer);
+    stop_forbid();
+    return written ? STATUS_OK : complain_stdout();
+}
+
+/* ---- Waiting for steps ---- */
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Steps that went well, the last of which has the sums of all of them. */
+static void settle_good(training *t, const bert_results *r)
+{
+    report_step *last = &t->asked[r->steps - 1].report;
+
+    last->gradient = r->gradient;
+    last->mlm = r->sum[BERT_LOSS_MLM];
+    last->nsp = r->sum[BERT_LOSS_NSP];
+    last->loss = last->mlm + last->nsp;
+    last->seconds = now(CLOCK_MONOTONIC) - t->started;
+    last->processor = now(CLOCK_PROCESS_CPUTIME_ID) - t->used;
+    last->graphs = r->graphs;
+    last->launches = r->launches;
+    for (uint64_t i = 0; i < r->steps; i++) {
+        report_add(&t->unprinted, &t->asked[i].report);
+        t->idle += t->asked[i].idle;
+    }
+    t->keep.run = t->asked[r->steps - 1].run;
+    keep_places(&t->keep, t->feed);
+}
+
+/*
+ * Waits until the steps that were asked for are made.  After a failure model
+ * and keep.run are what they were after the last step that went well; what
+ * failed on the device itself leaves nothing to keep, and is told once.
+ */
+static int settle_steps(training *t)
+{
+    uint64_t n = t->n_asked;
+    bert_results r;
+    const char *why;
+
+    if (t->device == NULL || (n == 0 && t->keep.failed))
+        return STATUS_OK;
+    t->n_asked = 0;
+    if (!t->device->ops->finish(t->device, &r, &why)) {
+        t->keep.failed = true;
+        return complain(why);
+    }
+    if (r.steps > 0)
+        settle_good(t, &r);
+    if (r.steps == n)
+        return STATUS_OK;
+    say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
+        "(a lower --rate may help)", t->asked[r.steps].report.step);
+    return STATUS_FAILURE;
+}
+
+/* The same on the main thread, which alone may call MPI_Abort: where a device
+ * failed that other ranks wait for, all of them end. */
+static int settle(training *t)
+{
+    const int status = settle_steps(t);
+
+    if (status != STATUS_OK && t->keep.failed && t->device->is_waited_for) {
+        say_held(true);
+        workers_abort(&t->workers, status);
+    }
+    return status;
+}
+
+/* There is no memory, or the device failed, which is the reason then. */
+static int complain_memory(training *t, const char *what)
+{
+    int status = settle(t);
+
+    return status == STATUS_OK ? complain(what) : status;
+}
+
+/* ---- The start ---- */
+
+/* What a signal leaves to do.  Our other thread waits, or is printing. */
+static int stopped(void *context)
+{
+    training *t = context;
+    struct timespec limit;
+    int settled, status;
+
+    say_held(true);
+    say_hold(false);
+    settled = settle_steps(t);
+    status = keep_save(&t->keep, t->device, t->model, t->lamb);
+    (void)clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += PATIENCE;
+    if (is_alone(t) &&
+        pthread_mutex_timedlock(&t->printer, &limit) == 0)
+        (void)report_print(&t->unprinted, t->conf.stats == 1);
+    return settled == STATUS_OK ? status : settled;
+}
+
+static bert_device *open_one(const training *t, char *why, size_t size)
+{
+    return t->conf.device == CONF_CUDA
+               ? bert_cuda_open(t->workers.local,
+                                (bert_precision)t->conf.precision, why, size)
+               : bert_cpu_open();
+}
+
+/* Reports what --attention=auto chose; the first rank does for all. */
+static void say_attention(const training *t, const char *why)
+{
+    if (t->workers.rank > 0)
+        return;
+    say_hold(false);
+    say(CONF_PROGRAM, "attention: %s (%s)",
+        t->conf.attention == BERT_CUDNN ? "cudnn" : "varlen", why);
+    say_hold(!is_alone(t));
+}
+
+/* If cuDNN fails to open, a run that only auto chose it for does without. */
+static int open_device(training *t)
+{
+    const char *chosen = t->conf.attention_why;
+    char why[200] = "no memory", refusal[200];
+
+    if (t->conf.attention == BERT_CUDNN && !bert_cudnn_is_built)
+        return complain("this build has no cuDNN");
+    t->device = open_one(t, why, sizeof why);
+    if (t->device != NULL && t->conf.attention == BERT_CUDNN
+        && !bert_cuda_use_cudnn(t->device, &t->conf.model, refusal,
+                                sizeof refusal)) {
+        bert_device_close(t->device);
+        t->device = NULL;
+        if (chosen == NULL)
+            return complain(refusal);
+        chosen = refusal;
+        t->conf.attention = BERT_VARLEN;
+        t->device = open_one(t, why, sizeof why);
+    }
+    if (t->device == NULL)
+        return complain(why);
+    if (chosen != NULL)
+        say_attention(t, chosen);
+    return STATUS_OK;
+}
+
+/*
+ * The first rank keeps the run for all of them.  mpirun kills it as soon as
+ * another one dies of the signal that it sends to all, so no other one does.
+ */
+static int share_out(training *t)
+{
+    t->conf.feed.rank = t->workers.rank;
+    t->conf.feed.ranks = t->workers.ranks;
+    t->conf.feed.hidden = t->conf.model.hidden;
+    if (t->workers.rank == 0 || t->conf.save == NULL)
+        return STATUS_OK;
+    t->conf.save = NULL;
+    return stop_remember() ? STATUS_OK : complain("no memory for signals");
+}
+
+/* As far as this rank can see. */
+static bool exchanges(const conf *c)
+{
+    return c->exchange >= 0 || c->feed.input != FEED_SHARED;
+}
+
+/*
+ * -1, or the status to exit with.  What is wrong with the options of all ranks
+ * is told once, and so is that they are not the same.
+ */
+static int parse(training *t, int argc, char **argv)
+{
+    int status, all;
+    const char *why;
+
+    say_hold(true);
+    status = conf_parse(&t->conf, argc, argv);
+    why = workers_open(&t->workers, exchanges(&t->conf));
+    if (why != NULL)
+        status = complain(why);
+    all = agree(t, status < 0 ? STATUS_OK : status,
+                status < 0 ? conf_digest(&t->conf) : 0);
+    say_hold(!is_alone(t));
+    if (all != STATUS_OK || status < 0)
+        return all != STATUS_OK ? all : -1;
+    return t->workers.rank == 0 ? conf_help() : STATUS_OK;
+}
+
+/*
+ * Where machines differ, a name may be a pipe for the first rank alone: it
+ * decides, and the others may not have asked for what an exchange takes.
+ */
+static int settle_input(training *t)
+{
+    feed_input *const input = &t->conf.feed.input;
+    const bool asked = exchanges(&t->conf);
+
+    workers_copy(&t->workers, input, sizeof *input);
+    if (is_alone(t) || (*input == FEED_SHARED && t->conf.exchange < 0))
+        return STATUS_OK;
+    if (*input == FEED_SHARED)
+        say(CONF_PROGRAM, "--exchange is for a stream that the first rank "
+            "reads, or shards with a %%d for the rank in their names");
+    else if (!asked)
+        say(CONF_PROGRAM, "%s: the first rank has a pipe there: say "
+            "--exchange to all", t->conf.feed.names[0]);
+    if (*input == FEED_SHARED || !asked)
+        return STATUS_USAGE;
+    return t->workers.has_second
+               ? STATUS_OK
+               : complain("this MPI lets one thread talk at a time, and ranks "
+                          "that exchange packs have two that do "
+                          "(MPI_THREAD_MULTIPLE)");
+}
+
+/* What is for one process alone. */
+static int settle_graphs(const training *t)
+{
+    if (is_alone(t) || t->conf.graphs != BERT_GRAPHS)
+        return STATUS_OK;
+    say(CONF_PROGRAM, "--graphs=on is for one process: sums over several are "
+        "no part of a graph");
+    return STATUS_USAGE;
+}
+
+static int prepare(training *t)
+{
+    /* Before the first rank waits for a writer of its pipe. */
+    int status = agree(t, settle_graphs(t), 0);
+
+    if (status == STATUS_OK)
+        status = agree(t, settle_input(t), 0);
+
+    if (status == STATUS_OK)
+        status = share_out(t);
+    if (status == STATUS_OK)
+        status = open_device(t);
+    if (status == STATUS_OK)
+        status = keep_try(&t->conf);
+    t->keep.name = t->conf.save;
+    if (status == STATUS_OK && t->conf.save != NULL &&
+        !stop_catch(stopped, t))
+        return complain("no thread to wait for signals");
+    return status;
+}
+
+static int open_feed(training *t)
+{
+    ps_error err;
+    ps_result r;
+
+    stop_allow();
+    r = feed_open(&t->feed, &t->conf.feed, &err);
+    stop_forbid();
+    return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
+}
+
+/* All ranks have opened what they read. */
+static int join_feed(training *t)
+{
+    uint32_t capacity;
+    ps_error err;
+    ps_result r;
+
+    stop_allow();
+    r = feed_join(t->feed, &t->workers, &err);
+    stop_forbid();
+    if (r != PS_OK)
+        return complain_feed(t, &err);
+    capacity = feed_shape(t->feed)->capacity;
+    if (t->conf.model.positions == 0)
+        t->conf.model.positions = capacity;
+    if (t->conf.model.positions >= capacity)
+        return STATUS_OK;
+    say(CONF_PROGRAM,
+        "%s: packs of %" PRIu32 " tokens, and only %" PRIu32 " positions",
+        feed_name(t->feed), capacity, t->conf.model.positions);
+    return STATUS_USAGE;
+}
+
+static lamb *open_lamb(const training *t)
+{
+    size_t n = bert_model_tensors(t->model);
+    bert_part *parts = calloc(n, sizeof *parts);
+    lamb *l;
+
+    if (parts == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        const bert_tensor *tensor = bert_model_tensor(t->model, i);
+
+        parts[i] = (bert_part){.offset = tensor->offset,
+                               .count = (size_t)tensor->rows *
+                                        tensor->columns,
+                               .decays = tensor->decays};
+    }
+    l = lamb_open(t->device, &t->conf.lamb, bert_model_numbers(t->model),
+                  parts, n);
+    free(parts);
+    return l;
+}
+
+/* Gradients are summed while those of earlier layers are computed. */
+static void sum_bucket(void *context, size_t i)
+{
+    const training *t = context;
+    const bert_bucket bucket = bert_model_bucket(t->model, i);
+    real *const x = bert_model_device_gradients(t->model) + bucket.first;
+
+    if (t->device->on_host)
+        workers_sum_begin(&t->workers, x, bucket.count);
+    else
+        t->device->ops->sum_begin(t->device, x, bucket.count);
+}
+
+/* A device that fails has the others end, too, before they learn from it. */
+static int end_sums(training *t)
+{
+    if (is_alone(t))
+        return STATUS_OK;
+    if (!t->device->on_host)
+        return agree(t, t->device->ops->sum_end(t->device) ? STATUS_OK
+                                                           : settle(t), 0);
+    stop_allow();
+    workers_sum_end(&t->workers);
+    stop_forbid();
+    return STATUS_OK;
+}
+
+static int open_model(training *t)
+{
+    bert_config config = t->conf.model;
+
+    config.vocab_size = feed_shape(t->feed)->vocab_size;
+    t->model = bert_model_open(t->device, &config, t->conf.seed);
+    if (t->model == NULL)
+        return complain_memory(t, "no memory for such a model");
+    t->lamb = open_lamb(t);
+    if (t->lamb == NULL)
+        return complain_memory(t, "no memory for the optimiser");
+    if (!is_alone(t))
+        bert_model_watch(t->model, sum_bucket, t);
+    bert_model_repeat(t->model, (bert_repeat)t->conf.graphs);
+    conf_settings(&t->conf, &config, t->keep.settings,
+                  sizeof t->keep.settings);
+    return keep_room(&t->keep, t->feed) ? STATUS_OK
+                                        : complain("no memory for places");
+}
+
+static int join_devices(training *t)
+{
+    bool joined;
+
+    if (is_alone(t) || t->device->on_host)
+        return STATUS_OK;
+    stop_allow();
+    joined = bert_cuda_join(t->device, &t->workers,
+                            bert_model_device_gradients(t->model),
+                            bert_model_numbers(t->model),
+                            bert_model_buckets(t->model));
+    stop_forbid();
+    return agree(t, joined ? STATUS_OK : settle(t), 0);
+}
+
+static int resume(training *t)
+{
+    int status = agree(t, keep_read(&t->keep, t->model, t->lamb), 0);
+    ps_error err;
+    ps_result r;
+
+    if (status != STATUS_OK)
+        return status;
+    stop_allow();
+    keep_copy(&t->keep, &t->workers, t->model, t->lamb);
+    stop_forbid();
+    t->now = t->keep.run;
+    if (t->now.steps == 0)
+        return STATUS_OK;
+    stop_allow();
+    r = feed_resume(t->feed, &t->now.place, &err);
+    stop_forbid();
+    return agree(t, r == PS_OK ? STATUS_OK : complain_feed(t, &err), 0);
+}
+
+/* ---- Steps ---- */
+
+static double factor_of(const training *t)
+{
+    feed_counts n = feed_count(t->feed);
+
+    return t->conf.factor > 0 ? t->conf.factor
+                              : (double)n.sequences / (double)n.packs;
+}
+
+/* Asks for what is learnt from the feed's batch. */
+static int learn(training *t, double rate)
+{
+    const bert_step how = {.attention = (bert_attention)t->conf.attention,
+                           .training = true,
+                           .seed = draw_mix(t->conf.seed, t->now.steps),
+                           .rows = (bert_rows)t->conf.rows};
+    int status = STATUS_OK;
+
+    if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
+        status = complain_memory(t, "no memory for a batch in the model");
+    /* One rank agrees with nobody, and no signal is let into a step that the
+     * device may capture, since nobody can wait for it then. */
+    if (t->conf.graphs != BERT_GRAPHS || status != STATUS_OK)
+        status = agree(t, status, 0);
+    if (status != STATUS_OK)
+        return status;
+    bert_model_backward(t->model);
+    status = end_sums(t);
+    if (status == STATUS_OK)
+        lamb_step(t->lamb, bert_model_device_weights(t->model),
+                  bert_model_device_gradients(t->model), rate, factor_of(t));
+    t->device->ops->step_end(t->device);
+    return status;
+}
+
+/* A step is asked for: this is what a checkpoint goes on from. */
+static void count_step(training *t, const report_step *step)
+{
+    checkpoint_run *run = &t->now;
+
+    run->steps++;
+    run->sequences = step->sequences;
+    run->tokens += step->tokens;
+    run->lamb = lamb_get(t->lamb);
+    run->place = feed_save(t->feed);
+    t->asked[t->n_asked++] = (asked_step){
+        .report = *step,
+        .run = *run,
+        .idle = feed_count(t->feed).targets == 0};
+}
+
+/* What is due after every so many steps; 0: never. */
+static bool is_due(const training *t, uint64_t every)
+{
+    return every > 0 && t->now.steps % every == 0;
+}
+
+static int one_step(training *t)
+{
+    feed_counts n = feed_count(t->feed);
+    report_step step = {.step = t->now.steps + 1,
+                        .sequences = t->now.sequences + n.sequences,
+                        .packs = n.packs,
+                        .tokens = n.tokens,
+                        .rows = n.rows,
+                        .learnt = n.sequences,
+                        .exchange = feed_time(t->feed).exchange,
+                        .waited = feed_time(t->feed).waited,
+                        .imbalance = feed_time(t->feed).imbalance};
+    int status;
+
+    step.rate = schedule_rate(&t->conf.rate, step.sequences);
+    if (t->n_asked == 0) {
+        t->started = now(CLOCK_MONOTONIC);
+        t->used = now(CLOCK_PROCESS_CPUTIME_ID);
+    }
+    status = learn(t, step.rate);
+    if (status != STATUS_OK)
+        return status;
+    count_step(t, &step);
+    if (t->device->on_host || t->n_asked == ASKED_MAX ||
+        is_due(t, t->conf.report) || is_due(t, t->conf.save_every))
+        status = agree(t, settle(t), 0);
+    if (status == STATUS_OK && is_due(t, t->conf.report))
+        status = agree(t, print(t), 0);
+    if (status == STATUS_OK && is_due(t, t->conf.save_every))
+        status = agree(t, keep_save(&t->keep, t->device, t->model, t->lamb),
+                       0);
+    return status;
+}
+
+/* The next batch, or the end of the input. */
+static int next_batch(training *t, bool *ended)
+{
+    ps_error err;
+    ps_result r;
+
+    stop_allow();
+    r = feed_next(t->feed, &err);
+    stop_forbid();
+    *ended = r == PS_END;
+    if (*ended || r == PS_OK)
+        return agree(t, STATUS_OK, *ended ? 0 : feed_count(t->feed).digest);
+    return agree(t, complain_feed(t, &err), 0);
+}
+
+static int train(training *t)
+{
+    int status = STATUS_OK;
+    bool ended = false;
+
+    if (t->conf.steps > t->now.steps)
+        feed_limit(t->feed, t->conf.steps - t->now.steps);
+    while (status == STATUS_OK &&
+           (t->conf.steps == 0 || t->now.steps < t->conf.steps)) {
+        status = next_batch(t, &ended);
+        if (status != STATUS_OK || ended)
+            break;
+        status = one_step(t);
+    }
+    return status;
+}
+
+/* ---- The end ---- */
+
+/* Whatever ended the run: its last whole step is kept. */
+static int finish(training *t, int status)
+{
+    int settled, saved, printed;
+
+    say_hold(false);
+    settled = settle(t);
+    saved = keep_save(&t->keep, t->device, t->model, t->lamb);
+    printed = print(t);
+    if (status == STATUS_OK)
+        status = settled;
+    if (status != STATUS_OK)
+        return status;
+    stop_now();
+    if (saved != STATUS_OK || printed != STATUS_OK)
+        return saved != STATUS_OK ? saved : printed;
+    if (t->idle < t->keep.run.steps)
+        return STATUS_OK;
+    if (t->workers.rank > 0)
+        return STATUS_DATA;
+    say(CONF_PROGRAM, "%s: %s", feed_name(t->feed),
+        t->keep.run.steps == 0
+            ? "no packs"
+            : "nothing was learnt: in no step a token was masked, or a "
+              "sequence had a next_sentence_label");
+    return STATUS_DATA;
+}
+
+static void close_all(training *t)
+{
+    feed_free(t->feed); /* a thread of it may talk to other ranks */
+    workers_close(&t->workers);
+    lamb_free(t->lamb);
+    bert_model_free(t->model);
+    bert_device_close(t->device);
+    free(t->keep.places);
+}
+
+int main(int argc, char **argv)
+{
+    training t = {.printer = PTHREAD_MUTEX_INITIALIZER,
+                  .workers = {.ranks = 1}};
+    int status = parse(&t, argc, argv);
+
+    if (status >= 0) {
+        close_all(&t);
+        return status;
+    }
+    status = prepare(&t);
+    if (status == STATUS_OK)
+        status = open_feed(&t);
+    status = agree(&t, status, 0);
+    if (status == STATUS_OK) {
+        status = join_feed(&t);
+        if (status == STATUS_OK)
+            status = open_model(&t);
+        status = agree(&t, status, 0);
+    }
+    if (status == STATUS_OK)
+        status = join_devices(&t);
+    if (status == STATUS_OK)
+        status = resume(&t);
+    if (status == STATUS_OK)
+        status = train(&t);
+    status = finish(&t, status);
+    close_all(&t);
+    if (status == STATUS_FAILURE && !t.keep.failed && stop_broken())
+        stop_die(SIGPIPE);
+    return status;
+}
