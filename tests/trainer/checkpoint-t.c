@@ -19,7 +19,7 @@
 typedef struct place {
     char folder[32];
     char name[48];
-    char fresh[48];
+    char next[48];
     real weights[NUMBERS], mean[NUMBERS], square[NUMBERS];
     checkpoint kept;
     checkpoint_run run;
@@ -38,7 +38,7 @@ static int make_place(void **state)
     *p = (place){.folder = "/tmp/bert-checkpoint-t.XXXXXX"};
     assert_non_null(mkdtemp(p->folder));
     (void)snprintf(p->name, sizeof p->name, "%s/ck", p->folder);
-    (void)snprintf(p->fresh, sizeof p->fresh, "%s/ck.new", p->folder);
+    (void)snprintf(p->next, sizeof p->next, "%s/ck.new", p->folder);
     number(p->weights, 1);
     number(p->mean, 100);
     number(p->square, 1000);
@@ -63,7 +63,7 @@ static int remove_place(void **state)
     place *p = *state;
 
     (void)unlink(p->name);
-    (void)unlink(p->fresh);
+    (void)unlink(p->next);
     (void)rmdir(p->folder);
     free(p);
     return 0;
@@ -71,9 +71,11 @@ static int remove_place(void **state)
 
 static void write_ok(const place *p)
 {
-    ps_error err;
+    atomic_file file;
 
-    assert_ok(checkpoint_write(p->name, &p->kept, &p->run, &err), &err);
+    assert_true(checkpoint_open(&file, p->name));
+    assert_true(checkpoint_write(&file, &p->kept, &p->run));
+    atomic_file_close(&file);
 }
 
 /* Reads into other arrays, with other settings if there are any. */
@@ -99,7 +101,7 @@ static void test_there_and_back(void **state)
     write_ok(p);
     /* An old one is replaced. */
     write_ok(p);
-    assert_int_equal(access(p->fresh, F_OK), -1);
+    assert_int_equal(access(p->next, F_OK), -1);
     assert_ok(read_it(p, p->kept.settings, NUMBERS, &q, &err), &err);
     assert_memory_equal(q.weights, p->weights, sizeof p->weights);
     assert_memory_equal(q.mean, p->mean, sizeof p->mean);
@@ -210,21 +212,22 @@ static void test_other_files(void **state)
 static void test_no_room(void **state)
 {
     const place *p = *state;
+    atomic_file file;
     place q, r;
     ps_error err;
 
     write_ok(p);
     r = *p;
     r.run.steps = 4;
-    assert_int_equal(mkdir(p->fresh, 0700), 0);
-    assert_result(checkpoint_write(p->name, &r.kept, &r.run, &err), PS_ERR_IO,
-                  &err);
-    assert_int_equal(rmdir(p->fresh), 0);
+    assert_true(checkpoint_open(&file, p->name));
+    assert_int_equal(unlink(p->next), 0);
+    assert_false(checkpoint_write(&file, &r.kept, &r.run));
+    atomic_file_close(&file);
     assert_ok(read_it(p, p->kept.settings, NUMBERS, &q, &err), &err);
     assert_true(q.run.steps == 3);
     (void)snprintf(r.name, sizeof r.name, "%s/none/ck", p->folder);
-    assert_result(checkpoint_write(r.name, &r.kept, &r.run, &err), PS_ERR_IO,
-                  &err);
+    assert_false(checkpoint_open(&file, r.name));
+    atomic_file_close(&file);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)

@@ -185,11 +185,11 @@ same() {
         gpu --hidden=258 --heads=2 x.pks
     refused 64 "--graphs is for --device=cuda" \
         train --graphs=on x.pks
-    refused 64 "--graphs: 'maybe' is not off, rounded or on" \
+    refused 64 "--graphs=maybe: must be off, rounded or on" \
         gpu --graphs=maybe x.pks
     refused 64 "--precision of the CPU is float" \
         train --precision=bf16 x.pks
-    refused 64 "--precision: 'half' is not float, tf32 or bf16" \
+    refused 64 "--precision=half: must be float, tf32 or bf16" \
         gpu --precision=half x.pks
     run -0 gpu --hidden=256 --heads=2 --steps=1 x.pks
     run -0 bf16 --precision=tf32 --steps=1 x.pks

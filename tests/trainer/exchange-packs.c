@@ -3,9 +3,8 @@
  *
  *     exchange-packs PACKS NAME...
  *
- * Makes batches of so many packs in each way that there is to exchange them,
- * and prints for each sequence of a rank's: the way, the batch, and a digest of
- * all that there is to learn from it.
+ * Makes batches of so many packs, and prints for each sequence of a rank's a
+ * digest of all that there is to learn from it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,21 +37,19 @@ static uint64_t digest_of(const bert_batch *b, uint32_t seq, uint32_t span,
     return digest;
 }
 
-static void print(const char *how, uint64_t number, const bert_batch *b)
+static void print(const bert_batch *b)
 {
     uint32_t seq = 0, mlm = 0;
 
     for (uint32_t i = 0; i < b->n_spans; i++)
         if (b->cu[i + 1] > b->cu[i] && b->segment[b->cu[i]] != 0) {
-            (void)printf("%s %" PRIu64 " %016" PRIx64 "\n", how, number,
-                         digest_of(b, seq, i, &mlm));
+            (void)printf("%016" PRIx64 "\n", digest_of(b, seq, i, &mlm));
             seq++;
         }
 }
 
-static void list(feed_options *options, const workers *w, const char *how)
+static void list(feed_options *options, const workers *w)
 {
-    uint64_t number = 0;
     feed *f;
     ps_error err = {.text = ""};
     ps_result r = feed_open(&f, options, &err);
@@ -60,7 +57,7 @@ static void list(feed_options *options, const workers *w, const char *how)
     if (r == PS_OK)
         r = feed_join(f, w, &err);
     while (r == PS_OK && (r = feed_next(f, &err)) == PS_OK)
-        print(how, number++, feed_batch(f));
+        print(feed_batch(f));
     if (r != PS_END) {
         (void)fprintf(stderr, "exchange-packs: %s: %s\n", feed_name(f),
                       err.text);
@@ -71,7 +68,6 @@ static void list(feed_options *options, const workers *w, const char *how)
 
 int main(int argc, char **argv)
 {
-    static const char *const ways[] = {"balance", "padded", "none"};
     feed_options options = {.names = (const char *const *)argv + 2,
                             .n_names = (uint32_t)(argc - 2),
                             .epochs = 1,
@@ -81,15 +77,12 @@ int main(int argc, char **argv)
                             .hidden = 16};
     workers w;
 
-    if (workers_open(&w, true) != NULL ||
+    if (workers_open(&w) != NULL ||
         inputs_tell(options.names, options.n_names, &options.input) != NULL)
         return 1;
     options.rank = w.rank;
     options.ranks = w.ranks;
-    for (int i = 0; i < 3; i++) {
-        options.exchange = (feed_exchange)i;
-        list(&options, &w, ways[i]);
-    }
+    list(&options, &w);
     workers_close(&w);
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -25,35 +25,27 @@ uneven() {
 
 # one_message TEXT: the last run said that, and nothing else.
 one_message() {
-    [ "$(grep '^bert-train: ' <<<"$stderr")" = "bert-train: $1" ]
+    [ "$(grep '^bert-train: ' <<<"$stderr" | grep -v -- --help)" = \
+        "bert-train: $1" ]
 }
 
-@test "each sequence goes to one rank, and batches are the same every way" {
+@test "each sequence goes to one rank" {
     uneven
     list=${abs_top_builddir:?}/tests/trainer/exchange-packs
     ranks 3 sh -c "$list 12 u.%d.pks >\$OMPI_COMM_WORLD_RANK"
-    sort 0 1 2 >some
-    for how in balance padded none; do
-        sed -n "s/^$how //p" some >"$how"
-    done
-    cmp balance padded
-    cmp balance none
     for i in 0 1 2; do
         "$list" 12 "u.$i.pks"
-    done | sed -n 's/^balance [0-9]* //p' | sort >input
+    done | sort >input
     [ "$(wc -l <input)" -gt 800 ]
-    cut -d ' ' -f 2 balance | sort | cmp - input
+    sort 0 1 2 | cmp - input
 }
 
 @test "shards are learnt from as what packdeal made them of" {
     packdeal -n 3 -b 4 -o 'x.%d.pks' x.pks
     train --packs=12 --epochs=2 --dropout=0 x.pks >one
-    for how in balance padded none; do
-        ranks 3 "${small[@]}" --packs=12 --epochs=2 --dropout=0 \
-            --exchange="$how" 'x.%d.pks' >some
-        same_curve one some
-        grep -q '"imbalance": 1' some
-    done
+    ranks 3 "${small[@]}" --packs=12 --epochs=2 --dropout=0 'x.%d.pks' >some
+    same_curve one some
+    grep -q '"imbalance": 1' some
     packs --depth=1 >d.pks
     packdeal -n 2 -b 4 -o 'd.%d.pks' d.pks
     train --sequences=8 --dropout=0 d.pks >one
@@ -67,7 +59,14 @@ one_message() {
     same_curve one some
     mkfifo in
     cat x.pks >in &
-    ranks 2 "${small[@]}" --packs=10 --dropout=0.3 --exchange=none in >some
+    ranks 2 "${small[@]}" --packs=10 --dropout=0.3 in >some
+    same_curve one some
+    # A name may be a pipe on the first rank's machine alone.
+    mkfifo p.0
+    cp x.pks p.1
+    cat x.pks >p.0 &
+    ranks 2 sh -c "exec ${small[*]} --packs=10 --dropout=0.3 \
+        p.\$OMPI_COMM_WORLD_RANK" >some
     same_curve one some
 }
 
@@ -75,7 +74,7 @@ one_message() {
 @test "uneven shards: the same batches, and a run goes on where it was" {
     uneven
     options=(--packs=7 --epochs=2)
-    ranks 3 "${small[@]}" "${options[@]}" --exchange=none 'u.%d.pks' >all
+    ranks 3 "${small[@]}" "${options[@]}" 'u.%d.pks' >all
     ranks 3 "${small[@]}" "${options[@]}" --save=part --steps=60 \
         'u.%d.pks' >some
     run -64 --separate-stderr ranks 2 "${small[@]}" "${options[@]}" \
@@ -191,17 +190,10 @@ fault() {
     text | sequences --short=1 | records | packstream -q -L 64 >o.1.pks
     run -64 --separate-stderr ranks 2 "${small[@]}" 'o.%d.pks'
     one_message 'o.1.pks: packs of 64 tokens below 60, while the first rank has packs of 32 tokens below 60'
-    run -64 --separate-stderr ranks 2 "${small[@]}" --exchange=none x.pks
-    [[ $stderr == *'bert-train: --exchange is for a stream'* ]]
-    mkfifo p.0
-    cp x.pks p.1
-    run -64 --separate-stderr ranks 2 sh -c \
-        "exec ${small[*]} p.\$OMPI_COMM_WORLD_RANK"
-    [[ $stderr == *'bert-train: p.1: the first rank has a pipe there'* ]]
     run -64 --separate-stderr ranks 2 "${small[@]}" --packs=1 'o.%d.pks'
     one_message 'o.%d.pks: --packs=1 is less than one for each of 2 ranks with shards of their own'
     run -64 --separate-stderr train 'o.%d.pks' x.pks
-    one_message 'x.pks: has no %d for the rank in its name, as others have'
+    one_message 'x.pks: has no %d for the rank, as other names have'
 }
 
 @test "one rank reads its shard, and nothing is written to one" {

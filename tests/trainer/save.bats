@@ -466,14 +466,14 @@ unwritable() {
     : >file
     unwritable 1 "none/s: No such file or directory" none/s
     unwritable 1 "file/s: Not a directory" file/s
-    unwritable 1 ": No such file or directory" ""
-    unwritable 1 "/proc/s: " /proc/s
+    refused 64 "--save must be the name of a file" train --save= never
+    unwritable 1 "/proc/s.new: " /proc/s
     unwritable 1 ": File name too long" "$(printf '%0252d' 0)"
     unwritable 64 "folder: is not a regular file" folder
     unwritable 64 "never: is an input" never
     mkfifo pipe
     unwritable 64 "pipe: is not a regular file" pipe
-    unwritable 64 "file: is there already" file
+    unwritable 64 "file: exists already" file
     [ -z "$(ls folder)" ]
 }
 
@@ -496,7 +496,7 @@ unwritable() {
         "ln -s nowhere" mkdir mkfifo; do
         $way s.new
         before=$(stat -c '%F %i %s' s.new)
-        unwritable 1 "s: s.new is in the way" s
+        unwritable 1 "s.new: is in the way of the file that is to replace s" s
         [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
         [ ! -f s.new ] || cmp -s s.new victim || cmp s.new old
         rm -r s.new
@@ -509,10 +509,10 @@ unwritable() {
 @test "what comes to lie beside meanwhile is not followed either" {
     echo precious >victim
     stalled
-    ln -s victim part.new
+    ln -sf victim part.new
     exec 7>&-
     ends 65 "$pid"
-    grep -q "part: part.new is in the way" err
+    grep -q "part.new: another program changed or removed it" err
     [ "$(cat victim)" = precious ]
     [ -L part.new ]
     [ ! -e part ]
@@ -542,7 +542,7 @@ open("locked", "w").close()
 time.sleep(60)' &
     pid=$!
     : <locked
-    unwritable 1 "s: another run is writing it" s
+    unwritable 1 "s: another job keeps its state there" s
     [ -e s.new ]
     kill "$pid"
     wait "$pid" || true

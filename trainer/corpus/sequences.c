@@ -17,14 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files.h"
+#include "cli/message.h"
+#include "cli/options.h"
 #include "corpus/documents.h"
 #include "corpus/pairs.h"
+#include "data/error.h"
 #include "data/masking.h"
+#include "data/number_option.h"
 #include "data/rng.h"
-#include "run/fail.h"
-#include "run/options.h"
 
-#define PROGRAM "bert-sequences"
 #define LENGTH_MAX 65536
 #define POOL_MAX 65536
 #define NO_ID UINT32_MAX
@@ -37,27 +39,32 @@ typedef struct conf {
     bool unmasked;
 } conf;
 
-#define AT(member) offsetof(conf, member)
+#define NUMBER(member, low, high) OPTION_NUMBER(conf, member, low, high)
+#define SHARE(member) OPTION_CALL_FOR(conf, member, number_option_share)
 
 static const option_entry entries[] = {
-    {"length", OPTION_U32, 2 + SPECIALS, LENGTH_MAX, AT(length),
-     "most tokens of a sequence (128)"},
-    {"vocab", OPTION_U32, 1, INT32_MAX, AT(vocab),
-     "tokens are below N; to be given, as the three ids"},
-    {"cls-id", OPTION_U32, 0, INT32_MAX, AT(cls), "the token of [CLS]"},
-    {"sep-id", OPTION_U32, 0, INT32_MAX, AT(sep), "the token of [SEP]"},
-    {"mask-id", OPTION_U32, 0, INT32_MAX, AT(mask), "the token of [MASK]"},
-    {"short", OPTION_DOUBLE, 0, 1, AT(short_share),
-     "share of documents that make shorter sequences (0.1)"},
-    {"mask", OPTION_DOUBLE, 0, 1, AT(mask_share),
-     "share of tokens to mask (0.15)"},
-    {"most", OPTION_U32, 0, LENGTH_MAX, AT(max),
-     "mask no more of a sequence; 0: no bound (0)"},
-    {"unmasked", OPTION_FLAG, 0, 0, AT(unmasked),
-     "mask none and print no labels: bert-train then masks"},
-    {"pool", OPTION_U32, 2, POOL_MAX, AT(pool),
-     "documents to hold, of up to 65536 tokens (64)"},
-    {"seed", OPTION_U64, 0, 9e15, AT(seed), "of all that is drawn (1)"},
+    {0, "vocab", "N", "size of the vocabulary", NUMBER(vocab, 1, INT32_MAX)},
+    {0, "cls-id", "N", "the token [CLS]", NUMBER(cls, 0, INT32_MAX)},
+    {0, "sep-id", "N", "the token [SEP]", NUMBER(sep, 0, INT32_MAX)},
+    {0, "mask-id", "N", "the token [MASK]", NUMBER(mask, 0, INT32_MAX)},
+    {0, "length", "N", "most tokens of a sequence (default: 128)",
+     NUMBER(length, 2 + SPECIALS, LENGTH_MAX)},
+    {0, "short", "SHARE",
+     "share of documents that make shorter sequences (default: 0.1)",
+     SHARE(short_share)},
+    {0, "mask", "SHARE", "share of tokens to mask (default: 0.15)",
+     SHARE(mask_share)},
+    {0, "most", "N",
+     "most tokens to mask in a sequence; 0: no limit (default: 0)",
+     NUMBER(max, 0, LENGTH_MAX)},
+    {0, "unmasked", NULL,
+     "mask no tokens and print no labels: bert-train then masks",
+     OPTION_FLAG(conf, unmasked)},
+    {0, "pool", "N", "documents to hold, of up to 65536 tokens (default: 64)",
+     NUMBER(pool, 2, POOL_MAX)},
+    {0, "seed", "N", "random seed (default: 1)",
+     NUMBER(seed, 0, UINT64_MAX)},
+    {0},
 };
 
 /* Documents, around and around. */
@@ -195,14 +202,14 @@ static int read_named(job *j, const char *name)
     ps_result r;
 
     if (file == NULL)
-        r = fail_errno(&err);
+        r = error_errno(&err);
     else
         r = read_file(j, file, &err);
     if (named && file != NULL)
         (void)fclose(file);
     if (r == PS_END)
         return STATUS_OK;
-    return say_failure(PROGRAM, named ? name : "stdin", &err);
+    return message_failure(named ? name : "stdin", &err);
 }
 
 /* ---- The program ---- */
@@ -211,16 +218,12 @@ static int check(const conf *c)
 {
     const uint32_t ids[] = {c->cls, c->sep, c->mask};
 
-    if (c->vocab == 0) {
-        say(PROGRAM, "--vocab is missing");
-        return STATUS_USAGE;
-    }
+    if (c->vocab == 0)
+        return message_usage("missing --vocab=N");
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        if (ids[i] >= c->vocab) {
-            say(PROGRAM, "--cls-id, --sep-id and --mask-id have to be given, "
-                "below --vocab");
-            return STATUS_USAGE;
-        }
+        if (ids[i] >= c->vocab)
+            return message_usage("--cls-id, --sep-id and --mask-id have to be "
+                                 "given, below --vocab");
     return STATUS_OK;
 }
 
@@ -260,48 +263,45 @@ static void close_job(job *j)
 }
 
 /* A document does not go on in the next file. */
-static int run(job *j, char **names, int n)
+static int run(job *j, const char *const *names, int n)
 {
     int status = STATUS_OK;
 
-    if (!open_job(j)) {
-        say(PROGRAM, "no memory for the pool of documents");
-        return STATUS_FAILURE;
-    }
-    if (n == 0)
-        status = read_named(j, "-");
+    if (!open_job(j))
+        return message_memory();
     for (int i = 0; i < n && status == STATUS_OK; i++)
         status = read_named(j, names[i]);
     while (status == STATUS_OK && j->pool.n_done < j->pool.n_read)
         print_document(j);
-    if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        say(PROGRAM, "stdout: %s", strerror(errno));
+    if (status == STATUS_OK && !files_close_stdout())
         status = STATUS_FAILURE;
-    }
     return status;
 }
 
 int main(int argc, char **argv)
 {
     const option_program program = {
-        .name = PROGRAM,
         .usage = "--vocab=N --cls-id=N --sep-id=N --mask-id=N [OPTION]... "
                  "[FILE]...",
-        .summary = "Makes sequences to train a BERT with, as JSON Lines, "
-                   "from lines of token ids:\na sentence each, with empty "
-                   "lines between documents.",
-        .entries = entries,
-        .n_entries = sizeof entries / sizeof *entries};
+        .summary = "Make sequences for BERT's pre-training, as JSON Lines, "
+                   "from lines of token ids:\none sentence a line, with an "
+                   "empty line between documents.",
+        .entries = entries};
     job j = {.conf = {.length = 128, .cls = NO_ID, .sep = NO_ID,
                       .mask = NO_ID, .pool = 64, .short_share = 0.1,
                       .mask_share = 0.15, .seed = 1}};
-    int first, status = option_parse(&program, argc, argv, &j.conf, &first);
+    option_outcome outcome;
+    const char *const *names;
+    int first, n, status;
 
-    if (status >= 0)
-        return status == STATUS_OK ? option_help(&program) : status;
+    message_init(argv[0]);
+    outcome = option_parse(&program, argc, argv, &j.conf, &first);
+    if (outcome != OPTION_RUN)
+        return option_status(outcome);
+    names = option_files(argc, argv, first, &n);
     status = check(&j.conf);
     if (status == STATUS_OK)
-        status = run(&j, argv + first, argc - first);
+        status = run(&j, names, n);
     close_job(&j);
     return status;
 }

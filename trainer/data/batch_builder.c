@@ -15,8 +15,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "data/error.h"
 #include "data/rng.h"
-#include "run/fail.h"
 
 fill *fill_open(const feed_options *options)
 {
@@ -52,9 +52,9 @@ static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
         (c->field->channel.kind == c->kind &&
          is_whole_number(c->field->channel.type)))
         return PS_OK;
-    return fail(err, PS_ERR_ARGUMENT,
-                "its channel %s is not a whole number for each %s", c->name,
-                c->kind == PS_PER_TOKEN ? "token" : "sequence");
+    return error_set(err, PS_ERR_ARGUMENT,
+                     "its channel %s is not a whole number for each %s",
+                     c->name, c->kind == PS_PER_TOKEN ? "token" : "sequence");
 }
 
 static ps_result find_channels(fill *f, ps_error *err)
@@ -79,19 +79,22 @@ static ps_result check_labels(const fill *f, ps_error *err)
     const ps_type type = f->channels[LABELS].field->channel.type;
 
     if (f->info->schema.labels == PS_LABELS_SHIFTED)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "its labels are for the token behind them, not their own "
-                    "as masked tokens want it");
+        return error_set(
+            err, PS_ERR_ARGUMENT,
+            "its labels are for the token behind them, not their own "
+            "as masked tokens want it");
     if (type != PS_I32 && type != PS_I64)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "its channel labels is %s, which cannot hold the %d of a "
-                    "token that is not masked: it has to be i32 or i64 "
-                    "(tokcat --channel=labels:i32:%d makes it so)",
-                    ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
+        return error_set(
+            err, PS_ERR_ARGUMENT,
+            "its channel labels is %s, which cannot hold the %d of a "
+            "token that is not masked: it has to be i32 or i64 "
+            "(tokcat --channel=labels:i32:%d makes it so)",
+            ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
     if (f->options.mask_share >= 0)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "it has labels, so that its tokens are masked already, "
-                    "and --mask is for streams without");
+        return error_set(
+            err, PS_ERR_ARGUMENT,
+            "it has labels, so that its tokens are masked already, "
+            "and --mask is for streams without");
     return PS_OK;
 }
 
@@ -107,13 +110,15 @@ static ps_result use_masking(fill *f, ps_error *err)
                            .n_special = MASKING_SPECIALS};
     memcpy(f->masking.special, schema->special, sizeof f->masking.special);
     if (f->masking.share > 0 && f->masking.mask_id >= f->vocab_size)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "it has no labels, and declares no mask token below the "
-                    "vocabulary of %" PRIu32, f->vocab_size);
+        return error_set(
+            err, PS_ERR_ARGUMENT,
+            "it has no labels, and declares no mask token below the "
+            "vocabulary of %" PRIu32,
+            f->vocab_size);
     if (f->masking.share <= 0 && f->channels[NSP].field == NULL)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "there is nothing to learn: it has neither labels nor "
-                    "next_sentence_label, and --mask=0 masks no token");
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "there is nothing to learn: it has neither labels nor "
+                         "next_sentence_label, and --mask=0 masks no token");
     return PS_OK;
 }
 
@@ -122,19 +127,21 @@ ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
     ps_result r;
 
     if (f->info != NULL && f->capacity != info->capacity)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "its packs are of %" PRIu32 " tokens, those before of "
-                    "%" PRIu32, info->capacity, f->capacity);
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "its packs are of %" PRIu32 " tokens, those before of "
+                         "%" PRIu32, info->capacity, f->capacity);
     /* Attention of every token to every other would see the gaps. */
     if (info->align > 1)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "its sequences are aligned to %" PRIu32 ", with padding "
-                    "between them: pack it without --align", info->align);
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "its sequences are aligned to %" PRIu32
+                         ", with padding "
+                         "between them: pack it without --align",
+                         info->align);
     if (f->vocab_size == 0)
         f->vocab_size = info->schema.vocab_size;
     if (f->vocab_size == 0 || f->vocab_size > INT32_MAX)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "it does not declare how large its vocabulary is");
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "it does not declare how large its vocabulary is");
     f->info = info;
     f->capacity = info->capacity;
     f->pad_id = info->pad_id < f->vocab_size ? info->pad_id : 0;
@@ -190,10 +197,10 @@ ps_result fill_grow(fill *f, ps_error *err)
     const uint64_t packs = f->room == 0 ? 1 : (uint64_t)f->room * 2;
 
     if (packs * f->capacity > INT32_MAX)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "batches of so many tokens are too large");
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "batches of so many tokens are too large");
     if (!grow_all(f, packs, f->capacity))
-        return fail(err, PS_ERR_MEMORY, "no memory for a batch");
+        return error_set(err, PS_ERR_MEMORY, "no memory for a batch");
     f->room = (uint32_t)packs;
     return PS_OK;
 }
@@ -207,10 +214,11 @@ static ps_result check_whole(const fill *f, const ps_pack *pack,
         const ps_piece piece = ps_pack_piece(f->info, pack, i);
 
         if (piece.n_tok != piece.seq_len)
-            return fail(err, PS_ERR_ARGUMENT,
-                        "pack %" PRIu64 " holds a piece of sequence %" PRIu64
-                        ", and BERT learns from whole ones", pack->index,
-                        piece.id);
+            return error_set(err, PS_ERR_ARGUMENT,
+                             "pack %" PRIu64
+                             " holds a piece of sequence %" PRIu64
+                             ", and BERT learns from whole ones",
+                             pack->index, piece.id);
     }
     return PS_OK;
 }
@@ -230,10 +238,11 @@ static ps_result take(const fill *f, const ps_pack *pack,
         int64_t value = c->field == NULL ? c->without : f->wide[i];
 
         if ((value < c->min || value >= c->end) && value != c->without)
-            r = fail(err, PS_ERR_RANGE,
-                     "pack %" PRIu64 ": %s of %" PRId64 ", which is not from "
-                     "%" PRId64 " to %" PRId64, pack->index, c->name, value,
-                     c->min, c->end - 1);
+            r = error_set(err, PS_ERR_RANGE,
+                          "pack %" PRIu64 ": %s of %" PRId64
+                          ", which is not from "
+                          "%" PRId64 " to %" PRId64,
+                          pack->index, c->name, value, c->min, c->end - 1);
         to[i] = (int32_t)value;
     }
     return r;

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "run/fail.h"
+#include "data/error.h"
 
 /* Spans of all packs have boundaries, those of ghosts too. */
 static const int32_t *boundaries_at(const fill *f, const fill_cursor *at)
@@ -89,9 +89,9 @@ ps_result fill_move(fill *f, uint32_t place, const fill_pack *pack,
                            f->label + all->n_rows};
 
     if (pack->n_tok > f->capacity || !move_spans(f, pack, numbers))
-        return fail(err, PS_ERR_CORRUPT,
-                    "the lengths of pack %" PRIu32 " of a batch are wrong",
-                    place);
+        return error_set(err, PS_ERR_CORRUPT,
+                         "the lengths of pack %" PRIu32 " of a batch are wrong",
+                         place);
     (void)put_numbers(f->nsp_label + all->n_seq, from, pack->n_seq);
     from += pack->n_seq;
     for (int i = 0; i < 3; i++, from += pack->n_tok)

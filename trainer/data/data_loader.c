@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "data/batch_builder.h"
+#include "data/error.h"
 #include "data/input_files.h"
 #include "data/source.h"
 #include "ranks/assignment.h"
 #include "ranks/exchange.h"
-#include "run/fail.h"
 
 struct feed {
     feed_options options;
@@ -34,13 +34,14 @@ static ps_result check_options(const feed_options *o, ps_error *err)
     for (uint32_t i = 0; i < o->n_names; i++)
         pipes += inputs_is_stdin(o->names[i]);
     if (pipes > 1 || (pipes == 1 && o->epochs > 1))
-        return fail(err, PS_ERR_ARGUMENT,
+        return error_set(err, PS_ERR_ARGUMENT,
                          "standard input can be read only once");
     if (o->input == FEED_SHARDS && amount > 0 && amount < o->ranks)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "--%s=%" PRIu32 " is less than one for each of %" PRIu32
-                    " ranks with shards of their own",
-                    o->packs > 0 ? "packs" : "sequences", amount, o->ranks);
+        return error_set(
+            err, PS_ERR_ARGUMENT,
+            "--%s=%" PRIu32 " is less than one for each of %" PRIu32
+            " ranks with shards of their own",
+            o->packs > 0 ? "packs" : "sequences", amount, o->ranks);
     return PS_OK;
 }
 
@@ -71,14 +72,14 @@ ps_result feed_open(feed **to, const feed_options *options, ps_error *err)
 
     *to = f;
     if (f == NULL)
-        return fail(err, PS_ERR_MEMORY, "no memory for a feed");
+        return error_set(err, PS_ERR_MEMORY, "no memory for a feed");
     f->options = *options;
     f->options.ahead = exchanges(options);
     f->fill = fill_open(options);
     if (shares)
         f->share = share_open(options);
     if (f->fill == NULL || (shares && f->share == NULL))
-        return fail(err, PS_ERR_MEMORY, "no memory for a feed");
+        return error_set(err, PS_ERR_MEMORY, "no memory for a feed");
     r = check_options(options, err);
     if (r == PS_OK && reads(options))
         r = open_source(f, err);

@@ -36,13 +36,6 @@ typedef enum feed_input {
     FEED_FIRST   /* the first rank all of it, and packs are exchanged */
 } feed_input;
 
-/* How packs are exchanged among ranks that read others. */
-typedef enum feed_exchange {
-    FEED_BALANCE, /* even costs, while the step before is computed */
-    FEED_PADDED,  /* all to all with padding, by length, before each step */
-    FEED_NONE     /* each learns from what it reads */
-} feed_exchange;
-
 typedef struct feed_options {
     const char *const *names; /* files; "-": standard input */
     uint32_t n_names;
@@ -60,7 +53,6 @@ typedef struct feed_options {
     uint32_t hidden;     /* width of the model, by which work is shared; */
     bool pads;           /* padding is work, too */
     feed_input input;
-    feed_exchange exchange;
     bool ahead;          /* a thread of ours reads, and source_stop may come */
 } feed_options;
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "data/error.h"
 #include "data/input_files.h"
 #include "data/rng.h"
-#include "run/fail.h"
 
 #define AHEAD 64 /* packs that are read before they are wanted */
 
@@ -60,7 +60,7 @@ static ps_result open_file(source *s, ps_error *err)
         s->fd = open(name, O_RDONLY | O_CLOEXEC | now);
     } while (s->fd < 0 && errno == EINTR);
     if (s->fd < 0 || fcntl(s->fd, F_SETFL, O_RDONLY) != 0)
-        return fail_errno(err);
+        return error_errno(err);
     return PS_OK;
 }
 
@@ -85,7 +85,7 @@ static ps_result wait_input(void *context, ps_error *err)
     while (poll(both, 2, -1) < 0 && errno == EINTR)
         continue;
     if (both[0].revents != 0)
-        return fail(err, PS_ERR_IO, "nobody wants its packs any more");
+        return error_set(err, PS_ERR_IO, "nobody wants its packs any more");
     return PS_OK;
 }
 
@@ -119,7 +119,7 @@ static ps_result make_names(source *s, ps_error *err)
         s->names[i] = inputs_name(s->options, i, s->options->rank);
         made = s->names[i] != NULL;
     }
-    return made ? PS_OK : fail(err, PS_ERR_MEMORY, "no memory for names");
+    return made ? PS_OK : error_set(err, PS_ERR_MEMORY, "no memory for names");
 }
 
 ps_result source_open(source **to, const feed_options *options, fill *f,
@@ -130,7 +130,7 @@ ps_result source_open(source **to, const feed_options *options, fill *f,
 
     *to = NULL;
     if (s == NULL)
-        return fail(err, PS_ERR_MEMORY, "no memory for a feed");
+        return error_set(err, PS_ERR_MEMORY, "no memory for a feed");
     *s = (source){.options = options,
                   .to = f,
                   .fd = -1,
@@ -142,7 +142,7 @@ ps_result source_open(source **to, const feed_options *options, fill *f,
     }
     *to = s;
     if (options->ahead && pipe(s->quit) != 0)
-        return fail_errno(err);
+        return error_errno(err);
     return open_stream(s, err);
 }
 
@@ -183,10 +183,10 @@ static ps_result check_fits(const source *s, const ps_pack *pack,
 
     if (most == 0 || sequences <= most)
         return PS_OK;
-    return fail(err, PS_ERR_ARGUMENT,
-                "pack %" PRIu64 " goes beyond a batch of %" PRIu32
-                " sequences; packs made with --flush-every=%" PRIu32
-                " do not", pack->index, most, most);
+    return error_set(err, PS_ERR_ARGUMENT,
+                     "pack %" PRIu64 " goes beyond a batch of %" PRIu32
+                     " sequences; packs made with --flush-every=%" PRIu32
+                     " do not", pack->index, most, most);
 }
 
 /*
@@ -259,8 +259,8 @@ ps_result source_resume(source *s, const feed_place *place, ps_error *err)
 
     if (place->file >= s->options->n_names ||
         place->epoch >= s->options->epochs)
-        return fail(err, PS_ERR_ARGUMENT,
-                    "there are fewer files or epochs than before");
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "there are fewer files or epochs than before");
     s->epoch = place->epoch;
     if (place->file != s->file) {
         close_file(s);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/fail.h"
+#include "data/error.h"
 
 struct share {
     uint32_t ranks;
@@ -63,7 +63,7 @@ static ps_result make_room(share *s, uint32_t each, ps_error *err)
     s->costs = calloc((size_t)s->ranks * each, sizeof *s->costs);
     s->dealt = calloc((size_t)s->ranks * each, sizeof *s->dealt);
     if (s->costs == NULL || s->dealt == NULL)
-        return fail(err, PS_ERR_MEMORY, "no memory for a deal");
+        return error_set(err, PS_ERR_MEMORY, "no memory for a deal");
     s->each = each;
     return PS_OK;
 }

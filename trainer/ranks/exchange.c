@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "run/fail.h"
+#include "data/error.h"
 
 static double now(void)
 {
@@ -63,8 +63,8 @@ static ps_result start(exchange *x, ps_error *err)
     x->has_thread = pthread_create(&x->thread, NULL, run, x) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return x->has_thread ? PS_OK
-                         : fail(err, PS_ERR_MEMORY,
-                                "no thread to exchange packs");
+                         : error_set(err, PS_ERR_MEMORY,
+                                     "no thread to exchange packs");
 }
 
 static void begin(exchange *x)
@@ -91,16 +91,11 @@ ps_result exchange_next(exchange *x, ps_error *err)
 
     if (x->given > 0 && x->slots[(x->given - 1) % 2].over)
         return PS_END;
-    if (!x->has_thread) {
-        make_slot(x, s);
-        x->made++;
-    } else {
-        if (x->given == 0)
-            begin(x);
-        wait_made(x, x->given + 1);
-    }
+    if (x->given == 0)
+        begin(x);
+    wait_made(x, x->given + 1);
     x->given++;
-    if (x->has_thread && !s->over && x->given < x->limit)
+    if (!s->over && x->given < x->limit)
         begin(x);
     s->time.waited = now() - asked;
     if (s->result != PS_OK && s->result != PS_END)
@@ -161,7 +156,7 @@ static ps_result make_room_for_all(exchange *x, ps_error *err)
                x->slots[i].places != NULL;
     }
     return made ? PS_OK
-                : fail(err, PS_ERR_MEMORY, "no memory for an exchange");
+                : error_set(err, PS_ERR_MEMORY, "no memory for an exchange");
 }
 
 ps_result exchange_open(exchange **to, const feed_options *options,
@@ -172,7 +167,7 @@ ps_result exchange_open(exchange **to, const feed_options *options,
 
     *to = NULL;
     if (x == NULL)
-        return fail(err, PS_ERR_MEMORY, "no memory for an exchange");
+        return error_set(err, PS_ERR_MEMORY, "no memory for an exchange");
     x->options = options;
     x->source = from;
     x->mine = mine;
@@ -199,15 +194,15 @@ static ps_result take_form(exchange *x, feed_form *form, ps_error *err)
     if (x->source != NULL &&
         (form->capacity != first.capacity ||
          form->vocab_size != first.vocab_size || form->types != first.types))
-        return fail(err, PS_ERR_ARGUMENT,
-                    "packs of %" PRIu32 " tokens below %" PRIu32
-                    ", while the first rank has packs of %" PRIu32
-                    " tokens below %" PRIu32, form->capacity,
-                    form->vocab_size, first.capacity, first.vocab_size);
+        return error_set(err, PS_ERR_ARGUMENT,
+                         "packs of %" PRIu32 " tokens below %" PRIu32
+                         ", while the first rank has packs of %" PRIu32
+                         " tokens below %" PRIu32, form->capacity,
+                         form->vocab_size, first.capacity, first.vocab_size);
     *form = x->form = first;
     for (int i = 0; i < 2; i++)
         fill_shape(x->slots[i].fill, form);
-    return x->options->exchange == FEED_PADDED ? PS_OK : start(x, err);
+    return start(x, err);
 }
 
 ps_result exchange_join(exchange *x, const workers *w, feed_form *form,

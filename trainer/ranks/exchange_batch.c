@@ -6,12 +6,11 @@
 #include "ranks/exchange_parts.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "run/fail.h"
+#include "data/error.h"
 
 /* ---- Offers ---- */
 
@@ -152,8 +151,8 @@ static bool make_room(exchange *x, numbers *n, uint64_t count)
     more = count > SIZE_MAX / sizeof *n->at
                ? NULL : realloc(n->at, (size_t)count * sizeof *n->at);
     if (more == NULL)
-        return note(x, fail(&x->err, PS_ERR_MEMORY,
-                            "no memory for an exchange"));
+        return note(x, error_set(&x->err, PS_ERR_MEMORY,
+                                 "no memory for an exchange"));
     n->at = more;
     n->room = (size_t)count;
     return true;
@@ -209,18 +208,11 @@ static bool make_table(exchange *x)
 
 /* ---- Packs ---- */
 
-static bool is_padded(const exchange *x)
-{
-    return x->options->exchange == FEED_PADDED;
-}
-
 /* What comes, counted in numbers. */
 static uint64_t arrivals(const exchange *x)
 {
     uint64_t n = 0;
 
-    if (is_padded(x))
-        return x->plan.n * plan_width(&x->plan);
     for (uint32_t i = 0; i < x->workers->ranks; i++)
         n += (uint64_t)x->plan.got.count[i];
     return n;
@@ -232,17 +224,15 @@ static void prepare(exchange *x, slot *s)
     const feed_counts n = fill_count(x->mine);
     uint32_t packs = 0;
 
-    if (!note(x, plan_deal(&x->plan, x->options->exchange, x->share,
-                           &s->time.imbalance, &x->err)) ||
+    if (!note(x, plan_deal(&x->plan, x->share, &s->time.imbalance,
+                           &x->err)) ||
         !note(x, plan_count(&x->plan, &x->err)))
         return;
     for (uint32_t i = 0; i < x->plan.n; i++)
         packs += x->plan.to[i] == x->workers->rank;
-    if (is_padded(x) && plan_width(&x->plan) > INT_MAX / sizeof(int32_t))
-        (void)note(x, fail(&x->err, PS_ERR_LIMIT, "packs are too long"));
-    else if (make_room(x, &x->in, arrivals(x)) &&
-             make_room(x, &x->out,
-                       fill_numbers(n.sequences, (uint32_t)n.tokens)))
+    if (make_room(x, &x->in, arrivals(x)) &&
+        make_room(x, &x->out,
+                  fill_numbers(n.sequences, (uint32_t)n.tokens)))
         (void)note(x, fill_reserve(s->fill, packs > 0 ? packs : 1, &x->err));
 }
 
@@ -271,44 +261,16 @@ static void sort_out(exchange *x)
     }
 }
 
-/* All ranks get all packs, each of the same width. */
-static void trade_padded(exchange *x)
-{
-    const uint64_t width = plan_width(&x->plan);
-    const uint32_t rank = x->workers->rank;
-    const int32_t *from = x->own.at;
-
-    for (uint32_t i = x->plan.first[rank]; i < x->plan.first[rank + 1]; i++) {
-        int32_t *const to = x->in.at + i * width;
-        const size_t n = count_of(x, i);
-
-        memcpy(to, from, n * sizeof *to);
-        memset(to + n, 0, ((size_t)width - n) * sizeof *to);
-        from += n;
-    }
-    workers_gather_parts(x->workers, x->in.at, &x->plan.told,
-                         (size_t)width * sizeof(int32_t));
-}
-
 static void trade(exchange *x)
 {
-    if (is_padded(x)) {
-        trade_padded(x);
-        return;
-    }
     sort_out(x);
-    if (x->options->exchange == FEED_BALANCE)
-        workers_trade(x->workers, x->out.at, &x->plan.sent, x->in.at,
-                      &x->plan.got);
-    else if (arrivals(x) > 0)
-        memcpy(x->in.at, x->out.at,
-               (size_t)arrivals(x) * sizeof *x->in.at);
+    workers_trade(x->workers, x->out.at, &x->plan.sent, x->in.at,
+                  &x->plan.got);
 }
 
 /* Those that came to us, in the order of the batch. */
 static ps_result fill_slot(exchange *x, slot *s)
 {
-    const uint64_t width = is_padded(x) ? plan_width(&x->plan) : 0;
     const int32_t *from = x->in.at;
     ps_result r = PS_OK;
 
@@ -317,14 +279,14 @@ static ps_result fill_slot(exchange *x, slot *s)
         const plan_pack *const row = &x->plan.packs[i];
         const size_t n = count_of(x, i);
 
-        if (is_padded(x))
-            from = x->in.at + i * width;
         if (x->plan.to[i] != x->workers->rank)
             continue;
         if (XXH3_64bits(from, n * sizeof *from) != row->digest)
-            return fail(&x->err, PS_ERR_CORRUPT,
-                        "pack %" PRIu32 " of a batch came from rank %" PRIu32
-                        " as another one", i, plan_reader(&x->plan, i));
+            return error_set(&x->err, PS_ERR_CORRUPT,
+                             "pack %" PRIu32
+                             " of a batch came from rank %" PRIu32
+                             " as another one",
+                             i, plan_reader(&x->plan, i));
         r = fill_move(s->fill, i, &row->pack, from, &x->err);
         from += n;
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/fail.h"
+#include "data/error.h"
 
 static bool open_parts(workers_parts *parts, uint32_t ranks)
 {
@@ -37,15 +37,13 @@ ps_result plan_open(plan *p, uint32_t rank, uint32_t ranks, uint32_t max,
                 .packs = calloc(max, sizeof *p->packs),
                 .costs = calloc(max, sizeof *p->costs),
                 .to = calloc(max, sizeof *p->to),
-                .order = calloc(max, sizeof *p->order),
                 .loads = calloc(ranks, sizeof *p->loads)};
     opened = open_parts(&p->told, ranks);
     opened = open_parts(&p->sent, ranks) && opened;
     opened = open_parts(&p->got, ranks) && opened;
     if (!opened || p->first == NULL || p->packs == NULL ||
-        p->costs == NULL || p->to == NULL || p->order == NULL ||
-        p->loads == NULL)
-        return fail(err, PS_ERR_MEMORY, "no memory for a plan");
+        p->costs == NULL || p->to == NULL || p->loads == NULL)
+        return error_set(err, PS_ERR_MEMORY, "no memory for a plan");
     return PS_OK;
 }
 
@@ -55,7 +53,6 @@ void plan_free(plan *p)
     free(p->packs);
     free(p->costs);
     free(p->to);
-    free(p->order);
     free(p->loads);
     free_parts(&p->told);
     free_parts(&p->sent);
@@ -74,10 +71,11 @@ ps_result plan_begin(plan *p, uint32_t capacity, const uint64_t *packs,
     p->capacity = capacity;
     for (uint32_t i = 0; i < p->ranks; i++) {
         if (packs[i] > p->max - n)
-            return fail(err, PS_ERR_CORRUPT,
-                        "rank %" PRIu32 " has %" PRIu64 " packs more for a "
-                        "batch that has %" PRIu64 ", of %" PRIu32 " at most",
-                        i, packs[i], n, p->max);
+            return error_set(
+                err, PS_ERR_CORRUPT,
+                "rank %" PRIu32 " has %" PRIu64 " packs more for a "
+                "batch that has %" PRIu64 ", of %" PRIu32 " at most",
+                i, packs[i], n, p->max);
         p->first[i] = (uint32_t)n;
         p->told.begin[i] = (int)n;
         p->told.count[i] = (int)packs[i];
@@ -85,8 +83,8 @@ ps_result plan_begin(plan *p, uint32_t capacity, const uint64_t *packs,
     }
     p->first[p->ranks] = p->n = (uint32_t)n;
     if (n > room)
-        return fail(err, PS_ERR_LIMIT,
-                    "batches of so many tokens are too large");
+        return error_set(err, PS_ERR_LIMIT,
+                         "batches of so many tokens are too large");
     return PS_OK;
 }
 
@@ -98,11 +96,11 @@ ps_result plan_check(const plan *p, ps_error *err)
 
         if (pack->n_seq == 0 || pack->n_seq > n || n > p->capacity ||
             pack->squares < n || pack->squares > n * n)
-            return fail(err, PS_ERR_CORRUPT,
-                        "rank %" PRIu32 " has a pack of %" PRIu32
-                        " sequences and %" PRIu32 " tokens, of %" PRIu32
-                        " at most", plan_reader(p, i), pack->n_seq,
-                        pack->n_tok, p->capacity);
+            return error_set(err, PS_ERR_CORRUPT,
+                             "rank %" PRIu32 " has a pack of %" PRIu32
+                             " sequences and %" PRIu32 " tokens, of %" PRIu32
+                             " at most", plan_reader(p, i), pack->n_seq,
+                             pack->n_tok, p->capacity);
     }
     return PS_OK;
 }
@@ -124,26 +122,6 @@ uint32_t plan_reader(const plan *p, uint32_t place)
     return low;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t x, y;
-
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
-/* The longest one goes to rank 0, the next one to rank 1, and so on. */
-static void deal_by_length(plan *p)
-{
-    for (uint32_t i = 0; i < p->n; i++)
-        p->order[i] =
-            (uint64_t)(p->capacity - p->packs[i].pack.n_tok) << 32 | i;
-    qsort(p->order, p->n, sizeof *p->order, compare);
-    for (uint32_t i = 0; i < p->n; i++)
-        p->to[p->order[i] & UINT32_MAX] = i % p->ranks;
-}
-
 static double imbalance_of(const plan *p)
 {
     uint64_t most = 0, all = 0;
@@ -158,28 +136,20 @@ static double imbalance_of(const plan *p)
     return (double)most * p->ranks / (double)all;
 }
 
-ps_result plan_deal(plan *p, feed_exchange how, share *s, double *imbalance,
-                    ps_error *err)
+ps_result plan_deal(plan *p, share *s, double *imbalance, ps_error *err)
 {
     const uint32_t *dealt;
-    ps_result r = PS_OK;
+    ps_result r;
 
     for (uint32_t i = 0; i < p->n; i++)
         p->costs[i] = share_cost(s, p->capacity, p->packs[i].pack.n_tok,
                                  p->packs[i].pack.squares);
-    if (how == FEED_BALANCE) {
-        r = share_deal_costs(s, p->costs, p->n, &dealt, err);
-        if (r == PS_OK)
-            memcpy(p->to, dealt, p->n * sizeof *p->to);
-    } else if (how == FEED_PADDED) {
-        deal_by_length(p);
-    } else {
-        for (uint32_t i = 0; i < p->n; i++)
-            p->to[i] = plan_reader(p, i);
-    }
-    if (r == PS_OK)
-        *imbalance = imbalance_of(p);
-    return r;
+    r = share_deal_costs(s, p->costs, p->n, &dealt, err);
+    if (r != PS_OK)
+        return r;
+    memcpy(p->to, dealt, p->n * sizeof *p->to);
+    *imbalance = imbalance_of(p);
+    return PS_OK;
 }
 
 /* ---- How much moves ---- */
@@ -219,17 +189,8 @@ ps_result plan_count(plan *p, ps_error *err)
             p->loads[rank] += p->to[i] == p->rank ? numbers_of(p, i) : 0;
     if (counted && begin_parts(&p->got, p->loads, p->ranks))
         return PS_OK;
-    return fail(err, PS_ERR_LIMIT,
-                "a rank would send or get 2^31 numbers or more in one step: "
-                "smaller steps do not");
-}
-
-uint64_t plan_width(const plan *p)
-{
-    uint32_t most = 0;
-
-    for (uint32_t i = 0; i < p->n; i++)
-        if (most < p->packs[i].pack.n_seq)
-            most = p->packs[i].pack.n_seq;
-    return fill_numbers(most, p->capacity);
+    return error_set(
+        err, PS_ERR_LIMIT,
+        "a rank would send or get 2^31 numbers or more in one step: "
+        "smaller steps do not");
 }

@@ -30,7 +30,6 @@ typedef struct plan {
     plan_pack *packs;   /* [max] */
     uint64_t *costs;    /* [max] */
     uint32_t *to;       /* [max] the rank that each goes to */
-    uint64_t *order;    /* [max] */
     uint64_t *loads;    /* [ranks] */
     workers_parts told; /* packs of each rank, as the table is gathered */
     workers_parts sent, got; /* numbers, to and from each rank */
@@ -55,16 +54,13 @@ PS_MUST_CHECK ps_result plan_check(const plan *p, ps_error *err);
  * Says where each goes, and how uneven costs are then.  PS_OK, PS_ERR_MEMORY,
  * PS_ERR_LIMIT.
  */
-PS_MUST_CHECK ps_result plan_deal(plan *p, feed_exchange how, share *s,
-                                  double *imbalance, ps_error *err);
+PS_MUST_CHECK ps_result plan_deal(plan *p, share *s, double *imbalance,
+                                  ps_error *err);
 
 /*
  * Counts what is sent and got.  PS_OK; PS_ERR_LIMIT: more than an int counts.
  */
 PS_MUST_CHECK ps_result plan_count(plan *p, ps_error *err);
-
-/* Numbers of a pack with padding, in which each of the batch has room. */
-uint64_t plan_width(const plan *p);
 
 /* Which rank has read a pack. */
 uint32_t plan_reader(const plan *p, uint32_t place);

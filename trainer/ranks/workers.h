@@ -39,11 +39,8 @@ typedef struct workers {
 /* How many processes a launcher says that it has started; 0: there is none. */
 long workers_launched(void);
 
-/*
- * NULL, or why not.  `second`: each rank wants a second thread that talks to
- * those of the others, beside the first one; w->has_second: it may.
- */
-const char *workers_open(workers *w, bool second);
+/* NULL, or why not. */
+const char *workers_open(workers *w);
 
 /* All of them end together. */
 void workers_close(workers *w);

@@ -53,7 +53,7 @@ static uint32_t local_rank(void)
     return (uint32_t)rank;
 }
 
-const char *workers_open(workers *w, bool second)
+const char *workers_open(workers *w)
 {
     int rank = 0, ranks = 1, level;
 
@@ -61,9 +61,7 @@ const char *workers_open(workers *w, bool second)
     /* Without mpirun MPI_Init would start a process for a world of its own. */
     if (workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
         return NULL;
-    (void)MPI_Init_thread(NULL, NULL,
-                          second ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
-                          &level);
+    (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks == 1 && workers_launched() > 1)

@@ -1,5 +1,5 @@
 /*
- * checkpoint.c - a training run, kept in a file to go on from.
+ * checkpoint.c - the state of a training run in a file.
  *
  * A head of fixed size, settings, weights, means, means of squares, places of
  * other ranks, where they have shards of their own, and the XXH3 of all that.
@@ -15,13 +15,12 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <xxhash.h>
 
-#include "run/atomic_file.h"
-#include "run/fail.h"
+#include "cli/message.h"
+#include "data/error.h"
 
 #define LAYOUT 3 /* of the file, and of the weights in it */
 #define PROBE UINT32_C(0x01020304)
@@ -47,13 +46,14 @@ enum {
     HEAD_BYTES = AT_PLACE + PLACE_BYTES
 };
 
-static const unsigned char magic[FRESH_MAGIC] = "BERTckpt";
+static const unsigned char magic[ATOMIC_FILE_MAGIC] = "BERTckpt";
 
-/* A file, and the digest of what passed so far. */
+/* A file, and the digest of what was written or read so far. */
 typedef struct stream {
-    int fd;
+    atomic_file *file; /* to write to */
+    int fd;            /* to read from */
     XXH3_state_t *digest;
-    ps_error *err;
+    ps_error *err; /* of reading */
 } stream;
 
 /* ---- Numbers ---- */
@@ -144,39 +144,43 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
 
     memcpy(&probe, head + AT_PROBE, sizeof probe);
     if (memcmp(head, magic, sizeof magic) != 0)
-        return fail(err, PS_ERR_MAGIC, "not a checkpoint");
+        return error_set(err, PS_ERR_MAGIC, "not a checkpoint");
     if (load(head + AT_VERSION, 4) != LAYOUT)
-        return fail(err, PS_ERR_UNSUPPORTED,
-                    "a checkpoint of another version");
+        return error_set(err, PS_ERR_UNSUPPORTED,
+                         "a checkpoint of another version");
     if (probe != PROBE || load(head + AT_REAL_BYTES, 4) != sizeof(real))
-        return fail(err, PS_ERR_UNSUPPORTED,
-                    "its numbers are of another type than ours");
+        return error_set(err, PS_ERR_UNSUPPORTED,
+                         "its numbers are of another type than ours");
     if (load(head + AT_SETTINGS_BYTES, 4) >= CHECKPOINT_SETTINGS)
-        return fail(err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+        return error_set(err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     return PS_OK;
 }
 
 /* ---- Bytes ---- */
 
-static ps_result put(stream *s, const void *bytes, size_t n)
+/* The file may be larger than memory, so it is written piece by piece. */
+static bool put(stream *s, const void *bytes, size_t n)
 {
     const unsigned char *from = bytes;
 
     (void)XXH3_64bits_update(s->digest, from, n);
     while (n > 0) {
-        ssize_t got = write(s->fd, from, n);
+        const ssize_t part = write(s->file->next, from, n);
 
-        if (got < 0 && errno == EINTR)
+        if (part < 0 && errno == EINTR)
             continue;
-        /* Some say "full" this way. */
-        if (got == 0)
+        /* Some devices report that they are full this way. */
+        if (part == 0)
             errno = ENOSPC;
-        if (got <= 0)
-            return fail_errno(s->err);
-        from += got;
-        n -= (size_t)got;
+        if (part <= 0) {
+            message_errno("%s", message_name(s->file->name));
+            return false;
+        }
+        s->file->next_size += (uint64_t)part;
+        from += part;
+        n -= (size_t)part;
     }
-    return PS_OK;
+    return true;
 }
 
 static ps_result get(stream *s, void *bytes, size_t n)
@@ -190,9 +194,9 @@ static ps_result get(stream *s, void *bytes, size_t n)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail_errno(s->err);
+            return error_errno(s->err);
         if (got == 0)
-            return fail(s->err, PS_ERR_TRUNCATED, "the checkpoint is cut");
+            return error_set(s->err, PS_ERR_TRUNCATED, "the checkpoint is cut");
         to += got;
         n -= (size_t)got;
     }
@@ -200,82 +204,64 @@ static ps_result get(stream *s, void *bytes, size_t n)
     return PS_OK;
 }
 
-static ps_result begin(stream *s, int fd, ps_error *err)
+/* False: no memory. */
+static bool begin(stream *s)
 {
-    *s = (stream){.fd = fd, .digest = XXH3_createState(), .err = err};
-    if (fd < 0)
-        return fail_errno(err);
-    if (s->digest == NULL || XXH3_64bits_reset(s->digest) != XXH_OK)
-        return fail(err, PS_ERR_MEMORY, "no memory for a checkpoint");
-    return PS_OK;
+    s->digest = XXH3_createState();
+    return s->digest != NULL && XXH3_64bits_reset(s->digest) == XXH_OK;
 }
 
 /* ---- Writing ---- */
 
-static ps_result put_arrays(stream *s, const checkpoint *c)
+static bool is_checkpoint(const unsigned char *bytes, size_t n)
 {
-    ps_result r = put(s, c->weights, c->numbers * sizeof *c->weights);
-
-    if (r == PS_OK)
-        r = put(s, c->mean, c->numbers * sizeof *c->mean);
-    if (r == PS_OK)
-        r = put(s, c->square, c->numbers * sizeof *c->square);
-    for (uint32_t i = 0; i < c->n_places && r == PS_OK; i++) {
-        unsigned char place[PLACE_BYTES];
-
-        store_place(place, &c->places[i]);
-        r = put(s, place, sizeof place);
-    }
-    return r;
+    return memcmp(bytes, magic, n) == 0;
 }
 
-static ps_result put_all(stream *s, const checkpoint *c,
-                         const checkpoint_run *run)
+bool checkpoint_open(atomic_file *f, const char *name)
 {
-    unsigned char head[HEAD_BYTES], digest[8];
-    ps_result r;
+    return atomic_file_open(f, name, is_checkpoint);
+}
+
+static bool put_places(stream *s, const checkpoint *c)
+{
+    unsigned char place[PLACE_BYTES];
+    bool done = true;
+
+    for (uint32_t i = 0; i < c->n_places && done; i++) {
+        store_place(place, &c->places[i]);
+        done = put(s, place, sizeof place);
+    }
+    return done;
+}
+
+static bool put_all(stream *s, const checkpoint *c, const checkpoint_run *run)
+{
+    const size_t bytes = c->numbers * sizeof(real);
+    unsigned char head[HEAD_BYTES];
 
     store_head(c, run, head);
-    r = put(s, head, sizeof head);
-    if (r == PS_OK)
-        r = put(s, c->settings, strlen(c->settings));
-    if (r == PS_OK)
-        r = put_arrays(s, c);
-    store(digest, XXH3_64bits_digest(s->digest), 8);
-    if (r == PS_OK)
-        r = put(s, digest, sizeof digest);
-    return r;
+    return put(s, head, sizeof head) &&
+           put(s, c->settings, strlen(c->settings)) &&
+           put(s, c->weights, bytes) && put(s, c->mean, bytes) &&
+           put(s, c->square, bytes) && put_places(s, c);
 }
 
-ps_result checkpoint_write(const char *name, const checkpoint *c,
-                           const checkpoint_run *run, ps_error *err)
+bool checkpoint_write(atomic_file *f, const checkpoint *c,
+                      const checkpoint_run *run)
 {
-    fresh f;
-    stream s;
-    ps_result r = fresh_open(&f, name, err);
+    stream s = {.file = f};
+    unsigned char digest[8];
+    bool done;
 
-    if (r != PS_OK)
-        return r;
-    r = begin(&s, f.fd, err);
-    if (r == PS_OK)
-        r = put_all(&s, c, run);
+    if (!begin(&s)) {
+        (void)message_memory();
+        return false;
+    }
+    done = put_all(&s, c, run);
+    store(digest, XXH3_64bits_digest(s.digest), sizeof digest);
     (void)XXH3_freeState(s.digest);
-    return fresh_close(&f, r, err);
-}
-
-/* What is not there yet has no name that is empty. */
-ps_result checkpoint_try(const char *name, ps_error *err)
-{
-    struct stat st;
-    bool there = stat(name, &st) == 0;
-    ps_result r;
-
-    if (!there && (errno != ENOENT || *name == '\0'))
-        return fail_errno(err);
-    if (there && !S_ISREG(st.st_mode))
-        return fail(err, PS_ERR_ARGUMENT, "is not a regular file");
-    r = fresh_try(name, magic, err);
-    return r == PS_OK && !there ? PS_END : r;
+    return done && atomic_file_write(f, digest, sizeof digest);
 }
 
 /* ---- Reading ---- */
@@ -289,16 +275,16 @@ static ps_result other_settings(const char *saved, const char *ours,
     while (saved[at] == ours[at] && saved[at] != '\0')
         at++;
     if (saved[at] == '\0' && ours[at] == ' ')
-        return fail(err, PS_ERR_ARGUMENT, "saved without%s", ours + at);
+        return error_set(err, PS_ERR_ARGUMENT, "saved without%s", ours + at);
     if (saved[at] == ' ' && ours[at] == '\0')
-        return fail(err, PS_ERR_ARGUMENT, "saved with%s, which is missing",
-                    saved + at);
+        return error_set(err, PS_ERR_ARGUMENT, "saved with%s, which is missing",
+                         saved + at);
     while (at > 0 && saved[at - 1] != ' ')
         at--;
     n = strcspn(saved + at, " ");
     m = strcspn(ours + at, " ");
-    return fail(err, PS_ERR_ARGUMENT, "saved with %.*s, not with %.*s",
-                (int)n, saved + at, (int)m, ours + at);
+    return error_set(err, PS_ERR_ARGUMENT, "saved with %.*s, not with %.*s",
+                     (int)n, saved + at, (int)m, ours + at);
 }
 
 static ps_result get_settings(stream *s, const checkpoint *c,
@@ -311,11 +297,12 @@ static ps_result get_settings(stream *s, const checkpoint *c,
         return r;
     for (char *p = settings; *p != '\0'; p++)
         if (*p < ' ' || *p > '~')
-            return fail(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+            return error_set(s->err, PS_ERR_CORRUPT,
+                             "the checkpoint is damaged");
     if (strcmp(settings, c->settings) != 0)
         return other_settings(settings, c->settings, s->err);
     if (load(head + AT_NUMBERS, 8) != c->numbers)
-        return fail(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+        return error_set(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     return PS_OK;
 }
 
@@ -345,17 +332,17 @@ static ps_result get_end(stream *s)
     ssize_t got;
 
     if (r == PS_OK && load(digest, 8) != is)
-        r = fail(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+        r = error_set(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     if (r != PS_OK)
         return r;
     do {
         got = read(s->fd, &more, 1);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
-        return fail_errno(s->err);
+        return error_errno(s->err);
     if (got > 0)
-        return fail(s->err, PS_ERR_CORRUPT,
-                    "something follows the checkpoint");
+        return error_set(s->err, PS_ERR_CORRUPT,
+                         "something follows the checkpoint");
     return PS_OK;
 }
 
@@ -363,13 +350,13 @@ ps_result checkpoint_read(const char *name, const checkpoint *c,
                           checkpoint_run *run, ps_error *err)
 {
     unsigned char head[HEAD_BYTES];
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    stream s;
-    ps_result r;
+    stream s = {.fd = open(name, O_RDONLY | O_CLOEXEC), .err = err};
+    ps_result r = PS_OK;
 
-    if (fd < 0 && errno == ENOENT)
-        return PS_END;
-    r = begin(&s, fd, err);
+    if (s.fd < 0)
+        return errno == ENOENT ? PS_END : error_errno(err);
+    if (!begin(&s))
+        r = error_set(err, PS_ERR_MEMORY, "no memory for a checkpoint");
     if (r == PS_OK)
         r = get(&s, head, sizeof head);
     if (r == PS_OK)
@@ -383,7 +370,6 @@ ps_result checkpoint_read(const char *name, const checkpoint *c,
     if (r == PS_OK)
         load_head(head, run);
     (void)XXH3_freeState(s.digest);
-    if (fd >= 0)
-        (void)close(fd);
+    (void)close(s.fd);
     return r;
 }

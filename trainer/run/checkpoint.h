@@ -1,8 +1,5 @@
 /*
- * checkpoint.h - a training run, kept in a file to go on from.
- *
- * Written beside the old one and then put in its place, so that there is a
- * whole one whenever the power fails.
+ * checkpoint.h - the state of a training run in a file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/atomic_file.h"
 #include "data/data_loader.h"
 #include "model/scalar.h"
 #include "optim/lamb.h"
@@ -39,19 +37,15 @@ typedef struct checkpoint {
     uint32_t n_places;
 } checkpoint;
 
-/*
- * Whether checkpoint_write could do its work, as far as can be seen before:
- * the one beside is made and removed, and with it what a killed run left.
- * PS_OK: there is a file of that name; PS_END: there is none yet;
- * PS_ERR_ARGUMENT: it is not a regular one; PS_ERR_IO, PS_ERR_MEMORY.
- */
-PS_MUST_CHECK ps_result checkpoint_try(const char *name, ps_error *err);
+/* As atomic_file_open, for checkpoints. */
+bool checkpoint_open(atomic_file *f, const char *name);
 
-/* After a failure the old one is there.  PS_OK, PS_ERR_IO, PS_ERR_MEMORY. */
-PS_MUST_CHECK ps_result checkpoint_write(const char *name,
-                                         const checkpoint *c,
-                                         const checkpoint_run *run,
-                                         ps_error *err);
+/*
+ * Replaces the file.  On failure prints a message and returns false: the old
+ * file stays, and `f` is only to be closed.
+ */
+bool checkpoint_write(atomic_file *f, const checkpoint *c,
+                      const checkpoint_run *run);
 
 /*
  * Fills in `run` and the numbers; after a failure they are of no use.

@@ -9,105 +9,148 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/message.h"
+#include "cli/options.h"
 #include "cuda/open.h"
 #include "data/input_files.h"
 #include "data/masking.h"
+#include "data/number_option.h"
 #include "data/rng.h"
-#include "run/fail.h"
-#include "run/options.h"
 
-#define ROWS_MAX 65536     /* packs or sequences of a batch */
+#define ROWS_MAX 65536 /* packs or sequences of a batch */
 #define WIDTH_MAX 65536
 #define LAYERS_MAX 1024
 #define EPOCHS_MAX 1000000
-#define COUNT_MAX 9e15     /* whole numbers that a double can hold */
 
 #define WORD_OF(x) #x
 #define WORD(x) WORD_OF(x)
 
-#define AT(member) offsetof(conf, member)
+#define AUTO (BERT_CUDNN + 1) /* --attention=auto */
 
-#define AUTO (BERT_CUDNN + 1) /* the last word of --attention */
+static const option_word attentions[] = {{"varlen", BERT_VARLEN},
+                                         {"dense", BERT_DENSE},
+                                         {"cudnn", BERT_CUDNN},
+                                         {"auto", AUTO},
+                                         {NULL, 0}};
+static const option_word rows[] = {{"padded", BERT_PADDED},
+                                   {"stripped", BERT_STRIPPED},
+                                   {"unpadded", BERT_UNPADDED},
+                                   {NULL, 0}};
+static const option_word devices[] = {
+    {"cpu", CONF_CPU}, {"cuda", CONF_CUDA}, {NULL, 0}};
+static const option_word precisions[] = {{"float", BERT_FLOAT},
+                                         {"tf32", BERT_TF32},
+                                         {"bf16", BERT_BF16},
+                                         {NULL, 0}};
+static const option_word graphs[] = {{"off", BERT_EXACT},
+                                     {"rounded", BERT_ROUNDED},
+                                     {"on", BERT_GRAPHS},
+                                     {NULL, 0}};
+static const option_word losses[] = {{"sequence", FEED_PER_SEQUENCE},
+                                     {"token", FEED_PER_TOKEN},
+                                     {NULL, 0}};
+static const option_word stats[] = {{"text", false}, {"json", true}, {NULL, 0}};
+
+#define NUMBER(member, low, high) OPTION_NUMBER(conf, member, low, high)
+#define COUNT(member, low) OPTION_NUMBER(conf, member, low, UINT64_MAX)
+#define WORDS(member, table) OPTION_WORD(conf, member, table)
+#define SHARE(member) OPTION_CALL_FOR(conf, member, number_option_share)
+#define BELOW_1(member) OPTION_CALL_FOR(conf, member, number_option_below_1)
+#define POSITIVE(member) OPTION_CALL_FOR(conf, member, number_option_positive)
 
 static const option_entry entries[] = {
-    {"packs", OPTION_U32, 1, ROWS_MAX, AT(feed.packs),
-     "packs of a step (16)"},
-    {"sequences", OPTION_U32, 1, ROWS_MAX, AT(feed.sequences),
-     "sequences of a step, instead: see --flush-every of packstream"},
-    {"epochs", OPTION_U32, 1, EPOCHS_MAX, AT(feed.epochs),
-     "read the files N times (1)"},
-    {"steps", OPTION_U64, 1, COUNT_MAX, AT(steps),
-     "end after N steps, those before --resume counted"},
-    {"vocab", OPTION_U32, 1, INT32_MAX, AT(feed.vocab_size),
-     "tokens are below N (what the stream declares)"},
-    {"hidden", OPTION_U32, 1, WIDTH_MAX, AT(model.hidden),
-     "width of the model (128)"},
-    {"layers", OPTION_U32, 1, LAYERS_MAX, AT(model.layers),
-     "its layers (2)"},
-    {"heads", OPTION_U32, 1, WIDTH_MAX, AT(model.heads),
-     "heads of attention (2)"},
-    {"intermediate", OPTION_U32, 1, 4 * WIDTH_MAX,
-     AT(model.intermediate),
-     "width of the feed-forward network (4 x hidden)"},
-    {"positions", OPTION_U32, 1, WIDTH_MAX, AT(model.positions),
-     "longest sequence (what a pack holds)"},
-    {"dropout", OPTION_DOUBLE, 0, 0.99, AT(model.dropout), "(0.1)"},
-    {"attention", OPTION_CHOICE, 0, 0, AT(attention),
-     "varlen, dense, cudnn or auto; each sequence by itself, a mask, each by "
-     "itself with cuDNN, or cudnn on a GPU that has it, unless the run is "
-     "saved, and varlen otherwise (auto)"},
-    {"rows", OPTION_CHOICE, 0, 0, AT(rows),
-     "padded, stripped or unpadded; padding to compute: all, up to a step's "
-     "longest row, none (unpadded; padded if dense)"},
-    {"device", OPTION_CHOICE, 0, 0, AT(device),
-     "cpu or cuda; what computes; each of several processes has "
-     "a GPU, and NCCL or MPI sums: untried on several GPUs (cpu)"},
-    {"precision", OPTION_CHOICE, 0, 0, AT(precision),
-     "float, tf32 or bf16; of products and activations (float on the CPU, "
-     "bf16 on a GPU)"},
-    {"graphs", OPTION_CHOICE, 0, 0, AT(graphs),
-     "off, rounded or on; whether steps whose shapes repeat are CUDA graphs, "
-     "for which counts are rounded up; rounded: that alone, to compare with "
-     "(off)"},
-    {"exchange", OPTION_CHOICE, 0, 0, AT(exchange),
-     "balance, padded or none; how ranks exchange packs that not all of them "
-     "read (balance)"},
-    {"loss", OPTION_CHOICE, 0, 0, AT(loss),
-     "sequence or token; what counts the same (sequence)"},
-    {"mask", OPTION_DOUBLE, 0, 1, AT(feed.mask_share),
-     "share of tokens to mask, for streams without labels only (0.15)"},
-    {"rate", OPTION_DOUBLE, 0, 1e3, AT(rate.peak),
-     "highest learning rate (0.004)"},
-    {"warmup", OPTION_U64, 0, COUNT_MAX, AT(rate.warmup),
-     "sequences until it is reached (0)"},
-    {"total", OPTION_U64, 0, COUNT_MAX, AT(rate.total),
-     "sequences until it is 0; 0: never (0)"},
-    {"power", OPTION_DOUBLE, 0, 100, AT(rate.power),
-     "of its fall: 1 is a line (1)"},
-    {"beta1", OPTION_DOUBLE, 0, 0.999999, AT(lamb.beta1), "(0.9)"},
-    {"beta2", OPTION_DOUBLE, 0, 0.999999, AT(lamb.beta2), "(0.999)"},
-    {"factor", OPTION_DOUBLE, 0, 1e6, AT(factor),
-     "their power; 0: sequences per pack of each step (0; 1 with "
-     "--sequences)"},
-    {"decay", OPTION_DOUBLE, 0, 1, AT(lamb.decay),
-     "of weights (0.01)"},
-    {"clip", OPTION_DOUBLE, 0, 1e30, AT(lamb.clip),
-     "longest gradient; 0: any (1)"},
-    {"seed", OPTION_U64, 0, COUNT_MAX, AT(seed),
-     "of weights, dropout and masks (1)"},
-    {"save", OPTION_TEXT, 0, 0, AT(save),
-     "keep a checkpoint there, to go on from"},
-    {"save-every", OPTION_U64, 1, COUNT_MAX, AT(save_every),
-     "write it after every N steps, besides at the end"},
-    {"resume", OPTION_FLAG, 0, 0, AT(resume),
-     "go on from the checkpoint, if there is one"},
-    {"report", OPTION_U64, 1, COUNT_MAX, AT(report),
-     "print a line after every N steps (10)"},
-    {"stats", OPTION_CHOICE, 0, 0, AT(stats),
-     "text or json; how lines are printed (text)"},
-};
+    /* Batches. */
+    {0, "packs", "N", "packs of a step, on all ranks (default: 16)",
+     NUMBER(feed.packs, 1, ROWS_MAX)},
+    {0, "sequences", "N",
+     "sequences of a step instead; make the packs with\n"
+     "packstream --flush-every=N",
+     NUMBER(feed.sequences, 1, ROWS_MAX)},
+    {0, "epochs", "N", "read the files N times (default: 1)",
+     NUMBER(feed.epochs, 1, EPOCHS_MAX)},
+    {0, "steps", "N", "stop after N steps, those before --resume included",
+     COUNT(steps, 1)},
+    {0, "vocab", "N", "size of the vocabulary (default: the stream's)",
+     NUMBER(feed.vocab_size, 1, INT32_MAX)},
+    {0, "mask", "SHARE",
+     "share of tokens to mask in streams without labels\n(default: 0.15)",
+     SHARE(feed.mask_share)},
+    {0, "loss", "WORD",
+     "what has the same weight: each sequence, or each masked\n"
+     "token (default: sequence)",
+     WORDS(feed.loss, losses)},
 
-static const char *const standard_input[] = {"-"};
+    /* The model. */
+    {0, "hidden", "N", "width of the model (default: 128)",
+     NUMBER(model.hidden, 1, WIDTH_MAX)},
+    {0, "layers", "N", "number of layers (default: 2)",
+     NUMBER(model.layers, 1, LAYERS_MAX)},
+    {0, "heads", "N", "attention heads (default: 2)",
+     NUMBER(model.heads, 1, WIDTH_MAX)},
+    {0, "intermediate", "N",
+     "width of the feed-forward network (default: 4 x hidden)",
+     NUMBER(model.intermediate, 1, 4 * WIDTH_MAX)},
+    {0, "positions", "N", "longest sequence (default: a pack's capacity)",
+     NUMBER(model.positions, 1, WIDTH_MAX)},
+    {0, "dropout", "SHARE", "dropout (default: 0.1)", BELOW_1(model.dropout)},
+
+    /* How it is computed. */
+    {0, "device", "WORD", "cpu, or cuda: a GPU for each process (default: cpu)",
+     WORDS(device, devices)},
+    {0, "precision", "WORD",
+     "of products and activations: float, tf32 or bf16\n"
+     "(default: float on the CPU, bf16 on a GPU)",
+     WORDS(precision, precisions)},
+    {0, "attention", "WORD",
+     "varlen: each sequence by itself; dense: all pairs of a\n"
+     "pack under a mask; cudnn: varlen by cuDNN; auto: cudnn\n"
+     "on a GPU, unless --save is given (default: auto)",
+     WORDS(attention, attentions)},
+    {0, "rows", "WORD",
+     "padding to compute: padded (all), stripped (up to the\n"
+     "longest row of a step) or unpadded (none)\n"
+     "(default: unpadded; padded if --attention=dense)",
+     WORDS(rows, rows)},
+    {0, "graphs", "WORD",
+     "launch steps of the same shape as CUDA graphs: off or\n"
+     "on; rounded: round shapes up only (default: off)",
+     WORDS(graphs, graphs)},
+
+    /* The optimiser. */
+    {0, "rate", "X", "peak learning rate (default: 0.004)",
+     POSITIVE(rate.peak)},
+    {0, "warmup", "N", "sequences until the peak (default: 0)",
+     COUNT(rate.warmup, 0)},
+    {0, "total", "N", "sequences until the rate is 0 (default: 0, never)",
+     COUNT(rate.total, 0)},
+    {0, "power", "X", "power of the decay to 0; 1 is linear (default: 1)",
+     POSITIVE(rate.power)},
+    {0, "beta1", "X", "LAMB's decay of means (default: 0.9)",
+     BELOW_1(lamb.beta1)},
+    {0, "beta2", "X", "and of mean squares (default: 0.999)",
+     BELOW_1(lamb.beta2)},
+    {0, "factor", "X",
+     "power of both; 0: sequences per pack of each step\n"
+     "(default: 0; 1 with --sequences)",
+     POSITIVE(factor)},
+    {0, "decay", "X", "weight decay (default: 0.01)", SHARE(lamb.decay)},
+    {0, "clip", "X", "longest gradient; 0: any (default: 1)",
+     POSITIVE(lamb.clip)},
+    {0, "seed", "N", "seed of weights, dropout and masks (default: 1)",
+     COUNT(seed, 0)},
+
+    /* The run. */
+    {0, "save", "FILE", "write checkpoints to FILE", OPTION_TEXT(conf, save)},
+    {0, "save-every", "N", "after every N steps, not only at the end",
+     COUNT(save_every, 1)},
+    {0, "resume", NULL, "continue from the checkpoint, if there is one",
+     OPTION_FLAG(conf, resume)},
+    {0, "report", "N", "print a line after every N steps (default: 10)",
+     COUNT(report, 1)},
+    {0, "stats", "WORD", "text or json lines (default: text)",
+     WORDS(stats, stats)},
+    {0},
+};
 
 /* A share that is not given is below 0. */
 static conf defaults(void)
@@ -127,7 +170,6 @@ static conf defaults(void)
                   .attention = AUTO,
                   .rows = -1,
                   .precision = -1,
-                  .exchange = -1,
                   .factor = -1,
                   .seed = 1,
                   .report = 10};
@@ -213,14 +255,13 @@ static const char *check(conf *c)
         return "--heads does not divide --hidden";
     if (c->rate.total > 0 && c->rate.total <= c->rate.warmup)
         return "--total is not above --warmup";
+    if (c->save != NULL && *c->save == '\0')
+        return "--save must be the name of a file";
     if (c->save == NULL && (c->resume || c->save_every > 0))
         return "--resume and --save-every want --save";
     if (c->model.intermediate == 0)
         c->model.intermediate = 4 * c->model.hidden;
-    c->feed.loss = c->loss == 0 ? FEED_PER_SEQUENCE : FEED_PER_TOKEN;
     c->feed.seed = c->seed;
-    c->feed.exchange = c->exchange < 0 ? FEED_BALANCE
-                                       : (feed_exchange)c->exchange;
     if (c->rows < 0)
         c->rows = c->attention == BERT_DENSE ? BERT_PADDED : BERT_UNPADDED;
     if (c->rows == BERT_UNPADDED && c->attention == BERT_DENSE)
@@ -239,67 +280,48 @@ static const char *check(conf *c)
 static int finish(conf *c, int argc, char **argv, int first)
 {
     const char *wrong = check(c);
-    const char *odd;
+    int n;
 
-    if (wrong != NULL) {
-        say(CONF_PROGRAM, "%s", wrong);
-        return STATUS_USAGE;
-    }
-    c->feed.names = standard_input;
-    c->feed.n_names = 1;
-    if (first < argc) {
-        c->feed.names = (const char *const *)argv + first;
-        c->feed.n_names = (uint32_t)(argc - first);
-    }
-    odd = inputs_tell(c->feed.names, c->feed.n_names, &c->feed.input);
-    if (odd == NULL)
+    if (wrong != NULL)
+        return message_usage("%s", wrong);
+    c->feed.names = option_files(argc, argv, first, &n);
+    c->feed.n_names = (uint32_t)n;
+    wrong = inputs_tell(c->feed.names, c->feed.n_names, &c->feed.input);
+    if (wrong == NULL)
         return -1;
-    say(CONF_PROGRAM, "%s: has no %%d for the rank in its name, as others "
-        "have", odd);
-    return STATUS_USAGE;
-}
-
-static const option_program program = {
-    .name = CONF_PROGRAM,
-    .usage = "[OPTION]... [FILE]...",
-    .summary = "Trains a BERT on packs, from files or standard input.  "
-               "Of several processes\neach reads its own where a %d in a "
-               "name stands for its rank.",
-    .entries = entries,
-    .n_entries = sizeof entries / sizeof *entries};
-
-int conf_help(void)
-{
-    return option_help(&program);
+    return message_usage("%s: has no %%d for the rank, as other names have",
+                         message_name(wrong));
 }
 
 int conf_parse(conf *c, int argc, char **argv)
 {
-    int first, status;
+    const option_program program = {
+        .usage = "[OPTION]... [FILE]...",
+        .summary = "Train a BERT on packs, from files or standard input.  If "
+                   "names have a %d, each\nof several processes reads the "
+                   "files of its own rank.",
+        .entries = entries};
+    option_outcome outcome;
+    int first;
 
     *c = defaults();
-    status = option_parse(&program, argc, argv, c, &first);
-    return status < 0 ? finish(c, argc, argv, first) : status;
+    outcome = option_parse(&program, argc, argv, c, &first);
+    return outcome == OPTION_RUN ? finish(c, argc, argv, first)
+                                 : option_status(outcome);
 }
 
 uint64_t conf_digest(const conf *c)
 {
-    static const size_t sizes[] = {[OPTION_FLAG] = sizeof(bool),
-                                   [OPTION_U32] = sizeof(uint32_t),
-                                   [OPTION_U64] = sizeof(uint64_t),
-                                   [OPTION_DOUBLE] = sizeof(double),
-                                   [OPTION_CHOICE] = sizeof(int)};
     uint64_t digest = c->feed.n_names;
 
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        const option_entry *const e = &entries[i];
+    for (const option_entry *e = entries; e->name != NULL; e++) {
         const unsigned char *const at = (const unsigned char *)c + e->at;
         uint64_t value = 0;
 
-        if (e->kind == OPTION_TEXT)
+        if (e->type == OPTION_TYPE_TEXT)
             value = *(const char *const *)(const void *)at != NULL;
         else
-            memcpy(&value, at, sizes[e->kind]);
+            memcpy(&value, at, e->size);
         digest = draw_mix(digest, value);
     }
     return digest;
@@ -308,7 +330,6 @@ uint64_t conf_digest(const conf *c)
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes)
 {
-    static const char *const precisions[] = {"float", "tf32", "bf16"};
     size_t n;
 
     (void)snprintf(
@@ -321,11 +342,12 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
         "factor=%.15g decay=%.15g clip=%.15g seed=%" PRIu64 " precision=%s",
         model->vocab_size, model->hidden, model->layers, model->heads,
         model->intermediate, model->positions, model->types, model->dropout,
-        c->attention, c->loss, c->feed.packs, c->feed.sequences,
+        c->attention, (int)c->feed.loss, c->feed.packs, c->feed.sequences,
         c->feed.mask_share < 0 ? MASKING_SHARE : c->feed.mask_share,
         c->rate.peak, c->rate.warmup, c->rate.total,
         c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
-        c->lamb.decay, c->lamb.clip, c->seed, precisions[c->precision]);
+        c->lamb.decay, c->lamb.clip, c->seed,
+        option_word_name(precisions, (uint64_t)c->precision));
     n = strlen(to);
     if (c->feed.input == FEED_SHARDS)
         (void)snprintf(to + n, bytes - n, " shards=%" PRIu32, c->feed.ranks);

@@ -16,8 +16,6 @@
 #include "optim/lamb.h"
 #include "optim/schedule.h"
 
-#define CONF_PROGRAM "bert-train"
-
 typedef enum conf_device { CONF_CPU, CONF_CUDA } conf_device;
 
 typedef struct conf {
@@ -32,9 +30,7 @@ typedef struct conf {
     int device;    /* a conf_device */
     int precision; /* a bert_precision */
     int graphs;    /* a bert_repeat */
-    int loss;      /* a feed_loss */
-    int exchange;  /* a feed_exchange; below 0: as if it were the first one */
-    int stats;     /* 0: text; 1: json */
+    bool stats;    /* JSON, not text */
     uint64_t seed;
     uint64_t steps; /* to make in all; 0: as many as there are */
     uint64_t report;
@@ -43,9 +39,8 @@ typedef struct conf {
     bool resume;
 } conf;
 
-/* -1, or the status to exit with; STATUS_OK: --help wants conf_help. */
+/* -1, or the exit status: a message or the help was printed. */
 int conf_parse(conf *c, int argc, char **argv);
-int conf_help(void);
 
 /* Of all options, which ranks have to agree on; names of files may differ. */
 uint64_t conf_digest(const conf *c);

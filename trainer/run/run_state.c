@@ -5,14 +5,14 @@
  */
 #include "run/run_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/input_files.h"
-#include "run/atomic_file.h"
-#include "run/fail.h"
+#include "run/rank_message.h"
 
 /* ---- Before anything is read ---- */
 
@@ -51,40 +51,60 @@ static bool is_input(const conf *c, const char *name)
 
 static int refuse_inputs(const conf *c)
 {
-    char *beside = fresh_name(c->save);
+    const size_t bytes = strlen(c->save) + sizeof ATOMIC_FILE_SUFFIX;
+    char *const next = malloc(bytes);
     const char *wrong = NULL;
 
+    if (next == NULL)
+        return message_memory();
+    (void)snprintf(next, bytes, "%s%s", c->save, ATOMIC_FILE_SUFFIX);
     if (is_input(c, c->save))
         wrong = c->save;
-    else if (beside != NULL && is_input(c, beside))
-        wrong = beside;
+    else if (is_input(c, next))
+        wrong = next;
     if (wrong != NULL)
-        say(CONF_PROGRAM, "%s: is an input, and --save would write to it",
-            wrong);
-    free(beside);
+        rank_message("%s: is an input, and --save would write to it",
+                     message_name(wrong));
+    free(next);
     return wrong == NULL ? STATUS_OK : STATUS_USAGE;
 }
 
-int keep_try(const conf *c)
+static int refuse_existing(const conf *c)
+{
+    struct stat st;
+
+    if (stat(c->save, &st) != 0)
+        return STATUS_OK;
+    if (!S_ISREG(st.st_mode))
+        rank_message("%s: is not a regular file", message_name(c->save));
+    else if (!c->resume)
+        rank_message("%s: exists already: continue with --resume, or name "
+                     "another file", message_name(c->save));
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
+int keep_open(keep *k, const conf *c)
 {
     int status;
-    ps_error err;
-    ps_result r;
 
+    k->name = c->save;
+    k->file = (atomic_file){.folder = -1, .next = -1};
     if (c->save == NULL)
         return STATUS_OK;
     status = refuse_inputs(c);
-    if (status != STATUS_OK)
-        return status;
-    r = checkpoint_try(c->save, &err);
-    if (r == PS_OK && !c->resume) {
-        say(CONF_PROGRAM, "%s: is there already (--resume goes on from it)",
-            c->save);
-        return STATUS_USAGE;
-    }
-    if (r != PS_OK && r != PS_END)
-        return say_failure(CONF_PROGRAM, c->save, &err);
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        status = refuse_existing(c);
+    if (status == STATUS_OK && !checkpoint_open(&k->file, c->save))
+        status = STATUS_FAILURE;
+    return status;
+}
+
+void keep_close(keep *k)
+{
+    atomic_file_close(&k->file);
+    free(k->places);
 }
 
 /* ---- Checkpoints ---- */
@@ -129,7 +149,7 @@ int keep_read(keep *k, bert_model *model, lamb *l)
     if (r == PS_END)
         return STATUS_OK;
     if (r != PS_OK)
-        return say_failure(CONF_PROGRAM, k->name, &err);
+        return rank_message_failure(k->name, &err);
     bert_model_store(model);
     lamb_store(l);
     lamb_set(l, k->run.lamb);
@@ -161,7 +181,6 @@ void keep_copy(keep *k, const workers *w, bert_model *model, lamb *l)
 int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l)
 {
     checkpoint c;
-    ps_error err;
     bert_results none;
     const char *why;
 
@@ -173,13 +192,13 @@ int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l)
     lamb_fetch(l);
     if (!device->ops->finish(device, &none, &why)) {
         k->failed = true;
-        say(CONF_PROGRAM, "%s", why);
+        rank_message("%s", why);
         return STATUS_FAILURE;
     }
     c = all_of(k, model, l);
-    if (checkpoint_write(k->name, &c, &k->run, &err) != PS_OK) {
+    if (!checkpoint_write(&k->file, &c, &k->run)) {
         k->failed = true;
-        return say_failure(CONF_PROGRAM, k->name, &err);
+        return STATUS_FAILURE;
     }
     k->saved = k->run.steps;
     return STATUS_OK;

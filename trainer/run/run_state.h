@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/atomic_file.h"
 #include "model/bert/model.h"
 #include "optim/lamb.h"
 #include "ranks/workers.h"
@@ -17,6 +18,7 @@
 
 typedef struct keep {
     const char *name; /* NULL: nothing is kept */
+    atomic_file file; /* of that name */
     char settings[CHECKPOINT_SETTINGS];
     checkpoint_run run; /* as it was after the last whole step */
     feed_place *places; /* then, of ranks behind the first with own shards */
@@ -26,11 +28,11 @@ typedef struct keep {
 } keep;
 
 /*
- * Whether all that --save asks for can be done, as far as can be seen before
- * anything is read.  All of these give the status to exit with, and tell what
- * is wrong.
+ * Opens the file of --save, if it is given, before anything is read.  These
+ * functions print a message on failure and return an exit status.
  */
-int keep_try(const conf *c);
+int keep_open(keep *k, const conf *c);
+void keep_close(keep *k);
 
 /* Makes room for all places; false: no memory. */
 bool keep_room(keep *k, const feed *f);

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "run/fail.h"
+#include "cli/message.h"
 
 /* A handler has nothing else to write to. */
 static atomic_int came;
@@ -49,11 +49,6 @@ static void remember(int signal)
 static void remember_broken(int signal)
 {
     atomic_store(&broken, signal);
-}
-
-bool stop_came(void)
-{
-    return atomic_load(&came) != 0;
 }
 
 /* What another program left ignored, as nohup does, stays so. */
@@ -103,20 +98,6 @@ static void *wait_bell(void *unused)
     _exit(status);
 }
 
-static void handle_stops(void)
-{
-    handle(SIGTERM, remember, (unsigned)SA_RESETHAND);
-    handle(SIGINT, remember, (unsigned)SA_RESETHAND);
-}
-
-bool stop_remember(void)
-{
-    if (sem_init(&bell, 0, 0) != 0)
-        return false;
-    handle_stops();
-    return true;
-}
-
 bool stop_catch(stop_last *last, void *context)
 {
     pthread_t thread;
@@ -136,7 +117,8 @@ bool stop_catch(stop_last *last, void *context)
         return false;
     (void)pthread_detach(thread);
     stop.runs = true;
-    handle_stops();
+    handle(SIGTERM, remember, (unsigned)SA_RESETHAND);
+    handle(SIGINT, remember, (unsigned)SA_RESETHAND);
     handle(SIGPIPE, remember_broken, 0);
     handle(SIGXFSZ, SIG_IGN, 0);
     return true;

@@ -29,13 +29,6 @@ typedef int stop_last(void *context);
 bool stop_catch(stop_last *last, void *context);
 
 /*
- * In place of stop_catch: the first SIGTERM or SIGINT is only remembered, and a
- * second one ends the program at once.  stop_came tells whether one came.
- */
-bool stop_remember(void);
-bool stop_came(void);
-
-/*
  * From stop_allow to stop_forbid the last deed may be done, and its thread
  * has what it works on.  If a signal has come neither of them returns.
  */

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cli/message.h"
+#include "cli/signals.h"
 #include "cpu/device.h"
 #include "cuda/open.h"
 #include "data/data_loader.h"
@@ -21,7 +23,7 @@
 #include "optim/lamb.h"
 #include "ranks/workers.h"
 #include "run/conf.h"
-#include "run/fail.h"
+#include "run/rank_message.h"
 #include "run/report.h"
 #include "run/run_state.h"
 #include "run/signals.h"
@@ -57,7 +59,7 @@ typedef struct training {
 
 static int complain(const char *what)
 {
-    say(CONF_PROGRAM, "%s", what);
+    rank_message("%s", what);
     return STATUS_FAILURE;
 }
 
@@ -65,8 +67,8 @@ static int complain(const char *what)
 static int complain_feed(const training *t, const ps_error *err)
 {
     stop_now();
-    return say_failure(CONF_PROGRAM,
-                       t->feed == NULL ? "feed" : feed_name(t->feed), err);
+    return rank_message_failure(t->feed == NULL ? "feed" : feed_name(t->feed),
+                                err);
 }
 
 /* A reader that is gone is told by SIGPIPE, when all is done. */
@@ -86,11 +88,11 @@ static bool is_alone(const training *t)
 static int complain_difference(const training *t)
 {
     if (t->feed == NULL) {
-        say(CONF_PROGRAM, "the ranks have different options");
+        rank_message("the ranks have different options");
         return STATUS_USAGE;
     }
-    say(CONF_PROGRAM, "%s: the ranks read other packs behind step %" PRIu64,
-        feed_name(t->feed), t->now.steps);
+    rank_message("%s: the ranks read other packs behind step %" PRIu64,
+                 feed_name(t->feed), t->now.steps);
     return STATUS_FAILURE;
 }
 
@@ -104,19 +106,19 @@ static int agree(training *t, int status, uint64_t digest)
 {
     workers_verdict all;
 
-    if (status == STATUS_OK && t->workers.rank > 0 && stop_came()) {
-        say(CONF_PROGRAM, "rank %" PRIu32 ": a signal ends the run",
-            t->workers.rank);
+    if (status == STATUS_OK && t->workers.rank > 0 && signals_stopped() != 0) {
+        rank_message("rank %" PRIu32 ": a signal ends the run",
+                     t->workers.rank);
         status = STATUS_FAILURE;
     }
     stop_allow();
     all = workers_agree(&t->workers, status, digest);
     stop_forbid();
-    say_held(all.first == t->workers.rank);
+    rank_message_flush(all.first == t->workers.rank);
     if (all.status != STATUS_OK || all.same)
         return all.status;
     status = complain_difference(t);
-    say_held(t->workers.rank == 0);
+    rank_message_flush(t->workers.rank == 0);
     return status;
 }
 
@@ -147,7 +149,7 @@ static int print(training *t)
     (void)pthread_mutex_lock(&t->printer);
     sum_losses(t);
     if (t->unprinted.steps > 0)
-        written = report_print(&t->unprinted, t->conf.stats == 1);
+        written = report_print(&t->unprinted, t->conf.stats);
     (void)pthread_mutex_unlock(&t->printer);
     stop_forbid();
     return written ? STATUS_OK : complain_stdout();
@@ -206,8 +208,8 @@ static int settle_steps(training *t)
         settle_good(t, &r);
     if (r.steps == n)
         return STATUS_OK;
-    say(CONF_PROGRAM, "step %" PRIu64 ": the loss is no number any more "
-        "(a lower --rate may help)", t->asked[r.steps].report.step);
+    rank_message("step %" PRIu64 ": the loss is no number any more "
+                 "(a lower --rate may help)", t->asked[r.steps].report.step);
     return STATUS_FAILURE;
 }
 
@@ -218,7 +220,8 @@ static int settle(training *t)
     const int status = settle_steps(t);
 
     if (status != STATUS_OK && t->keep.failed && t->device->is_waited_for) {
-        say_held(true);
+        rank_message_flush(true);
+        atomic_file_close(&t->keep.file);
         workers_abort(&t->workers, status);
     }
     return status;
@@ -241,15 +244,16 @@ static int stopped(void *context)
     struct timespec limit;
     int settled, status;
 
-    say_held(true);
-    say_hold(false);
+    rank_message_flush(true);
+    rank_message_hold(false);
     settled = settle_steps(t);
     status = keep_save(&t->keep, t->device, t->model, t->lamb);
+    atomic_file_close(&t->keep.file);
     (void)clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += PATIENCE;
     if (is_alone(t) &&
         pthread_mutex_timedlock(&t->printer, &limit) == 0)
-        (void)report_print(&t->unprinted, t->conf.stats == 1);
+        (void)report_print(&t->unprinted, t->conf.stats);
     return settled == STATUS_OK ? status : settled;
 }
 
@@ -266,10 +270,10 @@ static void say_attention(const training *t, const char *why)
 {
     if (t->workers.rank > 0)
         return;
-    say_hold(false);
-    say(CONF_PROGRAM, "attention: %s (%s)",
-        t->conf.attention == BERT_CUDNN ? "cudnn" : "varlen", why);
-    say_hold(!is_alone(t));
+    rank_message_hold(false);
+    rank_message("attention: %s (%s)",
+                 t->conf.attention == BERT_CUDNN ? "cudnn" : "varlen", why);
+    rank_message_hold(!is_alone(t));
 }
 
 /* If cuDNN fails to open, a run that only auto chose it for does without. */
@@ -311,62 +315,48 @@ static int share_out(training *t)
     if (t->workers.rank == 0 || t->conf.save == NULL)
         return STATUS_OK;
     t->conf.save = NULL;
-    return stop_remember() ? STATUS_OK : complain("no memory for signals");
-}
-
-/* As far as this rank can see. */
-static bool exchanges(const conf *c)
-{
-    return c->exchange >= 0 || c->feed.input != FEED_SHARED;
+    signals_catch_stop();
+    return STATUS_OK;
 }
 
 /*
- * -1, or the status to exit with.  What is wrong with the options of all ranks
- * is told once, and so is that they are not the same.
+ * -1, or the status to exit with.  The first rank parses for all: what is wrong
+ * with the options, and the help, is printed once.
  */
 static int parse(training *t, int argc, char **argv)
 {
+    const char *const why = workers_open(&t->workers);
     int status, all;
-    const char *why;
 
-    say_hold(true);
-    status = conf_parse(&t->conf, argc, argv);
-    why = workers_open(&t->workers, exchanges(&t->conf));
-    if (why != NULL)
-        status = complain(why);
+    rank_message_hold(!is_alone(t));
+    status = agree(t, why == NULL ? STATUS_OK : complain(why), 0);
+    if (status != STATUS_OK)
+        return status;
+    if (t->workers.rank == 0)
+        status = conf_parse(&t->conf, argc, argv);
+    workers_copy(&t->workers, &status, sizeof status);
+    if (status >= 0)
+        return status;
+    if (t->workers.rank > 0)
+        status = conf_parse(&t->conf, argc, argv);
     all = agree(t, status < 0 ? STATUS_OK : status,
                 status < 0 ? conf_digest(&t->conf) : 0);
-    say_hold(!is_alone(t));
-    if (all != STATUS_OK || status < 0)
-        return all != STATUS_OK ? all : -1;
-    return t->workers.rank == 0 ? conf_help() : STATUS_OK;
+    return all != STATUS_OK ? all : status;
 }
 
 /*
  * Where machines differ, a name may be a pipe for the first rank alone: it
- * decides, and the others may not have asked for what an exchange takes.
+ * decides.
  */
 static int settle_input(training *t)
 {
     feed_input *const input = &t->conf.feed.input;
-    const bool asked = exchanges(&t->conf);
 
     workers_copy(&t->workers, input, sizeof *input);
-    if (is_alone(t) || (*input == FEED_SHARED && t->conf.exchange < 0))
+    if (is_alone(t) || *input == FEED_SHARED || t->workers.has_second)
         return STATUS_OK;
-    if (*input == FEED_SHARED)
-        say(CONF_PROGRAM, "--exchange is for a stream that the first rank "
-            "reads, or shards with a %%d for the rank in their names");
-    else if (!asked)
-        say(CONF_PROGRAM, "%s: the first rank has a pipe there: say "
-            "--exchange to all", t->conf.feed.names[0]);
-    if (*input == FEED_SHARED || !asked)
-        return STATUS_USAGE;
-    return t->workers.has_second
-               ? STATUS_OK
-               : complain("this MPI lets one thread talk at a time, and ranks "
-                          "that exchange packs have two that do "
-                          "(MPI_THREAD_MULTIPLE)");
+    return complain("this MPI lets one thread talk at a time, and ranks that "
+                    "exchange packs have two that do (MPI_THREAD_MULTIPLE)");
 }
 
 /* What is for one process alone. */
@@ -374,8 +364,8 @@ static int settle_graphs(const training *t)
 {
     if (is_alone(t) || t->conf.graphs != BERT_GRAPHS)
         return STATUS_OK;
-    say(CONF_PROGRAM, "--graphs=on is for one process: sums over several are "
-        "no part of a graph");
+    rank_message("--graphs=on is for one process: sums over several are "
+                 "no part of a graph");
     return STATUS_USAGE;
 }
 
@@ -392,8 +382,7 @@ static int prepare(training *t)
     if (status == STATUS_OK)
         status = open_device(t);
     if (status == STATUS_OK)
-        status = keep_try(&t->conf);
-    t->keep.name = t->conf.save;
+        status = keep_open(&t->keep, &t->conf);
     if (status == STATUS_OK && t->conf.save != NULL &&
         !stop_catch(stopped, t))
         return complain("no thread to wait for signals");
@@ -428,9 +417,9 @@ static int join_feed(training *t)
         t->conf.model.positions = capacity;
     if (t->conf.model.positions >= capacity)
         return STATUS_OK;
-    say(CONF_PROGRAM,
-        "%s: packs of %" PRIu32 " tokens, and only %" PRIu32 " positions",
-        feed_name(t->feed), capacity, t->conf.model.positions);
+    rank_message("%s: packs of %" PRIu32 " tokens, and only %" PRIu32
+                 " positions",
+                 feed_name(t->feed), capacity, t->conf.model.positions);
     return STATUS_USAGE;
 }
 
@@ -669,7 +658,7 @@ static int finish(training *t, int status)
 {
     int settled, saved, printed;
 
-    say_hold(false);
+    rank_message_hold(false);
     settled = settle(t);
     saved = keep_save(&t->keep, t->device, t->model, t->lamb);
     printed = print(t);
@@ -684,7 +673,8 @@ static int finish(training *t, int status)
         return STATUS_OK;
     if (t->workers.rank > 0)
         return STATUS_DATA;
-    say(CONF_PROGRAM, "%s: %s", feed_name(t->feed),
+    rank_message(
+        "%s: %s", feed_name(t->feed),
         t->keep.run.steps == 0
             ? "no packs"
             : "nothing was learnt: in no step a token was masked, or a "
@@ -699,14 +689,17 @@ static void close_all(training *t)
     lamb_free(t->lamb);
     bert_model_free(t->model);
     bert_device_close(t->device);
-    free(t->keep.places);
+    keep_close(&t->keep);
 }
 
 int main(int argc, char **argv)
 {
     training t = {.printer = PTHREAD_MUTEX_INITIALIZER,
                   .workers = {.ranks = 1}};
-    int status = parse(&t, argc, argv);
+    int status;
+
+    message_init(argv[0]);
+    status = parse(&t, argc, argv);
 
     if (status >= 0) {
         close_all(&t);
