@@ -13,16 +13,16 @@ struct known_row {
 };
 
 /* D of a lane's row, which it shares: `d_out` is in shared memory. */
-template <int WIDTH, typename V>
-static __device__ inline real delta_of(const attention_job<V> &job,
-                                       const V *d_out, const V *out)
+template <int WIDTH>
+static __device__ inline real delta_of(const attention_job<real> &job,
+                                       const real *d_out, const real *out)
 {
     const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
-    const V *const d_row = d_out + row * attention_layout<V, WIDTH>::LD;
+    const real *const d_row = d_out + row * attention_layout<WIDTH>::LD;
     real sum = 0;
 
     for (uint32_t i = half; i < job.width; i += 2)
-        sum += to_real(d_row[i]) * to_real(out[i]);
+        sum += d_row[i] * out[i];
     return sum;
 }
 
@@ -30,27 +30,23 @@ static __device__ inline real delta_of(const attention_job<V> &job,
  * A warp takes 32 keys, of which `there` are rows of the span, for its 16
  * queries: P, dP, and from them dS, which gives dQ.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __device__ inline void
-queries_step(const attention_job<typename T::value> &job,
-             const typename T::value *own, const typename T::value *keys,
-             const typename T::value *values, uint32_t column, uint32_t there,
-             real *scores, const known_row &r,
-             typename T::sum (&d_q)[WIDTH / TILE])
+queries_step(const attention_job<real> &job, const real *own, const real *keys,
+             const real *values, uint32_t column, uint32_t there, real *scores,
+             const known_row &r, tile_sum (&d_q)[WIDTH / TILE])
 {
-    constexpr unsigned LD = attention_layout<typename T::value, WIDTH>::LD;
+    constexpr unsigned LD = attention_layout<WIDTH>::LD;
     const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
     const real *const mine = scores + row * SCORES_LD + half;
     real x[PART];
 
-    score<T, WIDTH>(own, keys, scores);
+    score<WIDTH>(own, keys, scores);
 #pragma unroll
     for (unsigned i = 0; i < PART; i++)
-        x[i] = 2 * i + half < there
-                   ? T::exponential(mine[2 * i] * job.scale - r.kept)
-                   : 0;
+        x[i] = 2 * i + half < there ? exp(mine[2 * i] * job.scale - r.kept) : 0;
     __syncwarp(); /* before dP takes the place of S */
-    score<T, WIDTH>(own + TILE * LD, values, scores);
+    score<WIDTH>(own + TILE * LD, values, scores);
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
         const bool stays
@@ -59,7 +55,7 @@ queries_step(const attention_job<typename T::value> &job,
 
         x[i] *= (stays ? mine[2 * i] * job.dropout.scale : 0) - r.delta;
     }
-    weigh<T, WIDTH>(x, keys, scores, d_q);
+    weigh<WIDTH>(x, keys, scores, d_q);
 }
 
 /*
@@ -69,21 +65,20 @@ queries_step(const attention_job<typename T::value> &job,
  * at a time.  Shared memory: keys, values, and for each warp its queries,
  * their d_out, and 16 x 32 scores.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, WIDTH <= 64 ? 2 : 1)
-attention_queries_kernel(const attention_job<typename T::value> job)
+attention_queries_kernel(const attention_job<real> job)
 {
-    typedef typename T::value V;
-    typedef attention_layout<V, WIDTH> shared;
+    typedef attention_layout<WIDTH> shared;
     const attention_piece p = piece_of(job);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const size_t hidden = (size_t)job.heads * job.width;
     const size_t qkv_at = p.first * 3 * hidden + p.head * job.width;
     const size_t out_at = p.first * hidden + p.head * job.width;
-    V *const keys = (V *)dynamic_shared;
-    V *const values = keys + job.chunk * shared::LD;
-    V *const own = values + job.chunk * shared::LD + warp * shared::BACKWARD;
-    V *const own_d_out = own + TILE * shared::LD;
+    real *const keys = (real *)dynamic_shared;
+    real *const values = keys + job.chunk * shared::LD;
+    real *const own = values + job.chunk * shared::LD + warp * shared::BACKWARD;
+    real *const own_d_out = own + TILE * shared::LD;
     real *const scores = (real *)(own_d_out + TILE * shared::LD);
     const uint32_t tile = blockDim.x / 32 * TILE;
 
@@ -93,10 +88,10 @@ attention_queries_kernel(const attention_job<typename T::value> job)
         const size_t lanes_at = p.head * job.rows + lanes_row;
         const bool in = row + lane / 2 < p.n;
         known_row r = {0, 0, key_of(job, p, row + lane / 2)};
-        typename T::sum d_q[WIDTH / TILE];
+        tile_sum d_q[WIDTH / TILE];
 
         for (unsigned i = 0; i < WIDTH / TILE; i++)
-            T::zero(d_q[i]);
+            tile_zero(d_q[i]);
         if (row < p.n) {
             load_own<WIDTH>(own, job.qkv + qkv_at + row * 3 * hidden,
                             3 * hidden, p.n - row, job.width);
@@ -113,7 +108,7 @@ attention_queries_kernel(const attention_job<typename T::value> job)
                 job.delta[lanes_at] = r.delta;
         }
         for (uint32_t k = 0; k < p.n; k += job.chunk) {
-            const V *const key = job.qkv + qkv_at + k * 3 * hidden + hidden;
+            const real *const key = job.qkv + qkv_at + k * 3 * hidden + hidden;
 
             if (at == p.tile * tile) {
                 __syncthreads(); /* the rows before have been read */
@@ -124,15 +119,13 @@ attention_queries_kernel(const attention_job<typename T::value> job)
             if (row >= p.n)
                 continue;
             for (uint32_t j = 0; j < min(job.chunk, p.n - k); j += STEP)
-                queries_step<T, WIDTH>(job, own, keys + j * shared::LD,
-                                       values + j * shared::LD,
-                                       k + j, p.n - k - j, scores,
-                                       r, d_q);
+                queries_step<WIDTH>(job, own, keys + j * shared::LD,
+                                    values + j * shared::LD, k + j, p.n - k - j,
+                                    scores, r, d_q);
         }
         if (row < p.n)
-            store_rows<T, WIDTH>(job.d_qkv + qkv_at + row * 3 * hidden,
-                                 3 * hidden, p.n - row, job.width, d_q,
-                                 job.scale, scores);
+            store_rows<WIDTH>(job.d_qkv + qkv_at + row * 3 * hidden, 3 * hidden,
+                              p.n - row, job.width, d_q, job.scale, scores);
     }
 }
 
@@ -141,22 +134,20 @@ attention_queries_kernel(const attention_job<typename T::value> job)
  * keys: P' transposed, not yet scaled up, which gives dV, and dS transposed,
  * which gives dK.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __device__ inline void
-keys_step(const attention_job<typename T::value> &job,
-          const typename T::value *own, const typename T::value *queries,
-          const typename T::value *d_out, const known_row *known,
-          uint32_t column, uint32_t there, real *scores,
-          typename T::sum (&d_k)[WIDTH / TILE],
-          typename T::sum (&d_v)[WIDTH / TILE])
+keys_step(const attention_job<real> &job, const real *own, const real *queries,
+          const real *d_out, const known_row *known, uint32_t column,
+          uint32_t there, real *scores, tile_sum (&d_k)[WIDTH / TILE],
+          tile_sum (&d_v)[WIDTH / TILE])
 {
-    constexpr unsigned LD = attention_layout<typename T::value, WIDTH>::LD;
+    constexpr unsigned LD = attention_layout<WIDTH>::LD;
     const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
     const real *const mine = scores + row * SCORES_LD + half;
     real x[PART], y[PART];
     unsigned stay = 0;
 
-    score<T, WIDTH>(own, queries, scores);
+    score<WIDTH>(own, queries, scores);
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
         const unsigned query = 2 * i + half;
@@ -164,15 +155,15 @@ keys_step(const attention_job<typename T::value> &job,
         x[i] = y[i] = 0;
         if (query >= there)
             continue;
-        x[i] = T::exponential(mine[2 * i] * job.scale - known[query].kept);
+        x[i] = exp(mine[2 * i] * job.scale - known[query].kept);
         if (bert_dropout_score_stays(known[query].key, query, column + row,
                                      job.dropout.threshold)) {
             y[i] = x[i];
             stay |= 1u << i;
         }
     }
-    weigh<T, WIDTH>(y, d_out, scores, d_v);
-    score<T, WIDTH>(own + TILE * LD, d_out, scores);
+    weigh<WIDTH>(y, d_out, scores, d_v);
+    score<WIDTH>(own + TILE * LD, d_out, scores);
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
         const unsigned query = 2 * i + half;
@@ -181,12 +172,11 @@ keys_step(const attention_job<typename T::value> &job,
         if (query < there)
             x[i] *= d_p - known[query].delta;
     }
-    weigh<T, WIDTH>(x, queries, scores, d_k);
+    weigh<WIDTH>(x, queries, scores, d_k);
 }
 
 /* What is known of a block's next queries, from row q of the span on. */
-template <typename V>
-static __device__ inline void load_known(const attention_job<V> &job,
+static __device__ inline void load_known(const attention_job<real> &job,
                                          const attention_piece &p,
                                          known_row *known, uint32_t q)
 {
@@ -205,33 +195,32 @@ static __device__ inline void load_known(const attention_job<V> &job,
  * a time.  Shared memory: queries, their d_out and what is known of them, and
  * for each warp its keys, their values, and 16 x 32 scores.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, 1)
-attention_keys_kernel(const attention_job<typename T::value> job)
+attention_keys_kernel(const attention_job<real> job)
 {
-    typedef typename T::value V;
-    typedef attention_layout<V, WIDTH> shared;
+    typedef attention_layout<WIDTH> shared;
     const attention_piece p = piece_of(job);
     const unsigned warp = threadIdx.x / 32;
     const size_t hidden = (size_t)job.heads * job.width;
     const size_t qkv_at = p.first * 3 * hidden + p.head * job.width;
     const size_t out_at = p.first * hidden + p.head * job.width;
-    V *const queries = (V *)dynamic_shared;
-    V *const d_out = queries + job.chunk * shared::LD;
+    real *const queries = (real *)dynamic_shared;
+    real *const d_out = queries + job.chunk * shared::LD;
     known_row *const known = (known_row *)(d_out + job.chunk * shared::LD);
-    V *const own = (V *)(known + job.chunk) + warp * shared::BACKWARD;
-    V *const own_values = own + TILE * shared::LD;
+    real *const own = (real *)(known + job.chunk) + warp * shared::BACKWARD;
+    real *const own_values = own + TILE * shared::LD;
     real *const scores = (real *)(own_values + TILE * shared::LD);
     const uint32_t tile = blockDim.x / 32 * TILE;
 
     for (uint32_t at = p.tile * tile; at < p.n; at += job.tiles * tile) {
         const uint32_t row = at + warp * TILE;
         const size_t key_at = qkv_at + row * 3 * hidden + hidden;
-        typename T::sum d_k[WIDTH / TILE], d_v[WIDTH / TILE];
+        tile_sum d_k[WIDTH / TILE], d_v[WIDTH / TILE];
 
         for (unsigned i = 0; i < WIDTH / TILE; i++) {
-            T::zero(d_k[i]);
-            T::zero(d_v[i]);
+            tile_zero(d_k[i]);
+            tile_zero(d_v[i]);
         }
         if (row < p.n) {
             load_own<WIDTH>(own, job.qkv + key_at, 3 * hidden, p.n - row,
@@ -252,39 +241,37 @@ attention_keys_kernel(const attention_job<typename T::value> job)
             if (row >= p.n)
                 continue;
             for (uint32_t j = 0; j < min(job.chunk, p.n - q); j += STEP)
-                keys_step<T, WIDTH>(job, own, queries + j * shared::LD,
-                                    d_out + j * shared::LD, known + j,
-                                    row, p.n - q - j, scores, d_k, d_v);
+                keys_step<WIDTH>(job, own, queries + j * shared::LD,
+                                 d_out + j * shared::LD, known + j, row,
+                                 p.n - q - j, scores, d_k, d_v);
         }
         if (row >= p.n)
             continue;
-        store_rows<T, WIDTH>(job.d_qkv + key_at, 3 * hidden, p.n - row,
-                             job.width, d_k, job.scale, scores);
-        store_rows<T, WIDTH>(job.d_qkv + key_at + hidden, 3 * hidden,
-                             p.n - row, job.width, d_v, job.dropout.scale,
-                             scores);
+        store_rows<WIDTH>(job.d_qkv + key_at, 3 * hidden, p.n - row, job.width,
+                          d_k, job.scale, scores);
+        store_rows<WIDTH>(job.d_qkv + key_at + hidden, 3 * hidden, p.n - row,
+                          job.width, d_v, job.dropout.scale, scores);
     }
 }
 
-template <typename T, int WIDTH>
+template <int WIDTH>
 static void backward(bert_cuda *c, const bert_attend *a, const void *qkv,
                      const void *out, const void *d_out, void *d_qkv)
 {
-    typedef typename T::value V;
-    typedef attention_layout<V, WIDTH> shared;
-    const size_t row = 2 * shared::LD * sizeof(V);
-    const size_t warp = shared::BACKWARD * sizeof(V);
-    attention_job<V> job = job_of<V>(a, qkv);
+    typedef attention_layout<WIDTH> shared;
+    const size_t row = 2 * shared::LD * sizeof(real);
+    const size_t warp = shared::BACKWARD * sizeof(real);
+    attention_job<real> job = job_of<real>(a, qkv);
 
-    job.out = (V *)const_cast<void *>(out);
-    job.d_out = (const V *)d_out;
-    job.d_qkv = (V *)d_qkv;
+    job.out = (real *)const_cast<void *>(out);
+    job.d_out = (const real *)d_out;
+    job.d_qkv = (real *)d_qkv;
     for_groups(c, a->batch, [&](const bert_group &group, cudaStream_t stream) {
         launch_group(c, stream, "attention_queries", group, row, warp,
-                     attention_queries_kernel<T, WIDTH>, job);
+                     attention_queries_kernel<WIDTH>, job);
         launch_group(c, stream, "attention_keys", group,
                      row + sizeof(known_row), warp,
-                     attention_keys_kernel<T, WIDTH>, job);
+                     attention_keys_kernel<WIDTH>, job);
     });
 }
 
@@ -292,7 +279,6 @@ void attention_backward_plain(bert_cuda *c, const bert_attend *a,
                               const void *qkv, const void *out,
                               const void *d_out, void *d_qkv)
 {
-    by_width(a, [&](auto width) {
-        backward<plain_tiles<real>, width>(c, a, qkv, out, d_out, d_qkv);
-    });
+    by_width(
+        a, [&](auto width) { backward<width>(c, a, qkv, out, d_out, d_qkv); });
 }

@@ -16,18 +16,17 @@ struct online_row {
  * A warp takes 32 keys, of which `there` are rows of the span: their scores,
  * the maximum so far, what that makes of the sums so far, and on to these.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __device__ inline void
-forward_step(const attention_job<typename T::value> &job,
-             const typename T::value *own, const typename T::value *keys,
-             const typename T::value *values, uint32_t column, uint32_t there,
-             real *scores, online_row &r, typename T::sum (&o)[WIDTH / TILE])
+forward_step(const attention_job<real> &job, const real *own, const real *keys,
+             const real *values, uint32_t column, uint32_t there, real *scores,
+             online_row &r, tile_sum (&o)[WIDTH / TILE])
 {
     const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
     const real before = r.max;
     real x[PART], fade;
 
-    score<T, WIDTH>(own, keys, scores);
+    score<WIDTH>(own, keys, scores);
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
         x[i] = 2 * i + half < there
@@ -36,19 +35,19 @@ forward_step(const attention_job<typename T::value> &job,
         r.max = x[i] > r.max ? x[i] : r.max;
     }
     r.max = max(r.max, __shfl_xor_sync(ALL_LANES, r.max, 1));
-    fade = T::exponential(before - r.max);
+    fade = exp(before - r.max);
     r.sum *= fade;
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
-        x[i] = T::exponential(x[i] - r.max);
+        x[i] = exp(x[i] - r.max);
         r.sum += x[i];
         if (!bert_dropout_score_stays(r.key, row, column + 2 * i + half,
                                       job.dropout.threshold))
             x[i] = 0;
     }
     if (__any_sync(ALL_LANES, fade != 1)) /* some row's maximum grew */
-        scale_rows<T, WIDTH>(fade, scores, o);
-    weigh<T, WIDTH>(x, values, scores, o);
+        scale_rows<WIDTH>(fade, scores, o);
+    weigh<WIDTH>(x, values, scores, o);
 }
 
 /*
@@ -56,20 +55,19 @@ forward_step(const attention_job<typename T::value> &job,
  * at a time.  Shared memory: keys, values, and for each warp its queries and
  * 16 x 32 scores.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, WIDTH <= 64 ? 2 : 1)
-attention_forward_kernel(const attention_job<typename T::value> job)
+attention_forward_kernel(const attention_job<real> job)
 {
-    typedef typename T::value V;
-    typedef attention_layout<V, WIDTH> shared;
+    typedef attention_layout<WIDTH> shared;
     const attention_piece p = piece_of(job);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const size_t hidden = (size_t)job.heads * job.width;
-    const V *const q = job.qkv + p.first * 3 * hidden + p.head * job.width;
-    V *const out = job.out + p.first * hidden + p.head * job.width;
-    V *const keys = (V *)dynamic_shared;
-    V *const values = keys + job.chunk * shared::LD;
-    V *const own = values + job.chunk * shared::LD + warp * shared::FORWARD;
+    const real *const q = job.qkv + p.first * 3 * hidden + p.head * job.width;
+    real *const out = job.out + p.first * hidden + p.head * job.width;
+    real *const keys = (real *)dynamic_shared;
+    real *const values = keys + job.chunk * shared::LD;
+    real *const own = values + job.chunk * shared::LD + warp * shared::FORWARD;
     real *const scores = (real *)(own + TILE * shared::LD);
     const uint32_t tile = blockDim.x / 32 * TILE;
 
@@ -77,15 +75,15 @@ attention_forward_kernel(const attention_job<typename T::value> job)
         const uint32_t row = at + warp * TILE;
         const size_t lanes_row = (size_t)p.first + row + lane / 2;
         online_row r = {-(real)INFINITY, 0, key_of(job, p, row + lane / 2)};
-        typename T::sum o[WIDTH / TILE];
+        tile_sum o[WIDTH / TILE];
 
         for (unsigned i = 0; i < WIDTH / TILE; i++)
-            T::zero(o[i]);
+            tile_zero(o[i]);
         if (row < p.n)
             load_own<WIDTH>(own, q + row * 3 * hidden, 3 * hidden, p.n - row,
                             job.width);
         for (uint32_t k = 0; k < p.n; k += job.chunk) {
-            const V *const key = q + k * 3 * hidden + hidden;
+            const real *const key = q + k * 3 * hidden + hidden;
 
             if (at == p.tile * tile) {
                 __syncthreads(); /* the rows before have been read */
@@ -96,41 +94,38 @@ attention_forward_kernel(const attention_job<typename T::value> job)
             if (row >= p.n)
                 continue;
             for (uint32_t j = 0; j < min(job.chunk, p.n - k); j += STEP)
-                forward_step<T, WIDTH>(job, own, keys + j * shared::LD,
-                                       values + j * shared::LD,
-                                       k + j, p.n - k - j, scores,
-                                       r, o);
+                forward_step<WIDTH>(job, own, keys + j * shared::LD,
+                                    values + j * shared::LD, k + j, p.n - k - j,
+                                    scores, r, o);
         }
         if (row >= p.n)
             continue;
         r.sum += __shfl_xor_sync(ALL_LANES, r.sum, 1);
         if (lane % 2 == 0 && row + lane / 2 < p.n)
             job.kept[p.head * job.rows + lanes_row] = r.max + log(r.sum);
-        store_rows<T, WIDTH>(out + row * hidden, hidden, p.n - row, job.width,
-                             o, job.dropout.scale / r.sum, scores);
+        store_rows<WIDTH>(out + row * hidden, hidden, p.n - row, job.width, o,
+                          job.dropout.scale / r.sum, scores);
     }
 }
 
-template <typename T, int WIDTH>
+template <int WIDTH>
 static void forward(bert_cuda *c, const bert_attend *a, const void *qkv,
                     void *out)
 {
-    typedef typename T::value V;
-    typedef attention_layout<V, WIDTH> shared;
-    attention_job<V> job = job_of<V>(a, qkv);
+    typedef attention_layout<WIDTH> shared;
+    attention_job<real> job = job_of<real>(a, qkv);
 
-    job.out = (V *)out;
+    job.out = (real *)out;
     for_groups(c, a->batch, [&](const bert_group &group, cudaStream_t stream) {
         launch_group(c, stream, "attention_forward", group,
-                     2 * shared::LD * sizeof(V), shared::FORWARD * sizeof(V),
-                     attention_forward_kernel<T, WIDTH>, job);
+                     2 * shared::LD * sizeof(real),
+                     shared::FORWARD * sizeof(real),
+                     attention_forward_kernel<WIDTH>, job);
     });
 }
 
 void attention_forward_plain(bert_cuda *c, const bert_attend *a,
                              const void *qkv, void *out)
 {
-    by_width(a, [&](auto width) {
-        forward<plain_tiles<real>, width>(c, a, qkv, out);
-    });
+    by_width(a, [&](auto width) { forward<width>(c, a, qkv, out); });
 }

@@ -1,7 +1,8 @@
 /*
  * attention_kernel.h - what the three kernels of attention share.
  *
- * T is a kind of tiles, WIDTH that of a head, rounded up.
+ * WIDTH is that of a head, rounded up.  What has no V is for the kernels of
+ * plain sums alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -68,11 +69,11 @@ static __device__ inline bert_dropout_key key_of(const attention_job<V> &job,
                                job.heads);
 }
 
-/* Numbers of type V in shared memory, see attention.h. */
-template <typename V, int WIDTH> struct attention_layout {
-    static constexpr unsigned LD = WIDTH + 16 / sizeof(V); /* of a row */
-    static constexpr unsigned SCORES
-        = TILE * SCORES_LD * sizeof(real) / sizeof(V);
+/* Numbers in shared memory, see attention.h. */
+template <int WIDTH>
+struct attention_layout {
+    static constexpr unsigned LD = WIDTH + 16 / sizeof(real); /* of a row */
+    static constexpr unsigned SCORES = TILE * SCORES_LD;
     static constexpr unsigned FORWARD = TILE * LD + SCORES;  /* a warp's */
     static constexpr unsigned BACKWARD = 2 * TILE * LD + SCORES;
 };
@@ -83,14 +84,13 @@ template <typename V, int WIDTH> struct attention_layout {
  * Copies rows of a head to shared memory, `thread` being one of `threads` that
  * do so.  What is not there, of `all` rows and of WIDTH columns, becomes 0.
  */
-template <int WIDTH, typename V>
-static __device__ inline void load_rows(V *to, const V *from, size_t stride,
-                                        uint32_t rows, uint32_t all,
-                                        uint32_t width, unsigned thread,
-                                        unsigned threads)
+template <int WIDTH>
+static __device__ inline void
+load_rows(real *to, const real *from, size_t stride, uint32_t rows,
+          uint32_t all, uint32_t width, unsigned thread, unsigned threads)
 {
-    constexpr unsigned LINE = WIDE<V>;
-    constexpr unsigned LD = attention_layout<V, WIDTH>::LD;
+    constexpr unsigned LINE = WIDE<real>;
+    constexpr unsigned LD = attention_layout<WIDTH>::LD;
 
     if (width % LINE == 0) {
 #pragma unroll 4
@@ -109,15 +109,15 @@ static __device__ inline void load_rows(V *to, const V *from, size_t stride,
         const unsigned row = i / WIDTH, column = i % WIDTH;
         const bool in = row < rows && column < width;
 
-        from_real(in ? to_real(from[row * stride + column]) : (real)0,
-                  to + row * LD + column);
+        to[row * LD + column] = in ? from[row * stride + column] : (real)0;
     }
 }
 
 /* A warp's own 16 rows; `rows` of them are there. */
-template <int WIDTH, typename V>
-static __device__ inline void load_own(V *to, const V *from, size_t stride,
-                                       uint32_t rows, uint32_t width)
+template <int WIDTH>
+static __device__ inline void load_own(real *to, const real *from,
+                                       size_t stride, uint32_t rows,
+                                       uint32_t width)
 {
     load_rows<WIDTH>(to, from, stride, rows, TILE, width, threadIdx.x % 32,
                      32);
@@ -125,42 +125,41 @@ static __device__ inline void load_own(V *to, const V *from, size_t stride,
 }
 
 /* A block's next rows of both matrices that go past. */
-template <int WIDTH, typename V>
+template <int WIDTH>
 static __device__ inline void
-load_past(const attention_job<V> &job, V *to, const V *x, size_t x_stride,
-          const V *y, size_t y_stride, uint32_t rows)
+load_past(const attention_job<real> &job, real *to, const real *x,
+          size_t x_stride, const real *y, size_t y_stride, uint32_t rows)
 {
     const uint32_t all = min(job.chunk, (rows + STEP - 1) / STEP * STEP);
 
     load_rows<WIDTH>(to, x, x_stride, rows, all, job.width, threadIdx.x,
                      blockDim.x);
-    load_rows<WIDTH>(to + job.chunk * attention_layout<V, WIDTH>::LD, y,
-                     y_stride, rows, all, job.width, threadIdx.x, blockDim.x);
+    load_rows<WIDTH>(to + job.chunk * attention_layout<WIDTH>::LD, y, y_stride,
+                     rows, all, job.width, threadIdx.x, blockDim.x);
 }
 
 /*
  * A warp's 16 rows out of its sums, by way of `scores`.  Lanes 2 i and
  * 2 i + 1 know the scale of row i.
  */
-template <typename T, int WIDTH>
+template <int WIDTH>
 static __device__ inline void
-store_rows(typename T::value *to, size_t stride, uint32_t rows, uint32_t width,
-           const typename T::sum (&sums)[WIDTH / TILE], real scale,
-           real *scores)
+store_rows(real *to, size_t stride, uint32_t rows, uint32_t width,
+           const tile_sum (&sums)[WIDTH / TILE], real scale, real *scores)
 {
     const unsigned lane = threadIdx.x % 32;
 
 #pragma unroll
     for (unsigned i = 0; i < WIDTH; i += STEP) {
-        T::store(scores, sums[i / TILE], SCORES_LD);
-        T::store(scores + TILE, sums[i / TILE + 1], SCORES_LD);
+        tile_store(scores, sums[i / TILE], SCORES_LD);
+        tile_store(scores + TILE, sums[i / TILE + 1], SCORES_LD);
         __syncwarp();
         for (unsigned row = 0; row < TILE; row++) {
             const real by = __shfl_sync(ALL_LANES, scale, (int)(2 * row));
 
             if (row < rows && i + lane < width)
-                from_real(scores[row * SCORES_LD + lane] * by,
-                          to + row * stride + i + lane);
+                to[row * stride + i + lane] =
+                    scores[row * SCORES_LD + lane] * by;
         }
         __syncwarp();
     }
@@ -169,30 +168,23 @@ store_rows(typename T::value *to, size_t stride, uint32_t rows, uint32_t width,
 /* ---- Products ---- */
 
 /* scores, 16 x 32 of them, = own past^T; both have WIDTH columns. */
-template <typename T, int WIDTH>
-static __device__ inline void score(const typename T::value *own,
-                                    const typename T::value *past,
+template <int WIDTH>
+static __device__ inline void score(const real *own, const real *past,
                                     real *scores)
 {
-    constexpr unsigned LD = attention_layout<typename T::value, WIDTH>::LD;
-    typename T::sum s[2];
+    constexpr unsigned LD = attention_layout<WIDTH>::LD;
+    tile_sum s[2];
 
-    T::zero(s[0]);
-    T::zero(s[1]);
+    tile_zero(s[0]);
+    tile_zero(s[1]);
 /* All at once would take too many registers. */
 #pragma unroll(WIDTH <= 64 ? 2 : 1)
     for (unsigned k = 0; k < WIDTH; k += TILE) {
-        typename T::left a;
-        typename T::turned b[2];
-
-        T::load(a, own + k, LD);
-        T::load(b[0], past + k, LD);
-        T::load(b[1], past + TILE * LD + k, LD);
-        T::multiply(s[0], a, b[0]);
-        T::multiply(s[1], a, b[1]);
+        tile_multiply<true>(s[0], own + k, LD, past + k, LD);
+        tile_multiply<true>(s[1], own + k, LD, past + TILE * LD + k, LD);
     }
-    T::store(scores, s[0], SCORES_LD);
-    T::store(scores + TILE, s[1], SCORES_LD);
+    tile_store(scores, s[0], SCORES_LD);
+    tile_store(scores + TILE, s[1], SCORES_LD);
     __syncwarp();
 }
 
@@ -200,58 +192,47 @@ static __device__ inline void score(const typename T::value *own,
  * Multiplies the rows of sums: lanes 2 i and 2 i + 1 know what row i is
  * multiplied by.
  */
-template <typename T, int WIDTH>
-static __device__ inline void
-scale_rows(real by, real *scores, typename T::sum (&sums)[WIDTH / TILE])
+template <int WIDTH>
+static __device__ inline void scale_rows(real by, real *scores,
+                                         tile_sum (&sums)[WIDTH / TILE])
 {
     const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
-    typename T::sum tile;
+    tile_sum tile;
 
     __syncwarp(); /* the scores have been read */
 #pragma unroll
     for (unsigned i = half; i < TILE; i += 2)
         scores[row * SCORES_LD + i] = by;
     __syncwarp();
-    T::load(tile, scores, SCORES_LD);
+    tile_load(tile, scores, SCORES_LD);
 #pragma unroll
     for (unsigned i = 0; i < WIDTH / TILE; i++)
-        T::scale(sums[i], tile);
+        tile_scale(sums[i], tile);
 }
 
 /*
  * sums += x past, x being 16 x 32, of which each lane has half a row.  They
- * take the place of the scores, as values.
+ * take the place of the scores.
  */
-template <typename T, int WIDTH>
-static __device__ inline void weigh(const real (&x)[PART],
-                                    const typename T::value *past,
+template <int WIDTH>
+static __device__ inline void weigh(const real (&x)[PART], const real *past,
                                     real *scores,
-                                    typename T::sum (&sums)[WIDTH / TILE])
+                                    tile_sum (&sums)[WIDTH / TILE])
 {
-    typedef typename T::value V;
-    constexpr unsigned LD = attention_layout<V, WIDTH>::LD;
-    constexpr unsigned X_LD = SCORES_LD * sizeof(real) / sizeof(V);
+    constexpr unsigned LD = attention_layout<WIDTH>::LD;
     const unsigned row = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
-    V *const values = (V *)scores;
 
     __syncwarp(); /* the scores have been read */
 #pragma unroll
     for (unsigned i = 0; i < PART; i++)
-        from_real(x[i], values + row * X_LD + 2 * i + half);
+        scores[row * SCORES_LD + 2 * i + half] = x[i];
     __syncwarp();
 #pragma unroll(WIDTH <= 64 ? 2 : 1)
-    for (unsigned k = 0; k < STEP; k += TILE) {
-        typename T::left a;
-
-        T::load(a, values + k, X_LD);
+    for (unsigned k = 0; k < STEP; k += TILE)
 #pragma unroll
-        for (unsigned i = 0; i < WIDTH / TILE; i++) {
-            typename T::right b;
-
-            T::load(b, past + k * LD + i * TILE, LD);
-            T::multiply(sums[i], a, b);
-        }
-    }
+        for (unsigned i = 0; i < WIDTH / TILE; i++)
+            tile_multiply<false>(sums[i], scores + k, SCORES_LD,
+                                 past + k * LD + i * TILE, LD);
     __syncwarp(); /* before other scores are written */
 }
 
