@@ -3,17 +3,16 @@
 #
 #   text -> spm_encode -> bert-sequences -> tokcat -> packstream -> bert-train
 #
-# Trains a small sentencepiece model on text that every system has, and then a
-# small BERT, for a minute or so on two processors, and checks that the loss
-# falls: to masked tokens, the mean of the last tenth of all steps has to be
-# well below that of the first.
+# Trains a small sentencepiece model on text that every system has, then a small
+# BERT, for about a minute on two CPUs, and fails unless the loss falls: the
+# mean loss of masked tokens in the last tenth of all steps has to be well below
+# that in the first.
 #
 #   trainer/pipeline.sh            all of it
 #   trainer/pipeline.sh --short    some seconds of it
 #
-# Finds the programs on the PATH: those of packstream, bert-sequences and
-# bert-train from the folder of the build, spm_train and spm_encode from
-# sentencepiece.  Leaves nothing behind.
+# The programs have to be on the PATH: those of packstream, bert-sequences and
+# bert-train in the build directory, spm_train and spm_encode of sentencepiece.
 #
 # SPDX-License-Identifier: MIT
 
@@ -24,26 +23,69 @@ pieces=4000   # of the sentencepiece model
 text=4000000  # bytes
 steps=500
 width=128
-rate=0.01     # of learning, at most
-fall=1.5      # what the loss has to lose, at least
+rate=0.01     # peak learning rate
+fall=1.5      # the least that the loss has to fall
+# The ids that spm_train assigns, in the order of its options.
+pad=0 cls=2 sep=3 mask=4
 
 LC_ALL=C
 export LC_ALL
 top=$(cd "$(dirname "$0")/.." && pwd)
-examples=$top/examples
-# shellcheck source=trainer/text.sh
-. "$top/trainer/text.sh"
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+step() {
+    printf '\n== %s\n' "$*"
+}
+
+# corpus.txt: documents, shuffled in an order that depends on the text alone; one
+# sentence a line, and an empty line between documents.
+gather() {
+    "$top/examples/corpus.sh" | head -c "$text" | sed '$d' >ordered.txt
+    shuf --random-source=ordered.txt ordered.txt |
+        awk '{ gsub(/[.!?;] /, "&\n"); print; print "" }' >corpus.txt
+    [ -s corpus.txt ] || die 'found no text'
+    printf '%s documents, %s bytes\n' "$(wc -l <ordered.txt)" \
+        "$(wc -c <corpus.txt)"
+}
+
+# pieces.model; sets "pieces" to the number that it has.
+train_pieces() {
+    grep . corpus.txt | head -n 20000 >sample.txt
+    spm_train --input=sample.txt --model_prefix=pieces --model_type=unigram \
+        --vocab_size="$pieces" --hard_vocab_limit=false --pad_id="$pad" \
+        --unk_id=1 --bos_id=-1 --eos_id=-1 \
+        --control_symbols='[CLS],[SEP],[MASK]' \
+        --max_sentence_length=100000 >train.log 2>&1 ||
+        { cat train.log; die 'spm_train failed'; }
+    pieces=$(wc -l <pieces.vocab)
+    printf '%s pieces\n' "$pieces"
+}
+
+# Writes token records of masked pairs to stdout.
+records() {
+    spm_encode --model=pieces.model --output_format=id corpus.txt |
+        bert-sequences --vocab="$pieces" --cls-id=$cls --sep-id=$sep \
+            --mask-id=$mask --length="$length" |
+        tokcat -q --from=jsonl --vocab="$pieces" --pad-id=$pad \
+            --cls-id=$cls --sep-id=$sep --mask-id=$mask --labels=aligned \
+            --channel=token_type_ids:u8 --channel=labels:i32:-100 \
+            --channel=next_sentence_label:i32:-1
+}
 
 train_bert() {
-    { records --seed=1 | packstream -q -L "$length" |
+    { records | packstream -q -L "$length" |
         bert-train --packs=16 --steps="$steps" --hidden="$width" \
-            --heads=2 --layers=2 --dropout=0 --rate="$rate" \
-            --warmup=$((steps * 4)) --total=$((steps * 20)) --report=1 \
-            --stats=json || : >failed; } | keep_losses
+            --dropout=0 --rate="$rate" --warmup=$((steps * 4)) \
+            --total=$((steps * 20)) --report=1 --stats=json ||
+        : >failed; } | keep_losses
     [ ! -e failed ] || die 'training failed'
 }
 
-# Keeps what it reads, and tells each tenth of the steps that it is made.
+# Saves the losses, and reports progress at each tenth of the steps.
 keep_losses() {
     n=0
     while IFS= read -r line; do
@@ -54,7 +96,7 @@ keep_losses() {
     done >losses.json
 }
 
-# Tells the losses of each tenth, and what they lost from first to last.
+# Prints the mean losses of each tenth, and how far they fell.
 check_losses() {
     sed 's/.*"mlm": \([^,]*\), "nsp": \([^,]*\),.*/\1 \2/' losses.json |
         awk -v fall="$fall" -v wanted="$steps" '
@@ -77,7 +119,7 @@ check_losses() {
                         first = m
                 }
                 printf "masked tokens: %.3f less, ", first - m
-                printf "to be at least %s\n", fall
+                printf "at least %s expected\n", fall
                 exit !(first - m >= fall)
             }' || die 'the loss does not fall as it should'
 }
@@ -87,18 +129,21 @@ case ${1-} in
     --short) pieces=1000 text=600000 steps=40 width=64 fall=0.5 rate=0.02 ;;
     *) die "unknown argument '$1'; see the head of this file" ;;
 esac
-need spm_train spm_encode tokcat packstream bert-sequences bert-train
+for program in spm_train spm_encode tokcat packstream bert-sequences \
+    bert-train; do
+    command -v "$program" >/dev/null || die "$program is not on the PATH"
+done
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/packstream-bert.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work"
 
-step 'Gather text: a sentence on each line'
+step 'Gather text: one sentence a line'
 gather
 step 'Train a small tokenizer (sentencepiece)'
 train_pieces
-step 'Tokenise, pair and mask, pack, and train'
+step 'Tokenize, pair and mask, pack, and train'
 train_bert
 step 'Losses'
 check_losses

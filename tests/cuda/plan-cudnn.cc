@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 
     const int arch = atoi(argv[1]);
     const auto number = [&](int i) { return (uint32_t)atoi(argv[i]); };
-    const bert_sdpa_shape shape
+    const tr_sdpa_shape shape
         = {number(3), number(4), number(5), number(6),
            (uint32_t)(atof(argv[7]) * 4294967296.0)};
     fe::graph::Graph graph;
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 
     graph.set_sm_version(arch);
     graph.set_device_properties(device(arch));
-    bert_sdpa_graph(graph, shape, strcmp(argv[2], "backward") == 0);
+    tr_sdpa_graph(graph, shape, strcmp(argv[2], "backward") == 0);
     need(graph.validate(), "graph");
     need(graph.build_operation_graph(), "operations");
     need(graph.create_execution_plans({fe::HeurMode_t::A}), "heuristics");

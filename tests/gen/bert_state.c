@@ -33,7 +33,7 @@ static void print_row(const char *word, const int32_t *x, uint32_t n)
     putchar('\n');
 }
 
-static void print_masked(const bert_batch *b, uint32_t seq)
+static void print_masked(const tr_batch *b, uint32_t seq)
 {
     for (uint32_t i = 0; i < b->n_mlm; i++) {
         if (b->mlm_seq[i] == (int32_t)seq)
@@ -45,7 +45,7 @@ static void print_masked(const bert_batch *b, uint32_t seq)
 
 static void print_sequences(const toy_batch *toy, const toy_result *result)
 {
-    const bert_batch *const b = &toy->batch;
+    const tr_batch *const b = &toy->batch;
 
     for (uint32_t i = 0; i < b->n_seq; i++) {
         const uint32_t n = toy->sequences[i].length;
@@ -59,7 +59,7 @@ static void print_sequences(const toy_batch *toy, const toy_result *result)
     }
 }
 
-static void print_tensors(const bert_model *model, const bert_batch *b)
+static void print_tensors(const bert_model *model, const tr_batch *b)
 {
     printf("numbers %zu\n", sizeof(real));
     printf("hidden %u %u\n", (unsigned)b->n_rows,

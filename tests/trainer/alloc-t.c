@@ -37,7 +37,7 @@ static void test_open_without_memory(void **state)
 static void test_forward_without_memory(void **state)
 {
     const bert_config c = config();
-    const bert_step step = {.attention = BERT_VARLEN, .rows = BERT_UNPADDED};
+    const bert_step step = {.attention = BERT_VARLEN, .rows = TR_UNPADDED};
     const toy_plan plan = toy_packed_plan();
     bert_model *const model = toy_model(&c, 1);
     toy_batch toy = toy_open(&plan);
@@ -55,7 +55,7 @@ static void test_forward_without_memory(void **state)
     assert_false(bert_model_forward(model, &toy.batch, &step));
     alloc_fail(0, false);
     assert_true(bert_model_forward(model, &toy.batch, &step));
-    assert_true(toy_finish().loss[BERT_LOSS_MLM] > 0);
+    assert_true(toy_finish().loss[TR_LOSS_MLM] > 0);
     toy_free(&toy);
     bert_model_free(model);
 }
@@ -64,8 +64,8 @@ static void test_forward_without_memory(void **state)
 static void test_steps_allocate_nothing(void **state)
 {
     const bert_config c = config();
-    const bert_step steps[2] = {{BERT_DENSE, true, 1, BERT_PADDED},
-                                {BERT_VARLEN, true, 1, BERT_UNPADDED}};
+    const bert_step steps[2] = {{BERT_DENSE, true, 1, TR_PADDED},
+                                {BERT_VARLEN, true, 1, TR_UNPADDED}};
     const toy_plan plan = toy_alone_plan();
     const toy_plan less = toy_packed_plan();
     bert_model *const model = toy_model(&c, 1);
@@ -137,17 +137,17 @@ static void test_growth_without_memory(void **state)
 static void test_step_without_memory(void **state)
 {
     const size_t before = alloc_so_far().blocks;
-    const bert_lamb_step step = {.correct1 = 1, .correct2 = 1, .rate = 1};
-    const bert_part part = {.count = 1};
+    const tr_lamb_args step = {.correct1 = 1, .correct2 = 1, .rate = 1};
+    const tr_part part = {.count = 1};
     real weight = 3, gradient = 1, mean = 0, square = 0;
-    bert_results results;
+    tr_results results;
     const char *why = NULL;
-    bert_device *device;
+    tr_device *device;
 
     alloc_fail(1, false);
-    assert_null(bert_cpu_open());
+    assert_null(tr_cpu_open());
     alloc_fail(0, false);
-    device = bert_cpu_open();
+    device = tr_cpu_open();
     assert_non_null(device);
     alloc_fail(1, false);
     device->ops->lamb(device, &step, 1, &part, 1, &weight, &gradient, &mean,
@@ -159,8 +159,8 @@ static void test_step_without_memory(void **state)
     assert_false(device->ops->finish(device, &results, &why));
     assert_string_equal(why, "no memory for the optimiser's sums");
     assert_true(results.steps == 0 && weight == 3);
-    bert_device_close(device);
-    bert_device_close(NULL);
+    tr_device_close(device);
+    tr_device_close(NULL);
     assert_int_equal(alloc_so_far().blocks, before);
 }
 

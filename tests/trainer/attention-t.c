@@ -13,7 +13,7 @@
 
 #include "model/dropout.h"
 
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 #define NEAR 1e-13
 #else
 #define NEAR 1e-5
@@ -30,7 +30,7 @@ static const real *vector_at(const real *qkv, size_t row, size_t which,
 }
 
 /* exp(q k / sqrt(d)), 0 for rows of another sequence or pack. */
-static double pull(const bert_batch *b, const real *qkv, size_t head,
+static double pull(const tr_batch *b, const real *qkv, size_t head,
                    size_t from, size_t to)
 {
     const real *const q = vector_at(qkv, from, 0, head);
@@ -46,7 +46,7 @@ static double pull(const bert_batch *b, const real *qkv, size_t head,
 }
 
 /* The first row of a row's sequence. */
-static size_t first_of(const bert_batch *b, size_t row)
+static size_t first_of(const tr_batch *b, size_t row)
 {
     while (row % b->capacity && b->segment[row - 1] == b->segment[row])
         row--;
@@ -54,21 +54,21 @@ static size_t first_of(const bert_batch *b, size_t row)
 }
 
 /* What dropout makes of a score's weight, 1. */
-static double kept_of(const bert_batch *b, const bert_attend *a, size_t head,
+static double kept_of(const tr_batch *b, const tr_attend *a, size_t head,
                       size_t from, size_t to)
 {
     const uint32_t first = (uint32_t)first_of(b, from);
     const uint32_t row = (uint32_t)from - first;
-    const bert_dropout_key key = bert_dropout_scores(
+    const tr_dropout_key key = tr_dropout_scores(
         &a->dropout, a->site, first, row, (uint32_t)head, HEADS);
 
-    return bert_dropout_score_stays(key, row, (uint32_t)to - first,
-                                    a->dropout.threshold)
+    return tr_dropout_score_stays(key, row, (uint32_t)to - first,
+                                  a->dropout.threshold)
                ? (double)a->dropout.scale
                : 0;
 }
 
-static double naive_out(const bert_batch *b, const bert_attend *a,
+static double naive_out(const tr_batch *b, const tr_attend *a,
                         const real *qkv, size_t row, size_t column)
 {
     const size_t head = column / HEAD;
@@ -88,7 +88,7 @@ static double naive_out(const bert_batch *b, const bert_attend *a,
 
 static void *on_device(const void *from, size_t bytes)
 {
-    bert_device *const d = toy_device();
+    tr_device *const d = toy_device();
     void *const to = d->ops->alloc(d, bytes);
 
     assert_non_null(to);
@@ -99,9 +99,9 @@ static void *on_device(const void *from, size_t bytes)
 }
 
 /* Attention of a batch on the device; the caller frees what it gives. */
-static real *run(const bert_batch *b, bert_attend *a, const real *qkv)
+static real *run(const tr_batch *b, tr_attend *a, const real *qkv)
 {
-    bert_device *const d = toy_device();
+    tr_device *const d = toy_device();
     const size_t size = (size_t)b->n_rows * HIDDEN * sizeof(real);
     void *const x = on_device(qkv, 3 * size);
     void *const y = on_device(NULL, size);
@@ -126,11 +126,11 @@ static real *run(const bert_batch *b, bert_attend *a, const real *qkv)
     return out;
 }
 
-static void compare(bert_attend a)
+static void compare(tr_attend a)
 {
     const toy_plan plan = toy_packed_plan();
     toy_batch toy = toy_open(&plan);
-    const bert_batch *const b = &toy.batch;
+    const tr_batch *const b = &toy.batch;
     real *const qkv = toy_numbers(2, (size_t)b->n_rows * 3 * HIDDEN);
     real *const out = run(b, &a, qkv);
 
@@ -149,17 +149,17 @@ static void compare(bert_attend a)
 
 static void test_naive(void **state)
 {
-    compare((bert_attend){.dropout = bert_dropout_at(0, 0)});
-    compare((bert_attend){.dropout = bert_dropout_at(0, 0), .dense = true});
+    compare((tr_attend){.dropout = tr_dropout_at(0, 0)});
+    compare((tr_attend){.dropout = tr_dropout_at(0, 0), .dense = true});
 }
 
 /* What is dropped depends on row, head, column, site and seed. */
 static void test_dropout(void **state)
 {
-    compare((bert_attend){.dropout = bert_dropout_at(0.5, 1), .site = 4});
-    compare((bert_attend){.dropout = bert_dropout_at(0.25, 2),
-                          .site = 7,
-                          .dense = true});
+    compare((tr_attend){.dropout = tr_dropout_at(0.5, 1), .site = 4});
+    compare((tr_attend){.dropout = tr_dropout_at(0.25, 2),
+                        .site = 7,
+                        .dense = true});
 }
 
 int main(void)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "feed-fixture.h"
+#include "data-loader-fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +51,9 @@ static int make_place(void **state)
                               .sequences = UINT64_C(1) << 40,
                               .tokens = 77,
                               .lamb = {0.1, 1.0 / 3},
-                              .place = {.epoch = 5, .file = 6}};
+                              .position = {.epoch = 5, .file = 6}};
     for (int i = 0; i < PS_PACK_MARK_BYTES; i++)
-        p->run.place.mark[i] = (unsigned char)i;
+        p->run.position.mark[i] = (unsigned char)i;
     *state = p;
     return 0;
 }
@@ -111,9 +111,9 @@ static void test_there_and_back(void **state)
     assert_true(q.run.tokens == p->run.tokens);
     assert_true(q.run.lamb.product1 == p->run.lamb.product1);
     assert_true(q.run.lamb.product2 == p->run.lamb.product2);
-    assert_int_equal(q.run.place.epoch, 5);
-    assert_int_equal(q.run.place.file, 6);
-    assert_memory_equal(q.run.place.mark, p->run.place.mark,
+    assert_int_equal(q.run.position.epoch, 5);
+    assert_int_equal(q.run.position.file, 6);
+    assert_memory_equal(q.run.position.mark, p->run.position.mark,
                         PS_PACK_MARK_BYTES);
 }
 
@@ -240,5 +240,5 @@ int main(void)
         TEST(test_no_room),
     };
 
-    return run_as_tap("bert-checkpoint", tests, NULL);
+    return run_as_tap("checkpoint", tests, NULL);
 }

@@ -18,7 +18,7 @@
 #include "ranks/workers.h"
 
 /* Tokens, types, the next-sentence label, and masked tokens from `mlm` on. */
-static uint64_t digest_of(const bert_batch *b, uint32_t seq, uint32_t span,
+static uint64_t digest_of(const tr_batch *b, uint32_t seq, uint32_t span,
                           uint32_t *mlm)
 {
     const int32_t row = b->cu[span];
@@ -37,7 +37,7 @@ static uint64_t digest_of(const bert_batch *b, uint32_t seq, uint32_t span,
     return digest;
 }
 
-static void print(const bert_batch *b)
+static void print(const tr_batch *b)
 {
     uint32_t seq = 0, mlm = 0;
 
@@ -48,41 +48,42 @@ static void print(const bert_batch *b)
         }
 }
 
-static void list(feed_options *options, const workers *w)
+static void list(tr_loader_options *options, const tr_workers *w)
 {
-    feed *f;
+    tr_loader *f;
     ps_error err = {.text = ""};
-    ps_result r = feed_open(&f, options, &err);
+    ps_result r = tr_loader_open(&f, options, &err);
 
     if (r == PS_OK)
-        r = feed_join(f, w, &err);
-    while (r == PS_OK && (r = feed_next(f, &err)) == PS_OK)
-        print(feed_batch(f));
+        r = tr_loader_join(f, w, &err);
+    while (r == PS_OK && (r = tr_loader_next(f, &err)) == PS_OK)
+        print(tr_loader_batch(f));
     if (r != PS_END) {
-        (void)fprintf(stderr, "exchange-packs: %s: %s\n", feed_name(f),
+        (void)fprintf(stderr, "exchange-packs: %s: %s\n", tr_loader_name(f),
                       err.text);
         exit(1);
     }
-    feed_free(f);
+    tr_loader_free(f);
 }
 
 int main(int argc, char **argv)
 {
-    feed_options options = {.names = (const char *const *)argv + 2,
-                            .n_names = (uint32_t)(argc - 2),
-                            .epochs = 1,
-                            .packs = (uint32_t)strtoul(argv[1], NULL, 10),
-                            .types = 2,
-                            .mask_share = -1,
-                            .hidden = 16};
-    workers w;
+    tr_loader_options options = {.names = (const char *const *)argv + 2,
+                                 .n_names = (uint32_t)(argc - 2),
+                                 .epochs = 1,
+                                 .packs = (uint32_t)strtoul(argv[1], NULL, 10),
+                                 .types = 2,
+                                 .mask_share = -1,
+                                 .hidden = 16};
+    tr_workers w;
 
-    if (workers_open(&w) != NULL ||
-        inputs_tell(options.names, options.n_names, &options.input) != NULL)
+    if (tr_workers_open(&w) != NULL ||
+        tr_input_find_kind(options.names, options.n_names, &options.input) !=
+            NULL)
         return 1;
     options.rank = w.rank;
     options.ranks = w.ranks;
     list(&options, &w);
-    workers_close(&w);
+    tr_workers_close(&w);
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 /* In bert-train-far it stands for far_open. */
-#undef bert_cpu_open
+#undef tr_cpu_open
 
 #include "far.h"
 
@@ -21,14 +21,14 @@ enum { ARRAYS = 12 };
 
 /* There is one in a program. */
 static struct {
-    const bert_ops *cpu;
-    bert_ops ops;
-    bert_batch staged[2];
+    const tr_ops *cpu;
+    tr_ops ops;
+    tr_batch staged[2];
     void *copies[2][ARRAYS];
     unsigned turn;
 } far;
 
-static void *alloc_spoilt(bert_device *d, size_t bytes)
+static void *alloc_spoilt(tr_device *d, size_t bytes)
 {
     void *const block = far.cpu->alloc(d, bytes);
 
@@ -46,11 +46,11 @@ static void *copy(const void *from, size_t n, size_t size, void **place)
     return *place;
 }
 
-static const bert_batch *stage(bert_device *d, const bert_batch *b)
+static const tr_batch *stage(tr_device *d, const tr_batch *b)
 {
     const unsigned turn = far.turn++ % 2;
     void **const c = far.copies[turn];
-    bert_batch *const s = &far.staged[turn];
+    tr_batch *const s = &far.staged[turn];
 
     (void)d;
     *s = *b;
@@ -75,7 +75,7 @@ static const bert_batch *stage(bert_device *d, const bert_batch *b)
 }
 
 /* FAR_FAILS in the environment: what a device's own failure is like. */
-static bool finish(bert_device *d, bert_results *results, const char **why)
+static bool finish(tr_device *d, tr_results *results, const char **why)
 {
     const bool good = far.cpu->finish(d, results, why);
 
@@ -85,16 +85,16 @@ static bool finish(bert_device *d, bert_results *results, const char **why)
     return false;
 }
 
-static void close_far(bert_device *d)
+static void close_far(tr_device *d)
 {
     for (int i = 0; i < 2 * ARRAYS; i++)
         free(far.copies[i / ARRAYS][i % ARRAYS]);
     far.cpu->close(d);
 }
 
-bert_device *far_open(void)
+tr_device *far_open(void)
 {
-    bert_device *const d = bert_cpu_open();
+    tr_device *const d = tr_cpu_open();
 
     if (!d)
         return NULL;

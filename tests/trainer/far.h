@@ -12,6 +12,6 @@
 
 #include "model/ops.h"
 
-bert_device *far_open(void);
+tr_device *far_open(void);
 
 #endif /* TESTS_BERT_FAR_H */

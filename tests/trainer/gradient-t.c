@@ -75,8 +75,8 @@ static void test_gradients(void **state)
     } cases[] = {
         {{.attention = BERT_VARLEN}, 0},
         {{.attention = BERT_DENSE}, 0},
-        {{BERT_VARLEN, true, 8, BERT_UNPADDED}, 0.3},
-        {{BERT_DENSE, true, 8, BERT_PADDED}, 0.3},
+        {{BERT_VARLEN, true, 8, TR_UNPADDED}, 0.3},
+        {{BERT_DENSE, true, 8, TR_PADDED}, 0.3},
     };
 
     /* Those with dropout do all that the others do. */
@@ -107,12 +107,12 @@ static void test_gradients(void **state)
 
 /* What the model asks for with dropout, one site after the other. */
 static struct {
-    const bert_ops *ops;
+    const tr_ops *ops;
     uint32_t site[2 * SITES + 1]; /* forward, then backward */
     size_t n;
 } asked;
 
-static void note(const bert_dropout *dropout, uint32_t site)
+static void note(const tr_dropout *dropout, uint32_t site)
 {
     if (dropout == NULL || dropout->threshold == 0)
         return;
@@ -121,33 +121,33 @@ static void note(const bert_dropout *dropout, uint32_t site)
     asked.n++;
 }
 
-static void embed_forward(bert_device *d, const bert_tables *tables,
-                          const bert_norm *norm, const bert_batch *batch,
-                          const bert_dropout *dropout, uint32_t site,
-                          const bert_norm_kept *kept, void *y)
+static void embed_forward(tr_device *d, const tr_tables *tables,
+                          const tr_norm *norm, const tr_batch *batch,
+                          const tr_dropout *dropout, uint32_t site,
+                          const tr_norm_kept *kept, void *y)
 {
     note(dropout, site);
     asked.ops->embed_forward(d, tables, norm, batch, dropout, site, kept, y);
 }
 
-static void embed_backward(bert_device *d, const bert_tables *tables,
-                           const bert_norm *norm, const bert_batch *batch,
-                           const bert_dropout *dropout, uint32_t site,
-                           const bert_norm_kept *kept, void *dy)
+static void embed_backward(tr_device *d, const tr_tables *tables,
+                           const tr_norm *norm, const tr_batch *batch,
+                           const tr_dropout *dropout, uint32_t site,
+                           const tr_norm_kept *kept, void *dy)
 {
     note(dropout, site);
     asked.ops->embed_backward(d, tables, norm, batch, dropout, site, kept,
                               dy);
 }
 
-static void attention_forward(bert_device *d, const bert_attend *a,
+static void attention_forward(tr_device *d, const tr_attend *a,
                               const void *qkv, void *out)
 {
     note(&a->dropout, a->site);
     asked.ops->attention_forward(d, a, qkv, out);
 }
 
-static void attention_backward(bert_device *d, const bert_attend *a,
+static void attention_backward(tr_device *d, const tr_attend *a,
                                const void *qkv, const void *out,
                                const void *d_out, void *d_qkv)
 {
@@ -155,20 +155,20 @@ static void attention_backward(bert_device *d, const bert_attend *a,
     asked.ops->attention_backward(d, a, qkv, out, d_out, d_qkv);
 }
 
-static void sum_norm_forward(bert_device *d, const bert_norm *norm,
+static void sum_norm_forward(tr_device *d, const tr_norm *norm,
                              size_t rows, const void *residual,
                              const void *branch, const real *bias,
-                             const bert_dropout *dropout, uint32_t site,
-                             const bert_norm_kept *kept, void *y)
+                             const tr_dropout *dropout, uint32_t site,
+                             const tr_norm_kept *kept, void *y)
 {
     note(dropout, site);
     asked.ops->sum_norm_forward(d, norm, rows, residual, branch, bias,
                                 dropout, site, kept, y);
 }
 
-static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
-                          const bert_norm_kept *kept, const void *dy,
-                          const bert_dropout *dropout, uint32_t site,
+static void norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                          const tr_norm_kept *kept, const void *dy,
+                          const tr_dropout *dropout, uint32_t site,
                           void *dx, void *d_branch)
 {
     note(dropout, site);
@@ -179,13 +179,13 @@ static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
 /* A step of a model with dropout, whose sites are noted. */
 static void note_step(void)
 {
-    const bert_step step = {BERT_VARLEN, true, 8, BERT_UNPADDED};
+    const bert_step step = {BERT_VARLEN, true, 8, TR_UNPADDED};
     const toy_plan plan = toy_packed_plan();
     bert_config config = toy_config(53, 32);
-    bert_device *const device = toy_device();
+    tr_device *const device = toy_device();
     toy_batch toy = toy_open(&plan);
     bert_model *model;
-    bert_ops noting = *device->ops;
+    tr_ops noting = *device->ops;
 
     noting.embed_forward = embed_forward;
     noting.embed_backward = embed_backward;
@@ -207,14 +207,14 @@ static void note_step(void)
 /* How many of 1000 numbers of a row are alike at two sites. */
 static unsigned alike(uint32_t site, uint32_t other)
 {
-    const bert_dropout dropout = bert_dropout_at(0.5, 8);
-    const bert_dropout_key x = bert_dropout_row(&dropout, site, 3);
-    const bert_dropout_key y = bert_dropout_row(&dropout, other, 3);
+    const tr_dropout dropout = tr_dropout_at(0.5, 8);
+    const tr_dropout_key x = tr_dropout_row(&dropout, site, 3);
+    const tr_dropout_key y = tr_dropout_row(&dropout, other, 3);
     unsigned n = 0;
 
     for (uint32_t i = 0; i < 1000; i++)
-        n += bert_dropout_keeps(x, i, dropout.threshold)
-             == bert_dropout_keeps(y, i, dropout.threshold);
+        n += tr_dropout_keeps(x, i, dropout.threshold)
+             == tr_dropout_keeps(y, i, dropout.threshold);
     return n;
 }
 

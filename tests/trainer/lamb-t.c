@@ -17,10 +17,10 @@
 /* Three tensors, one of which goes over several blocks of the sums. */
 #define PARTS 3
 #define NUMBERS 10010
-static const bert_part parts[PARTS] = {
+static const tr_part parts[PARTS] = {
     {0, 7, false}, {7, 10000, true}, {10007, 3, true}};
 
-static const lamb_options usual = {.beta1 = 0.9,
+static const tr_lamb_options usual = {.beta1 = 0.9,
                                    .beta2 = 0.999,
                                    .epsilon = 1e-6,
                                    .decay = 0.01,
@@ -29,7 +29,7 @@ static const lamb_options usual = {.beta1 = 0.9,
 /* ---- Algorithm 2 of the paper, word by word, in double ---- */
 
 typedef struct naive {
-    lamb_options o;
+    tr_lamb_options o;
     double w[NUMBERS], m[NUMBERS], v[NUMBERS];
     double beta1_all, beta2_all;
 } naive;
@@ -43,7 +43,7 @@ static double norm(const double *x, size_t n)
     return sqrt(sum);
 }
 
-static void naive_layer(naive *l, const bert_part *part, const double *g,
+static void naive_layer(naive *l, const tr_part *part, const double *g,
                         double rate, double b1, double b2)
 {
     static double u[NUMBERS];
@@ -88,40 +88,40 @@ static void naive_step(naive *l, const double *gradient, double rate,
 static void draw_numbers(uint64_t *state, double scale, double *to)
 {
     for (size_t i = 0; i < NUMBERS; i++)
-        to[i] = scale * ((double)draw_below(state, 2001) - 1000) / 1000;
+        to[i] = scale * ((double)tr_rng_below(state, 2001) - 1000) / 1000;
 }
 
 /* Weights or gradients, of 0. */
-static bert_arena open_arena(void)
+static tr_arena open_arena(void)
 {
-    bert_arena arena;
+    tr_arena arena;
 
-    assert_true(bert_arena_open(&arena, toy_device(), NUMBERS));
+    assert_true(tr_arena_open(&arena, toy_device(), NUMBERS));
     return arena;
 }
 
-static lamb *open_lamb(const lamb_options *options)
+static tr_lamb *open_lamb(const tr_lamb_options *options)
 {
-    lamb *l = lamb_open(toy_device(), options, NUMBERS, parts, PARTS);
+    tr_lamb *l = tr_lamb_open(toy_device(), options, NUMBERS, parts, PARTS);
 
     assert_non_null(l);
     return l;
 }
 
-static void to_real(const double *from, const bert_arena *to)
+static void to_real(const double *from, const tr_arena *to)
 {
     for (size_t i = 0; i < NUMBERS; i++)
         to->host[i] = (real)from[i];
-    bert_arena_store(to);
+    tr_arena_store(to);
 }
 
-static void compare(const lamb_options *options, double scale, double factor)
+static void compare(const tr_lamb_options *options, double scale, double factor)
 {
     static naive n;
     static double gradient[NUMBERS];
-    bert_arena w = open_arena(), g = open_arena();
+    tr_arena w = open_arena(), g = open_arena();
     uint64_t state = 5;
-    lamb *l = open_lamb(options);
+    tr_lamb *l = open_lamb(options);
 
     n = (naive){.o = *options, .beta1_all = 1, .beta2_all = 1};
     draw_numbers(&state, 0.5, n.w);
@@ -129,28 +129,28 @@ static void compare(const lamb_options *options, double scale, double factor)
     to_real(n.w, &w);
     for (int step = 0; step < 5; step++) {
         double rate = 0.01 * (step + 1);
-        bert_results r;
+        tr_results r;
 
         draw_numbers(&state, scale, gradient);
         to_real(gradient, &g);
         naive_step(&n, gradient, rate, factor);
-        lamb_step(l, w.at, g.at, rate, factor);
+        tr_lamb_step(l, w.at, g.at, rate, factor);
         r = toy_finish();
         assert_int_equal(r.steps, 1);
         assert_true(fabs(r.gradient - norm(gradient, NUMBERS)) <
                     1e-5 * norm(gradient, NUMBERS));
     }
-    bert_arena_fetch(&w);
+    tr_arena_fetch(&w);
     for (size_t i = 0; i < NUMBERS; i++)
         assert_true(fabs((double)w.host[i] - n.w[i]) < 2e-5);
-    bert_arena_free(&w);
-    bert_arena_free(&g);
-    lamb_free(l);
+    tr_arena_free(&w);
+    tr_arena_free(&g);
+    tr_lamb_free(l);
 }
 
 static void test_naive(void **state)
 {
-    lamb_options o = usual;
+    tr_lamb_options o = usual;
 
     compare(&o, 1, 1);    /* a gradient that is cut */
     compare(&o, 1e-3, 1); /* and one that is not */
@@ -167,33 +167,33 @@ static void test_naive(void **state)
  */
 static void test_factor(void **state)
 {
-    bert_arena w = open_arena(), v = open_arena(), g = open_arena();
-    lamb *once = open_lamb(&usual), *twice = open_lamb(&usual);
+    tr_arena w = open_arena(), v = open_arena(), g = open_arena();
+    tr_lamb *once = open_lamb(&usual), *twice = open_lamb(&usual);
 
     for (size_t i = 0; i < NUMBERS; i++)
         g.host[i] = (real)(1e-4 * (double)(i % 7));
-    bert_arena_store(&g);
+    tr_arena_store(&g);
     for (int i = 0; i < 3; i++) {
-        lamb_step(once, w.at, g.at, 0, 2);
-        lamb_step(twice, v.at, g.at, 0, 1);
-        lamb_step(twice, v.at, g.at, 0, 1);
+        tr_lamb_step(once, w.at, g.at, 0, 2);
+        tr_lamb_step(twice, v.at, g.at, 0, 1);
+        tr_lamb_step(twice, v.at, g.at, 0, 1);
     }
     assert_int_equal(toy_finish().steps, 9);
-    lamb_fetch(once);
-    lamb_fetch(twice);
+    tr_lamb_fetch(once);
+    tr_lamb_fetch(twice);
     for (size_t i = 0; i < NUMBERS; i++) {
-        assert_true(fabs((double)lamb_mean(once)[i] -
-                         (double)lamb_mean(twice)[i]) < 1e-9);
-        assert_true(fabs((double)lamb_square(once)[i] -
-                         (double)lamb_square(twice)[i]) < 1e-12);
+        assert_true(fabs((double)tr_lamb_mean(once)[i] -
+                         (double)tr_lamb_mean(twice)[i]) < 1e-9);
+        assert_true(fabs((double)tr_lamb_square(once)[i] -
+                         (double)tr_lamb_square(twice)[i]) < 1e-12);
     }
-    assert_true(fabs(lamb_get(once).product1 - lamb_get(twice).product1) <
+    assert_true(fabs(tr_lamb_get(once).product1 - tr_lamb_get(twice).product1) <
                 1e-12);
-    bert_arena_free(&w);
-    bert_arena_free(&v);
-    bert_arena_free(&g);
-    lamb_free(once);
-    lamb_free(twice);
+    tr_arena_free(&w);
+    tr_arena_free(&v);
+    tr_arena_free(&g);
+    tr_lamb_free(once);
+    tr_lamb_free(twice);
 }
 
 /*
@@ -202,31 +202,31 @@ static void test_factor(void **state)
  */
 static void test_no_number(void **state)
 {
-    bert_arena w = open_arena(), g = open_arena();
-    lamb *l = open_lamb(&usual);
+    tr_arena w = open_arena(), g = open_arena();
+    tr_lamb *l = open_lamb(&usual);
 
     w.host[5000] = 3;
-    bert_arena_store(&w);
-    lamb_step(l, w.at, g.at, 0, 1);
+    tr_arena_store(&w);
+    tr_lamb_step(l, w.at, g.at, 0, 1);
     g.host[9000] = (real)NAN;
-    bert_arena_store(&g);
-    lamb_step(l, w.at, g.at, 0.1, 1);
+    tr_arena_store(&g);
+    tr_lamb_step(l, w.at, g.at, 0.1, 1);
     g.host[9000] = 1;
-    bert_arena_store(&g);
-    lamb_step(l, w.at, g.at, 0.1, 1);
+    tr_arena_store(&g);
+    tr_lamb_step(l, w.at, g.at, 0.1, 1);
     assert_int_equal(toy_finish().steps, 1);
-    bert_arena_fetch(&w);
-    lamb_fetch(l);
-    assert_true(w.host[5000] == 3 && lamb_mean(l)[9000] == 0);
-    assert_true(lamb_square(l)[9000] == 0);
+    tr_arena_fetch(&w);
+    tr_lamb_fetch(l);
+    assert_true(w.host[5000] == 3 && tr_lamb_mean(l)[9000] == 0);
+    assert_true(tr_lamb_square(l)[9000] == 0);
     /* And from then on it goes on. */
-    lamb_step(l, w.at, g.at, 0.1, 1);
+    tr_lamb_step(l, w.at, g.at, 0.1, 1);
     assert_int_equal(toy_finish().steps, 1);
-    lamb_fetch(l);
-    assert_true(lamb_mean(l)[9000] > 0);
-    bert_arena_free(&w);
-    bert_arena_free(&g);
-    lamb_free(l);
+    tr_lamb_fetch(l);
+    assert_true(tr_lamb_mean(l)[9000] > 0);
+    tr_arena_free(&w);
+    tr_arena_free(&g);
+    tr_lamb_free(l);
 }
 
 /* Nor does a loss that is no number let a step through. */
@@ -237,44 +237,44 @@ static void test_no_loss(void **state)
     const toy_plan plan = toy_packed_plan();
     bert_model *model = toy_model(&config, 1);
     toy_batch toy = toy_open(&plan);
-    bert_arena w = open_arena(), g = open_arena();
-    lamb *l = open_lamb(&usual);
+    tr_arena w = open_arena(), g = open_arena();
+    tr_lamb *l = open_lamb(&usual);
 
     bert_model_weights(model)[0] = (real)NAN;
     bert_model_store(model);
     for (uint32_t i = 0; i < 2; i++) {
         bool good = i == 1;
-        bert_results r;
+        tr_results r;
 
         assert_true(bert_model_forward(model, &toy.batch, &step));
-        lamb_step(l, w.at, g.at, 0.1, 1);
+        tr_lamb_step(l, w.at, g.at, 0.1, 1);
         r = toy_finish();
         assert_int_equal(r.steps, good);
-        assert_int_equal(isfinite(r.loss[BERT_LOSS_MLM]) != 0, good);
-        assert_true(r.sum[BERT_LOSS_MLM] ==
-                    (good ? r.loss[BERT_LOSS_MLM] : 0));
-        assert_true(r.sum[BERT_LOSS_NSP] ==
-                    (good ? r.loss[BERT_LOSS_NSP] : 0));
+        assert_int_equal(isfinite(r.loss[TR_LOSS_MLM]) != 0, good);
+        assert_true(r.sum[TR_LOSS_MLM] ==
+                    (good ? r.loss[TR_LOSS_MLM] : 0));
+        assert_true(r.sum[TR_LOSS_NSP] ==
+                    (good ? r.loss[TR_LOSS_NSP] : 0));
         bert_model_weights(model)[0] = 0;
         bert_model_store(model);
     }
-    bert_arena_free(&w);
-    bert_arena_free(&g);
-    lamb_free(l);
+    tr_arena_free(&w);
+    tr_arena_free(&g);
+    tr_lamb_free(l);
     toy_free(&toy);
     bert_model_free(model);
 }
 
 /* ---- The learning rate ---- */
 
-static void assert_rate(const schedule *s, uint64_t at, double wanted)
+static void assert_rate(const tr_schedule *s, uint64_t at, double wanted)
 {
-    assert_true(fabs(schedule_rate(s, at) - wanted) < 1e-12);
+    assert_true(fabs(tr_schedule_rate(s, at) - wanted) < 1e-12);
 }
 
 static void test_schedule(void **state)
 {
-    schedule s = {.peak = 2, .warmup = 100, .total = 300, .power = 1};
+    tr_schedule s = {.peak = 2, .warmup = 100, .total = 300, .power = 1};
 
     assert_rate(&s, 0, 0);
     assert_rate(&s, 50, 1);

@@ -15,7 +15,7 @@
 #include "model/bert/model_parts.h"
 
 /* How near, relative to its size, is equal. */
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 #define NEAR 1e-10
 #else
 #define NEAR 1e-4
@@ -139,12 +139,12 @@ static void close_pair(pair *p)
 /* Two plans, computed in two ways, come to the same. */
 static void test_ways_agree(void **state)
 {
-    static const bert_step trained = {BERT_VARLEN, true, 99, BERT_PADDED};
-    static const bert_step trained_dense = {BERT_DENSE, true, 99, BERT_PADDED};
-    static const bert_step stripped = {BERT_VARLEN, true, 99, BERT_STRIPPED};
+    static const bert_step trained = {BERT_VARLEN, true, 99, TR_PADDED};
+    static const bert_step trained_dense = {BERT_DENSE, true, 99, TR_PADDED};
+    static const bert_step stripped = {BERT_VARLEN, true, 99, TR_STRIPPED};
     static const bert_step stripped_dense = {BERT_DENSE, true, 99,
-                                             BERT_STRIPPED};
-    static const bert_step unpadded = {BERT_VARLEN, true, 99, BERT_UNPADDED};
+                                             TR_STRIPPED};
+    static const bert_step unpadded = {BERT_VARLEN, true, 99, TR_UNPADDED};
     const toy_plan packed = toy_packed_plan();
     const toy_plan alone = toy_alone_plan();
     const struct {
@@ -215,7 +215,7 @@ static void test_losses_add_up(void **state)
 /* ---- padding ---- */
 
 /* A sequence lies where its first row says, and knows where it was. */
-static void check_stripped(const bert_batch *was, const bert_batch *is,
+static void check_stripped(const tr_batch *was, const tr_batch *is,
                            uint32_t i, uint32_t n)
 {
     const size_t from = (size_t)was->cls_row[i];
@@ -230,13 +230,13 @@ static void check_stripped(const bert_batch *was, const bert_batch *is,
         assert_int_equal(is->place[to + k], from + k);
 }
 
-static void check_strip(bert_rows rows, uint32_t n_rows, uint32_t capacity)
+static void check_strip(tr_rows rows, uint32_t n_rows, uint32_t capacity)
 {
     const toy_plan plan = toy_alone_plan();
     toy_batch toy = toy_open(&plan);
-    bert_strip strip = {0};
-    const bert_batch *const was = &toy.batch;
-    const bert_batch *const is = bert_strip_rows(&strip, was, rows);
+    tr_unpad strip = {0};
+    const tr_batch *const was = &toy.batch;
+    const tr_batch *const is = tr_unpad_rows(&strip, was, rows);
 
     assert_int_equal(is->n_rows, n_rows);
     assert_int_equal(is->capacity, capacity);
@@ -252,23 +252,23 @@ static void check_strip(bert_rows rows, uint32_t n_rows, uint32_t capacity)
     }
     for (uint32_t i = 0; i < is->n_mlm; i++)
         assert_int_equal(is->place[is->mlm_row[i]], was->mlm_row[i]);
-    bert_strip_free(&strip);
+    tr_unpad_free(&strip);
     toy_free(&toy);
 }
 
 static void test_padding_is_left_out(void **state)
 {
     const int32_t cu = 0;
-    const bert_batch none = {.capacity = 8, .cu = &cu};
-    bert_strip strip = {0};
+    const tr_batch none = {.capacity = 8, .cu = &cu};
+    tr_unpad strip = {0};
 
-    check_strip(BERT_STRIPPED, 7 * 31, 31);
-    check_strip(BERT_UNPADDED, 18 + 20 + 1 + 7 + 12 + 3 + 31, 0);
-    assert_ptr_equal(bert_strip_rows(&strip, &none, BERT_PADDED), &none);
-    for (int rows = BERT_STRIPPED; rows <= BERT_UNPADDED; rows++)
+    check_strip(TR_STRIPPED, 7 * 31, 31);
+    check_strip(TR_UNPADDED, 18 + 20 + 1 + 7 + 12 + 3 + 31, 0);
+    assert_ptr_equal(tr_unpad_rows(&strip, &none, TR_PADDED), &none);
+    for (int rows = TR_STRIPPED; rows <= TR_UNPADDED; rows++)
         assert_int_equal(
-            bert_strip_rows(&strip, &none, (bert_rows)rows)->n_rows, 0);
-    bert_strip_free(&strip);
+            tr_unpad_rows(&strip, &none, (tr_rows)rows)->n_rows, 0);
+    tr_unpad_free(&strip);
 }
 
 /* ---- bit for bit ---- */
@@ -360,9 +360,9 @@ static void test_permuted_packs_permute_outputs(void **state)
  */
 static void test_poison_and_spans_do_nothing(void **state)
 {
-    static const bert_step trained = {BERT_VARLEN, true, 3, BERT_PADDED};
-    static const bert_step trained_dense = {BERT_DENSE, true, 3, BERT_PADDED};
-    static const bert_step unpadded = {BERT_VARLEN, true, 3, BERT_UNPADDED};
+    static const bert_step trained = {BERT_VARLEN, true, 3, TR_PADDED};
+    static const bert_step trained_dense = {BERT_DENSE, true, 3, TR_PADDED};
+    static const bert_step unpadded = {BERT_VARLEN, true, 3, TR_UNPADDED};
     static const struct {
         const bert_step *step;
         double dropout;
@@ -446,7 +446,7 @@ static void test_batches_of_any_size_follow(void **state)
 /* ---- counts that are rounded up ---- */
 
 static void learn_from(bert_model *model, const toy_batch *toy,
-                       const bert_step *step, bert_repeat how)
+                       const bert_step *step, bert_graph_mode how)
 {
     bert_model_repeat(model, how);
     assert_true(bert_model_forward(model, &toy->batch, step));
@@ -457,16 +457,16 @@ static void learn_from(bert_model *model, const toy_batch *toy,
 /* What is added changes no loss and no gradient, whatever it holds. */
 static void test_rounding_adds_nothing(void **state)
 {
-    static const bert_step steps[] = {{BERT_VARLEN, true, 3, BERT_PADDED},
-                                      {BERT_DENSE, true, 3, BERT_PADDED},
-                                      {BERT_VARLEN, true, 3, BERT_STRIPPED},
-                                      {BERT_VARLEN, true, 3, BERT_UNPADDED}};
+    static const bert_step steps[] = {{BERT_VARLEN, true, 3, TR_PADDED},
+                                      {BERT_DENSE, true, 3, TR_PADDED},
+                                      {BERT_VARLEN, true, 3, TR_STRIPPED},
+                                      {BERT_VARLEN, true, 3, TR_UNPADDED}};
     const toy_plan plan = toy_packed_plan();
 
     for (size_t i = 0; i < COUNT(steps); i += is_short() ? 3 : 1) {
         bert_model *const model = open_model(0.1);
         toy_batch toy = toy_open(&plan);
-        bert_results x, y;
+        tr_results x, y;
         real *gradients;
 
         if (toy_can(&steps[i])) {
@@ -476,7 +476,7 @@ static void test_rounding_adds_nothing(void **state)
             model->poison = true;
             learn_from(model, &toy, &steps[i], BERT_ROUNDED);
             y = toy_finish();
-            for (int l = 0; l < BERT_LOSSES; l++)
+            for (int l = 0; l < TR_LOSSES; l++)
                 assert_near(y.loss[l], x.loss[l]);
             assert_same_gradients(model, bert_model_gradients(model),
                                   gradients);
@@ -491,9 +491,9 @@ static void test_rounding_adds_nothing(void **state)
 
 static void test_threads_change_no_bit(void **state)
 {
-    static const bert_step steps[] = {{BERT_VARLEN, true, 3, BERT_PADDED},
-                                      {BERT_DENSE, true, 3, BERT_PADDED},
-                                      {BERT_VARLEN, true, 3, BERT_UNPADDED}};
+    static const bert_step steps[] = {{BERT_VARLEN, true, 3, TR_PADDED},
+                                      {BERT_DENSE, true, 3, TR_PADDED},
+                                      {BERT_VARLEN, true, 3, TR_UNPADDED}};
     const int usual = omp_get_max_threads();
     const toy_plan plan = toy_packed_plan();
 

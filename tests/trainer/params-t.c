@@ -208,7 +208,7 @@ static void test_batch_too_large(void **state)
     const toy_plan plan = toy_packed_plan();
     bert_model *const model = toy_model(&config, 1);
     toy_batch toy = toy_open(&plan);
-    bert_batch large[5];
+    tr_batch large[5];
 
     for (size_t i = 0; i < COUNT(large); i++)
         large[i] = toy.batch;

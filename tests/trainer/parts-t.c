@@ -19,7 +19,7 @@
 #include "cpu/softmax.h"
 #include "cpu/vector.h"
 
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 #define NEAR 1e-12
 #else
 #define NEAR 2e-6
@@ -36,11 +36,11 @@ static void test_exp(void **state)
     for (double x = -86.9; x < 88; x += 0.0137) {
         const double y = exp((double)(real)x);
 
-        assert_near((double)bert_exp((real)x), y, y);
+        assert_near((double)tr_exp((real)x), y, y);
     }
-    assert_true(bert_exp(0) == 1);
-    assert_true(bert_exp((real)-INFINITY) == 0);
-    assert_true(isnan((double)bert_exp((real)NAN)));
+    assert_true(tr_exp(0) == 1);
+    assert_true(tr_exp((real)-INFINITY) == 0);
+    assert_true(isnan((double)tr_exp((real)NAN)));
 }
 
 /* Rows x columns numbers in rows that lie `stride` apart, NaN between them. */
@@ -74,9 +74,9 @@ static void test_product(void **state)
                                     a);
         real *const c = spread(m, n, n + gap, was);
 
-        bert_multiply(&(bert_product){m, n, k, wide_a, a_turned,
-                                      a_width + gap, b, b_turned, beta, c,
-                                      n + gap});
+        tr_multiply(&(tr_product){m, n, k, wide_a, a_turned,
+                    a_width + gap, b, b_turned, beta, c,
+                    n + gap});
         for (size_t i = 0; i < m * n; i++) {
             double sum = (double)beta * (double)was[i];
 
@@ -94,7 +94,7 @@ static void test_product(void **state)
     free(b);
     free(was);
     /* Nothing to do is no error. */
-    bert_multiply(&(bert_product){.m = 0, .n = 5, .k = 5});
+    tr_multiply(&(tr_product){.m = 0, .n = 5, .k = 5});
 }
 
 static void test_columns(void **state)
@@ -108,8 +108,8 @@ static void test_columns(void **state)
     real *const sums = toy_numbers(3, columns);
     real *const products = toy_numbers(3, columns);
 
-    bert_columns_sum(rows, columns, stride, wide, sums);
-    bert_columns_sum_products(rows, columns, x, y, products);
+    tr_columns_sum(rows, columns, stride, wide, sums);
+    tr_columns_sum_products(rows, columns, x, y, products);
     for (size_t c = 0; c < columns; c++) {
         double sum = 0;
         double product = 0;
@@ -152,8 +152,8 @@ static void test_gelu(void **state)
         real y;
         real d = 3;
 
-        bert_cpu_gelu_forward(1, &x, &y);
-        bert_cpu_gelu_backward(toy_device(), 1, &x, &d);
+        tr_cpu_gelu_forward(1, &x, &y);
+        tr_cpu_gelu_backward(toy_device(), 1, &x, &d);
         assert_near((double)y, naive_gelu(is), 1 + fabs(is));
         if (!(fabs((double)d - 3 * naive_slope(is)) <= 1e-5))
             fail_msg("slope %g at %g", (double)d / 3, is);
@@ -165,7 +165,7 @@ static void test_gelu_far_out(void **state)
     const real x[2] = {(real)-1e4, (real)1e4};
     real y[2];
 
-    bert_cpu_gelu_forward(2, x, y);
+    tr_cpu_gelu_forward(2, x, y);
     assert_true(fabs((double)y[0]) < 1e-30);
     assert_true(y[1] == x[1]);
 }
@@ -177,8 +177,8 @@ static void test_softmax(void **state)
     const double e = exp(1.0);
     const double sum = 1 + e + 1 / e;
 
-    bert_mask_row(5, segment, 1, x);
-    bert_softmax_row(5, x);
+    tr_mask_row(5, segment, 1, x);
+    tr_softmax_row(5, x);
     assert_near((double)x[0], 1 / sum, 1);
     assert_near((double)x[2], e / sum, 1);
     assert_near((double)x[4], 1 / e / sum, 1);
@@ -191,7 +191,7 @@ static void test_cross_entropy(void **state)
     const double e = exp(1.0);
     const double sum = 1 + e + 1 / e;
 
-    assert_near(bert_cross_entropy_row(3, x, 2, (real)0.5), log(sum) + 1,
+    assert_near(tr_cross_entropy_row(3, x, 2, (real)0.5), log(sum) + 1,
                 500);
     assert_near((double)x[0], 0.5 / sum, 1);
     assert_near((double)x[1], 0.5 * e / sum, 1);
@@ -207,7 +207,7 @@ static void test_norm(void **state)
     real *const x = toy_numbers(1, WIDTH);
     real *const gain = toy_numbers(2, WIDTH);
     real *const bias = toy_numbers(3, WIDTH);
-    const bert_norm norm = {.width = WIDTH, .gain = gain, .bias = bias};
+    const tr_norm norm = {.width = WIDTH, .gain = gain, .bias = bias};
     real hat[WIDTH];
     real y[WIDTH];
     real inverse;
@@ -218,8 +218,8 @@ static void test_norm(void **state)
         mean += (double)x[i] / WIDTH;
     for (size_t i = 0; i < WIDTH; i++)
         variance += ((double)x[i] - mean) * ((double)x[i] - mean) / WIDTH;
-    bert_cpu_norm_forward(toy_device(), &norm, 1, x,
-                          &(bert_norm_kept){hat, &inverse}, y);
+    tr_cpu_norm_forward(toy_device(), &norm, 1, x,
+                        &(tr_norm_kept){hat, &inverse}, y);
     for (size_t i = 0; i < WIDTH; i++) {
         const double h = ((double)x[i] - mean) / sqrt(variance);
 
@@ -239,12 +239,12 @@ static void test_norm_of_one_number(void **state)
     real hat[WIDTH];
     real y[WIDTH];
     real inverse;
-    const bert_norm norm = {.width = WIDTH, .gain = one, .bias = one};
+    const tr_norm norm = {.width = WIDTH, .gain = one, .bias = one};
 
     for (size_t i = 0; i < WIDTH; i++)
         x[i] = one[i] = 1;
-    bert_cpu_norm_forward(toy_device(), &norm, 1, x,
-                          &(bert_norm_kept){hat, &inverse}, y);
+    tr_cpu_norm_forward(toy_device(), &norm, 1, x,
+                        &(tr_norm_kept){hat, &inverse}, y);
     for (size_t i = 0; i < WIDTH; i++)
         assert_true(y[i] == 1);
 }
@@ -274,11 +274,11 @@ static void test_dropout_rates(void **state)
     assert_non_null(y);
     for (size_t k = 0; k < COUNT(rates); k++) {
         const double rate = rates[k];
-        const bert_dropout dropout = bert_dropout_at(rate, 7);
+        const tr_dropout dropout = tr_dropout_at(rate, 7);
 
         for (size_t i = 0; i < ROWS * COLUMNS; i++)
             y[i] = 2;
-        bert_dropout_rows(&dropout, 3, ROWS, COLUMNS, y, y);
+        tr_dropout_rows(&dropout, 3, ROWS, COLUMNS, y, y);
         for (size_t i = 0; i < ROWS * COLUMNS; i++) {
             if (y[i] != 0)
                 assert_near((double)y[i], 2 / (1 - rate), 2 / (1 - rate));
@@ -289,28 +289,28 @@ static void test_dropout_rates(void **state)
             assert_true(fabs(together(y, apart[i]) - rate * rate) < 0.008);
     }
     free(y);
-    assert_int_equal(bert_dropout_at(0, 7).threshold, 0);
+    assert_int_equal(tr_dropout_at(0, 7).threshold, 0);
 }
 
 /* How many of the row's numbers are alike. */
-static size_t alike(const bert_dropout *a, uint32_t site_a, uint64_t row_a,
-                    const bert_dropout *b, uint32_t site_b, uint64_t row_b)
+static size_t alike(const tr_dropout *a, uint32_t site_a, uint64_t row_a,
+                    const tr_dropout *b, uint32_t site_b, uint64_t row_b)
 {
-    const bert_dropout_key x = bert_dropout_row(a, site_a, row_a);
-    const bert_dropout_key y = bert_dropout_row(b, site_b, row_b);
+    const tr_dropout_key x = tr_dropout_row(a, site_a, row_a);
+    const tr_dropout_key y = tr_dropout_row(b, site_b, row_b);
     size_t n = 0;
 
     for (uint32_t i = 0; i < 1000; i++)
-        n += bert_dropout_keeps(x, i, a->threshold)
-             == bert_dropout_keeps(y, i, b->threshold);
+        n += tr_dropout_keeps(x, i, a->threshold)
+             == tr_dropout_keeps(y, i, b->threshold);
     return n;
 }
 
 /* Other seeds, sites and rows: other numbers. */
 static void test_dropout_depends(void **state)
 {
-    const bert_dropout a = bert_dropout_at(0.5, 7);
-    const bert_dropout b = bert_dropout_at(0.5, 8);
+    const tr_dropout a = tr_dropout_at(0.5, 7);
+    const tr_dropout b = tr_dropout_at(0.5, 8);
 
     assert_int_equal(alike(&a, 1, 5, &a, 1, 5), 1000);
     assert_in_range(alike(&a, 1, 5, &b, 1, 5), 400, 600);
@@ -322,23 +322,23 @@ static void test_dropout_depends(void **state)
 /* A marked row is dropped where its scores are, one by one. */
 static void test_dropout_of_scores(void **state)
 {
-    const bert_dropout dropout = bert_dropout_at(0.5, 7);
+    const tr_dropout dropout = tr_dropout_at(0.5, 7);
     const uint32_t rows[] = {3, 11, 19};
 
     for (size_t r = 0; r < COUNT(rows); r++) {
-        const bert_dropout_key key =
-            bert_dropout_scores(&dropout, 1, 1000, rows[r], 2, 4);
+        const tr_dropout_key key =
+            tr_dropout_scores(&dropout, 1, 1000, rows[r], 2, 4);
         real x[100];
         real y[100];
 
         for (size_t i = 0; i < 100; i++)
             x[i] = 1;
-        bert_dropout_mark(&dropout, key, rows[r], 100, x);
-        bert_dropout_marked(&dropout, 100, x, y);
+        tr_dropout_mark(&dropout, key, rows[r], 100, x);
+        tr_dropout_marked(&dropout, 100, x, y);
         for (uint32_t i = 0; i < 100; i++)
             assert_true((y[i] == 2)
-                        == bert_dropout_score_stays(key, rows[r], i,
-                                                    dropout.threshold));
+                        == tr_dropout_score_stays(key, rows[r], i,
+                                                  dropout.threshold));
     }
 }
 
@@ -347,25 +347,25 @@ static void test_dropout_of_four(void **state)
 {
     const uint32_t size = 256;
     const double rate = 0.3;
-    const bert_dropout dropout = bert_dropout_at(rate, 7);
+    const tr_dropout dropout = tr_dropout_at(rate, 7);
     size_t seen[16] = {0};
     double off = 0;
 
     for (uint32_t row = 0; row < size; row += 1 + row % 8 / 7 * 8) {
-        const bert_dropout_key key =
-            bert_dropout_scores(&dropout, 3, 40, row, 1, 2);
+        const tr_dropout_key key =
+            tr_dropout_scores(&dropout, 3, 40, row, 1, 2);
 
         assert_memory_equal(
             &key,
-            &(bert_dropout_key[]){
-                bert_dropout_scores(&dropout, 3, 40, row + 8, 1, 2)},
+            &(tr_dropout_key[]){
+                tr_dropout_scores(&dropout, 3, 40, row + 8, 1, 2)},
             sizeof key);
         for (uint32_t column = 0; column < size;
              column += 1 + column % 8 / 7 * 8) {
             unsigned which = 0;
 
             for (uint32_t i = 0; i < 4; i++)
-                which |= (unsigned)!bert_dropout_score_stays(
+                which |= (unsigned)!tr_dropout_score_stays(
                              key, row + i / 2 * 8, column + i % 2 * 8,
                              dropout.threshold)
                          << i;
@@ -385,16 +385,16 @@ static void test_dropout_of_four(void **state)
 /* Branch and bias are dropped, the residual is not. */
 static void test_dropout_in_sums(void **state)
 {
-    const bert_dropout dropout = bert_dropout_at(0.5, 7);
-    const bert_dropout_key key = bert_dropout_row(&dropout, 1, 1);
+    const tr_dropout dropout = tr_dropout_at(0.5, 7);
+    const tr_dropout_key key = tr_dropout_row(&dropout, 1, 1);
     real *const residual = toy_numbers(1, 100);
     real *const x = toy_numbers(2, 100);
     real *const bias = toy_numbers(3, 100);
     real y[100];
 
-    bert_dropout_sum(&dropout, key, 100, residual, x, bias, y);
+    tr_dropout_sum(&dropout, key, 100, residual, x, bias, y);
     for (uint32_t i = 0; i < 100; i++) {
-        const bool keeps = bert_dropout_keeps(key, i, dropout.threshold);
+        const bool keeps = tr_dropout_keeps(key, i, dropout.threshold);
 
         assert_near((double)y[i],
                     (double)residual[i]

@@ -12,15 +12,15 @@
 
 /* TOY_DEVICE: the function that opens what is tested. */
 #ifndef TOY_DEVICE
-#define TOY_DEVICE bert_cpu_open
+#define TOY_DEVICE tr_cpu_open
 #endif
-bert_device *TOY_DEVICE(void);
+tr_device *TOY_DEVICE(void);
 
 #define MASKED_MAX 128 /* masked tokens of a batch */
 
-bert_device *toy_device(void)
+tr_device *toy_device(void)
 {
-    static bert_device *device;
+    static tr_device *device;
 
     if (!device)
         device = TOY_DEVICE();
@@ -93,12 +93,12 @@ static store make_store(toy_batch *toy, size_t rows, size_t spans)
 
 static int32_t pick(uint64_t seed, uint64_t place, uint32_t below)
 {
-    return (int32_t)(bert_mix(seed, place) % below);
+    return (int32_t)(tr_counter_rng(seed, place) % below);
 }
 
 static void put_span(toy_batch *toy, store *s, uint32_t length)
 {
-    bert_batch *const b = &toy->batch;
+    tr_batch *const b = &toy->batch;
 
     s->cu[b->n_spans + 1] = s->cu[b->n_spans] + (int32_t)length;
     b->n_spans++;
@@ -110,9 +110,9 @@ static void put_span(toy_batch *toy, store *s, uint32_t length)
 static void put_token(toy_batch *toy, store *s, const toy_plan *plan,
                       toy_sequence q, uint32_t i, int32_t segment)
 {
-    bert_batch *const b = &toy->batch;
+    tr_batch *const b = &toy->batch;
     const uint32_t other = q.name == plan->altered ? 1000 : 0;
-    const uint64_t seed = bert_mix(q.name + other, 1);
+    const uint64_t seed = tr_counter_rng(q.name + other, 1);
     const uint32_t row = b->n_rows++;
 
     s->row[0][row] = pick(seed, 4 * i, plan->vocab_size);
@@ -131,7 +131,7 @@ static void put_token(toy_batch *toy, store *s, const toy_plan *plan,
 static void put_sequence(toy_batch *toy, store *s, const toy_plan *plan,
                          toy_sequence q, int32_t segment)
 {
-    bert_batch *const b = &toy->batch;
+    tr_batch *const b = &toy->batch;
 
     s->seq[0][b->n_seq] = (int32_t)b->n_rows;
     s->seq[1][b->n_seq] = pick(q.name, 3, 3) - 1;
@@ -146,7 +146,7 @@ static void put_sequence(toy_batch *toy, store *s, const toy_plan *plan,
 static void put_ghost(toy_batch *toy, store *s, const toy_plan *plan,
                       uint32_t length)
 {
-    bert_batch *const b = &toy->batch;
+    tr_batch *const b = &toy->batch;
 
     for (uint32_t i = 0; i < length; i++) {
         s->row[0][b->n_rows] = pick(plan->noise, b->n_rows,
@@ -170,7 +170,7 @@ static void put_pack(toy_batch *toy, store *s, const toy_plan *plan,
         put_span(toy, s, 0);
 }
 
-static void point_at(bert_batch *b, const store *s)
+static void point_at(tr_batch *b, const store *s)
 {
     b->token = s->row[0];
     b->type = s->row[1];
@@ -192,7 +192,7 @@ toy_batch toy_open(const toy_plan *plan)
     const size_t spans =
         plan->n_packs * ((size_t)TOY_DEPTH + 1 + plan->spare_spans);
     toy_batch toy = {.batch = {.n_packs = plan->n_packs,
-                               .capacity = plan->capacity}};
+                     .capacity = plan->capacity}};
     store s = make_store(&toy, rows, spans);
 
     toy.sequences = calloc(rows, sizeof *toy.sequences);
@@ -245,9 +245,9 @@ bert_model *toy_model(const bert_config *config, uint64_t seed)
     return model;
 }
 
-bert_results toy_finish(void)
+tr_results toy_finish(void)
 {
-    bert_results results;
+    tr_results results;
     const char *why = NULL;
 
     if (!toy_device()->ops->finish(toy_device(), &results, &why))
@@ -257,12 +257,12 @@ bert_results toy_finish(void)
 
 static toy_losses finish_losses(void)
 {
-    const bert_results r = toy_finish();
+    const tr_results r = toy_finish();
 
     return (toy_losses){
-        .total = r.loss[BERT_LOSS_MLM] + r.loss[BERT_LOSS_NSP],
-        .mlm = r.loss[BERT_LOSS_MLM],
-        .nsp = r.loss[BERT_LOSS_NSP]};
+        .total = r.loss[TR_LOSS_MLM] + r.loss[TR_LOSS_NSP],
+        .mlm = r.loss[TR_LOSS_MLM],
+        .nsp = r.loss[TR_LOSS_NSP]};
 }
 
 toy_losses toy_forward(bert_model *model, const toy_batch *toy,
@@ -273,7 +273,7 @@ toy_losses toy_forward(bert_model *model, const toy_batch *toy,
 }
 
 /* The means of the losses of a sequence's masked tokens. */
-static void share_mlm(const bert_batch *batch, const double *loss,
+static void share_mlm(const tr_batch *batch, const double *loss,
                       double *seq_mlm)
 {
     for (size_t i = 0; i < batch->n_mlm;) {
@@ -338,7 +338,7 @@ double toy_distance(size_t n, const real *x, const real *y)
 
 real toy_number(uint64_t seed, uint64_t place)
 {
-    return (real)((double)(bert_mix(seed, place) >> 11) * 0x1p-52 - 1);
+    return (real)((double)(tr_counter_rng(seed, place) >> 11) * 0x1p-52 - 1);
 }
 
 real *toy_numbers(uint64_t seed, size_t n)

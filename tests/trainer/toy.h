@@ -34,7 +34,7 @@ typedef struct toy_plan {
 } toy_plan;
 
 /* The device under test: one for all tests of a program. */
-bert_device *toy_device(void);
+tr_device *toy_device(void);
 
 /* Whether it can; TOY_VARLEN: that attention alone. */
 static inline bool toy_can(const bert_step *step)
@@ -47,7 +47,7 @@ static inline bool toy_can(const bert_step *step)
 }
 
 typedef struct toy_batch {
-    bert_batch batch;
+    tr_batch batch;
     toy_sequence *sequences; /* [n_seq] in their order */
     void *arrays;            /* all that the batch points at */
 } toy_batch;
@@ -89,7 +89,7 @@ toy_result toy_run(bert_model *model, const toy_batch *toy,
                    const bert_step *step);
 
 /* What the device was asked for is done, and went well. */
-bert_results toy_finish(void);
+tr_results toy_finish(void);
 
 /* The encoder's output of the last run, which the caller frees. */
 real *toy_hidden(const bert_model *model, const toy_batch *toy);

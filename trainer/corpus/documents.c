@@ -40,13 +40,13 @@ static int next_char(document_source *s)
 static ps_result bad_place(const document_source *s, int c, ps_error *err)
 {
     if (c < ' ' || c > '~')
-        return error_set(err, PS_ERR_CORRUPT,
-                         "line %" PRIu64 ", column %" PRIu64
-                         ": a byte of %d is no part of a number", s->line,
-                         s->column, c);
-    return error_set(err, PS_ERR_CORRUPT,
-                     "line %" PRIu64 ", column %" PRIu64
-                     ": '%c' is no part of a number", s->line, s->column, c);
+        return tr_error(err, PS_ERR_CORRUPT,
+                        "line %" PRIu64 ", column %" PRIu64
+                        ": a byte of %d is no part of a number", s->line,
+                        s->column, c);
+    return tr_error(err, PS_ERR_CORRUPT,
+                    "line %" PRIu64 ", column %" PRIu64
+                    ": '%c' is no part of a number", s->line, s->column, c);
 }
 
 /* A number of which `first` is the first digit; *after: what ended it. */
@@ -60,10 +60,10 @@ static ps_result read_number(document_source *s, int first, int32_t *number,
         if (value < s->vocab_size)
             value = value * 10 + (uint64_t)(c - '0');
     if (value >= s->vocab_size)
-        return error_set(err, PS_ERR_RANGE,
-                         "line %" PRIu64 ", column %" PRIu64
-                         ": the token is not below the vocabulary of %" PRIu32,
-                         s->line, column, s->vocab_size);
+        return tr_error(err, PS_ERR_RANGE,
+                        "line %" PRIu64 ", column %" PRIu64
+                        ": the token is not below the vocabulary of %" PRIu32,
+                        s->line, column, s->vocab_size);
     *number = (int32_t)value;
     *after = c;
     return PS_OK;
@@ -109,6 +109,6 @@ ps_result document_read(document_source *s, document *d, ps_error *err)
     if (c != EOF)
         s->column -= (uint64_t)(ungetc(c, s->file) == c);
     if (ferror(s->file))
-        return error_errno(err);
+        return tr_error_errno(err);
     return n > 0 ? PS_OK : PS_END;
 }

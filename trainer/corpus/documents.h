@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_DOCUMENTS_H
-#define BERT_DOCUMENTS_H
+#ifndef TR_CORPUS_DOCUMENTS_H
+#define TR_CORPUS_DOCUMENTS_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -44,4 +44,4 @@ typedef struct document_source {
 PS_MUST_CHECK ps_result document_read(document_source *s, document *d,
                                       ps_error *err);
 
-#endif /* BERT_DOCUMENTS_H */
+#endif /* TR_CORPUS_DOCUMENTS_H */

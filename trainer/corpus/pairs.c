@@ -15,8 +15,8 @@ pairs pairs_open(const pair_options *options, const document *of,
                .random = seed,
                .target = options->length};
 
-    if (draw_chance(&p.random, options->short_share))
-        p.target = 2 + draw_below(&p.random, options->length - 1);
+    if (tr_rng_chance(&p.random, options->short_share))
+        p.target = 2 + tr_rng_below(&p.random, options->length - 1);
     return p;
 }
 
@@ -42,7 +42,7 @@ static pair_text from_elsewhere(pairs *p, const document *other,
                                 uint32_t used)
 {
     uint32_t tokens = used < p->target ? p->target - used : 1;
-    uint32_t first = draw_below(&p->random, other->n_sentences);
+    uint32_t first = tr_rng_below(&p->random, other->n_sentences);
 
     return text_of(other, first, sentences_for(other, first, tokens));
 }
@@ -53,7 +53,7 @@ static void shorten(pairs *p, pair *to)
     while (to->first.n + to->second.n > p->options.length) {
         pair_text *t = to->first.n > to->second.n ? &to->first : &to->second;
 
-        if (draw_chance(&p->random, 0.5))
+        if (tr_rng_chance(&p->random, 0.5))
             t->token++;
         t->n--;
     }
@@ -68,10 +68,10 @@ bool pairs_next(pairs *p, pair_other *other, void *context, pair *to)
         return false;
     count = sentences_for(p->of, p->next, p->target);
     if (count > 1)
-        first = 1 + draw_below(&p->random, count - 1);
+        first = 1 + tr_rng_below(&p->random, count - 1);
     *to = (pair){.first = text_of(p->of, p->next, first), .label = -1};
     elsewhere = other(context, &p->random);
-    if (elsewhere != NULL && (count == 1 || draw_chance(&p->random, 0.5))) {
+    if (elsewhere != NULL && (count == 1 || tr_rng_chance(&p->random, 0.5))) {
         to->second = from_elsewhere(p, elsewhere, to->first.n);
         to->label = 1;
         /* What was not used comes again. */

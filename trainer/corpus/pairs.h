@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_PAIRS_H
-#define BERT_PAIRS_H
+#ifndef TR_CORPUS_PAIRS_H
+#define TR_CORPUS_PAIRS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,4 +48,4 @@ typedef const document *pair_other(void *context, uint64_t *random);
 /* The next pair, or false; its texts are parts of documents. */
 bool pairs_next(pairs *p, pair_other *other, void *context, pair *to);
 
-#endif /* BERT_PAIRS_H */
+#endif /* TR_CORPUS_PAIRS_H */

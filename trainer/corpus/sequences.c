@@ -40,7 +40,7 @@ typedef struct conf {
 } conf;
 
 #define NUMBER(member, low, high) OPTION_NUMBER(conf, member, low, high)
-#define SHARE(member) OPTION_CALL_FOR(conf, member, number_option_share)
+#define SHARE(member) OPTION_CALL_FOR(conf, member, tr_option_share)
 
 static const option_entry entries[] = {
     {0, "vocab", "N", "size of the vocabulary", NUMBER(vocab, 1, INT32_MAX)},
@@ -88,7 +88,7 @@ typedef struct job {
     conf conf;
     pool pool;
     sequence sequence;
-    masking masking;
+    tr_masking masking;
     uint64_t n_sequences;
 } job;
 
@@ -126,7 +126,7 @@ static void print_pair(job *j, const pair *p)
 {
     const conf *c = &j->conf;
     sequence *s = &j->sequence;
-    uint64_t key = draw_mix(draw_mix(c->seed, 1), j->n_sequences++);
+    uint64_t key = tr_rng_mix(tr_rng_mix(c->seed, 1), j->n_sequences++);
 
     s->n = 0;
     add(s, c->cls);
@@ -135,8 +135,8 @@ static void print_pair(job *j, const pair *p)
     if (p->second.n > 0)
         add_text(s, &p->second, c->sep);
     if (!c->unmasked)
-        (void)masking_apply(&j->masking, key, s->n, s->token, s->label,
-                            s->room);
+        (void)tr_masking_apply(&j->masking, key, s->n, s->token, s->label,
+                               s->room);
     (void)putchar('{');
     print_numbers("input_ids", s->token, s->n);
     print_types(s);
@@ -155,7 +155,7 @@ static const document *draw_other(void *context, uint64_t *random)
 
     if (held < 2)
         return NULL;
-    at = draw_below(random, (uint32_t)held - 1);
+    at = tr_rng_below(random, (uint32_t)held - 1);
     return &p->document[at < own ? at : at + 1];
 }
 
@@ -165,7 +165,7 @@ static void print_document(job *j)
     const pair_options options = {.length = j->conf.length - SPECIALS,
                                   .short_share = j->conf.short_share};
     pool *p = &j->pool;
-    uint64_t seed = draw_mix(draw_mix(j->conf.seed, 0), p->n_done);
+    uint64_t seed = tr_rng_mix(tr_rng_mix(j->conf.seed, 0), p->n_done);
     pairs all;
     pair each;
 
@@ -202,7 +202,7 @@ static int read_named(job *j, const char *name)
     ps_result r;
 
     if (file == NULL)
-        r = error_errno(&err);
+        r = tr_error_errno(&err);
     else
         r = read_file(j, file, &err);
     if (named && file != NULL)
@@ -240,12 +240,12 @@ static bool open_job(job *j)
         j->pool.document == NULL)
         return false;
     j->pool.size = c->pool;
-    j->masking = (masking){.share = c->mask_share,
-                           .max = c->max,
-                           .vocab_size = c->vocab,
-                           .mask_id = c->mask,
-                           .special = {c->cls, c->sep},
-                           .n_special = 2};
+    j->masking = (tr_masking){.share = c->mask_share,
+                              .max = c->max,
+                              .vocab_size = c->vocab,
+                              .mask_id = c->mask,
+                              .special = {c->cls, c->sep},
+                              .n_special = 2};
     for (uint32_t i = 0; i < c->pool; i++)
         if (!document_open(&j->pool.document[i]))
             return false;
@@ -288,8 +288,8 @@ int main(int argc, char **argv)
                    "empty line between documents.",
         .entries = entries};
     job j = {.conf = {.length = 128, .cls = NO_ID, .sep = NO_ID,
-                      .mask = NO_ID, .pool = 64, .short_share = 0.1,
-                      .mask_share = 0.15, .seed = 1}};
+             .mask = NO_ID, .pool = 64, .short_share = 0.1,
+             .mask_share = 0.15, .seed = 1}};
     option_outcome outcome;
     const char *const *names;
     int first, n, status;

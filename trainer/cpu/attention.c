@@ -24,27 +24,27 @@
 
 #define LINE 64 /* bytes of a cache line */
 
-static size_t span_length(const bert_batch *batch, size_t span)
+static size_t span_length(const tr_batch *batch, size_t span)
 {
     return (size_t)(batch->cu[span + 1] - batch->cu[span]);
 }
 
 /* Numbers of the largest square. */
-static size_t square_of(const bert_batch *batch, bool dense)
+static size_t square_of(const tr_batch *batch, bool dense)
 {
     const size_t n = dense ? batch->capacity : batch->max_span;
 
-    return bert_times(n, n);
+    return tr_times(n, n);
 }
 
 /* Bytes of the spans' places, up to a whole cache line. */
-static size_t places_of(const bert_batch *batch)
+static size_t places_of(const tr_batch *batch)
 {
     return ((size_t)batch->n_spans * sizeof(size_t) + LINE - 1) / LINE * LINE;
 }
 
 /* All spans' squares, in numbers; where each begins, unless that is NULL. */
-static size_t spread(const bert_batch *batch, size_t heads, size_t *place)
+static size_t spread(const tr_batch *batch, size_t heads, size_t *place)
 {
     size_t all = 0;
 
@@ -53,39 +53,39 @@ static size_t spread(const bert_batch *batch, size_t heads, size_t *place)
 
         if (place)
             place[i] = all;
-        all = bert_plus(all, bert_times(heads, bert_times(n, n)));
+        all = tr_plus(all, tr_times(heads, tr_times(n, n)));
     }
     return all;
 }
 
-size_t bert_cpu_attention_kept(bert_device *d, const bert_batch *batch,
-                               size_t hidden, size_t heads, bool dense)
+size_t tr_cpu_attention_kept(tr_device *d, const tr_batch *batch,
+                             size_t hidden, size_t heads, bool dense)
 {
     (void)d;
     (void)hidden;
-    return bert_times(sizeof(real),
-                      dense ? bert_times(bert_times(batch->n_packs, heads),
-                                         square_of(batch, true))
-                            : spread(batch, heads, NULL));
+    return tr_times(sizeof(real),
+                    dense ? tr_times(tr_times(batch->n_packs, heads),
+                                     square_of(batch, true))
+                          : spread(batch, heads, NULL));
 }
 
-size_t bert_cpu_attention_scratch(bert_device *d, const bert_batch *batch,
-                                  size_t hidden, size_t heads, bool dense)
+size_t tr_cpu_attention_scratch(tr_device *d, const tr_batch *batch,
+                                size_t hidden, size_t heads, bool dense)
 {
-    bert_cpu *const c = bert_cpu_of(d);
+    tr_cpu *const c = tr_cpu_of(d);
 
     (void)hidden;
     (void)heads;
     c->threads = omp_get_max_threads();
-    return bert_plus(places_of(batch),
-                     bert_times((size_t)c->threads * sizeof(real),
-                                square_of(batch, dense)));
+    return tr_plus(places_of(batch),
+                   tr_times((size_t)c->threads * sizeof(real),
+                            square_of(batch, dense)));
 }
 
 /* Spans without rows may be there, and have nothing to do. */
-static bert_block block_of(const bert_attend *a, size_t piece)
+static tr_block block_of(const tr_attend *a, size_t piece)
 {
-    const bert_batch *const batch = a->batch;
+    const tr_batch *const batch = a->batch;
     const size_t at = piece / a->heads;
     const size_t row = a->dense ? at * batch->capacity
                                 : (size_t)batch->cu[at];
@@ -95,7 +95,7 @@ static bert_block block_of(const bert_attend *a, size_t piece)
     unsigned char *const squares =
         (unsigned char *)a->scratch + places_of(batch);
 
-    return (bert_block){
+    return (tr_block){
         .attend = a, .head = piece % a->heads, .row = row, .n = n,
         .segment = a->dense ? batch->segment + row : NULL,
         .kept = (real *)a->kept + place + piece % a->heads * n * n,
@@ -105,7 +105,7 @@ static bert_block block_of(const bert_attend *a, size_t piece)
 }
 
 /* Puts down where spans begin; gives the number of pieces. */
-static size_t begin(const bert_attend *a)
+static size_t begin(const tr_attend *a)
 {
     if (a->dense)
         return a->batch->n_packs * a->heads;
@@ -113,32 +113,32 @@ static size_t begin(const bert_attend *a)
     return a->batch->n_spans * a->heads;
 }
 
-void bert_cpu_attention_forward(bert_device *d, const bert_attend *a,
-                                const void *qkv, void *out)
+void tr_cpu_attention_forward(tr_device *d, const tr_attend *a,
+                              const void *qkv, void *out)
 {
     const size_t pieces = begin(a);
 
-#pragma omp parallel for schedule(dynamic) num_threads(bert_cpu_of(d)->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(tr_cpu_of(d)->threads)
     for (size_t i = 0; i < pieces; i++) {
-        const bert_block b = block_of(a, i);
+        const tr_block b = block_of(a, i);
 
         if (b.n)
-            bert_block_forward(&b, qkv, out);
+            tr_block_forward(&b, qkv, out);
     }
 }
 
-void bert_cpu_attention_backward(bert_device *d, const bert_attend *a,
-                                 const void *qkv, const void *out,
-                                 const void *d_out, void *d_qkv)
+void tr_cpu_attention_backward(tr_device *d, const tr_attend *a,
+                               const void *qkv, const void *out,
+                               const void *d_out, void *d_qkv)
 {
     const size_t pieces = begin(a);
 
     (void)out;
-#pragma omp parallel for schedule(dynamic) num_threads(bert_cpu_of(d)->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(tr_cpu_of(d)->threads)
     for (size_t i = 0; i < pieces; i++) {
-        const bert_block b = block_of(a, i);
+        const tr_block b = block_of(a, i);
 
         if (b.n)
-            bert_block_backward(&b, qkv, d_out, d_qkv);
+            tr_block_backward(&b, qkv, d_out, d_qkv);
     }
 }

@@ -25,37 +25,37 @@ static void multiply(size_t m, size_t n, size_t k, real scale, part a,
                      bool a_turned, part b, bool b_turned, real *c,
                      size_t c_width)
 {
-    bert_gemm(CblasRowMajor, a_turned ? CblasTrans : CblasNoTrans,
-              b_turned ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n,
-              (blasint)k, scale, a.at, (blasint)a.width, b.at,
-              (blasint)b.width, 0, c, (blasint)c_width);
+    tr_gemm(CblasRowMajor, a_turned ? CblasTrans : CblasNoTrans,
+            b_turned ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n,
+            (blasint)k, scale, a.at, (blasint)a.width, b.at,
+            (blasint)b.width, 0, c, (blasint)c_width);
 }
 
-static size_t head_width(const bert_attend *a)
+static size_t head_width(const tr_attend *a)
 {
     return a->hidden / a->heads;
 }
 
-static real scale_of(const bert_attend *a)
+static real scale_of(const tr_attend *a)
 {
     return 1 / sqrt((real)head_width(a));
 }
 
 /* Where the block's queries (0), keys (1) or values (2) start in qkv. */
-static size_t qkv_at(const bert_block *b, size_t which)
+static size_t qkv_at(const tr_block *b, size_t which)
 {
-    const bert_attend *const a = b->attend;
+    const tr_attend *const a = b->attend;
 
     return b->row * 3 * a->hidden + which * a->hidden
            + b->head * head_width(a);
 }
 
-static part qkv_part(const bert_block *b, const real *qkv, size_t which)
+static part qkv_part(const tr_block *b, const real *qkv, size_t which)
 {
     return (part){qkv + qkv_at(b, which), 3 * b->attend->hidden};
 }
 
-static size_t out_at(const bert_block *b)
+static size_t out_at(const tr_block *b)
 {
     return b->row * b->attend->hidden + b->head * head_width(b->attend);
 }
@@ -65,9 +65,9 @@ static size_t out_at(const bert_block *b)
  * counted in their sequence, so that it does not depend on how a batch is cut
  * into blocks.
  */
-static void mark_row(const bert_block *b, size_t row, real *kept)
+static void mark_row(const tr_block *b, size_t row, real *kept)
 {
-    const bert_attend *const a = b->attend;
+    const tr_attend *const a = b->attend;
     size_t first = 0, end = b->n;
 
     if (b->segment) {
@@ -78,38 +78,38 @@ static void mark_row(const bert_block *b, size_t row, real *kept)
             if (b->segment[end] != b->segment[row])
                 break;
     }
-    bert_dropout_mark(
+    tr_dropout_mark(
         &a->dropout,
-        bert_dropout_scores(&a->dropout, a->site,
-                            bert_dropout_place(&a->dropout, b->row + first),
-                            (uint32_t)(row - first), (uint32_t)b->head,
-                            (uint32_t)a->heads),
+        tr_dropout_scores(&a->dropout, a->site,
+                          tr_dropout_place(&a->dropout, b->row + first),
+                          (uint32_t)(row - first), (uint32_t)b->head,
+                          (uint32_t)a->heads),
         row - first, end - first, kept + first);
 }
 
-static void forward_row(const bert_block *b, size_t row, real *kept)
+static void forward_row(const tr_block *b, size_t row, real *kept)
 {
     if (b->segment)
-        bert_mask_row(b->n, b->segment, b->segment[row], kept);
-    bert_softmax_row(b->n, kept);
+        tr_mask_row(b->n, b->segment, b->segment[row], kept);
+    tr_softmax_row(b->n, kept);
     if (b->attend->dropout.threshold)
         mark_row(b, row, kept);
 }
 
 /* What the values are weighted with: the softmax after dropout. */
-static part dropped(const bert_block *b)
+static part dropped(const tr_block *b)
 {
-    const bert_dropout *const dropout = &b->attend->dropout;
+    const tr_dropout *const dropout = &b->attend->dropout;
 
     if (!dropout->threshold)
         return (part){b->kept, b->n};
     for (size_t r = 0; r < b->n; r++)
-        bert_dropout_marked(dropout, b->n, b->kept + r * b->n,
-                            b->scratch + r * b->n);
+        tr_dropout_marked(dropout, b->n, b->kept + r * b->n,
+                          b->scratch + r * b->n);
     return (part){b->scratch, b->n};
 }
 
-void bert_block_forward(const bert_block *b, const real *qkv, real *out)
+void tr_block_forward(const tr_block *b, const real *qkv, real *out)
 {
     const size_t n = b->n;
     const size_t d = head_width(b->attend);
@@ -122,10 +122,10 @@ void bert_block_forward(const bert_block *b, const real *qkv, real *out)
              out + out_at(b), b->attend->hidden);
 }
 
-void bert_block_backward(const bert_block *b, const real *qkv,
-                         const real *d_out, real *d_qkv)
+void tr_block_backward(const tr_block *b, const real *qkv,
+                       const real *d_out, real *d_qkv)
 {
-    const bert_attend *const a = b->attend;
+    const tr_attend *const a = b->attend;
     const size_t n = b->n;
     const size_t d = head_width(a);
     const part d_o = {d_out + out_at(b), a->hidden};
@@ -137,8 +137,8 @@ void bert_block_backward(const bert_block *b, const real *qkv,
     multiply(n, n, d, 1, d_o, false, qkv_part(b, qkv, 2), true, b->scratch,
              n);
     for (size_t r = 0; r < n; r++)
-        bert_softmax_backward_row(n, b->kept + r * n, a->dropout.scale,
-                                  b->scratch + r * n);
+        tr_softmax_backward_row(n, b->kept + r * n, a->dropout.scale,
+                                b->scratch + r * n);
     multiply(n, d, n, scale, d_s, false, qkv_part(b, qkv, 1), false,
              d_qkv + qkv_at(b, 0), 3 * a->hidden);
     multiply(n, d, n, scale, d_s, true, qkv_part(b, qkv, 0), false,

@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CPU_ATTENTION_BLOCK_H
-#define BERT_CPU_ATTENTION_BLOCK_H
+#ifndef TR_CPU_ATTENTION_BLOCK_H
+#define TR_CPU_ATTENTION_BLOCK_H
 
 #include "model/ops.h"
 
-typedef struct bert_block {
-    const bert_attend *attend;
+typedef struct tr_block {
+    const tr_attend *attend;
     size_t head;
     size_t row;             /* its first */
     size_t n;               /* rows */
@@ -17,10 +17,10 @@ typedef struct bert_block {
     /* n x n, the softmax before dropout; negative where that drops. */
     real *kept;
     real *scratch; /* n x n */
-} bert_block;
+} tr_block;
 
-void bert_block_forward(const bert_block *block, const real *qkv, real *out);
-void bert_block_backward(const bert_block *block, const real *qkv,
-                         const real *d_out, real *d_qkv);
+void tr_block_forward(const tr_block *block, const real *qkv, real *out);
+void tr_block_backward(const tr_block *block, const real *qkv,
+                       const real *d_out, real *d_qkv);
 
-#endif /* BERT_CPU_ATTENTION_BLOCK_H */
+#endif /* TR_CPU_ATTENTION_BLOCK_H */

@@ -3,17 +3,17 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CPU_BLAS_H
-#define BERT_CPU_BLAS_H
+#ifndef TR_CPU_BLAS_H
+#define TR_CPU_BLAS_H
 
 #include <cblas.h>
 
 #include "model/scalar.h"
 
-#ifdef BERT_DOUBLE
-#define bert_gemm cblas_dgemm
+#ifdef TR_DOUBLE
+#define tr_gemm cblas_dgemm
 #else
-#define bert_gemm cblas_sgemm
+#define tr_gemm cblas_sgemm
 #endif
 
-#endif /* BERT_CPU_BLAS_H */
+#endif /* TR_CPU_BLAS_H */

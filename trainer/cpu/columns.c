@@ -10,14 +10,14 @@
 /* Columns that one thread sums at a time. */
 #define BLOCK 128
 
-BERT_VECTORS
+TR_VECTORS
 static void add_row(size_t n, const real *x, double *sums)
 {
     for (size_t i = 0; i < n; i++)
         sums[i] += (double)x[i];
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void add_products(size_t n, const real *x, const real *y,
                          double *sums)
 {
@@ -51,14 +51,14 @@ static void sum_blocks(size_t rows, size_t columns, size_t stride,
         sum_block(rows, columns, stride, x, y, first, sums);
 }
 
-void bert_columns_sum_products(size_t rows, size_t columns, const real *x,
-                               const real *y, real *sums)
+void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
+                             const real *y, real *sums)
 {
     sum_blocks(rows, columns, columns, x, y, sums);
 }
 
-void bert_columns_sum(size_t rows, size_t columns, size_t stride,
-                      const real *x, real *sums)
+void tr_columns_sum(size_t rows, size_t columns, size_t stride,
+                    const real *x, real *sums)
 {
     sum_blocks(rows, columns, stride, x, NULL, sums);
 }

@@ -6,19 +6,19 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CPU_COLUMNS_H
-#define BERT_CPU_COLUMNS_H
+#ifndef TR_CPU_COLUMNS_H
+#define TR_CPU_COLUMNS_H
 
 #include <stddef.h>
 
 #include "model/scalar.h"
 
 /* sums[c] = sum over r of x[r][c]; rows lie `stride` apart. */
-void bert_columns_sum(size_t rows, size_t columns, size_t stride,
-                      const real *x, real *sums);
+void tr_columns_sum(size_t rows, size_t columns, size_t stride,
+                    const real *x, real *sums);
 
 /* sums[c] = sum over r of x[r][c] y[r][c] */
-void bert_columns_sum_products(size_t rows, size_t columns, const real *x,
-                               const real *y, real *sums);
+void tr_columns_sum_products(size_t rows, size_t columns, const real *x,
+                             const real *y, real *sums);
 
-#endif /* BERT_CPU_COLUMNS_H */
+#endif /* TR_CPU_COLUMNS_H */

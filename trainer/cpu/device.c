@@ -10,10 +10,10 @@
 
 #include "cpu/blas.h"
 
-#define LINE BERT_LINE_BYTES
+#define LINE TR_LINE_BYTES
 
 /* In front of each block is the address that malloc gave. */
-static void *alloc_block(bert_device *d, size_t bytes)
+static void *alloc_block(tr_device *d, size_t bytes)
 {
     unsigned char *const block =
         bytes > PTRDIFF_MAX - 2 * LINE ? NULL : malloc(bytes + 2 * LINE);
@@ -27,7 +27,7 @@ static void *alloc_block(bert_device *d, size_t bytes)
     return start;
 }
 
-static void release_block(bert_device *d, void *start)
+static void release_block(tr_device *d, void *start)
 {
     unsigned char *block;
 
@@ -38,33 +38,33 @@ static void release_block(bert_device *d, void *start)
     free(block);
 }
 
-static void fill_bytes(bert_device *d, void *to, int byte, size_t bytes)
+static void fill_bytes(tr_device *d, void *to, int byte, size_t bytes)
 {
     (void)d;
     memset(to, byte, bytes);
 }
 
-static void copy_bytes(bert_device *d, void *to, const void *from,
+static void copy_bytes(tr_device *d, void *to, const void *from,
                        size_t bytes)
 {
     (void)d;
     memcpy(to, from, bytes);
 }
 
-static void weights_written(bert_device *d, const real *weights, size_t n)
+static void weights_written(tr_device *d, const real *weights, size_t n)
 {
     (void)d;
     (void)weights;
     (void)n;
 }
 
-static const bert_batch *stage(bert_device *d, const bert_batch *batch)
+static const tr_batch *stage(tr_device *d, const tr_batch *batch)
 {
     (void)d;
     return batch;
 }
 
-static const uint64_t *step_begin(bert_device *d, const bert_batch *batch,
+static const uint64_t *step_begin(tr_device *d, const tr_batch *batch,
                                   uint64_t seed)
 {
     (void)d;
@@ -73,14 +73,14 @@ static const uint64_t *step_begin(bert_device *d, const bert_batch *batch,
     return NULL;
 }
 
-static void step_end(bert_device *d)
+static void step_end(tr_device *d)
 {
     (void)d;
 }
 
-static bool finish(bert_device *d, bert_results *results, const char **why)
+static bool finish(tr_device *d, tr_results *results, const char **why)
 {
-    bert_cpu *const c = bert_cpu_of(d);
+    tr_cpu *const c = tr_cpu_of(d);
 
     *results = c->results;
     *why = c->failed;
@@ -90,13 +90,13 @@ static bool finish(bert_device *d, bert_results *results, const char **why)
     return !c->failed;
 }
 
-static void close_device(bert_device *d)
+static void close_device(tr_device *d)
 {
-    free(bert_cpu_of(d)->sums);
+    free(tr_cpu_of(d)->sums);
     free(d);
 }
 
-static const bert_ops ops = {
+static const tr_ops ops = {
     .alloc = alloc_block,
     .release = release_block,
     .fill = fill_bytes,
@@ -107,38 +107,38 @@ static const bert_ops ops = {
     .step_begin = step_begin,
     .step_end = step_end,
     .finish = finish,
-    .linear_forward = bert_cpu_linear_forward,
-    .linear_gelu_forward = bert_cpu_linear_gelu_forward,
-    .linear_backward_input = bert_cpu_linear_backward_input,
-    .linear_gelu_backward = bert_cpu_linear_gelu_backward,
-    .linear_backward_weight = bert_cpu_linear_backward_weight,
-    .gelu_backward = bert_cpu_gelu_backward,
-    .norm_forward = bert_cpu_norm_forward,
-    .sum_norm_forward = bert_cpu_sum_norm_forward,
-    .norm_backward = bert_cpu_norm_backward,
-    .embed_forward = bert_cpu_embed_forward,
-    .embed_backward = bert_cpu_embed_backward,
-    .attention_kept = bert_cpu_attention_kept,
-    .attention_scratch = bert_cpu_attention_scratch,
-    .attention_forward = bert_cpu_attention_forward,
-    .attention_backward = bert_cpu_attention_backward,
-    .gather_rows = bert_cpu_gather_rows,
-    .scatter_rows = bert_cpu_scatter_rows,
-    .tanh_forward = bert_cpu_tanh_forward,
-    .tanh_backward = bert_cpu_tanh_backward,
-    .cross_entropy = bert_cpu_cross_entropy,
-    .lamb = bert_cpu_lamb,
+    .linear_forward = tr_cpu_linear_forward,
+    .linear_gelu_forward = tr_cpu_linear_gelu_forward,
+    .linear_backward_input = tr_cpu_linear_backward_input,
+    .linear_gelu_backward = tr_cpu_linear_gelu_backward,
+    .linear_backward_weight = tr_cpu_linear_backward_weight,
+    .gelu_backward = tr_cpu_gelu_backward,
+    .norm_forward = tr_cpu_norm_forward,
+    .sum_norm_forward = tr_cpu_sum_norm_forward,
+    .norm_backward = tr_cpu_norm_backward,
+    .embed_forward = tr_cpu_embed_forward,
+    .embed_backward = tr_cpu_embed_backward,
+    .attention_kept = tr_cpu_attention_kept,
+    .attention_scratch = tr_cpu_attention_scratch,
+    .attention_forward = tr_cpu_attention_forward,
+    .attention_backward = tr_cpu_attention_backward,
+    .gather_rows = tr_cpu_gather_rows,
+    .scatter_rows = tr_cpu_scatter_rows,
+    .tanh_forward = tr_cpu_tanh_forward,
+    .tanh_backward = tr_cpu_tanh_backward,
+    .cross_entropy = tr_cpu_cross_entropy,
+    .lamb = tr_cpu_lamb,
     .close = close_device,
 };
 
-bert_device *bert_cpu_open(void)
+tr_device *tr_cpu_open(void)
 {
-    bert_cpu *const c = calloc(1, sizeof *c);
+    tr_cpu *const c = calloc(1, sizeof *c);
 
     if (!c)
         return NULL;
     openblas_set_num_threads(1);
-    c->device = (bert_device){
+    c->device = (tr_device){
         .ops = &ops, .value_size = sizeof(real), .on_host = true};
     return &c->device;
 }

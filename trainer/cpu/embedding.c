@@ -16,7 +16,7 @@
 /* Columns that one thread scatters at a time. */
 #define BLOCK 64
 
-BERT_VECTORS
+TR_VECTORS
 static void sum_row(size_t n, const real *word, const real *position,
                     const real *type, real *restrict y)
 {
@@ -24,10 +24,10 @@ static void sum_row(size_t n, const real *word, const real *position,
         y[i] = word[i] + position[i] + type[i];
 }
 
-void bert_cpu_embed_forward(bert_device *d, const bert_tables *tables,
-                            const bert_norm *norm, const bert_batch *batch,
-                            const bert_dropout *dropout, uint32_t site,
-                            const bert_norm_kept *kept, void *y)
+void tr_cpu_embed_forward(tr_device *d, const tr_tables *tables,
+                          const tr_norm *norm, const tr_batch *batch,
+                          const tr_dropout *dropout, uint32_t site,
+                          const tr_norm_kept *kept, void *y)
 {
     const size_t n = norm->width;
     real *const to = y;
@@ -40,14 +40,14 @@ void bert_cpu_embed_forward(bert_device *d, const bert_tables *tables,
         sum_row(n, tables->word + (size_t)batch->token[r] * n,
                 tables->position + (size_t)batch->position[r] * n,
                 tables->type + (size_t)batch->type[r] * n, hat);
-        bert_norm_row(norm, hat, kept->inverse + r, to + r * n);
+        tr_norm_row(norm, hat, kept->inverse + r, to + r * n);
         if (dropout->threshold)
-            bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
-                               n, to + r * n, to + r * n);
+            tr_dropout_apply(dropout, tr_dropout_at_row(dropout, site, r),
+                             n, to + r * n, to + r * n);
     }
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void add_to(size_t n, const real *restrict dx, real *restrict sum)
 {
     for (size_t i = 0; i < n; i++)
@@ -72,18 +72,18 @@ static void scatter(size_t rows, size_t n, const int32_t *index,
     }
 }
 
-void bert_cpu_embed_backward(bert_device *d, const bert_tables *tables,
-                             const bert_norm *norm, const bert_batch *batch,
-                             const bert_dropout *dropout, uint32_t site,
-                             const bert_norm_kept *kept, void *dy)
+void tr_cpu_embed_backward(tr_device *d, const tr_tables *tables,
+                           const tr_norm *norm, const tr_batch *batch,
+                           const tr_dropout *dropout, uint32_t site,
+                           const tr_norm_kept *kept, void *dy)
 {
-    const bert_dropout none = {.threshold = 0};
+    const tr_dropout none = {.threshold = 0};
     const size_t rows = batch->n_rows;
     const size_t n = norm->width;
 
     if (dropout->threshold)
-        bert_dropout_rows(dropout, site, rows, n, dy, dy);
-    bert_cpu_norm_backward(d, norm, rows, kept, dy, &none, 0, dy, NULL);
+        tr_dropout_rows(dropout, site, rows, n, dy, dy);
+    tr_cpu_norm_backward(d, norm, rows, kept, dy, &none, 0, dy, NULL);
     scatter(rows, n, batch->token, dy, tables->word_gradient);
     scatter(rows, n, batch->position, dy, tables->position_gradient);
     scatter(rows, n, batch->type, dy, tables->type_gradient);

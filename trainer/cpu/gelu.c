@@ -17,17 +17,17 @@
 
 static inline real half(real x)
 {
-    return 1 / (1 + bert_exp(-TWICE_ROOT * (x + CUBIC * x * x * x)));
+    return 1 / (1 + tr_exp(-TWICE_ROOT * (x + CUBIC * x * x * x)));
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void forward(size_t n, const real *restrict u, real *restrict y)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = u[i] * half(u[i]);
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void backward(size_t n, const real *restrict u, real *restrict dy)
 {
     for (size_t i = 0; i < n; i++) {
@@ -43,15 +43,15 @@ static size_t count(size_t n, size_t at)
     return n - at < BLOCK ? n - at : BLOCK;
 }
 
-void bert_cpu_gelu_forward(size_t n, const real *u, real *y)
+void tr_cpu_gelu_forward(size_t n, const real *u, real *y)
 {
 #pragma omp parallel for schedule(static)
     for (size_t at = 0; at < n; at += BLOCK)
         forward(count(n, at), u + at, y + at);
 }
 
-void bert_cpu_gelu_backward(bert_device *d, size_t n, const void *u,
-                            void *dy)
+void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u,
+                          void *dy)
 {
     const real *const from = u;
     real *const slope = dy;

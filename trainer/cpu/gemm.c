@@ -21,7 +21,7 @@ static size_t min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void multiply_tile(const bert_product *p, size_t row, size_t column)
+static void multiply_tile(const tr_product *p, size_t row, size_t column)
 {
     const size_t m = min(TILE_ROWS, p->m - row);
     const size_t n = min(TILE_COLUMNS, p->n - column);
@@ -29,14 +29,14 @@ static void multiply_tile(const bert_product *p, size_t row, size_t column)
     const real *const a = p->a + (p->a_turned ? row : row * p->a_stride);
     const real *const b = p->b + (p->b_turned ? column * b_width : column);
 
-    bert_gemm(CblasRowMajor, p->a_turned ? CblasTrans : CblasNoTrans,
-              p->b_turned ? CblasTrans : CblasNoTrans, (blasint)m,
-              (blasint)n, (blasint)p->k, 1, a, (blasint)p->a_stride, b,
-              (blasint)b_width, p->beta, p->c + row * p->c_stride + column,
-              (blasint)p->c_stride);
+    tr_gemm(CblasRowMajor, p->a_turned ? CblasTrans : CblasNoTrans,
+            p->b_turned ? CblasTrans : CblasNoTrans, (blasint)m,
+            (blasint)n, (blasint)p->k, 1, a, (blasint)p->a_stride, b,
+            (blasint)b_width, p->beta, p->c + row * p->c_stride + column,
+            (blasint)p->c_stride);
 }
 
-void bert_multiply(const bert_product *p)
+void tr_multiply(const tr_product *p)
 {
     const size_t across = tiles(p->n, TILE_COLUMNS);
     const size_t all = tiles(p->m, TILE_ROWS) * across;

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CPU_GEMM_H
-#define BERT_CPU_GEMM_H
+#ifndef TR_CPU_GEMM_H
+#define TR_CPU_GEMM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
  * where one is said to be turned, it is stored as its transpose.  Rows of A and
  * C lie a stride apart, those of B as far as they are wide.
  */
-typedef struct bert_product {
+typedef struct tr_product {
     size_t m;
     size_t n;
     size_t k;
@@ -28,13 +28,13 @@ typedef struct bert_product {
     real beta; /* 0 or 1 */
     real *c;
     size_t c_stride;
-} bert_product;
+} tr_product;
 
 /*
  * C is cut into tiles, whatever the number of threads is, and each tile is
  * one call of the BLAS: the same bits for any number of threads, as long as
  * the BLAS itself uses one.
  */
-void bert_multiply(const bert_product *product);
+void tr_multiply(const tr_product *product);
 
-#endif /* BERT_CPU_GEMM_H */
+#endif /* TR_CPU_GEMM_H */

@@ -11,8 +11,8 @@
 
 #include "cpu/softmax.h"
 
-void bert_cpu_gather_rows(bert_device *d, size_t n, size_t width,
-                          const int32_t *index, const void *x, void *rows)
+void tr_cpu_gather_rows(tr_device *d, size_t n, size_t width,
+                        const int32_t *index, const void *x, void *rows)
 {
     const real *const from = x;
     real *const to = rows;
@@ -24,8 +24,8 @@ void bert_cpu_gather_rows(bert_device *d, size_t n, size_t width,
 }
 
 /* By one thread, in order: rows may be named more than once. */
-void bert_cpu_scatter_rows(bert_device *d, size_t n, size_t width,
-                           const int32_t *index, const void *rows, void *x)
+void tr_cpu_scatter_rows(tr_device *d, size_t n, size_t width,
+                         const int32_t *index, const void *rows, void *x)
 {
     const real *const from = rows;
 
@@ -38,7 +38,7 @@ void bert_cpu_scatter_rows(bert_device *d, size_t n, size_t width,
     }
 }
 
-void bert_cpu_tanh_forward(bert_device *d, size_t n, void *x)
+void tr_cpu_tanh_forward(tr_device *d, size_t n, void *x)
 {
     real *const y = x;
 
@@ -47,7 +47,7 @@ void bert_cpu_tanh_forward(bert_device *d, size_t n, void *x)
         y[i] = tanh(y[i]);
 }
 
-void bert_cpu_tanh_backward(bert_device *d, size_t n, const void *y, void *dy)
+void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
 {
     const real *const at = y;
     real *const slope = dy;
@@ -63,15 +63,15 @@ static double lose_row(size_t n, size_t stride, real *x, int32_t label,
 {
     memset(x + n, 0, (stride - n) * sizeof *x);
     if (label >= 0)
-        return bert_cross_entropy_row(n, x, (size_t)label, weight);
+        return tr_cross_entropy_row(n, x, (size_t)label, weight);
     memset(x, 0, n * sizeof *x);
     return 0;
 }
 
-void bert_cpu_cross_entropy(bert_device *d, bert_loss which, size_t rows,
-                            size_t columns, size_t stride, void *x,
-                            const int32_t *label, const real *weight,
-                            double *loss)
+void tr_cpu_cross_entropy(tr_device *d, tr_loss which, size_t rows,
+                          size_t columns, size_t stride, void *x,
+                          const int32_t *label, const real *weight,
+                          double *loss)
 {
     real *const logits = x;
     double total = 0;
@@ -82,5 +82,5 @@ void bert_cpu_cross_entropy(bert_device *d, bert_loss which, size_t rows,
                            weight[r]);
     for (size_t r = 0; r < rows; r++)
         total += (double)weight[r] * loss[r];
-    bert_cpu_of(d)->results.loss[which] = total;
+    tr_cpu_of(d)->results.loss[which] = total;
 }

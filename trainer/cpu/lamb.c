@@ -15,7 +15,7 @@
 
 /* What a step works with. */
 typedef struct work {
-    const bert_lamb_step *step;
+    const tr_lamb_args *step;
     double scale; /* of the gradient */
     real *weights;
     const real *gradients;
@@ -34,7 +34,7 @@ static size_t block_end(size_t block, size_t count)
     return count - block * BLOCK < BLOCK ? count : (block + 1) * BLOCK;
 }
 
-static bool make_room(bert_cpu *c, size_t blocks)
+static bool make_room(tr_cpu *c, size_t blocks)
 {
     if (c->n_sums >= blocks)
         return true;
@@ -94,7 +94,7 @@ static void learn(const work *w, size_t i)
 }
 
 /* Moves the moments of a block on; squares of weights and updates added. */
-static void first_pass(const work *w, const bert_part *part, size_t block)
+static void first_pass(const work *w, const tr_part *part, size_t block)
 {
     const double decay = part->decays ? w->step->decay : 0;
     double sum[2] = {0, 0};
@@ -113,7 +113,7 @@ static void first_pass(const work *w, const bert_part *part, size_t block)
     w->sums[block][1] = sum[1];
 }
 
-static void second_pass(const work *w, const bert_part *part, size_t block,
+static void second_pass(const work *w, const tr_part *part, size_t block,
                         double rate)
 {
     const double decay = part->decays ? w->step->decay : 0;
@@ -128,7 +128,7 @@ static void second_pass(const work *w, const bert_part *part, size_t block,
 }
 
 /* How long the weights are beside their update. */
-static double trust_ratio(const work *w, const bert_part *part)
+static double trust_ratio(const work *w, const tr_part *part)
 {
     double sum[2] = {0, 0};
 
@@ -141,7 +141,7 @@ static double trust_ratio(const work *w, const bert_part *part)
     return sum[0] > 0 && sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 1;
 }
 
-static void step_part(const work *w, const bert_part *part)
+static void step_part(const work *w, const tr_part *part)
 {
     const size_t blocks = blocks_of(part->count);
     double rate = w->step->rate;
@@ -156,27 +156,27 @@ static void step_part(const work *w, const bert_part *part)
 }
 
 /* Counts a step, unless a loss or the gradient is not finite. */
-static bool count_step(bert_cpu *c, double norm)
+static bool count_step(tr_cpu *c, double norm)
 {
-    bert_results *const r = &c->results;
+    tr_results *const r = &c->results;
 
     c->halted |= !isfinite(norm);
-    for (int i = 0; i < BERT_LOSSES; i++)
+    for (int i = 0; i < TR_LOSSES; i++)
         c->halted |= !isfinite(r->loss[i]);
     if (c->halted)
         return false;
     r->gradient = norm;
     r->steps++;
-    for (int i = 0; i < BERT_LOSSES; i++)
+    for (int i = 0; i < TR_LOSSES; i++)
         r->sum[i] += r->loss[i];
     return true;
 }
 
-void bert_cpu_lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
-                   const bert_part *parts, size_t numbers, real *weights,
-                   const real *gradients, real *mean, real *square)
+void tr_cpu_lamb(tr_device *d, const tr_lamb_args *step, size_t n_parts,
+                 const tr_part *parts, size_t numbers, real *weights,
+                 const real *gradients, real *mean, real *square)
 {
-    bert_cpu *const c = bert_cpu_of(d);
+    tr_cpu *const c = tr_cpu_of(d);
     work w = {.step = step, .scale = 1, .weights = weights,
               .gradients = gradients, .mean = mean, .square = square};
     double norm;

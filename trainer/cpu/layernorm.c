@@ -15,7 +15,7 @@
 
 #define EPSILON ((real)1e-12)
 
-BERT_VECTORS
+TR_VECTORS
 static real sum(size_t n, const real *x)
 {
     real s = 0;
@@ -26,7 +26,7 @@ static real sum(size_t n, const real *x)
     return s;
 }
 
-BERT_VECTORS
+TR_VECTORS
 static real sum_squares(size_t n, const real *x, real mean)
 {
     real s = 0;
@@ -37,7 +37,7 @@ static real sum_squares(size_t n, const real *x, real mean)
     return s;
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void normalise(size_t n, real mean, real inverse,
                       const real *restrict gain, const real *restrict bias,
                       real *restrict hat, real *restrict y)
@@ -48,7 +48,7 @@ static void normalise(size_t n, real mean, real inverse,
     }
 }
 
-void bert_norm_row(const bert_norm *norm, real *hat, real *inverse, real *y)
+void tr_norm_row(const tr_norm *norm, real *hat, real *inverse, real *y)
 {
     const size_t n = norm->width;
     const real mean = sum(n, hat) / (real)n;
@@ -58,8 +58,8 @@ void bert_norm_row(const bert_norm *norm, real *hat, real *inverse, real *y)
     normalise(n, mean, *inverse, norm->gain, norm->bias, hat, y);
 }
 
-void bert_cpu_norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
-                           const void *x, const bert_norm_kept *kept, void *y)
+void tr_cpu_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                         const void *x, const tr_norm_kept *kept, void *y)
 {
     const size_t n = norm->width;
     const real *const from = x;
@@ -70,11 +70,11 @@ void bert_cpu_norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++) {
         memcpy(hat + r * n, from + r * n, n * sizeof *hat);
-        bert_norm_row(norm, hat + r * n, kept->inverse + r, to + r * n);
+        tr_norm_row(norm, hat + r * n, kept->inverse + r, to + r * n);
     }
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void add(size_t n, const real *restrict x, const real *restrict y,
                 const real *restrict bias, real *restrict z)
 {
@@ -82,11 +82,11 @@ static void add(size_t n, const real *restrict x, const real *restrict y,
         z[i] = x[i] + (y[i] + bias[i]);
 }
 
-void bert_cpu_sum_norm_forward(bert_device *d, const bert_norm *norm,
-                               size_t rows, const void *residual,
-                               const void *branch, const real *bias,
-                               const bert_dropout *dropout, uint32_t site,
-                               const bert_norm_kept *kept, void *y)
+void tr_cpu_sum_norm_forward(tr_device *d, const tr_norm *norm,
+                             size_t rows, const void *residual,
+                             const void *branch, const real *bias,
+                             const tr_dropout *dropout, uint32_t site,
+                             const tr_norm_kept *kept, void *y)
 {
     const size_t n = norm->width;
     const real *const x = residual;
@@ -99,16 +99,16 @@ void bert_cpu_sum_norm_forward(bert_device *d, const bert_norm *norm,
         real *const hat = (real *)kept->hat + r * n;
 
         if (dropout->threshold)
-            bert_dropout_sum(dropout, bert_dropout_at_row(dropout, site, r), n,
-                             x + r * n, b + r * n, bias, hat);
+            tr_dropout_sum(dropout, tr_dropout_at_row(dropout, site, r), n,
+                           x + r * n, b + r * n, bias, hat);
         else
             add(n, x + r * n, b + r * n, bias, hat);
-        bert_norm_row(norm, hat, kept->inverse + r, to + r * n);
+        tr_norm_row(norm, hat, kept->inverse + r, to + r * n);
     }
 }
 
 /* The means of gain * dy and of gain * dy * hat, times n. */
-BERT_VECTORS
+TR_VECTORS
 static void backward_sums(size_t n, const real *gain, const real *dy,
                           const real *hat, real sums[2])
 {
@@ -124,7 +124,7 @@ static void backward_sums(size_t n, const real *gain, const real *dy,
     sums[1] = t;
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void backward_row(size_t n, const real *gain, const real *dy,
                          const real *hat, real inverse, real *dx)
 {
@@ -140,10 +140,10 @@ static void backward_row(size_t n, const real *gain, const real *dy,
         dx[i] = inverse * (gain[i] * dy[i] - mean - hat[i] * slope);
 }
 
-void bert_cpu_norm_backward(bert_device *d, const bert_norm *norm,
-                            size_t rows, const bert_norm_kept *kept,
-                            const void *dy, const bert_dropout *dropout,
-                            uint32_t site, void *dx, void *d_branch)
+void tr_cpu_norm_backward(tr_device *d, const tr_norm *norm,
+                          size_t rows, const tr_norm_kept *kept,
+                          const void *dy, const tr_dropout *dropout,
+                          uint32_t site, void *dx, void *d_branch)
 {
     const size_t n = norm->width;
     const real *const from = dy;
@@ -152,14 +152,14 @@ void bert_cpu_norm_backward(bert_device *d, const bert_norm *norm,
     real *const branch = d_branch;
 
     (void)d;
-    bert_columns_sum_products(rows, n, from, hat, norm->gain_gradient);
-    bert_columns_sum(rows, n, n, from, norm->bias_gradient);
+    tr_columns_sum_products(rows, n, from, hat, norm->gain_gradient);
+    tr_columns_sum(rows, n, n, from, norm->bias_gradient);
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++) {
         backward_row(n, norm->gain, from + r * n, hat + r * n,
                      kept->inverse[r], to + r * n);
         if (dropout->threshold)
-            bert_dropout_apply(dropout, bert_dropout_at_row(dropout, site, r),
-                               n, to + r * n, branch + r * n);
+            tr_dropout_apply(dropout, tr_dropout_at_row(dropout, site, r),
+                             n, to + r * n, branch + r * n);
     }
 }

@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CPU_LAYERNORM_H
-#define BERT_CPU_LAYERNORM_H
+#ifndef TR_CPU_LAYERNORM_H
+#define TR_CPU_LAYERNORM_H
 
 #include "model/ops.h"
 
 /* hat[] holds the input and becomes what is kept. */
-void bert_norm_row(const bert_norm *norm, real *hat, real *inverse,
-                   real *y);
+void tr_norm_row(const tr_norm *norm, real *hat, real *inverse,
+                 real *y);
 
-#endif /* BERT_CPU_LAYERNORM_H */
+#endif /* TR_CPU_LAYERNORM_H */

@@ -11,64 +11,69 @@
 #include "cpu/gemm.h"
 
 /* The bias is laid down first, and the product added to it. */
-static void spread_bias(const bert_linear *l, size_t rows, real *y)
+static void spread_bias(const tr_linear *l, size_t rows, real *y)
 {
 #pragma omp parallel for schedule(static)
     for (size_t r = 0; r < rows; r++)
         memcpy(y + r * l->stride, l->bias, l->out * sizeof *y);
 }
 
-void bert_cpu_linear_forward(bert_device *d, const bert_linear *l,
-                             size_t rows, const void *x, bool bias, void *y)
+void tr_cpu_linear_forward(tr_device *d, const tr_linear *l,
+                           size_t rows, const void *x, bool bias, void *y)
 {
     (void)d;
     if (bias)
         spread_bias(l, rows, y);
-    bert_multiply(&(bert_product){
-        .m = rows, .n = l->out, .k = l->in,
-        .a = x, .a_stride = l->in, .b = l->weight, .b_turned = true,
-        .beta = bias, .c = y, .c_stride = l->stride});
+    tr_multiply(&(tr_product){
+                .m = rows, .n = l->out, .k = l->in,
+                .a = x, .a_stride = l->in, .b = l->weight, .b_turned = true,
+                .beta = bias, .c = y, .c_stride = l->stride});
 }
 
-void bert_cpu_linear_gelu_forward(bert_device *d, const bert_linear *l,
-                                  size_t rows, const void *x, void *u,
-                                  void *y)
+void tr_cpu_linear_gelu_forward(tr_device *d, const tr_linear *l,
+                                size_t rows, const void *x, void *u,
+                                void *y)
 {
-    bert_cpu_linear_forward(d, l, rows, x, true, u);
-    bert_cpu_gelu_forward(rows * l->out, u, y);
+    tr_cpu_linear_forward(d, l, rows, x, true, u);
+    tr_cpu_gelu_forward(rows * l->out, u, y);
 }
 
-void bert_cpu_linear_backward_input(bert_device *d, const bert_linear *l,
-                                    size_t rows, const void *dy, int beta,
-                                    void *dx)
-{
-    (void)d;
-    bert_multiply(&(bert_product){
-        .m = rows, .n = l->in, .k = l->out,
-        .a = dy, .a_stride = l->stride, .b = l->weight, .beta = (real)beta,
-        .c = dx, .c_stride = l->in});
-}
-
-void bert_cpu_linear_gelu_backward(bert_device *d, const bert_linear *l,
-                                   size_t rows, const void *dy, const void *u,
-                                   void *du)
-{
-    bert_cpu_linear_backward_input(d, l, rows, dy, 0, du);
-    bert_cpu_gelu_backward(d, rows * l->in, u, du);
-}
-
-void bert_cpu_linear_backward_weight(bert_device *d, const bert_linear *l,
-                                     size_t rows, const void *dy,
-                                     const void *x)
+void tr_cpu_linear_backward_input(tr_device *d, const tr_linear *l,
+                                  size_t rows, const void *dy, int beta,
+                                  void *dx)
 {
     (void)d;
-    bert_columns_sum(rows, l->out, l->stride, dy, l->bias_gradient);
+    tr_multiply(&(tr_product){.m = rows,
+                .n = l->in,
+                .k = l->out,
+                .a = dy,
+                .a_stride = l->stride,
+                .b = l->weight,
+                .beta = (real)beta,
+                .c = dx,
+                .c_stride = l->in});
+}
+
+void tr_cpu_linear_gelu_backward(tr_device *d, const tr_linear *l,
+                                 size_t rows, const void *dy, const void *u,
+                                 void *du)
+{
+    tr_cpu_linear_backward_input(d, l, rows, dy, 0, du);
+    tr_cpu_gelu_backward(d, rows * l->in, u, du);
+}
+
+void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
+                                   size_t rows, const void *dy,
+                                   const void *x)
+{
+    (void)d;
+    tr_columns_sum(rows, l->out, l->stride, dy, l->bias_gradient);
     if (rows == 0) { /* of which not every BLAS makes zeros */
         memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
         return;
     }
-    bert_multiply(&(bert_product){
-        .m = l->out, .n = l->in, .k = rows,
-        .a = dy, .a_turned = true, .a_stride = l->stride, .b = x,
-        .c = l->weight_gradient, .c_stride = l->in});
+    tr_multiply(&(tr_product){
+                .m = l->out, .n = l->in, .k = rows,
+                .a = dy, .a_turned = true, .a_stride = l->stride, .b = x,
+                .c = l->weight_gradient, .c_stride = l->in});
 }

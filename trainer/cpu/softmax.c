@@ -9,15 +9,15 @@
 
 #define LANES 16
 
-BERT_VECTORS
-void bert_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
+TR_VECTORS
+void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = segment[i] == own ? x[i] : (real)-INFINITY;
 }
 
 /* In lanes, since not every compiler makes vectors of a maximum. */
-BERT_VECTORS
+TR_VECTORS
 static real largest(size_t n, const real *x)
 {
     real lane[LANES];
@@ -37,14 +37,14 @@ static real largest(size_t n, const real *x)
     return m;
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void raise(size_t n, real max, real *x)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = bert_exp(x[i] - max);
+        x[i] = tr_exp(x[i] - max);
 }
 
-BERT_VECTORS
+TR_VECTORS
 static real sum(size_t n, const real *x)
 {
     real s = 0;
@@ -55,21 +55,21 @@ static real sum(size_t n, const real *x)
     return s;
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void scale(size_t n, real by, real *x)
 {
     for (size_t i = 0; i < n; i++)
         x[i] *= by;
 }
 
-void bert_softmax_row(size_t n, real *x)
+void tr_softmax_row(size_t n, real *x)
 {
     raise(n, largest(n, x), x);
     scale(n, 1 / sum(n, x), x);
 }
 
 /* dx, through dropout; returns the sum of y dx. */
-BERT_VECTORS
+TR_VECTORS
 static real pass_dropout(size_t n, const real *restrict y, real by,
                          real *restrict dx)
 {
@@ -83,7 +83,7 @@ static real pass_dropout(size_t n, const real *restrict y, real by,
     return s;
 }
 
-BERT_VECTORS
+TR_VECTORS
 static void shift_and_weigh(size_t n, const real *restrict y, real shift,
                             real *restrict dx)
 {
@@ -91,12 +91,12 @@ static void shift_and_weigh(size_t n, const real *restrict y, real shift,
         dx[i] = fabs(y[i]) * (dx[i] - shift);
 }
 
-void bert_softmax_backward_row(size_t n, const real *y, real by, real *dx)
+void tr_softmax_backward_row(size_t n, const real *y, real by, real *dx)
 {
     shift_and_weigh(n, y, pass_dropout(n, y, by, dx), dx);
 }
 
-double bert_cross_entropy_row(size_t n, real *x, size_t label, real weight)
+double tr_cross_entropy_row(size_t n, real *x, size_t label, real weight)
 {
     const real own = x[label];
     const real max = largest(n, x);

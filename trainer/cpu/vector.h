@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CPU_VECTOR_H
-#define BERT_CPU_VECTOR_H
+#ifndef TR_CPU_VECTOR_H
+#define TR_CPU_VECTOR_H
 
 #include <stdint.h>
 #include <string.h>
@@ -19,15 +19,15 @@
 /* clang before 17 knows the attribute, but not together with `static`. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) \
     && !defined(__clang__)
-#define BERT_VECTORS __attribute__((target_clones("avx512f", "avx2", \
+#define TR_VECTORS __attribute__((target_clones("avx512f", "avx2", \
                                                   "default")))
 #else
-#define BERT_VECTORS
+#define TR_VECTORS
 #endif
 
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 
-static inline real bert_exp(real x)
+static inline real tr_exp(real x)
 {
     return exp(x);
 }
@@ -43,7 +43,7 @@ static inline real bert_exp(real x)
  * Taylor's polynomial.  Adding 1.5 * 2^23 rounds to an integer, which then
  * stands in the lowest bits.
  */
-static inline real bert_exp(real x)
+static inline real tr_exp(real x)
 {
     const real shift = 12582912.0f;
     const real low = x < -87.0f ? -87.0f : x;
@@ -69,4 +69,4 @@ static inline real bert_exp(real x)
 
 #endif
 
-#endif /* BERT_CPU_VECTOR_H */
+#endif /* TR_CPU_VECTOR_H */

@@ -9,14 +9,14 @@
 
 #include <algorithm>
 
-struct bert_attention_shape bert_attention_shape_of(size_t limit,
-                                                    uint32_t longest,
-                                                    size_t row, size_t warp)
+struct tr_attention_shape tr_attention_shape_of(size_t limit,
+                                                uint32_t longest,
+                                                size_t row, size_t warp)
 {
     const uint32_t all = (longest + STEP - 1) / STEP * STEP;
     const uint32_t warps = std::min((longest + TILE - 1) / TILE, MOST_WARPS);
 
-    for (uint32_t w = warps; longest <= (BERT_GROUPS - 1) * BERT_GROUP_ROWS;
+    for (uint32_t w = warps; longest <= (TR_GROUPS - 1) * TR_GROUP_ROWS;
          w = MOST_WARPS / 2) {
         if (all * row + w * warp <= limit)
             return {w, all, 1, all * row + w * warp};
@@ -24,7 +24,7 @@ struct bert_attention_shape bert_attention_shape_of(size_t limit,
             break;
     }
 
-    bert_attention_shape s = {warps, 2 * STEP, 0, 0};
+    tr_attention_shape s = {warps, 2 * STEP, 0, 0};
 
     while (s.chunk * row + s.warps * warp > limit && s.chunk > STEP) {
         if (s.warps > 1)
@@ -38,29 +38,29 @@ struct bert_attention_shape bert_attention_shape_of(size_t limit,
 }
 
 /* A real a row and head. */
-static size_t real_a_row(const bert_batch *batch, size_t hidden, size_t heads)
+static size_t real_a_row(const tr_batch *batch, size_t hidden, size_t heads)
 {
     const size_t tiles = batch->max_span / TILE + 1; /* or fewer */
 
-    if (hidden / heads > BERT_CUDA_HEAD_MAX
-        || bert_times(batch->n_spans, bert_times(heads, tiles))
+    if (hidden / heads > TR_CUDA_HEAD_MAX
+        || tr_times(batch->n_spans, tr_times(heads, tiles))
                > INT32_MAX /* blocks */)
         return SIZE_MAX;
-    return bert_times(sizeof(real), bert_times(batch->n_rows, heads));
+    return tr_times(sizeof(real), tr_times(batch->n_rows, heads));
 }
 
-size_t bert_cuda_attention_kept(bert_device *, const bert_batch *batch,
-                                size_t hidden, size_t heads, bool)
+size_t tr_cuda_attention_kept(tr_device *, const tr_batch *batch,
+                              size_t hidden, size_t heads, bool)
 {
     return real_a_row(batch, hidden, heads);
 }
 
-void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
-                                 const void *qkv, void *out)
+void tr_cuda_attention_forward(tr_device *d, const tr_attend *a,
+                               const void *qkv, void *out)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-#ifndef BERT_DOUBLE
+#ifndef TR_DOUBLE
     if (c->bf16) {
         attention_forward_mma(c, a, qkv, out);
         return;
@@ -69,13 +69,13 @@ void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
     attention_forward_plain(c, a, qkv, out);
 }
 
-void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
-                                  const void *qkv, const void *out,
-                                  const void *d_out, void *d_qkv)
+void tr_cuda_attention_backward(tr_device *d, const tr_attend *a,
+                                const void *qkv, const void *out,
+                                const void *d_out, void *d_qkv)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-#ifndef BERT_DOUBLE
+#ifndef TR_DOUBLE
     if (c->bf16) {
         attention_backward_mma(c, a, qkv, out, d_out, d_qkv);
         return;
@@ -84,8 +84,8 @@ void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
     attention_backward_plain(c, a, qkv, out, d_out, d_qkv);
 }
 
-size_t bert_cuda_attention_scratch(bert_device *, const bert_batch *batch,
-                                   size_t hidden, size_t heads, bool)
+size_t tr_cuda_attention_scratch(tr_device *, const tr_batch *batch,
+                                 size_t hidden, size_t heads, bool)
 {
     return real_a_row(batch, hidden, heads);
 }

@@ -51,8 +51,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_ATTENTION_H
-#define BERT_CUDA_ATTENTION_H
+#ifndef TR_CUDA_ATTENTION_H
+#define TR_CUDA_ATTENTION_H
 
 #include "cuda/device.h"
 
@@ -61,7 +61,7 @@ static constexpr unsigned STEP = 32; /* rows that go past it at a time */
 static constexpr unsigned MOST_WARPS = 8; /* of a block */
 
 /* How a kernel is launched for a group. */
-struct bert_attention_shape {
+struct tr_attention_shape {
     uint32_t warps;
     uint32_t chunk; /* rows in shared memory, a multiple of 32 */
     uint32_t tiles; /* blocks that share a head of a span */
@@ -69,19 +69,19 @@ struct bert_attention_shape {
 };
 
 /* `row` and `warp`: bytes of a row that goes past, and of a warp. */
-struct bert_attention_shape bert_attention_shape_of(size_t limit,
-                                                    uint32_t longest,
-                                                    size_t row, size_t warp);
+struct tr_attention_shape tr_attention_shape_of(size_t limit,
+                                                uint32_t longest,
+                                                size_t row, size_t warp);
 
 /* By tensor cores in bfloat16, and by plain sums in any type. */
-void attention_forward_mma(bert_cuda *c, const bert_attend *a, const void *qkv,
+void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
                            void *out);
-void attention_forward_plain(bert_cuda *c, const bert_attend *a,
+void attention_forward_plain(tr_cuda *c, const tr_attend *a,
                              const void *qkv, void *out);
-void attention_backward_mma(bert_cuda *c, const bert_attend *a,
+void attention_backward_mma(tr_cuda *c, const tr_attend *a,
                             const void *qkv, const void *out,
                             const void *d_out, void *d_qkv);
-void attention_backward_plain(bert_cuda *c, const bert_attend *a,
+void attention_backward_plain(tr_cuda *c, const tr_attend *a,
                               const void *qkv, const void *out,
                               const void *d_out, void *d_qkv);
 
@@ -94,18 +94,18 @@ extern "C" {
  * kernels, would keep SIZE_MAX bytes.  `dense` makes no difference: whole
  * packs under a mask come to the same numbers, span by span.
  */
-size_t bert_cuda_attention_kept(bert_device *d, const bert_batch *batch,
-                                size_t hidden, size_t heads, bool dense);
-size_t bert_cuda_attention_scratch(bert_device *d, const bert_batch *batch,
-                                   size_t hidden, size_t heads, bool dense);
-void bert_cuda_attention_forward(bert_device *d, const bert_attend *a,
-                                 const void *qkv, void *out);
-void bert_cuda_attention_backward(bert_device *d, const bert_attend *a,
-                                  const void *qkv, const void *out,
-                                  const void *d_out, void *d_qkv);
+size_t tr_cuda_attention_kept(tr_device *d, const tr_batch *batch,
+                              size_t hidden, size_t heads, bool dense);
+size_t tr_cuda_attention_scratch(tr_device *d, const tr_batch *batch,
+                                 size_t hidden, size_t heads, bool dense);
+void tr_cuda_attention_forward(tr_device *d, const tr_attend *a,
+                               const void *qkv, void *out);
+void tr_cuda_attention_backward(tr_device *d, const tr_attend *a,
+                                const void *qkv, const void *out,
+                                const void *d_out, void *d_qkv);
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif /* BERT_CUDA_ATTENTION_H */
+#endif /* TR_CUDA_ATTENTION_H */

@@ -9,7 +9,7 @@
 struct known_row {
     real kept;
     real delta;
-    bert_dropout_key key;
+    tr_dropout_key key;
 };
 
 /* D of a lane's row, which it shares: `d_out` is in shared memory. */
@@ -50,8 +50,8 @@ queries_step(const attention_job<real> &job, const real *own, const real *keys,
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
         const bool stays
-            = bert_dropout_score_stays(r.key, row, column + 2 * i + half,
-                                       job.dropout.threshold);
+            = tr_dropout_score_stays(r.key, row, column + 2 * i + half,
+                                     job.dropout.threshold);
 
         x[i] *= (stays ? mine[2 * i] * job.dropout.scale : 0) - r.delta;
     }
@@ -156,8 +156,8 @@ keys_step(const attention_job<real> &job, const real *own, const real *queries,
         if (query >= there)
             continue;
         x[i] = exp(mine[2 * i] * job.scale - known[query].kept);
-        if (bert_dropout_score_stays(known[query].key, query, column + row,
-                                     job.dropout.threshold)) {
+        if (tr_dropout_score_stays(known[query].key, query, column + row,
+                                   job.dropout.threshold)) {
             y[i] = x[i];
             stay |= 1u << i;
         }
@@ -255,7 +255,7 @@ attention_keys_kernel(const attention_job<real> job)
 }
 
 template <int WIDTH>
-static void backward(bert_cuda *c, const bert_attend *a, const void *qkv,
+static void backward(tr_cuda *c, const tr_attend *a, const void *qkv,
                      const void *out, const void *d_out, void *d_qkv)
 {
     typedef attention_layout<WIDTH> shared;
@@ -266,7 +266,7 @@ static void backward(bert_cuda *c, const bert_attend *a, const void *qkv,
     job.out = (real *)const_cast<void *>(out);
     job.d_out = (const real *)d_out;
     job.d_qkv = (real *)d_qkv;
-    for_groups(c, a->batch, [&](const bert_group &group, cudaStream_t stream) {
+    for_groups(c, a->batch, [&](const tr_group &group, cudaStream_t stream) {
         launch_group(c, stream, "attention_queries", group, row, warp,
                      attention_queries_kernel<WIDTH>, job);
         launch_group(c, stream, "attention_keys", group,
@@ -275,7 +275,7 @@ static void backward(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-void attention_backward_plain(bert_cuda *c, const bert_attend *a,
+void attention_backward_plain(tr_cuda *c, const tr_attend *a,
                               const void *qkv, const void *out,
                               const void *d_out, void *d_qkv)
 {

@@ -9,7 +9,7 @@
 struct online_row {
     real max;
     real sum; /* of this lane's part */
-    bert_dropout_key key;
+    tr_dropout_key key;
 };
 
 /*
@@ -41,8 +41,8 @@ forward_step(const attention_job<real> &job, const real *own, const real *keys,
     for (unsigned i = 0; i < PART; i++) {
         x[i] = exp(x[i] - r.max);
         r.sum += x[i];
-        if (!bert_dropout_score_stays(r.key, row, column + 2 * i + half,
-                                      job.dropout.threshold))
+        if (!tr_dropout_score_stays(r.key, row, column + 2 * i + half,
+                                    job.dropout.threshold))
             x[i] = 0;
     }
     if (__any_sync(ALL_LANES, fade != 1)) /* some row's maximum grew */
@@ -109,14 +109,14 @@ attention_forward_kernel(const attention_job<real> job)
 }
 
 template <int WIDTH>
-static void forward(bert_cuda *c, const bert_attend *a, const void *qkv,
+static void forward(tr_cuda *c, const tr_attend *a, const void *qkv,
                     void *out)
 {
     typedef attention_layout<WIDTH> shared;
     attention_job<real> job = job_of<real>(a, qkv);
 
     job.out = (real *)out;
-    for_groups(c, a->batch, [&](const bert_group &group, cudaStream_t stream) {
+    for_groups(c, a->batch, [&](const tr_group &group, cudaStream_t stream) {
         launch_group(c, stream, "attention_forward", group,
                      2 * shared::LD * sizeof(real),
                      shared::FORWARD * sizeof(real),
@@ -124,7 +124,7 @@ static void forward(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-void attention_forward_plain(bert_cuda *c, const bert_attend *a,
+void attention_forward_plain(tr_cuda *c, const tr_attend *a,
                              const void *qkv, void *out)
 {
     by_width(a, [&](auto width) { forward<width>(c, a, qkv, out); });

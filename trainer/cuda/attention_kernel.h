@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_ATTENTION_KERNEL_H
-#define BERT_CUDA_ATTENTION_KERNEL_H
+#ifndef TR_CUDA_ATTENTION_KERNEL_H
+#define TR_CUDA_ATTENTION_KERNEL_H
 
 #include <type_traits>
 
@@ -34,7 +34,7 @@ template <typename V> struct attention_job {
     uint32_t chunk;
     uint32_t tiles; /* blocks that share a head of a span */
     real scale;     /* of scores */
-    bert_dropout dropout; /* scale: 1 if there is none */
+    tr_dropout dropout; /* scale: 1 if there is none */
     uint32_t site;
 };
 
@@ -54,19 +54,19 @@ static __device__ inline attention_piece piece_of(const attention_job<V> &job)
     const int32_t span = job.span[piece / job.heads];
     const uint32_t first = (uint32_t)job.cu[span];
 
-    return {piece % job.heads, first, bert_dropout_place(&job.dropout, first),
+    return {piece % job.heads, first, tr_dropout_place(&job.dropout, first),
             (uint32_t)(job.cu[span + 1] - job.cu[span]),
             blockIdx.x % job.tiles};
 }
 
 /* By which a row of scores is dropped; `row` counts in the span. */
 template <typename V>
-static __device__ inline bert_dropout_key key_of(const attention_job<V> &job,
+static __device__ inline tr_dropout_key key_of(const attention_job<V> &job,
                                                  const attention_piece &p,
                                                  uint32_t row)
 {
-    return bert_dropout_scores(&job.dropout, job.site, p.place, row, p.head,
-                               job.heads);
+    return tr_dropout_scores(&job.dropout, job.site, p.place, row, p.head,
+                             job.heads);
 }
 
 /* Numbers in shared memory, see attention.h. */
@@ -239,7 +239,7 @@ static __device__ inline void weigh(const real (&x)[PART], const real *past,
 /* ---- The host's side ---- */
 
 /* Calls f(width) with the width that kernels are made for, as a type. */
-template <typename F> static inline void by_width(const bert_attend *a, F f)
+template <typename F> static inline void by_width(const tr_attend *a, F f)
 {
     const size_t width = a->hidden / a->heads;
 
@@ -248,12 +248,12 @@ template <typename F> static inline void by_width(const bert_attend *a, F f)
     else if (width <= 64)
         f(std::integral_constant<int, 64>());
     else
-        f(std::integral_constant<int, BERT_CUDA_HEAD_MAX>());
+        f(std::integral_constant<int, TR_CUDA_HEAD_MAX>());
 }
 
 /* A job for all groups, but for what differs from one to the other. */
 template <typename V>
-static inline attention_job<V> job_of(const bert_attend *a, const void *qkv)
+static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
 {
     const size_t width = a->hidden / a->heads;
     attention_job<V> job = {};
@@ -275,7 +275,7 @@ static inline attention_job<V> job_of(const bert_attend *a, const void *qkv)
 
 /* Lets a kernel have all the shared memory of a block, if it may not yet. */
 template <typename V>
-static inline bool allow_shared(bert_cuda *c, const char *name,
+static inline bool allow_shared(tr_cuda *c, const char *name,
                                 void (*kernel)(attention_job<V>))
 {
     const void **place = c->allowed;
@@ -284,7 +284,7 @@ static inline bool allow_shared(bert_cuda *c, const char *name,
         if (*place == (const void *)kernel)
             return true;
     *place = (const void *)kernel;
-    return bert_cuda_good(
+    return tr_cuda_good(
         c,
         cudaFuncSetAttribute(kernel,
                              cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -292,15 +292,15 @@ static inline bool allow_shared(bert_cuda *c, const char *name,
         name);
 }
 
-/* Asks for a kernel for a group; ROW, WARP as bert_attention_shape_of(). */
+/* Asks for a kernel for a group; ROW, WARP as tr_attention_shape_of(). */
 template <typename V>
-static inline void launch_group(bert_cuda *c, cudaStream_t stream,
-                                const char *name, const bert_group &group,
+static inline void launch_group(tr_cuda *c, cudaStream_t stream,
+                                const char *name, const tr_group &group,
                                 size_t row, size_t warp,
                                 void (*kernel)(attention_job<V>),
                                 attention_job<V> job)
 {
-    const bert_attention_shape s = bert_attention_shape_of(
+    const tr_attention_shape s = tr_attention_shape_of(
         c->properties.sharedMemPerBlockOptin, group.longest, row, warp);
 
     if (!allow_shared(c, name, kernel))
@@ -318,28 +318,28 @@ static inline void launch_group(bert_cuda *c, cudaStream_t stream,
  * for later begins after them.
  */
 template <typename L>
-static inline void for_groups(bert_cuda *c, const bert_batch *batch,
+static inline void for_groups(tr_cuda *c, const tr_batch *batch,
                               const L &launch)
 {
-    const bert_staged *const staged = bert_cuda_staged(batch);
+    const tr_staged *const staged = tr_cuda_staged(batch);
 
-    if (bert_cuda_replays(c)) {
-        for (int g = BERT_GROUPS - 1; g >= 0; g--)
+    if (tr_cuda_replays(c)) {
+        for (int g = TR_GROUPS - 1; g >= 0; g--)
             launch(staged->group[g], c->side[g]);
         return;
     }
-    bert_cuda_good(c, cudaEventRecord(c->fork, c->stream), "attention");
-    for (unsigned g = BERT_GROUPS; g-- > 0;) {
+    tr_cuda_good(c, cudaEventRecord(c->fork, c->stream), "attention");
+    for (unsigned g = TR_GROUPS; g-- > 0;) {
         if (staged->group[g].count == 0)
             continue;
-        bert_cuda_good(c, cudaStreamWaitEvent(c->side[g], c->fork, 0),
-                       "attention");
+        tr_cuda_good(c, cudaStreamWaitEvent(c->side[g], c->fork, 0),
+                     "attention");
         launch(staged->group[g], c->side[g]);
-        bert_cuda_good(c, cudaEventRecord(c->joined[g], c->side[g]),
-                       "attention");
-        bert_cuda_good(c, cudaStreamWaitEvent(c->stream, c->joined[g], 0),
-                       "attention");
+        tr_cuda_good(c, cudaEventRecord(c->joined[g], c->side[g]),
+                     "attention");
+        tr_cuda_good(c, cudaStreamWaitEvent(c->stream, c->joined[g], 0),
+                     "attention");
     }
 }
 
-#endif /* BERT_CUDA_ATTENTION_KERNEL_H */
+#endif /* TR_CUDA_ATTENTION_KERNEL_H */

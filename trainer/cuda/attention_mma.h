@@ -10,8 +10,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_ATTENTION_MMA_H
-#define BERT_CUDA_ATTENTION_MMA_H
+#ifndef TR_CUDA_ATTENTION_MMA_H
+#define TR_CUDA_ATTENTION_MMA_H
 
 #include <cuda_pipeline_primitives.h>
 
@@ -281,8 +281,8 @@ for_steps(uint32_t at, uint32_t n, const bf16 *x, const bf16 *y, const F &step)
 /* ---- The host's side ---- */
 
 /* Asks for a kernel of `shared` bytes for a group. */
-static inline void launch_mma(bert_cuda *c, cudaStream_t stream,
-                              const char *name, const bert_group &group,
+static inline void launch_mma(tr_cuda *c, cudaStream_t stream,
+                              const char *name, const tr_group &group,
                               size_t shared,
                               void (*kernel)(attention_job<bf16>),
                               attention_job<bf16> job)
@@ -297,4 +297,4 @@ static inline void launch_mma(bert_cuda *c, cudaStream_t stream,
            MMA_WARPS * 32, shared, kernel, job);
 }
 
-#endif /* BERT_CUDA_ATTENTION_MMA_H */
+#endif /* TR_CUDA_ATTENTION_MMA_H */

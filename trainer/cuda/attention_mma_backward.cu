@@ -5,7 +5,7 @@
  */
 #include "cuda/attention.h"
 
-#ifndef BERT_DOUBLE
+#ifndef TR_DOUBLE
 #include "cuda/attention_mma.h"
 
 /* The scale of scores, in units of log 2, and what dropout makes of dP. */
@@ -26,7 +26,7 @@ static __device__ inline mma_scale scale_of(const attention_job<bf16> &job)
 struct mma_known {
     float kept[2];
     float delta[2];
-    bert_dropout_key key;
+    tr_dropout_key key;
 };
 
 /*
@@ -51,8 +51,8 @@ queries_step(const mma_own<WIDTH> &q, const mma_own<WIDTH> &d_out,
 #pragma unroll
         for (unsigned i = 0; i < 2; i++) {
             const uint32_t at = 8 * t + lane % 4 * 2 + i;
-            const bert_dropout_four four
-                = bert_dropout_draw(r.key, column + at);
+            const tr_dropout_four four
+                = tr_dropout_draw(r.key, column + at);
 
 #pragma unroll
             for (unsigned bits = 0; bits < 4; bits++) {
@@ -60,7 +60,7 @@ queries_step(const mma_own<WIDTH> &q, const mma_own<WIDTH> &d_out,
                 float &x = s[t + right][2 * row + i];
                 float d = -r.delta[row];
 
-                if (bert_dropout_stays(four.row[row], right, scale.threshold))
+                if (tr_dropout_stays(four.row[row], right, scale.threshold))
                     d += d_p[t + right][2 * row + i] * scale.dropout;
                 x = ex2_approx(x * scale.score - r.kept[row]) * d;
                 if (!ALL && at + 8 * right >= there)
@@ -183,7 +183,7 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
 struct mma_past {
     float kept[MMA_CHUNK]; /* L */
     float delta[MMA_CHUNK];
-    bert_dropout_key key[MMA_CHUNK]; /* only of those without BERT_DRAW_BIT */
+    tr_dropout_key key[MMA_CHUNK]; /* only of those without TR_DRAW_BIT */
 };
 
 /*
@@ -206,8 +206,8 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
 #pragma unroll
     for (unsigned i = 0; i < 2; i++) {
         const unsigned query = first + threadIdx.x % 4 * 2 + i;
-        const bert_dropout_four four
-            = bert_dropout_draw(known->key[query], column);
+        const tr_dropout_four four
+            = tr_dropout_draw(known->key[query], column);
 
 #pragma unroll
         for (unsigned bits = 0; bits < 4; bits++) {
@@ -216,7 +216,7 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
             float &x = s[below][2 * low + i];
             float &y = d_p[below][2 * low + i];
             const bool stays
-                = bert_dropout_stays(four.row[below], low, scale.threshold);
+                = tr_dropout_stays(four.row[below], low, scale.threshold);
             float d = -known->delta[at];
 
             if (stays)
@@ -251,7 +251,7 @@ static __device__ inline void fetch_known(const attention_job<bf16> &job,
         __pipeline_memcpy_async(&known->kept[i], &job.kept[at], 4, in ? 0 : 4);
         __pipeline_memcpy_async(&known->delta[i], &job.delta[at], 4,
                                 in ? 0 : 4);
-    } else if (!(i & BERT_DRAW_BIT)) {
+    } else if (!(i & TR_DRAW_BIT)) {
         known->key[i] = key_of(job, p, q + i);
     }
 }
@@ -357,7 +357,7 @@ attention_keys_mma_kernel(const attention_job<bf16> job)
         keys_end<WIDTH>(job, row, d_k, d_v, own);
 }
 
-void attention_backward_mma(bert_cuda *c, const bert_attend *a,
+void attention_backward_mma(tr_cuda *c, const tr_attend *a,
                             const void *qkv, const void *out,
                             const void *d_out, void *d_qkv)
 {
@@ -369,7 +369,7 @@ void attention_backward_mma(bert_cuda *c, const bert_attend *a,
     by_width(a, [&](auto width) {
         const size_t shared = BACKWARD_SHARED<width> * sizeof(bf16);
 
-        for_groups(c, a->batch, [&](const bert_group &group,
+        for_groups(c, a->batch, [&](const tr_group &group,
                                     cudaStream_t stream) {
             launch_mma(c, stream, "attention_queries", group, shared,
                        attention_queries_mma_kernel<width>, job);
@@ -380,4 +380,4 @@ void attention_backward_mma(bert_cuda *c, const bert_attend *a,
     });
 }
 
-#endif /* !BERT_DOUBLE */
+#endif /* !TR_DOUBLE */

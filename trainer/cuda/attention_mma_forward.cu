@@ -5,7 +5,7 @@
  */
 #include "cuda/attention.h"
 
-#ifndef BERT_DOUBLE
+#ifndef TR_DOUBLE
 #include "cuda/attention_mma.h"
 
 /*
@@ -65,7 +65,7 @@ template <int WIDTH, bool ALL>
 static __device__ inline void
 forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
              uint32_t column, uint32_t there, float scale, uint32_t threshold,
-             bert_dropout_key key, mma_softmax &r, mma_sums<WIDTH> &o)
+             tr_dropout_key key, mma_softmax &r, mma_sums<WIDTH> &o)
 {
     const unsigned lane = threadIdx.x % 32;
     mma_scores s;
@@ -81,8 +81,8 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
     for (unsigned t = 0; t < MMA_TILES; t += 2) {
 #pragma unroll
         for (unsigned i = 0; i < 2; i++) {
-            const bert_dropout_four four
-                = bert_dropout_draw(key, column + 8 * t + lane % 4 * 2 + i);
+            const tr_dropout_four four
+                = tr_dropout_draw(key, column + 8 * t + lane % 4 * 2 + i);
 
 #pragma unroll
             for (unsigned bits = 0; bits < 4; bits++) {
@@ -91,7 +91,7 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
 
                 x = ex2_approx(x * scale - r.base[row]);
                 r.sum[row] += x;
-                if (!bert_dropout_stays(four.row[row], right, threshold))
+                if (!tr_dropout_stays(four.row[row], right, threshold))
                     x = 0;
             }
         }
@@ -154,7 +154,7 @@ attention_forward_mma_kernel(const attention_job<bf16> job)
     bf16 *const past = (bf16 *)dynamic_shared;
     bf16 *const own = past + 4 * shared::PAST + warp * shared::OWN;
     const float scale = job.scale * LOG2_E;
-    const bert_dropout_key key = key_of(job, p, row + lane / 4);
+    const tr_dropout_key key = key_of(job, p, row + lane / 4);
     mma_softmax r = {{-INFINITY, -INFINITY}, {0, 0}};
     mma_own<WIDTH> queries;
     mma_sums<WIDTH> o;
@@ -197,14 +197,14 @@ attention_forward_mma_kernel(const attention_job<bf16> job)
         forward_end<WIDTH>(job, row, r, o, own);
 }
 
-void attention_forward_mma(bert_cuda *c, const bert_attend *a, const void *qkv,
+void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
                            void *out)
 {
     attention_job<bf16> job = job_of<bf16>(a, qkv);
 
     job.out = (bf16 *)out;
     by_width(a, [&](auto width) {
-        for_groups(c, a->batch, [&](const bert_group &group,
+        for_groups(c, a->batch, [&](const tr_group &group,
                                     cudaStream_t stream) {
             launch_mma(c, stream, "attention_forward", group,
                        FORWARD_SHARED<width> * sizeof(bf16),
@@ -213,4 +213,4 @@ void attention_forward_mma(bert_cuda *c, const bert_attend *a, const void *qkv,
     });
 }
 
-#endif /* !BERT_DOUBLE */
+#endif /* !TR_DOUBLE */

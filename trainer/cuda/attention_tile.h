@@ -1,5 +1,5 @@
 /*
- * attention_tile.h - products of 16 x 16 tiles, a warp at a time, by plain sums.
+ * attention_tile.h - products of 16 x 16 tiles by plain sums, a warp at a time.
  *
  * Operands are tiles in shared memory, `ld` numbers from one row to the next;
  * sums are spread over the warp's registers.  All lanes take part in every
@@ -12,8 +12,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_ATTENTION_TILE_H
-#define BERT_CUDA_ATTENTION_TILE_H
+#ifndef TR_CUDA_ATTENTION_TILE_H
+#define TR_CUDA_ATTENTION_TILE_H
 
 #include "cuda/attention.h"
 #include "cuda/kernel.h"
@@ -77,4 +77,4 @@ static inline __device__ void tile_store(real *at, const tile_sum &s,
         at[(row + i / 4 * 8) * ld + column + i % 4 * 4] = s.x[i / 4][i % 4];
 }
 
-#endif /* BERT_CUDA_ATTENTION_TILE_H */
+#endif /* TR_CUDA_ATTENTION_TILE_H */

@@ -25,8 +25,8 @@ sum_partials_kernel(size_t n, size_t width, size_t columns,
         second[i - width] = (real)sum;
 }
 
-void bert_columns_sum_partials(bert_cuda *c, size_t n, size_t width,
-                               const real *partial, real *first, real *second)
+void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
+                             const real *partial, real *first, real *second)
 {
     const size_t columns = second ? 2 * width : width;
 
@@ -81,14 +81,14 @@ slice_sums_kernel(size_t rows, long long columns, size_t stride,
 }
 
 template <typename value>
-void bert_columns_sum(bert_cuda *c, size_t rows, size_t columns,
-                      size_t stride, const value *x, real *to)
+void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns,
+                    size_t stride, const value *x, real *to)
 {
     constexpr int N = WIDE<value>;
     const unsigned most = blocks_of(rows, COLUMN_WARPS);
     const unsigned slices = most < SLICES ? most : SLICES;
     const bool wide = stride % N == 0 && aligned(x);
-    real *const partial = (real *)bert_cuda_scratch(
+    real *const partial = (real *)tr_cuda_scratch(
         c, slices * columns * sizeof(real));
 
     if (partial == NULL)
@@ -97,10 +97,10 @@ void bert_columns_sum(bert_cuda *c, size_t rows, size_t columns,
            dim3(blocks_of(columns, wide ? 32 * N : 32), slices), COLUMN_THREADS,
            0, wide ? slice_sums_kernel<value, N> : slice_sums_kernel<value, 1>,
            rows, columns, stride, x, partial);
-    bert_columns_sum_partials(c, slices, columns, partial, to, NULL);
+    tr_columns_sum_partials(c, slices, columns, partial, to, NULL);
 }
 
-template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
-                               const real *, real *);
-template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
-                               const __nv_bfloat16 *, real *);
+template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
+                             const real *, real *);
+template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
+                             const __nv_bfloat16 *, real *);

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_COLUMNS_H
-#define BERT_CUDA_COLUMNS_H
+#ifndef TR_CUDA_COLUMNS_H
+#define TR_CUDA_COLUMNS_H
 
 #include "cuda/kernel.h"
 
@@ -42,18 +42,18 @@ static inline __device__ double partial_sum(const real *partial, size_t n,
  * Sums of the columns of `partial`: of the first `width` in `first`, and of the
  * `width` behind them, if `second` is not NULL, in that.
  */
-void bert_columns_sum_partials(bert_cuda *c, size_t n, size_t width,
-                               const real *partial, real *first,
-                               real *second);
+void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
+                             const real *partial, real *first,
+                             real *second);
 
 /* Sums of the columns of x, whose rows lie `stride` apart, in `to`. */
 template <typename value>
-void bert_columns_sum(bert_cuda *c, size_t rows, size_t columns,
-                      size_t stride, const value *x, real *to);
+void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns,
+                    size_t stride, const value *x, real *to);
 
-extern template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
-                                      const real *, real *);
-extern template void bert_columns_sum(bert_cuda *, size_t, size_t, size_t,
-                                      const __nv_bfloat16 *, real *);
+extern template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
+                                    const real *, real *);
+extern template void tr_columns_sum(tr_cuda *, size_t, size_t, size_t,
+                                    const __nv_bfloat16 *, real *);
 
-#endif /* BERT_CUDA_COLUMNS_H */
+#endif /* TR_CUDA_COLUMNS_H */

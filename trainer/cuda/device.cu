@@ -32,7 +32,7 @@ static bool is_late(cudaError_t error)
            || error == cudaErrorInvalidPc || error == cudaErrorLaunchFailure;
 }
 
-bool bert_cuda_good(bert_cuda *c, cudaError_t error, const char *where)
+bool tr_cuda_good(tr_cuda *c, cudaError_t error, const char *where)
 {
     if (error && !c->failed) {
         c->failed = error;
@@ -43,74 +43,74 @@ bool bert_cuda_good(bert_cuda *c, cudaError_t error, const char *where)
     return !c->failed;
 }
 
-bool bert_cuda_wait(bert_cuda *c, const char *where)
+bool tr_cuda_wait(tr_cuda *c, const char *where)
 {
     if (c->await)
         c->await(c);
-    return bert_cuda_good(c, cudaStreamSynchronize(c->stream), where);
+    return tr_cuda_good(c, cudaStreamSynchronize(c->stream), where);
 }
 
-bool bert_cuda_memory(bert_cuda *c, cudaError_t error, const char *where)
+bool tr_cuda_memory(tr_cuda *c, cudaError_t error, const char *where)
 {
     if (error != cudaErrorMemoryAllocation)
-        return bert_cuda_good(c, error, where);
+        return tr_cuda_good(c, error, where);
     (void)cudaGetLastError();
     return false;
 }
 
 /* ---- Memory ---- */
 
-static void *alloc(bert_device *d, size_t bytes)
+static void *alloc(tr_device *d, size_t bytes)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
     void *block = NULL;
 
     if (c->failed
-        || !bert_cuda_memory(c, cudaMalloc(&block, bytes ? bytes : 1),
-                             "memory on the GPU"))
+        || !tr_cuda_memory(c, cudaMalloc(&block, bytes ? bytes : 1),
+                           "memory on the GPU"))
         return NULL;
     return block;
 }
 
-static void release(bert_device *d, void *block)
+static void release(tr_device *d, void *block)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
     /* What could not be waited for may still use it. */
-    if (bert_cuda_wait(c, "memory on the GPU"))
-        bert_cuda_free(c, block);
+    if (tr_cuda_wait(c, "memory on the GPU"))
+        tr_cuda_free(c, block);
 }
 
-static void fill(bert_device *d, void *to, int byte, size_t bytes)
+static void fill(tr_device *d, void *to, int byte, size_t bytes)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-    if (bytes > 0 && bert_cuda_asks(c, to, (uint64_t)byte, bytes))
-        bert_cuda_good(c, cudaMemsetAsync(to, byte, bytes, c->stream),
-                       "fill");
+    if (bytes > 0 && tr_cuda_asks(c, to, (uint64_t)byte, bytes))
+        tr_cuda_good(c, cudaMemsetAsync(to, byte, bytes, c->stream),
+                     "fill");
 }
 
-static void copy(bert_cuda *c, void *to, const void *from, size_t bytes,
+static void copy(tr_cuda *c, void *to, const void *from, size_t bytes,
                  cudaMemcpyKind kind)
 {
     if (c->failed || bytes == 0)
         return;
-    bert_cuda_good(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream),
-                   "copy");
-    bert_cuda_wait(c, "copy");
+    tr_cuda_good(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream),
+                 "copy");
+    tr_cuda_wait(c, "copy");
 }
 
-static void upload(bert_device *d, void *to, const void *from, size_t bytes)
+static void upload(tr_device *d, void *to, const void *from, size_t bytes)
 {
     copy(cuda_of(d), to, from, bytes, cudaMemcpyHostToDevice);
 }
 
-static void download(bert_device *d, void *to, const void *from, size_t bytes)
+static void download(tr_device *d, void *to, const void *from, size_t bytes)
 {
     copy(cuda_of(d), to, from, bytes, cudaMemcpyDeviceToHost);
 }
 
-void *bert_cuda_scratch(bert_cuda *c, size_t bytes)
+void *tr_cuda_scratch(tr_cuda *c, size_t bytes)
 {
     if (c->failed)
         return NULL;
@@ -119,8 +119,8 @@ void *bert_cuda_scratch(bert_cuda *c, size_t bytes)
     release(&c->device, c->scratch);
     c->scratch = NULL;
     c->scratch_bytes = 0;
-    if (!bert_cuda_good(c, cudaMalloc(&c->scratch, bytes + bytes / 4 + 256),
-                        "scratch"))
+    if (!tr_cuda_good(c, cudaMalloc(&c->scratch, bytes + bytes / 4 + 256),
+                      "scratch"))
         return NULL;
     c->scratch_bytes = bytes + bytes / 4;
     return c->scratch;
@@ -140,10 +140,10 @@ to_bf16_kernel(size_t n, const real *from, __nv_bfloat16 *to)
     store_within<N>(x, to, at, 0, (long long)n);
 }
 
-static void weights_written(bert_device *d, const real *weights, size_t n)
+static void weights_written(tr_device *d, const real *weights, size_t n)
 {
     constexpr int N = WIDE<__nv_bfloat16>;
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
     if (!c->bf16 || c->failed)
         return;
@@ -151,9 +151,9 @@ static void weights_written(bert_device *d, const real *weights, size_t n)
         release(d, c->copy);
         c->copy = NULL;
         c->n_weights = 0;
-        if (!bert_cuda_good(c, cudaMalloc((void **)&c->copy,
-                                          (n + BERT_SPARE) * sizeof *c->copy),
-                            "weights in bfloat16"))
+        if (!tr_cuda_good(c, cudaMalloc((void **)&c->copy,
+                          (n + TR_SPARE) * sizeof *c->copy),
+            "weights in bfloat16"))
             return;
         c->n_weights = n;
     }
@@ -168,14 +168,14 @@ static void weights_written(bert_device *d, const real *weights, size_t n)
                weights, c->copy);
 }
 
-const void *bert_cuda_weight(bert_cuda *c, const real *weight)
+const void *tr_cuda_weight(tr_cuda *c, const real *weight)
 {
     if (!c->bf16)
         return weight;
     if (c->copy == NULL || weight < c->weights
         || weight >= c->weights + c->n_weights) {
-        bert_cuda_good(c, cudaErrorInvalidValue,
-                       "a weight that weights_written() was not told of");
+        tr_cuda_good(c, cudaErrorInvalidValue,
+                     "a weight that weights_written() was not told of");
         return NULL;
     }
     return c->copy + (weight - c->weights);
@@ -183,27 +183,27 @@ const void *bert_cuda_weight(bert_cuda *c, const real *weight)
 
 /* ---- finish() ---- */
 
-static bool finish(bert_device *d, bert_results *results, const char **why)
+static bool finish(tr_device *d, tr_results *results, const char **why)
 {
-    bert_cuda *const c = cuda_of(d);
-    const size_t since = offsetof(bert_sums, sum);
+    tr_cuda *const c = cuda_of(d);
+    const size_t since = offsetof(tr_sums, sum);
 
     if (!c->failed) {
-        bert_cuda_good(c,
-                       cudaMemcpyAsync(c->told, c->sums, sizeof *c->sums,
-                                       cudaMemcpyDeviceToHost, c->stream),
-                       "the GPU");
-        bert_cuda_good(c,
-                       cudaMemsetAsync((char *)c->sums + since, 0,
-                                       sizeof *c->sums - since, c->stream),
-                       "the GPU");
-        bert_cuda_wait(c, "the GPU");
+        tr_cuda_good(c,
+                     cudaMemcpyAsync(c->told, c->sums, sizeof *c->sums,
+                                     cudaMemcpyDeviceToHost, c->stream),
+                     "the GPU");
+        tr_cuda_good(c,
+                     cudaMemsetAsync((char *)c->sums + since, 0,
+                                     sizeof *c->sums - since, c->stream),
+                     "the GPU");
+        tr_cuda_wait(c, "the GPU");
     }
     *results = {};
     *why = c->failed ? c->why : NULL;
     if (c->failed)
         return false;
-    for (int i = 0; i < BERT_LOSSES; i++) {
+    for (int i = 0; i < TR_LOSSES; i++) {
         results->loss[i] = c->told->loss[i];
         results->sum[i] = c->told->sum[i];
     }
@@ -217,21 +217,21 @@ static bool finish(bert_device *d, bert_results *results, const char **why)
 
 /* ---- Open and close ---- */
 
-static bool open_device(bert_cuda *c, unsigned nth)
+static bool open_device(tr_cuda *c, unsigned nth)
 {
     int count = 0, device;
 
-    if (!bert_cuda_good(c, cudaGetDeviceCount(&count), "GPU"))
+    if (!tr_cuda_good(c, cudaGetDeviceCount(&count), "GPU"))
         return false;
     if (count < 1)
-        return bert_cuda_good(c, cudaErrorNoDevice, "GPU");
+        return tr_cuda_good(c, cudaErrorNoDevice, "GPU");
     device = (int)(nth % (unsigned)count);
     /* Who waits for the GPU leaves its processor to the feed; the flags are
      * those of the device that was set. */
-    if (!bert_cuda_good(c, cudaSetDevice(device), "GPU")
-        || !bert_cuda_good(
+    if (!tr_cuda_good(c, cudaSetDevice(device), "GPU")
+        || !tr_cuda_good(
             c, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "GPU")
-        || !bert_cuda_good(
+        || !tr_cuda_good(
             c, cudaGetDeviceProperties(&c->properties, device), "GPU"))
         return false;
     if (c->properties.major < OLDEST) {
@@ -244,56 +244,56 @@ static bool open_device(bert_cuda *c, unsigned nth)
     return !c->failed;
 }
 
-static bool open_streams(bert_cuda *c)
+static bool open_streams(tr_cuda *c)
 {
     const unsigned flags = cudaEventDisableTiming;
 
-    bert_cuda_good(c, cudaStreamCreateWithFlags(&c->stream,
-                                                cudaStreamNonBlocking),
-                   "streams");
-    bert_cuda_good(c, cudaStreamCreateWithFlags(&c->copies,
-                                                cudaStreamNonBlocking),
-                   "streams");
-    bert_cuda_good(c, cudaEventCreateWithFlags(&c->fork, flags), "events");
-    for (int i = 0; i < BERT_GROUPS; i++) {
-        bert_cuda_good(c, cudaStreamCreateWithFlags(&c->side[i],
-                                                    cudaStreamNonBlocking),
-                       "streams");
-        bert_cuda_good(c, cudaEventCreateWithFlags(&c->joined[i], flags),
-                       "events");
+    tr_cuda_good(c, cudaStreamCreateWithFlags(&c->stream,
+                 cudaStreamNonBlocking),
+"streams");
+    tr_cuda_good(c, cudaStreamCreateWithFlags(&c->copies,
+                 cudaStreamNonBlocking),
+"streams");
+    tr_cuda_good(c, cudaEventCreateWithFlags(&c->fork, flags), "events");
+    for (int i = 0; i < TR_GROUPS; i++) {
+        tr_cuda_good(c, cudaStreamCreateWithFlags(&c->side[i],
+                     cudaStreamNonBlocking),
+"streams");
+        tr_cuda_good(c, cudaEventCreateWithFlags(&c->joined[i], flags),
+                     "events");
     }
     return !c->failed;
 }
 
-static bool open_sums(bert_cuda *c)
+static bool open_sums(tr_cuda *c)
 {
-    return bert_cuda_good(c, cudaMalloc((void **)&c->sums, sizeof *c->sums),
-                          "memory on the GPU")
-           && bert_cuda_good(c,
-                             cudaMallocHost((void **)&c->told,
-                                            sizeof *c->told),
-                             "pinned memory")
-           && bert_cuda_good(c,
-                             cudaMemsetAsync(c->sums, 0, sizeof *c->sums,
-                                             c->stream),
-                             "memory on the GPU");
+    return tr_cuda_good(c, cudaMalloc((void **)&c->sums, sizeof *c->sums),
+                        "memory on the GPU")
+           && tr_cuda_good(c,
+                           cudaMallocHost((void **)&c->told,
+                                          sizeof *c->told),
+                           "pinned memory")
+           && tr_cuda_good(c,
+                           cudaMemsetAsync(c->sums, 0, sizeof *c->sums,
+                                           c->stream),
+                           "memory on the GPU");
 }
 
-static void close_device(bert_device *d)
+static void close_device(tr_device *d)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
     if (c->stream)
         cudaStreamSynchronize(c->stream);
-    bert_graphs_close(c);
-    bert_products_close(c);
-    bert_chunks_close(c);
-    bert_stages_close(c);
+    tr_graphs_close(c);
+    tr_products_close(c);
+    tr_chunks_close(c);
+    tr_stages_close(c);
     cudaFree(c->sums);
     cudaFreeHost(c->told);
     cudaFree(c->scratch);
     cudaFree(c->copy);
-    for (int i = 0; i < BERT_GROUPS; i++) {
+    for (int i = 0; i < TR_GROUPS; i++) {
         if (c->joined[i])
             cudaEventDestroy(c->joined[i]);
         if (c->side[i])
@@ -308,9 +308,9 @@ static void close_device(bert_device *d)
     delete c;
 }
 
-static void fill_table(bert_cuda *c)
+static void fill_table(tr_cuda *c)
 {
-    bert_ops *const ops = &c->table;
+    tr_ops *const ops = &c->table;
 
     ops->alloc = alloc;
     ops->release = release;
@@ -320,18 +320,18 @@ static void fill_table(bert_cuda *c)
     ops->weights_written = weights_written;
     ops->finish = finish;
     ops->close = close_device;
-    ops->attention_kept = bert_cuda_attention_kept;
-    ops->attention_scratch = bert_cuda_attention_scratch;
-    ops->attention_forward = bert_cuda_attention_forward;
-    ops->attention_backward = bert_cuda_attention_backward;
-    bert_cuda_stage_ops(ops);
-    bert_cuda_graphs_ops(ops);
-    bert_cuda_linear_ops(ops);
-    bert_cuda_norm_ops(ops);
-    bert_cuda_gelu_ops(ops);
-    bert_cuda_embed_ops(ops);
-    bert_cuda_heads_ops(ops);
-    bert_cuda_lamb_ops(ops);
+    ops->attention_kept = tr_cuda_attention_kept;
+    ops->attention_scratch = tr_cuda_attention_scratch;
+    ops->attention_forward = tr_cuda_attention_forward;
+    ops->attention_backward = tr_cuda_attention_backward;
+    tr_cuda_stage_ops(ops);
+    tr_cuda_graphs_ops(ops);
+    tr_cuda_linear_ops(ops);
+    tr_cuda_norm_ops(ops);
+    tr_cuda_gelu_ops(ops);
+    tr_cuda_embed_ops(ops);
+    tr_cuda_heads_ops(ops);
+    tr_cuda_lamb_ops(ops);
     c->device.ops = ops;
     c->device.value_size = c->bf16 ? sizeof(__nv_bfloat16) : sizeof(real);
 }
@@ -340,7 +340,7 @@ static void fill_table(bert_cuda *c)
  * The driver's threads inherit the mask.  Handlers of signals that they do not
  * block could run late, on one of them.
  */
-static bool open_all(bert_cuda *c, unsigned nth)
+static bool open_all(tr_cuda *c, unsigned nth)
 {
     sigset_t all, before;
     bool good;
@@ -348,23 +348,23 @@ static bool open_all(bert_cuda *c, unsigned nth)
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     good = open_device(c, nth) && open_streams(c) && open_sums(c)
-           && bert_graphs_open(c) && bert_stages_open(c)
-           && bert_products_open(c);
+           && tr_graphs_open(c) && tr_stages_open(c)
+           && tr_products_open(c);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return good;
 }
 
-bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
-                            size_t size)
+tr_device *tr_cuda_open(unsigned nth, tr_precision precision, char *why,
+                        size_t size)
 {
-    bert_cuda *const c = new (std::nothrow) bert_cuda();
+    tr_cuda *const c = new (std::nothrow) tr_cuda();
 
     if (c == NULL) {
         snprintf(why, size, "out of memory");
         return NULL;
     }
     c->precision = precision;
-    c->bf16 = precision == BERT_BF16;
+    c->bf16 = precision == TR_BF16;
     if (open_all(c, nth)) {
         fill_table(c);
         return &c->device;

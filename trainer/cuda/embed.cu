@@ -10,9 +10,9 @@
 
 /* What a row looks up, and where. */
 template <typename value> struct embed_in {
-    const value *table[BERT_TABLES];
-    const int32_t *index[BERT_TABLES];
-    bert_dropout dropout;
+    const value *table[TR_TABLES];
+    const int32_t *index[TR_TABLES];
+    tr_dropout dropout;
     uint32_t site;
 };
 
@@ -25,7 +25,7 @@ embed_kernel(embed_in<value> in, norm_out<value> out)
     real x[K][N] = {};
 
 #pragma unroll
-    for (int t = 0; t < BERT_TABLES; t++) {
+    for (int t = 0; t < TR_TABLES; t++) {
         const value *const from = in.table[t]
                                   + (size_t)in.index[t][row] * out.width;
 
@@ -44,15 +44,15 @@ embed_kernel(embed_in<value> in, norm_out<value> out)
 }
 
 template <typename value>
-static void forward(bert_cuda *c, const bert_tables *tables,
-                    const bert_norm *norm, const bert_batch *batch,
-                    const bert_dropout *dropout, uint32_t site,
-                    const bert_norm_kept *kept, value *y)
+static void forward(tr_cuda *c, const tr_tables *tables,
+                    const tr_norm *norm, const tr_batch *batch,
+                    const tr_dropout *dropout, uint32_t site,
+                    const tr_norm_kept *kept, value *y)
 {
     const embed_in<value> in = {
-        {(const value *)bert_cuda_weight(c, tables->word),
-         (const value *)bert_cuda_weight(c, tables->position),
-         (const value *)bert_cuda_weight(c, tables->type)},
+        {(const value *)tr_cuda_weight(c, tables->word),
+         (const value *)tr_cuda_weight(c, tables->position),
+         (const value *)tr_cuda_weight(c, tables->type)},
         {batch->token, batch->position, batch->type},
         *dropout,
         site};
@@ -70,14 +70,14 @@ static void forward(bert_cuda *c, const bert_tables *tables,
     });
 }
 
-static void embed_forward(bert_device *d, const bert_tables *tables,
-                          const bert_norm *norm, const bert_batch *batch,
-                          const bert_dropout *dropout, uint32_t site,
-                          const bert_norm_kept *kept, void *y)
+static void embed_forward(tr_device *d, const tr_tables *tables,
+                          const tr_norm *norm, const tr_batch *batch,
+                          const tr_dropout *dropout, uint32_t site,
+                          const tr_norm_kept *kept, void *y)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-    bert_cuda_staged(batch);
+    tr_cuda_staged(batch);
     by_value(c, [&](auto v) {
         using value = decltype(v);
 
@@ -98,8 +98,8 @@ struct table_gradients {
 static inline __device__ real *table_of(const table_gradients &to,
                                         uint32_t table)
 {
-    return table == BERT_TABLE_WORD       ? to.word
-           : table == BERT_TABLE_POSITION ? to.position
+    return table == TR_TABLE_WORD       ? to.word
+           : table == TR_TABLE_POSITION ? to.position
                                           : to.type;
 }
 
@@ -109,10 +109,10 @@ static inline __device__ real *table_of(const table_gradients &to,
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS, 4)
-pieces_kernel(const bert_piece *pieces, const int32_t *order, unsigned width,
+pieces_kernel(const tr_piece *pieces, const int32_t *order, unsigned width,
               const value *dx, table_gradients to)
 {
-    const bert_piece piece = pieces[blockIdx.x];
+    const tr_piece piece = pieces[blockIdx.x];
     const bool whole = piece.partial < 0;
     real *const sums = whole ? table_of(to, piece.table)
                                    + (size_t)piece.to * width
@@ -139,9 +139,9 @@ pieces_kernel(const bert_piece *pieces, const int32_t *order, unsigned width,
 
 /* Grid: 32 columns x a long segment; block: COLUMN_THREADS. */
 static __global__ void __launch_bounds__(COLUMN_THREADS)
-longs_kernel(const bert_long *longs, unsigned width, table_gradients to)
+longs_kernel(const tr_long *longs, unsigned width, table_gradients to)
 {
-    const bert_long it = longs[blockIdx.y];
+    const tr_long it = longs[blockIdx.y];
     const unsigned i = blockIdx.x * 32 + threadIdx.x % 32;
     double sum;
 
@@ -154,15 +154,15 @@ longs_kernel(const bert_long *longs, unsigned width, table_gradients to)
 }
 
 template <typename value>
-static void add_to_tables(bert_cuda *c, const bert_tables *tables,
-                          const bert_segments *s, size_t width,
+static void add_to_tables(tr_cuda *c, const tr_tables *tables,
+                          const tr_segments *s, size_t width,
                           const value *dx)
 {
     constexpr int N = WIDE<value>;
     const table_gradients to = {
         tables->word_gradient, tables->position_gradient,
         tables->type_gradient,
-        (real *)bert_cuda_scratch(c, s->n_partials * width * sizeof(real))};
+        (real *)tr_cuda_scratch(c, s->n_partials * width * sizeof(real))};
     const bool wide = width % N == 0
                       && aligned(dx, to.word, to.position, to.type);
 
@@ -177,13 +177,13 @@ static void add_to_tables(bert_cuda *c, const bert_tables *tables,
            longs_kernel, s->longs, width, to);
 }
 
-static void embed_backward(bert_device *d, const bert_tables *tables,
-                           const bert_norm *norm, const bert_batch *batch,
-                           const bert_dropout *dropout, uint32_t site,
-                           const bert_norm_kept *kept, void *dy)
+static void embed_backward(tr_device *d, const tr_tables *tables,
+                           const tr_norm *norm, const tr_batch *batch,
+                           const tr_dropout *dropout, uint32_t site,
+                           const tr_norm_kept *kept, void *dy)
 {
-    bert_cuda *const c = cuda_of(d);
-    const bert_staged *const staged = bert_cuda_staged(batch);
+    tr_cuda *const c = cuda_of(d);
+    const tr_staged *const staged = tr_cuda_staged(batch);
 
     by_value(c, [&](auto v) {
         using value = decltype(v);
@@ -197,13 +197,13 @@ static void embed_backward(bert_device *d, const bert_tables *tables,
         back.dy = back.dx = (value *)dy;
         back.before = *dropout;
         back.site = site;
-        bert_norm_backward_rows(c, norm, back);
+        tr_norm_backward_rows(c, norm, back);
         add_to_tables(c, tables, staged->segments, norm->width,
                       (const value *)dy);
     });
 }
 
-void bert_cuda_embed_ops(bert_ops *ops)
+void tr_cuda_embed_ops(tr_ops *ops)
 {
     ops->embed_forward = embed_forward;
     ops->embed_backward = embed_backward;

@@ -52,7 +52,7 @@ gelu_backward_kernel(size_t n, const value *u, value *dy)
 
 /* By N numbers at once, or else by single ones. */
 template <typename value>
-static void launch_numbers(bert_cuda *c, const char *name, size_t n,
+static void launch_numbers(tr_cuda *c, const char *name, size_t n,
                            void (*wide)(size_t, const value *, value *),
                            void (*single)(size_t, const value *, value *),
                            const void *u, void *y)
@@ -64,7 +64,7 @@ static void launch_numbers(bert_cuda *c, const char *name, size_t n,
            0, all ? wide : single, n, (const value *)u, (value *)y);
 }
 
-void bert_cuda_gelu(bert_cuda *c, size_t n, const void *u, void *y)
+void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y)
 {
     by_value(c, [&](auto v) {
         using value = decltype(v);
@@ -74,10 +74,10 @@ void bert_cuda_gelu(bert_cuda *c, size_t n, const void *u, void *y)
     });
 }
 
-void bert_cuda_gelu_backward(bert_device *device, size_t n, const void *u,
-                             void *dy)
+void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u,
+                           void *dy)
 {
-    bert_cuda *const c = cuda_of(device);
+    tr_cuda *const c = cuda_of(device);
 
     by_value(c, [&](auto v) {
         using value = decltype(v);
@@ -88,7 +88,7 @@ void bert_cuda_gelu_backward(bert_device *device, size_t n, const void *u,
     });
 }
 
-void bert_cuda_gelu_ops(bert_ops *ops)
+void tr_cuda_gelu_ops(tr_ops *ops)
 {
-    ops->gelu_backward = bert_cuda_gelu_backward;
+    ops->gelu_backward = tr_cuda_gelu_backward;
 }

@@ -18,13 +18,13 @@
 /* What differs from a step to the next of its shape. */
 struct numbers {
     uint64_t seed;
-    bert_lamb_numbers lamb;
+    tr_lamb_numbers lamb;
 };
 
 /* All that a step's launches hang on; compared byte by byte. */
 struct shape {
     uint64_t rows, sequences, masked;
-    uint64_t groups[BERT_GROUPS][2]; /* count and longest */
+    uint64_t groups[TR_GROUPS][2]; /* count and longest */
     uint64_t pieces, longs, partials;
     uint64_t distinct; /* bit 0: masked rows, bit 1: those of sequences */
     /* Where arrays lie: the first one, one that may be absent, and those behind
@@ -46,8 +46,8 @@ enum mode {
     REPLAYED
 };
 
-struct bert_graphs {
-    known shapes[BERT_SHAPES];
+struct tr_graphs {
+    known shapes[TR_SHAPES];
     known *now; /* the step's */
     uint64_t steps;
     enum mode mode;
@@ -56,15 +56,15 @@ struct bert_graphs {
     struct numbers *there;  /* ...and where kernels read them */
 };
 
-bool bert_graphs_open(bert_cuda *c)
+bool tr_graphs_open(tr_cuda *c)
 {
-    c->graphs = new (std::nothrow) bert_graphs();
+    c->graphs = new (std::nothrow) tr_graphs();
     if (c->graphs == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
-    return bert_cuda_good(c,
-                          cudaMalloc((void **)&c->graphs->there,
-                                     sizeof *c->graphs->there),
-                          "memory on the GPU");
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+    return tr_cuda_good(c,
+                        cudaMalloc((void **)&c->graphs->there,
+                                   sizeof *c->graphs->there),
+                        "memory on the GPU");
 }
 
 /* Steps that were asked for are still made. */
@@ -75,7 +75,7 @@ static void destroy(known *k)
     k->exec = NULL;
 }
 
-void bert_graphs_close(bert_cuda *c)
+void tr_graphs_close(tr_cuda *c)
 {
     if (c->graphs == NULL)
         return;
@@ -86,28 +86,28 @@ void bert_graphs_close(bert_cuda *c)
     c->graphs = NULL;
 }
 
-void bert_cuda_free(bert_cuda *c, void *block)
+void tr_cuda_free(tr_cuda *c, void *block)
 {
     if (c->graphs && c->graphs->mode != SINGLY)
-        bert_cuda_good(c, cudaErrorIllegalState, "memory of " WHERE);
+        tr_cuda_good(c, cudaErrorIllegalState, "memory of " WHERE);
     if (c->graphs && block)
         for (known &each : c->graphs->shapes)
             destroy(&each);
-    bert_cuda_good(c, cudaFree(block), "memory on the GPU");
+    tr_cuda_good(c, cudaFree(block), "memory on the GPU");
 }
 
 /* ---- Shapes ---- */
 
-static shape shape_of(const bert_staged *staged)
+static shape shape_of(const tr_staged *staged)
 {
-    const bert_batch *const b = &staged->batch;
-    const bert_segments *const segments = staged->segments;
+    const tr_batch *const b = &staged->batch;
+    const tr_segments *const segments = staged->segments;
     shape s = {};
 
     s.rows = b->n_rows;
     s.sequences = b->n_seq;
     s.masked = b->n_mlm;
-    for (int g = 0; g < BERT_GROUPS; g++) {
+    for (int g = 0; g < TR_GROUPS; g++) {
         s.groups[g][0] = staged->group[g].count;
         s.groups[g][1] = staged->group[g].longest;
     }
@@ -124,7 +124,7 @@ static shape shape_of(const bert_staged *staged)
 }
 
 /* What is known of a shape; if nothing is, it is from now on, and NULL. */
-static known *look_up(bert_graphs *g, const shape *s)
+static known *look_up(tr_graphs *g, const shape *s)
 {
     known *oldest = g->shapes;
 
@@ -145,10 +145,10 @@ static known *look_up(bert_graphs *g, const shape *s)
 
 /* ---- What a step asks for ---- */
 
-bool bert_cuda_asks(bert_cuda *c, const void *what, uint64_t size,
-                    uint64_t more)
+bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size,
+                  uint64_t more)
 {
-    bert_graphs *const g = c->graphs;
+    tr_graphs *const g = c->graphs;
 
     if (c->failed)
         return false;
@@ -156,19 +156,20 @@ bool bert_cuda_asks(bert_cuda *c, const void *what, uint64_t size,
         c->launches++;
         return true;
     }
-    g->asked = bert_mix(bert_mix(g->asked ^ (uintptr_t)what, size), more);
+    g->asked =
+        tr_counter_rng(tr_counter_rng(g->asked ^ (uintptr_t)what, size), more);
     return g->mode == CAPTURED;
 }
 
-bool bert_cuda_replays(const bert_cuda *c)
+bool tr_cuda_replays(const tr_cuda *c)
 {
     return c->graphs->mode == REPLAYED;
 }
 
-const bert_lamb_numbers *bert_graphs_lamb(bert_cuda *c,
-                                          const bert_lamb_numbers *numbers)
+const tr_lamb_numbers *tr_graphs_lamb(tr_cuda *c,
+                                      const tr_lamb_numbers *numbers)
 {
-    bert_graphs *const g = c->graphs;
+    tr_graphs *const g = c->graphs;
 
     g->numbers.lamb = *numbers;
     return g->mode == SINGLY ? NULL : &g->there->lamb;
@@ -184,12 +185,12 @@ numbers_kernel(numbers from, numbers *to)
         *to = from;
 }
 
-static const uint64_t *step_begin(bert_device *d, const bert_batch *batch,
+static const uint64_t *step_begin(tr_device *d, const tr_batch *batch,
                                   uint64_t seed)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_graphs *const g = c->graphs;
-    const shape s = shape_of(bert_cuda_staged(batch)); /* outside of graphs */
+    tr_cuda *const c = cuda_of(d);
+    tr_graphs *const g = c->graphs;
+    const shape s = shape_of(tr_cuda_staged(batch)); /* outside of graphs */
 
     if (c->failed)
         return NULL;
@@ -200,31 +201,31 @@ static const uint64_t *step_begin(bert_device *d, const bert_batch *batch,
     g->numbers.seed = seed;
     if (g->now->exec)
         g->mode = REPLAYED;
-    else if (bert_cuda_good(c,
-                            cudaStreamBeginCapture(
-                                c->stream, cudaStreamCaptureModeThreadLocal),
-                            WHERE))
+    else if (tr_cuda_good(c,
+                          cudaStreamBeginCapture(
+                              c->stream, cudaStreamCaptureModeThreadLocal),
+                          WHERE))
         g->mode = CAPTURED;
     return &g->there->seed;
 }
 
 /* The capture ends whether it went well or not. */
-static void end_capture(bert_cuda *c, known *k)
+static void end_capture(tr_cuda *c, known *k)
 {
     cudaGraph_t graph = NULL;
 
-    bert_cuda_good(c, cudaStreamEndCapture(c->stream, &graph), WHERE);
+    tr_cuda_good(c, cudaStreamEndCapture(c->stream, &graph), WHERE);
     if (!c->failed)
-        bert_cuda_good(c, cudaGraphInstantiate(&k->exec, graph, 0), WHERE);
+        tr_cuda_good(c, cudaGraphInstantiate(&k->exec, graph, 0), WHERE);
     if (graph)
-        bert_cuda_good(c, cudaGraphDestroy(graph), WHERE);
+        tr_cuda_good(c, cudaGraphDestroy(graph), WHERE);
     k->asked = c->graphs->asked;
 }
 
-static void step_end(bert_device *d)
+static void step_end(tr_device *d)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_graphs *const g = c->graphs;
+    tr_cuda *const c = cuda_of(d);
+    tr_graphs *const g = c->graphs;
     const enum mode mode = g->mode;
 
     g->mode = SINGLY;
@@ -233,17 +234,17 @@ static void step_end(bert_device *d)
     if (mode == CAPTURED)
         end_capture(c, g->now);
     else if (g->now->asked != g->asked)
-        bert_cuda_good(c, cudaErrorInvalidValue,
-                       "a step that is not that of its graph");
+        tr_cuda_good(c, cudaErrorInvalidValue,
+                     "a step that is not that of its graph");
     launch(c, c->stream, "numbers of a step", dim3(1), 32, 0, numbers_kernel,
            g->numbers, g->there);
     if (c->failed
-        || !bert_cuda_good(c, cudaGraphLaunch(g->now->exec, c->stream), WHERE))
+        || !tr_cuda_good(c, cudaGraphLaunch(g->now->exec, c->stream), WHERE))
         return;
     c->graph_launches++;
 }
 
-void bert_cuda_graphs_ops(bert_ops *ops)
+void tr_cuda_graphs_ops(tr_ops *ops)
 {
     ops->step_begin = step_begin;
     ops->step_end = step_end;

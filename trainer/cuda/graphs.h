@@ -19,20 +19,20 @@
  *
  * A graph has addresses in it, so all graphs are thrown away when any of the
  * device's memory is freed; the next step of a shape is captured anew.
- * BERT_SHAPES are known at most: the one that was not used for the longest time
+ * TR_SHAPES are known at most: the one that was not used for the longest time
  * goes first.
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_GRAPHS_H
-#define BERT_CUDA_GRAPHS_H
+#ifndef TR_CUDA_GRAPHS_H
+#define TR_CUDA_GRAPHS_H
 
 #include "cuda/device.h"
 
-#define BERT_SHAPES 64 /* that are known, half of them in each slot */
+#define TR_SHAPES 64 /* that are known, half of them in each slot */
 
 /* A step of LAMB, in the numbers that kernels compute with. */
-struct bert_lamb_numbers {
+struct tr_lamb_numbers {
     real beta1, rest1; /* 1 - beta1 */
     real beta2, rest2;
     real correct1, correct2; /* to multiply by */
@@ -42,12 +42,12 @@ struct bert_lamb_numbers {
     double rate;
 };
 
-/* False: it failed, as bert_cuda_good() has kept. */
-bool bert_graphs_open(bert_cuda *c);
-void bert_graphs_close(bert_cuda *c);
+/* False: it failed, as tr_cuda_good() has kept. */
+bool tr_graphs_open(tr_cuda *c);
+void tr_graphs_close(tr_cuda *c);
 
 /* Where LAMB's numbers will lie in a step that is a graph; else NULL. */
-const bert_lamb_numbers *bert_graphs_lamb(bert_cuda *c,
-                                          const bert_lamb_numbers *numbers);
+const tr_lamb_numbers *tr_graphs_lamb(tr_cuda *c,
+                                      const tr_lamb_numbers *numbers);
 
-#endif /* BERT_CUDA_GRAPHS_H */
+#endif /* TR_CUDA_GRAPHS_H */

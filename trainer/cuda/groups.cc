@@ -10,17 +10,17 @@
 #include "model/bucket_pad.h"
 
 /* From the last in `list` to the first: each moves behind where it was. */
-static void round_up(const bert_batch *batch, int32_t *list,
-                     struct bert_group *group)
+static void round_up(const tr_batch *batch, int32_t *list,
+                     struct tr_group *group)
 {
     const int32_t empty = (int32_t)batch->n_spans + 1;
     uint32_t at = 0, moved = 0;
 
-    for (unsigned g = 0; g < BERT_GROUPS; g++)
-        moved += bert_round_up(group[g].count, BERT_GROUP_ROUND);
-    for (unsigned g = 0; g < BERT_GROUPS; g++) {
+    for (unsigned g = 0; g < TR_GROUPS; g++)
+        moved += tr_round_up(group[g].count, TR_GROUP_ROUND);
+    for (unsigned g = 0; g < TR_GROUPS; g++) {
         const uint32_t n = group[g].count;
-        const uint32_t all = bert_round_up(n, BERT_GROUP_ROUND);
+        const uint32_t all = tr_round_up(n, TR_GROUP_ROUND);
 
         at = (uint32_t)(group[g].span - list);
         moved -= all;
@@ -28,15 +28,15 @@ static void round_up(const bert_batch *batch, int32_t *list,
         std::fill(list + moved + n, list + moved + all, empty);
         group[g].span = list + moved;
         group[g].count = all;
-        group[g].longest = bert_round_up(
-            group[g].longest, g < BERT_GROUPS - 1
-                                  ? BERT_GROUP_ROWS
-                                  : (BERT_GROUPS - 1) * BERT_GROUP_ROWS);
+        group[g].longest = tr_round_up(
+            group[g].longest, g < TR_GROUPS - 1
+                                  ? TR_GROUP_ROWS
+                                  : (TR_GROUPS - 1) * TR_GROUP_ROWS);
     }
 }
 
-void bert_cuda_group(const bert_batch *batch, int32_t *list,
-                     struct bert_group *group)
+void tr_cuda_group(const tr_batch *batch, int32_t *list,
+                   struct tr_group *group)
 {
     const auto length = [batch](int32_t span) {
         return batch->cu[span + 1] - batch->cu[span];
@@ -50,9 +50,9 @@ void bert_cuda_group(const bert_batch *batch, int32_t *list,
     std::stable_sort(list, end, [length](int32_t a, int32_t b) {
         return length(a) > length(b);
     });
-    for (unsigned g = BERT_GROUPS; g-- > 0;) {
+    for (unsigned g = TR_GROUPS; g-- > 0;) {
         group[g] = {at, 0, at < end ? (uint32_t)length(*at) : 0};
-        while (at < end && length(*at) > (int32_t)(g * BERT_GROUP_ROWS))
+        while (at < end && length(*at) > (int32_t)(g * TR_GROUP_ROWS))
             at++;
         group[g].count = (uint32_t)(at - group[g].span);
         if (group[g].count == 0)

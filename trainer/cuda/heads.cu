@@ -23,12 +23,12 @@ gather_kernel(unsigned width, const int32_t *index, const value *x,
         *(bunch<value, N> *)(to + i) = *(const bunch<value, N> *)(from + i);
 }
 
-static void gather_rows(bert_device *d, size_t n, size_t width,
+static void gather_rows(tr_device *d, size_t n, size_t width,
                         const int32_t *index, const void *x, void *rows)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-    bert_cuda_reads(c, index);
+    tr_cuda_reads(c, index);
     by_value(c, [&](auto v) {
         using value = decltype(v);
         constexpr int N = WIDE<value>;
@@ -85,21 +85,21 @@ scatter_kernel(unsigned n, unsigned width, const int32_t *index,
 }
 
 /* Whether it is known that an index names no row twice. */
-static bool is_distinct(const bert_cuda *c, const int32_t *index)
+static bool is_distinct(const tr_cuda *c, const int32_t *index)
 {
-    const bert_staged *const s = bert_cuda_holder(c, index);
+    const tr_staged *const s = tr_cuda_holder(c, index);
 
     return s
            && ((index == s->batch.mlm_row && s->mlm_distinct)
                || (index == s->batch.cls_row && s->cls_distinct));
 }
 
-static void scatter_rows(bert_device *d, size_t n, size_t width,
+static void scatter_rows(tr_device *d, size_t n, size_t width,
                          const int32_t *index, const void *rows, void *x)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-    bert_cuda_reads(c, index);
+    tr_cuda_reads(c, index);
     by_value(c, [&](auto v) {
         using value = decltype(v);
         constexpr int N = WIDE<value>;
@@ -136,7 +136,7 @@ tanh_kernel(size_t n, value *y, value *dy)
     store_within<N>(d, dy, at, 0, (long long)n);
 }
 
-static void launch_tanh(bert_cuda *c, const char *name, size_t n, void *y,
+static void launch_tanh(tr_cuda *c, const char *name, size_t n, void *y,
                         void *dy)
 {
     by_value(c, [&](auto v) {
@@ -152,12 +152,12 @@ static void launch_tanh(bert_cuda *c, const char *name, size_t n, void *y,
     });
 }
 
-static void tanh_forward(bert_device *d, size_t n, void *x)
+static void tanh_forward(tr_device *d, size_t n, void *x)
 {
     launch_tanh(cuda_of(d), "tanh", n, x, NULL);
 }
 
-static void tanh_backward(bert_device *d, size_t n, const void *y, void *dy)
+static void tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
 {
     launch_tanh(cuda_of(d), "tanh backward", n, (void *)y, dy);
 }
@@ -251,15 +251,15 @@ total_kernel(size_t rows, const int32_t *labels, const real *weights,
         *total = sum[0];
 }
 
-static void cross_entropy(bert_device *d, bert_loss which, size_t rows,
+static void cross_entropy(tr_device *d, tr_loss which, size_t rows,
                           size_t columns, size_t stride, void *x,
                           const int32_t *label, const real *weight,
                           double *loss)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
 
-    bert_cuda_reads(c, label);
-    bert_cuda_reads(c, weight);
+    tr_cuda_reads(c, label);
+    tr_cuda_reads(c, weight);
     by_value(c, [&](auto v) {
         using value = decltype(v);
 
@@ -273,7 +273,7 @@ static void cross_entropy(bert_device *d, bert_loss which, size_t rows,
            weight, loss, &c->sums->loss[which]);
 }
 
-void bert_cuda_heads_ops(bert_ops *ops)
+void tr_cuda_heads_ops(tr_ops *ops)
 {
     ops->gather_rows = gather_rows;
     ops->scatter_rows = scatter_rows;

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_KERNEL_H
-#define BERT_CUDA_KERNEL_H
+#ifndef TR_CUDA_KERNEL_H
+#define TR_CUDA_KERNEL_H
 
 #include <math.h>
 
@@ -175,15 +175,15 @@ static inline __device__ real block_max(real x)
 
 /* What the numbers of a row are dropped by. */
 struct dropout_row {
-    bert_dropout_key key;
+    tr_dropout_key key;
     uint32_t threshold; /* 0: none */
     real scale;
 };
 
-static inline __device__ dropout_row dropout_of(const bert_dropout &dropout,
+static inline __device__ dropout_row dropout_of(const tr_dropout &dropout,
                                                 uint32_t site, uint64_t row)
 {
-    return {bert_dropout_at_row(&dropout, site, row), dropout.threshold,
+    return {tr_dropout_at_row(&dropout, site, row), dropout.threshold,
             dropout.scale};
 }
 
@@ -191,7 +191,7 @@ static inline __device__ dropout_row dropout_of(const bert_dropout &dropout,
 static inline __device__ real drop(const dropout_row &row, uint32_t column,
                                    real x)
 {
-    return bert_dropout_keeps(row.key, column, row.threshold) ? x * row.scale
+    return tr_dropout_keeps(row.key, column, row.threshold) ? x * row.scale
                                                               : real(0);
 }
 
@@ -214,4 +214,4 @@ template <typename... P> static bool aligned(const P *...p)
     return (((uintptr_t)p % 16 == 0) && ...);
 }
 
-#endif /* BERT_CUDA_KERNEL_H */
+#endif /* TR_CUDA_KERNEL_H */

@@ -45,8 +45,8 @@ struct tensor {
 
 /* The norm of the gradient is of `numbers`, in chunks that all begin at a
  * multiple of CHUNK; the rest goes by the table. */
-struct bert_chunks {
-    bert_part *parts; /* what the table was made for */
+struct tr_chunks {
+    tr_part *parts; /* what the table was made for */
     size_t n_parts;
     size_t numbers;
     size_t n_chunks;
@@ -59,21 +59,21 @@ struct bert_chunks {
 
 /* ---- The table ---- */
 
-static void free_table(bert_cuda *c)
+static void free_table(tr_cuda *c)
 {
-    bert_chunks *const t = c->chunks;
+    tr_chunks *const t = c->chunks;
 
     cudaStreamSynchronize(c->stream);
     free(t->parts);
-    bert_cuda_free(c, t->chunks);
-    bert_cuda_free(c, t->tensors);
-    bert_cuda_free(c, t->norms);
-    bert_cuda_free(c, t->sums);
-    bert_cuda_free(c, t->clip);
+    tr_cuda_free(c, t->chunks);
+    tr_cuda_free(c, t->tensors);
+    tr_cuda_free(c, t->norms);
+    tr_cuda_free(c, t->sums);
+    tr_cuda_free(c, t->clip);
     *t = {};
 }
 
-void bert_chunks_close(bert_cuda *c)
+void tr_chunks_close(tr_cuda *c)
 {
     if (c->chunks == NULL)
         return;
@@ -83,20 +83,20 @@ void bert_chunks_close(bert_cuda *c)
 }
 
 /* Chunks of a part end at multiples of CHUNK, and with the part. */
-static size_t chunks_of(const bert_part *p)
+static size_t chunks_of(const tr_part *p)
 {
     return p->count ? (p->offset + p->count - 1) / CHUNK - p->offset / CHUNK
                           + 1
                     : 0;
 }
 
-static void cut(const bert_part *parts, size_t n_parts, chunk *chunks,
+static void cut(const tr_part *parts, size_t n_parts, chunk *chunks,
                 tensor *tensors)
 {
     unsigned n = 0;
 
     for (size_t i = 0; i < n_parts; i++) {
-        const bert_part *const p = &parts[i];
+        const tr_part *const p = &parts[i];
         const unsigned long long end = p->offset + p->count;
 
         tensors[i] = {n, (unsigned)chunks_of(p), p->decays, 1};
@@ -109,16 +109,16 @@ static void cut(const bert_part *parts, size_t n_parts, chunk *chunks,
     }
 }
 
-template <typename T> static bool make(bert_cuda *c, T **to, size_t n)
+template <typename T> static bool make(tr_cuda *c, T **to, size_t n)
 {
-    return bert_cuda_good(c, cudaMalloc((void **)to, (n ? n : 1) * sizeof(T)),
-                          "memory for LAMB");
+    return tr_cuda_good(c, cudaMalloc((void **)to, (n ? n : 1) * sizeof(T)),
+                        "memory for LAMB");
 }
 
 /* Cuts on the host, and copies to the device. */
-static bool fill_table(bert_cuda *c)
+static bool fill_table(tr_cuda *c)
 {
-    bert_chunks *const t = c->chunks;
+    tr_chunks *const t = c->chunks;
     chunk *const chunks = (chunk *)calloc(t->n_chunks + 1, sizeof *chunks);
     tensor *const tensors = (tensor *)calloc(t->n_parts + 1, sizeof *tensors);
 
@@ -129,21 +129,21 @@ static bool fill_table(bert_cuda *c)
         c->table.upload(&c->device, t->tensors, tensors,
                         t->n_parts * sizeof *tensors);
     } else {
-        bert_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
+        tr_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
     }
     free(chunks);
     free(tensors);
     return !c->failed;
 }
 
-static bool make_table(bert_cuda *c, size_t n_parts, const bert_part *parts,
+static bool make_table(tr_cuda *c, size_t n_parts, const tr_part *parts,
                        size_t numbers)
 {
-    bert_chunks *const t = c->chunks;
+    tr_chunks *const t = c->chunks;
 
-    t->parts = (bert_part *)calloc(n_parts + 1, sizeof *parts);
+    t->parts = (tr_part *)calloc(n_parts + 1, sizeof *parts);
     if (t->parts == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
     if (n_parts > 0)
         memcpy(t->parts, parts, n_parts * sizeof *parts);
     t->n_parts = n_parts;
@@ -156,13 +156,13 @@ static bool make_table(bert_cuda *c, size_t n_parts, const bert_part *parts,
            && fill_table(c);
 }
 
-static bool is_same(const bert_part *a, const bert_part *b)
+static bool is_same(const tr_part *a, const tr_part *b)
 {
     return a->offset == b->offset && a->count == b->count
            && a->decays == b->decays;
 }
 
-static bool fits(const bert_chunks *t, size_t n_parts, const bert_part *parts,
+static bool fits(const tr_chunks *t, size_t n_parts, const tr_part *parts,
                  size_t numbers)
 {
     if (t->parts == NULL || t->n_parts != n_parts || t->numbers != numbers)
@@ -174,13 +174,13 @@ static bool fits(const bert_chunks *t, size_t n_parts, const bert_part *parts,
 }
 
 /* The table for these parts, made if it is for others. */
-static bert_chunks *table_of(bert_cuda *c, size_t n_parts,
-                             const bert_part *parts, size_t numbers)
+static tr_chunks *table_of(tr_cuda *c, size_t n_parts,
+                             const tr_part *parts, size_t numbers)
 {
     if (c->chunks == NULL)
-        c->chunks = new (std::nothrow) bert_chunks();
+        c->chunks = new (std::nothrow) tr_chunks();
     if (c->chunks == NULL) {
-        bert_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
+        tr_cuda_good(c, cudaErrorMemoryAllocation, "LAMB");
         return NULL;
     }
     if (fits(c->chunks, n_parts, parts, numbers))
@@ -193,11 +193,11 @@ static bert_chunks *table_of(bert_cuda *c, size_t n_parts,
 
 /* A step's numbers: as they are, or where a graph finds them. */
 struct step_numbers {
-    bert_lamb_numbers here;
-    const bert_lamb_numbers *shared; /* NULL: here */
+    tr_lamb_numbers here;
+    const tr_lamb_numbers *shared; /* NULL: here */
 };
 
-static inline __device__ bert_lamb_numbers numbers_of(const step_numbers &s)
+static inline __device__ tr_lamb_numbers numbers_of(const step_numbers &s)
 {
     return s.shared ? *s.shared : s.here;
 }
@@ -225,7 +225,7 @@ norm_kernel(size_t numbers, const real *gradients, double *norms)
 /* Grid: one block; block: ONE_BLOCK threads. */
 static __global__ void __launch_bounds__(ONE_BLOCK)
 begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
-             bert_sums *sums)
+             tr_sums *sums)
 {
     const double most = numbers_of(step).clip;
     double sum[1] = {0};
@@ -240,7 +240,7 @@ begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
     norm = sqrt(sum[0]);
     *clip = most > 0 && norm > most ? most / norm : 1;
     finite = isfinite(norm);
-    for (int i = 0; i < BERT_LOSSES; i++)
+    for (int i = 0; i < TR_LOSSES; i++)
         finite = finite && isfinite(sums->loss[i]);
     if (!finite)
         sums->halted = 1;
@@ -248,7 +248,7 @@ begin_kernel(unsigned n, const double *norms, step_numbers step, double *clip,
         return;
     sums->gradient = norm;
     sums->steps++;
-    for (int i = 0; i < BERT_LOSSES; i++)
+    for (int i = 0; i < TR_LOSSES; i++)
         sums->sum[i] += sums->loss[i];
 }
 
@@ -263,7 +263,7 @@ struct arenas {
 };
 
 /* What is taken from a weight, but for the rate and the ratio. */
-static inline __device__ real update_of(const bert_lamb_numbers &s,
+static inline __device__ real update_of(const tr_lamb_numbers &s,
                                         real decay, real mean, real square,
                                         real weight)
 {
@@ -280,7 +280,7 @@ static __global__ void __launch_bounds__(THREADS)
 moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
                const int *halted, arenas a, double (*sums)[2])
 {
-    const bert_lamb_numbers s = numbers_of(step);
+    const tr_lamb_numbers s = numbers_of(step);
     const chunk own = chunks[blockIdx.x];
     const long long begin = (long long)own.begin, end = (long long)own.end;
     const real scale = (real)*clip;
@@ -340,7 +340,7 @@ static __global__ void __launch_bounds__(THREADS)
 update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,
               const int *halted, arenas a)
 {
-    const bert_lamb_numbers s = numbers_of(step);
+    const tr_lamb_numbers s = numbers_of(step);
     const chunk own = chunks[blockIdx.x];
     const long long begin = (long long)own.begin, end = (long long)own.end;
     const tensor its = tensors[own.part];
@@ -368,7 +368,7 @@ update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,
 /* ---- A step ---- */
 
 template <int N>
-static void launch_step(bert_cuda *c, const bert_chunks *t,
+static void launch_step(tr_cuda *c, const tr_chunks *t,
                         const step_numbers &s, const arenas &a)
 {
     const unsigned blocks = blocks_of(t->numbers, CHUNK);
@@ -387,23 +387,23 @@ static void launch_step(bert_cuda *c, const bert_chunks *t,
            t->chunks, t->tensors, halted, a);
 }
 
-static void lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
-                 const bert_part *parts, size_t numbers, real *weights,
+static void lamb(tr_device *d, const tr_lamb_args *step, size_t n_parts,
+                 const tr_part *parts, size_t numbers, real *weights,
                  const real *gradients, real *mean, real *square)
 {
     constexpr int N = WIDE<real>;
-    bert_cuda *const c = cuda_of(d);
-    const bert_lamb_numbers given = {
+    tr_cuda *const c = cuda_of(d);
+    const tr_lamb_numbers given = {
         (real)step->beta1,          (real)(1 - step->beta1),
         (real)step->beta2,          (real)(1 - step->beta2),
         (real)(1 / step->correct1), (real)(1 / step->correct2),
         (real)step->epsilon,        (real)step->decay,
         step->clip,                 step->rate};
-    const step_numbers s = {given, bert_graphs_lamb(c, &given)};
+    const step_numbers s = {given, tr_graphs_lamb(c, &given)};
     const arenas a = {weights, gradients, mean, square,
-                      c->bf16 ? (__nv_bfloat16 *)bert_cuda_weight(c, weights)
+                      c->bf16 ? (__nv_bfloat16 *)tr_cuda_weight(c, weights)
                               : NULL};
-    const bert_chunks *t;
+    const tr_chunks *t;
 
     if (c->failed)
         return;
@@ -417,7 +417,7 @@ static void lamb(bert_device *d, const bert_lamb_step *step, size_t n_parts,
         launch_step<1>(c, t, s, a);
 }
 
-void bert_cuda_lamb_ops(bert_ops *ops)
+void tr_cuda_lamb_ops(tr_ops *ops)
 {
     ops->lamb = lamb;
 }

@@ -8,7 +8,7 @@
  * host that waits for that GPU.  So before each wait the host asks, until the
  * sums are made, whether NCCL has seen another rank fail, and then gives up.
  * What NCCL does not see is a rank that lives and whose GPU failed: it has to
- * end the others (bert_device, is_waited_for).
+ * end the others (tr_device, is_waited_for).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,29 +23,29 @@
 #define WHERE "sums over ranks"
 #define NAP 50000 /* nanoseconds */
 
-struct bert_nccl {
+struct tr_nccl {
     ncclComm_t ranks; /* NULL: given up */
     cudaStream_t stream;
     cudaEvent_t computed;
     cudaEvent_t summed[2]; /* of this step, and of the one before */
     unsigned steps;
-    const bert_batch *(*stage)(bert_device *d, const bert_batch *batch);
-    void (*close)(bert_device *d); /* what ours call */
+    const tr_batch *(*stage)(tr_device *d, const tr_batch *batch);
+    void (*close)(tr_device *d); /* what ours call */
 };
 
-const bool bert_nccl_is_built = true;
+const bool tr_nccl_is_built = true;
 
 /* ---- Failures ---- */
 
 /* Ends sums that wait for other ranks. */
-static void give_up(bert_nccl *n)
+static void give_up(tr_nccl *n)
 {
     if (n->ranks)
         (void)ncclCommAbort(n->ranks);
     n->ranks = NULL;
 }
 
-static bool good(bert_cuda *c, ncclResult_t result)
+static bool good(tr_cuda *c, ncclResult_t result)
 {
     if (result != ncclSuccess && !c->failed) {
         c->failed = cudaErrorUnknown;
@@ -55,7 +55,7 @@ static bool good(bert_cuda *c, ncclResult_t result)
     return !c->failed;
 }
 
-static void await(bert_cuda *c, cudaEvent_t summed)
+static void await(tr_cuda *c, cudaEvent_t summed)
 {
     const timespec nap = {0, NAP};
     cudaError_t error = cudaErrorNotReady;
@@ -70,60 +70,60 @@ static void await(bert_cuda *c, cudaEvent_t summed)
             && good(c, seen == ncclInProgress ? ncclSuccess : seen))
             (void)nanosleep(&nap, NULL);
     }
-    if (c->failed || !bert_cuda_good(c, error, WHERE))
+    if (c->failed || !tr_cuda_good(c, error, WHERE))
         give_up(c->nccl);
 }
 
 /* ---- Sums ---- */
 
-static void sum_begin(bert_device *d, real *x, size_t n)
+static void sum_begin(tr_device *d, real *x, size_t n)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_nccl *const r = c->nccl;
+    tr_cuda *const c = cuda_of(d);
+    tr_nccl *const r = c->nccl;
 
     if (c->failed)
         return;
-    bert_cuda_good(c, cudaEventRecord(r->computed, c->stream), WHERE);
-    bert_cuda_good(c, cudaStreamWaitEvent(r->stream, r->computed, 0), WHERE);
+    tr_cuda_good(c, cudaEventRecord(r->computed, c->stream), WHERE);
+    tr_cuda_good(c, cudaStreamWaitEvent(r->stream, r->computed, 0), WHERE);
     good(c, ncclAllReduce(x, x, n,
                           sizeof *x == sizeof(float) ? ncclFloat : ncclDouble,
                           ncclSum, r->ranks, r->stream));
 }
 
-static bool sum_end(bert_device *d)
+static bool sum_end(tr_device *d)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_nccl *const r = c->nccl;
+    tr_cuda *const c = cuda_of(d);
+    tr_nccl *const r = c->nccl;
     const cudaEvent_t summed = r->summed[r->steps++ % 2];
 
     if (c->failed)
         return false;
-    bert_cuda_good(c, cudaEventRecord(summed, r->stream), WHERE);
-    return bert_cuda_good(c, cudaStreamWaitEvent(c->stream, summed, 0), WHERE);
+    tr_cuda_good(c, cudaEventRecord(summed, r->stream), WHERE);
+    return tr_cuda_good(c, cudaStreamWaitEvent(c->stream, summed, 0), WHERE);
 }
 
 /* The host waits for kernels of two batches ago here... */
-static const bert_batch *stage(bert_device *d, const bert_batch *batch)
+static const tr_batch *stage(tr_device *d, const tr_batch *batch)
 {
-    bert_nccl *const r = cuda_of(d)->nccl;
+    tr_nccl *const r = cuda_of(d)->nccl;
 
     await(cuda_of(d), r->summed[r->steps % 2]);
     return r->stage(d, batch);
 }
 
 /* ...and for all of them after this. */
-static void await_all(bert_cuda *c)
+static void await_all(tr_cuda *c)
 {
     await(c, c->nccl->summed[(c->nccl->steps + 1) % 2]);
 }
 
 /* ---- Open and close ---- */
 
-static void close_ranks(bert_device *d)
+static void close_ranks(tr_device *d)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_nccl *const r = c->nccl;
-    void (*const close)(bert_device *) = r->close;
+    tr_cuda *const c = cuda_of(d);
+    tr_nccl *const r = c->nccl;
+    void (*const close)(tr_device *) = r->close;
 
     await_all(c);
     c->await = NULL;
@@ -142,7 +142,7 @@ static void close_ranks(bert_device *d)
     close(d);
 }
 
-static void fill_table(bert_cuda *c)
+static void fill_table(tr_cuda *c)
 {
     c->nccl->stage = c->table.stage;
     c->nccl->close = c->table.close;
@@ -153,31 +153,31 @@ static void fill_table(bert_cuda *c)
     c->table.sum_end = sum_end;
 }
 
-static bool open_streams(bert_cuda *c, bert_nccl *r)
+static bool open_streams(tr_cuda *c, tr_nccl *r)
 {
     const unsigned flags = cudaEventDisableTiming;
 
-    bert_cuda_good(c, cudaStreamCreateWithFlags(&r->stream,
-                                                cudaStreamNonBlocking),
-                   WHERE);
+    tr_cuda_good(c, cudaStreamCreateWithFlags(&r->stream,
+                 cudaStreamNonBlocking),
+WHERE);
     for (cudaEvent_t *event : {&r->computed, &r->summed[0], &r->summed[1]})
-        bert_cuda_good(c, cudaEventCreateWithFlags(event, flags), WHERE);
+        tr_cuda_good(c, cudaEventCreateWithFlags(event, flags), WHERE);
     return !c->failed;
 }
 
-bool bert_nccl_join(bert_cuda *c, const workers *w)
+bool tr_nccl_join(tr_cuda *c, const tr_workers *w)
 {
-    bert_nccl *const r = new (std::nothrow) bert_nccl();
+    tr_nccl *const r = new (std::nothrow) tr_nccl();
     ncclUniqueId id = {};
 
     c->device.is_waited_for = true;
     if (r == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
     c->nccl = r;
     if (open_streams(c, r) && w->rank == 0)
         good(c, ncclGetUniqueId(&id));
     fill_table(c);
-    workers_copy(w, &id, sizeof id);
+    tr_workers_copy(w, &id, sizeof id);
     return good(c, c->failed ? ncclSuccess
                              : ncclCommInitRank(&r->ranks, (int)w->ranks, id,
                                                 (int)w->rank));

@@ -5,9 +5,9 @@
  */
 #include "cuda/ranks.h"
 
-const bool bert_nccl_is_built = false;
+const bool tr_nccl_is_built = false;
 
-bool bert_nccl_join(bert_cuda *c, const workers *)
+bool tr_nccl_join(tr_cuda *c, const workers *)
 {
     return !c->failed;
 }

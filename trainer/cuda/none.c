@@ -7,8 +7,8 @@
 
 #include "cuda/open.h"
 
-bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
-                            size_t size)
+tr_device *tr_cuda_open(unsigned nth, tr_precision precision, char *why,
+                        size_t size)
 {
     (void)nth;
     (void)precision;
@@ -16,19 +16,21 @@ bert_device *bert_cuda_open(unsigned nth, bert_precision precision, char *why,
     return NULL;
 }
 
-const bool bert_cudnn_is_built = false;
+const bool tr_cudnn_is_built = false;
 
-bool bert_cuda_use_cudnn(bert_device *d, const bert_config *config, char *why,
-                         size_t size)
+bool tr_cuda_use_cudnn(tr_device *d, size_t hidden, size_t heads,
+                       double dropout, char *why, size_t size)
 {
     (void)d;
-    (void)config;
+    (void)hidden;
+    (void)heads;
+    (void)dropout;
     (void)snprintf(why, size, "this build has no CUDA back end");
     return false;
 }
 
-bool bert_cuda_join(bert_device *d, const struct workers *w,
-                    real *gradients, size_t n_gradients, size_t n_sums)
+bool tr_cuda_join(tr_device *d, const struct tr_workers *w,
+                  real *gradients, size_t n_gradients, size_t n_sums)
 {
     (void)d;
     (void)w;

@@ -15,7 +15,7 @@ template <typename value> struct norm_in {
     const value *x;
     const value *branch; /* NULL: x alone is the input */
     const real *bias;
-    bert_dropout dropout;
+    tr_dropout dropout;
     uint32_t site;
 };
 
@@ -50,8 +50,8 @@ norm_kernel(norm_in<value> in, norm_out<value> out)
 }
 
 template <typename value>
-static void forward(bert_cuda *c, const bert_norm *norm, size_t rows,
-                    const norm_in<value> &in, const bert_norm_kept *kept,
+static void forward(tr_cuda *c, const tr_norm *norm, size_t rows,
+                    const norm_in<value> &in, const tr_norm_kept *kept,
                     void *y)
 {
     const norm_out<value> out = {(unsigned)norm->width, norm->gain,
@@ -68,8 +68,8 @@ static void forward(bert_cuda *c, const bert_norm *norm, size_t rows,
     });
 }
 
-static void norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
-                         const void *x, const bert_norm_kept *kept, void *y)
+static void norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
+                         const void *x, const tr_norm_kept *kept, void *y)
 {
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
@@ -80,13 +80,13 @@ static void norm_forward(bert_device *d, const bert_norm *norm, size_t rows,
     });
 }
 
-static void sum_norm_forward(bert_device *d, const bert_norm *norm,
+static void sum_norm_forward(tr_device *d, const tr_norm *norm,
                              size_t rows, const void *residual,
                              const void *branch, const real *bias,
-                             const bert_dropout *dropout, uint32_t site,
-                             const bert_norm_kept *kept, void *y)
+                             const tr_dropout *dropout, uint32_t site,
+                             const tr_norm_kept *kept, void *y)
 {
-    bert_cuda_reads(cuda_of(d), dropout->place);
+    tr_cuda_reads(cuda_of(d), dropout->place);
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
         const norm_in<value> in = {(const value *)residual,
@@ -168,12 +168,12 @@ norm_backward_kernel(norm_back<value> p, real *partial)
 }
 
 template <typename value>
-void bert_norm_backward_rows(bert_cuda *c, const bert_norm *norm,
-                             norm_back<value> back)
+void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
+                           norm_back<value> back)
 {
     const unsigned most = blocks_of(back.rows, BACK_ROWS);
     const unsigned blocks = most < BACK_BLOCKS ? most : BACK_BLOCKS;
-    real *const partial = (real *)bert_cuda_scratch(
+    real *const partial = (real *)tr_cuda_scratch(
         c, 2 * blocks * norm->width * sizeof(real));
     const bool wide = aligned(back.gain, back.hat, back.dy, back.dx,
                               back.d_branch);
@@ -187,21 +187,21 @@ void bert_norm_backward_rows(bert_cuda *c, const bert_norm *norm,
                norm_backward_kernel<value, shape::N, shape::K>, back,
                partial);
     });
-    bert_columns_sum_partials(c, blocks, norm->width, partial,
-                              norm->gain_gradient, norm->bias_gradient);
+    tr_columns_sum_partials(c, blocks, norm->width, partial,
+                            norm->gain_gradient, norm->bias_gradient);
 }
 
-template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
-                                      norm_back<real>);
-template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
-                                      norm_back<__nv_bfloat16>);
+template void tr_norm_backward_rows(tr_cuda *, const tr_norm *,
+                                    norm_back<real>);
+template void tr_norm_backward_rows(tr_cuda *, const tr_norm *,
+                                    norm_back<__nv_bfloat16>);
 
-static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
-                          const bert_norm_kept *kept, const void *dy,
-                          const bert_dropout *dropout, uint32_t site,
+static void norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
+                          const tr_norm_kept *kept, const void *dy,
+                          const tr_dropout *dropout, uint32_t site,
                           void *dx, void *d_branch)
 {
-    bert_cuda_reads(cuda_of(d), dropout->place);
+    tr_cuda_reads(cuda_of(d), dropout->place);
     by_value(cuda_of(d), [&](auto v) {
         using value = decltype(v);
         norm_back<value> back = {};
@@ -218,11 +218,11 @@ static void norm_backward(bert_device *d, const bert_norm *norm, size_t rows,
             back.dropout = *dropout;
             back.site = site;
         }
-        bert_norm_backward_rows(cuda_of(d), norm, back);
+        tr_norm_backward_rows(cuda_of(d), norm, back);
     });
 }
 
-void bert_cuda_norm_ops(bert_ops *ops)
+void tr_cuda_norm_ops(tr_ops *ops)
 {
     ops->norm_forward = norm_forward;
     ops->sum_norm_forward = sum_norm_forward;

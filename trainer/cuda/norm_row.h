@@ -7,14 +7,14 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_NORM_ROW_H
-#define BERT_CUDA_NORM_ROW_H
+#ifndef TR_CUDA_NORM_ROW_H
+#define TR_CUDA_NORM_ROW_H
 
 #include "cuda/kernel.h"
 
 #define ROW_THREADS 512
 #define ROW_COLUMNS 16 /* that a thread has at most */
-static_assert(ROW_THREADS * ROW_COLUMNS == BERT_CUDA_HIDDEN_MAX,
+static_assert(ROW_THREADS * ROW_COLUMNS == TR_CUDA_HIDDEN_MAX,
               "the widest row");
 
 template <int N> static inline __device__ unsigned column_of(int k)
@@ -90,13 +90,13 @@ template <int N_, int K_> struct row_shape {
  * that all of the arrays are aligned.
  */
 template <typename value, typename F>
-static void by_width(bert_cuda *c, size_t width, bool wide, F f)
+static void by_width(tr_cuda *c, size_t width, bool wide, F f)
 {
     constexpr int N = WIDE<value>, K = ROW_COLUMNS / N;
     const size_t bunches = width / N;
 
     if (width > ROW_THREADS * ROW_COLUMNS)
-        bert_cuda_good(c, cudaErrorInvalidValue, "rows too wide");
+        tr_cuda_good(c, cudaErrorInvalidValue, "rows too wide");
     else if (wide && width % N == 0 && bunches <= ROW_THREADS)
         f(row_shape<N, 1>(), threads_of(bunches, ROW_THREADS));
     else if (wide && width % N == 0)
@@ -118,19 +118,19 @@ template <typename value> struct norm_back {
     const value *dy;
     value *dx;
     value *d_branch;     /* dx after `dropout`; NULL: none */
-    bert_dropout before; /* of dy, when it is read */
-    bert_dropout dropout;
+    tr_dropout before; /* of dy, when it is read */
+    tr_dropout dropout;
     uint32_t site;
 };
 
 /* Backward, gradients of gain and bias included; norm.cu. */
 template <typename value>
-void bert_norm_backward_rows(bert_cuda *c, const bert_norm *norm,
-                             norm_back<value> back);
+void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
+                           norm_back<value> back);
 
-extern template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
-                                             norm_back<real>);
-extern template void bert_norm_backward_rows(bert_cuda *, const bert_norm *,
-                                             norm_back<__nv_bfloat16>);
+extern template void tr_norm_backward_rows(tr_cuda *, const tr_norm *,
+                                           norm_back<real>);
+extern template void tr_norm_backward_rows(tr_cuda *, const tr_norm *,
+                                           norm_back<__nv_bfloat16>);
 
-#endif /* BERT_CUDA_NORM_ROW_H */
+#endif /* TR_CUDA_NORM_ROW_H */

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_PRODUCT_H
-#define BERT_CUDA_PRODUCT_H
+#ifndef TR_CUDA_PRODUCT_H
+#define TR_CUDA_PRODUCT_H
 
 #include "cuda/device.h"
 
@@ -13,16 +13,16 @@
  * Shapes of products that cuBLASLt's choices are kept for.  A step of a model
  * has 24 of them: 12 that all layers share, and 6 of each head.
  */
-#define BERT_PLANS 64
+#define TR_PLANS 64
 
-enum bert_gelu { BERT_NO_GELU, BERT_GELU, BERT_GELU_SLOPE };
+enum tr_gelu { TR_NO_GELU, TR_GELU, TR_GELU_SLOPE };
 
 /*
  * C = A B + bias + beta C, with A of m x k values and B of k x n, row after
  * row; where one is said to be turned, it is stored as its transpose.  Rows of
  * A and C lie a stride apart, those of B as far as they are wide.
  */
-struct bert_product {
+struct tr_product {
     size_t m;
     size_t n;
     size_t k;
@@ -36,21 +36,21 @@ struct bert_product {
     void *c;
     size_t c_stride;
     bool c_real; /* C holds reals, not values */
-    bert_gelu gelu;
+    tr_gelu gelu;
     void *u; /* as C lies: u = A B + bias, C = gelu(u); or C = A B gelu'(u) */
 };
 
-/* False: it failed, as bert_cuda_good() has kept. */
-bool bert_products_open(bert_cuda *c);
-void bert_products_close(bert_cuda *c);
+/* False: it failed, as tr_cuda_good() has kept. */
+bool tr_products_open(tr_cuda *c);
+void tr_products_close(tr_cuda *c);
 
 /*
  * Whether there is such a product, with its GELU: that depends on its shape
  * and on how its arrays are aligned.  Without GELU there always is.
  */
-bool bert_cuda_fuses(bert_cuda *c, const bert_product *product);
+bool tr_cuda_fuses(tr_cuda *c, const tr_product *product);
 
 /* In c->stream, like a kernel. */
-void bert_cuda_multiply(bert_cuda *c, const bert_product *product);
+void tr_cuda_multiply(tr_cuda *c, const tr_product *product);
 
-#endif /* BERT_CUDA_PRODUCT_H */
+#endif /* TR_CUDA_PRODUCT_H */

@@ -14,24 +14,24 @@
 #include "cuda/product.h"
 #include "hostcuda.h"
 
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 #define GEMM cblas_dgemm
 #else
 #define GEMM cblas_sgemm
 #endif
 
-bool bert_products_open(bert_cuda *c)
+bool tr_products_open(tr_cuda *c)
 {
     openblas_set_num_threads(1);
     return !c->failed;
 }
 
-void bert_products_close(bert_cuda *c)
+void tr_products_close(tr_cuda *c)
 {
     (void)c;
 }
 
-static void gemm(const bert_product *p, const real *a, const real *b, real *c)
+static void gemm(const tr_product *p, const real *a, const real *b, real *c)
 {
     GEMM(CblasRowMajor, p->a_turned ? CblasTrans : CblasNoTrans,
          p->b_turned ? CblasTrans : CblasNoTrans, (blasint)p->m, (blasint)p->n,
@@ -68,7 +68,7 @@ static void put(const std::vector<real> &from, void *to, size_t columns,
     }
 }
 
-static void multiply(const bert_product *p, bool bf16)
+static void multiply(const tr_product *p, bool bf16)
 {
     const bool c_bf16 = bf16 && !p->c_real;
     const std::vector<real> a
@@ -89,19 +89,19 @@ static void multiply(const bert_product *p, bool bf16)
     put(c, p->c, p->n, p->c_stride, c_bf16);
 }
 
-bool bert_cuda_fuses(bert_cuda *c, const bert_product *product)
+bool tr_cuda_fuses(tr_cuda *c, const tr_product *product)
 {
     (void)c;
-    return product->gelu == BERT_NO_GELU;
+    return product->gelu == TR_NO_GELU;
 }
 
-void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
+void tr_cuda_multiply(tr_cuda *c, const tr_product *given)
 {
-    const bert_product p = *given;
+    const tr_product p = *given;
     const bool bf16 = c->bf16;
 
     if (p.m == 0 || p.n == 0 || p.k == 0
-        || !bert_cuda_asks(c, p.c, (uint64_t)p.m << 32 | p.n, p.k))
+        || !tr_cuda_asks(c, p.c, (uint64_t)p.m << 32 | p.n, p.k))
         return;
     hostcuda::enqueue(c->stream, "product", [p, bf16] { multiply(&p, bf16); },
                       {p.a, p.b, p.bias, p.c});

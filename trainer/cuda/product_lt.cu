@@ -48,10 +48,10 @@ struct plan {
     bool missing;  /* there is no algorithm with this epilogue */
 };
 
-struct bert_products {
+struct tr_products {
     cublasLtHandle_t handle;
     void *workspace;
-    struct plan plans[BERT_PLANS];
+    struct plan plans[TR_PLANS];
     uint64_t used; /* products so far */
 };
 
@@ -64,15 +64,15 @@ static cudaError_t error_of(cublasStatus_t status)
     }
 }
 
-static bool good(bert_cuda *c, cublasStatus_t status)
+static bool good(tr_cuda *c, cublasStatus_t status)
 {
     if (status == CUBLAS_STATUS_SUCCESS)
         return true;
-    return bert_cuda_good(c, error_of(status), cublasLtGetStatusName(status));
+    return tr_cuda_good(c, error_of(status), cublasLtGetStatusName(status));
 }
 
 /* The same, and says of which product. */
-static bool good_product(bert_cuda *c, const struct shape *s,
+static bool good_product(tr_cuda *c, const struct shape *s,
                          cublasStatus_t status)
 {
     char what[128];
@@ -85,17 +85,17 @@ static bool good_product(bert_cuda *c, const struct shape *s,
              s->turned & 1 ? ", A turned" : "",
              s->turned & 2 ? ", B turned" : "",
              cublasLtGetStatusName(status));
-    return bert_cuda_good(c, error_of(status), what);
+    return tr_cuda_good(c, error_of(status), what);
 }
 
-bool bert_products_open(bert_cuda *c)
+bool tr_products_open(tr_cuda *c)
 {
-    c->products = new (std::nothrow) bert_products();
+    c->products = new (std::nothrow) tr_products();
     if (c->products == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, "cuBLASLt");
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, "cuBLASLt");
     return good(c, cublasLtCreate(&c->products->handle))
-           && bert_cuda_good(c, cudaMalloc(&c->products->workspace, WORKSPACE),
-                             "workspace of cuBLASLt");
+           && tr_cuda_good(c, cudaMalloc(&c->products->workspace, WORKSPACE),
+                           "workspace of cuBLASLt");
 }
 
 static void free_plan(plan *p)
@@ -111,7 +111,7 @@ static void free_plan(plan *p)
     *p = {};
 }
 
-void bert_products_close(bert_cuda *c)
+void tr_products_close(tr_cuda *c)
 {
     if (c->products == NULL)
         return;
@@ -125,10 +125,10 @@ void bert_products_close(bert_cuda *c)
 
 /* ---- Epilogues ---- */
 
-static cublasLtEpilogue_t epilogue_of(const bert_product *p)
+static cublasLtEpilogue_t epilogue_of(const tr_product *p)
 {
-    return p->gelu == BERT_GELU         ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
-           : p->gelu == BERT_GELU_SLOPE ? CUBLASLT_EPILOGUE_DGELU
+    return p->gelu == TR_GELU         ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+           : p->gelu == TR_GELU_SLOPE ? CUBLASLT_EPILOGUE_DGELU
            : p->bias                    ? CUBLASLT_EPILOGUE_BIAS
                                         : CUBLASLT_EPILOGUE_DEFAULT;
 }
@@ -146,15 +146,15 @@ static bool is_rare(uint32_t epilogue)
  * Which power of two divides all of the addresses, up to a cache line's, where
  * arrays begin: there would be a plan for each layer if more made a difference.
  */
-static uint32_t alignment_of(const bert_product *p)
+static uint32_t alignment_of(const tr_product *p)
 {
     const uintptr_t all = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->c
-                          | BERT_LINE_BYTES;
+                          | TR_LINE_BYTES;
 
     return (uint32_t)(all & -all);
 }
 
-static shape shape_of(const bert_product *p)
+static shape shape_of(const tr_product *p)
 {
     shape s = {};
 
@@ -172,7 +172,7 @@ static shape shape_of(const bert_product *p)
 }
 
 template <typename T>
-static bool set(bert_cuda *c, const plan *plan,
+static bool set(tr_cuda *c, const plan *plan,
                 cublasLtMatmulDescAttributes_t which, T value)
 {
     return good(c, cublasLtMatmulDescSetAttribute(plan->desc, which, &value,
@@ -180,11 +180,11 @@ static bool set(bert_cuda *c, const plan *plan,
 }
 
 /* What the epilogue reads and writes, which may lie elsewhere each time. */
-static bool point(bert_cuda *c, const bert_product *p, const plan *plan)
+static bool point(tr_cuda *c, const tr_product *p, const plan *plan)
 {
     return (p->bias == NULL
             || set(c, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias))
-           && (p->gelu == BERT_NO_GELU
+           && (p->gelu == TR_NO_GELU
                || (set(c, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
                        p->u)
                    && set(c, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
@@ -192,7 +192,7 @@ static bool point(bert_cuda *c, const bert_product *p, const plan *plan)
 }
 
 /* A matrix of rows x columns that is stored row after row. */
-static bool lay_out(bert_cuda *c, cublasLtMatrixLayout_t *layout,
+static bool lay_out(tr_cuda *c, cublasLtMatrixLayout_t *layout,
                     cudaDataType type, size_t rows, size_t columns,
                     size_t stride)
 {
@@ -200,11 +200,11 @@ static bool lay_out(bert_cuda *c, cublasLtMatrixLayout_t *layout,
                                               (int64_t)stride));
 }
 
-static bool describe(bert_cuda *c, const bert_product *p, plan *plan)
+static bool describe(tr_cuda *c, const tr_product *p, plan *plan)
 {
     const cudaDataType type = c->bf16 ? CUDA_R_16BF : CUDA_R_32F;
     const cudaDataType c_type = p->c_real ? CUDA_R_32F : type;
-    const cublasComputeType_t compute = c->precision == BERT_TF32
+    const cublasComputeType_t compute = c->precision == TR_TF32
                                             ? CUBLAS_COMPUTE_32F_FAST_TF32
                                             : CUBLAS_COMPUTE_32F;
     const cublasOperation_t turn[2] = {CUBLAS_OP_N, CUBLAS_OP_T};
@@ -226,7 +226,7 @@ static bool describe(bert_cuda *c, const bert_product *p, plan *plan)
            && lay_out(c, &plan->c, c_type, p->m, p->n, p->c_stride);
 }
 
-static bool choose(bert_cuda *c, plan *plan)
+static bool choose(tr_cuda *c, plan *plan)
 {
     static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -270,9 +270,9 @@ static bool choose(bert_cuda *c, plan *plan)
 }
 
 /* The plan for such a product, kept or made anew; NULL: it failed. */
-static plan *plan_of(bert_cuda *c, const bert_product *p)
+static plan *plan_of(tr_cuda *c, const tr_product *p)
 {
-    bert_products *const all = c->products;
+    tr_products *const all = c->products;
     const shape s = shape_of(p);
     plan *it = all->plans; /* the one that was not used for the longest time */
 
@@ -296,24 +296,24 @@ static plan *plan_of(bert_cuda *c, const bert_product *p)
  * A bias, or a copy of it, at a multiple of 16 bytes: cuBLASLt is told how
  * matrices lie, but not how a bias does.
  */
-static const void *aligned_bias(bert_cuda *c, const bert_product *p)
+static const void *aligned_bias(tr_cuda *c, const tr_product *p)
 {
     const size_t bytes = p->n * c->device.value_size;
     void *copy;
 
     if ((uintptr_t)p->bias % 16 == 0)
         return p->bias;
-    copy = bert_cuda_scratch(c, bytes);
+    copy = tr_cuda_scratch(c, bytes);
     if (copy)
-        bert_cuda_good(c, cudaMemcpyAsync(copy, p->bias, bytes,
-                                          cudaMemcpyDeviceToDevice,
-                                          c->stream),
-                       "bias");
+        tr_cuda_good(c, cudaMemcpyAsync(copy, p->bias, bytes,
+                     cudaMemcpyDeviceToDevice,
+                     c->stream),
+  "bias");
     return copy;
 }
 
 /* In bfloat16, where all that it reads and writes lies as tensor cores want. */
-bool bert_cuda_fuses(bert_cuda *c, const bert_product *p)
+bool tr_cuda_fuses(tr_cuda *c, const tr_product *p)
 {
     const plan *plan;
 
@@ -327,14 +327,14 @@ bool bert_cuda_fuses(bert_cuda *c, const bert_product *p)
     return plan && !plan->missing;
 }
 
-void bert_cuda_multiply(bert_cuda *c, const bert_product *given)
+void tr_cuda_multiply(tr_cuda *c, const tr_product *given)
 {
     const float alpha = 1, beta = (float)given->beta;
-    bert_product p = *given;
+    tr_product p = *given;
     const plan *plan;
 
     if (p.m == 0 || p.n == 0 || p.k == 0
-        || !bert_cuda_asks(c, p.c, (uint64_t)p.m << 32 | p.n, p.k))
+        || !tr_cuda_asks(c, p.c, (uint64_t)p.m << 32 | p.n, p.k))
         return;
     p.bias = aligned_bias(c, given);
     plan = c->failed ? NULL : plan_of(c, &p);

@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_PTX_H
-#define BERT_CUDA_PTX_H
+#ifndef TR_CUDA_PTX_H
+#define TR_CUDA_PTX_H
 
 #ifdef __CUDACC__
 
@@ -72,4 +72,4 @@ static __device__ inline float ex2_approx(float x)
 #include "hostcuda_ptx.h"
 #endif
 
-#endif /* BERT_CUDA_PTX_H */
+#endif /* TR_CUDA_PTX_H */

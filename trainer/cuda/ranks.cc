@@ -17,7 +17,7 @@
 #include <new>
 
 #include "cuda/ranks.h"
-#include "run/signals.h"
+#include "run/shutdown.h"
 
 #define WHERE "sums over ranks"
 
@@ -28,8 +28,8 @@ struct sum {
     cudaEvent_t copied;
 };
 
-struct bert_ranks {
-    const workers *all;
+struct tr_ranks {
+    const tr_workers *all;
     real *gradients; /* on the device... */
     real *host;      /* ...and as many, pinned */
     sum *sums;
@@ -37,66 +37,66 @@ struct bert_ranks {
     size_t begun;
     cudaStream_t stream;
     cudaEvent_t computed;
-    void (*close)(bert_device *d); /* of what is below */
+    void (*close)(tr_device *d); /* of what is below */
 };
 
 /* ---- Sums ---- */
 
-static void sum_begin(bert_device *d, real *x, size_t n)
+static void sum_begin(tr_device *d, real *x, size_t n)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_ranks *const r = c->ranks;
+    tr_cuda *const c = cuda_of(d);
+    tr_ranks *const r = c->ranks;
     sum *const s = &r->sums[r->begun++];
 
     s->first = (size_t)(x - r->gradients);
     s->n = n;
     if (c->failed)
         return;
-    bert_cuda_good(c, cudaEventRecord(r->computed, c->stream), WHERE);
-    bert_cuda_good(c, cudaStreamWaitEvent(r->stream, r->computed, 0), WHERE);
-    bert_cuda_good(c,
-                   cudaMemcpyAsync(r->host + s->first, x, n * sizeof *x,
-                                   cudaMemcpyDeviceToHost, r->stream),
-                   WHERE);
-    bert_cuda_good(c, cudaEventRecord(s->copied, r->stream), WHERE);
+    tr_cuda_good(c, cudaEventRecord(r->computed, c->stream), WHERE);
+    tr_cuda_good(c, cudaStreamWaitEvent(r->stream, r->computed, 0), WHERE);
+    tr_cuda_good(c,
+                 cudaMemcpyAsync(r->host + s->first, x, n * sizeof *x,
+                                 cudaMemcpyDeviceToHost, r->stream),
+                 WHERE);
+    tr_cuda_good(c, cudaEventRecord(s->copied, r->stream), WHERE);
 }
 
 /* Waits for a copy, and gets on with sums meanwhile. */
-static void wait_for(bert_cuda *c, const sum *s)
+static void wait_for(tr_cuda *c, const sum *s)
 {
-    const bert_ranks *const r = c->ranks;
+    const tr_ranks *const r = c->ranks;
     cudaError_t error = cudaErrorNotReady;
 
     while (!c->failed && error == cudaErrorNotReady) {
-        workers_sum_begin(r->all, r->host, 0);
+        tr_workers_sum_begin(r->all, r->host, 0);
         error = cudaEventQuery(s->copied);
     }
-    bert_cuda_good(c, error, WHERE);
+    tr_cuda_good(c, error, WHERE);
 }
 
-static bool sum_end(bert_device *d)
+static bool sum_end(tr_device *d)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_ranks *const r = c->ranks;
+    tr_cuda *const c = cuda_of(d);
+    tr_ranks *const r = c->ranks;
 
     for (size_t i = 0; i < r->begun; i++) {
         const sum *const s = &r->sums[i];
 
         wait_for(c, s);
-        workers_sum_begin(r->all, r->host + s->first, s->n);
+        tr_workers_sum_begin(r->all, r->host + s->first, s->n);
     }
-    stop_allow();
-    workers_sum_end(r->all);
-    stop_forbid();
+    shutdown_allow();
+    tr_workers_sum_end(r->all);
+    shutdown_forbid();
     for (size_t i = 0; i < r->begun && !c->failed; i++) {
         const sum *const s = &r->sums[i];
 
-        bert_cuda_good(c,
-                       cudaMemcpyAsync(r->gradients + s->first,
-                                       r->host + s->first,
-                                       s->n * sizeof(real),
-                                       cudaMemcpyHostToDevice, c->stream),
-                       WHERE);
+        tr_cuda_good(c,
+                     cudaMemcpyAsync(r->gradients + s->first,
+                                     r->host + s->first,
+                                     s->n * sizeof(real),
+                                     cudaMemcpyHostToDevice, c->stream),
+                     WHERE);
     }
     r->begun = 0;
     return !c->failed;
@@ -104,10 +104,10 @@ static bool sum_end(bert_device *d)
 
 /* ---- Open and close ---- */
 
-static void close_ranks(bert_device *d)
+static void close_ranks(tr_device *d)
 {
-    bert_ranks *const r = cuda_of(d)->ranks;
-    void (*const close)(bert_device *) = r->close;
+    tr_ranks *const r = cuda_of(d)->ranks;
+    void (*const close)(tr_device *) = r->close;
 
     if (r->stream)
         cudaStreamSynchronize(r->stream);
@@ -125,25 +125,25 @@ static void close_ranks(bert_device *d)
     close(d);
 }
 
-static bool open_events(bert_cuda *c, bert_ranks *r, size_t n_sums)
+static bool open_events(tr_cuda *c, tr_ranks *r, size_t n_sums)
 {
     const unsigned flags = cudaEventDisableTiming;
 
     r->sums = (sum *)calloc(n_sums, sizeof *r->sums);
     if (r->sums == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
     r->n_sums = n_sums;
     for (size_t i = 0; i < n_sums; i++)
-        if (!bert_cuda_good(
+        if (!tr_cuda_good(
                 c, cudaEventCreateWithFlags(&r->sums[i].copied, flags),
                 WHERE))
             return false;
-    return bert_cuda_good(c, cudaEventCreateWithFlags(&r->computed, flags),
-                          WHERE);
+    return tr_cuda_good(c, cudaEventCreateWithFlags(&r->computed, flags),
+                        WHERE);
 }
 
 /* Whether each rank has a GPU of its own; all of them say the same. */
-static bool are_apart(const bert_cuda *c, const workers *w)
+static bool are_apart(const tr_cuda *c, const tr_workers *w)
 {
     double shared = 0;
 
@@ -155,26 +155,26 @@ static bool are_apart(const bert_cuda *c, const workers *w)
         memcpy(part, &c->properties.uuid, sizeof part);
         for (size_t i = 0; i < sizeof part / sizeof *part; i++)
             id[i] = rank == w->rank ? part[i] : 0;
-        workers_sum(w, id, sizeof part / sizeof *part);
+        tr_workers_sum(w, id, sizeof part / sizeof *part);
         for (size_t i = 0; i < sizeof part / sizeof *part; i++)
             same = same && id[i] == part[i];
         shared += same;
     }
-    workers_sum(w, &shared, 1);
+    tr_workers_sum(w, &shared, 1);
     return shared == 0;
 }
 
-bool bert_cuda_join(bert_device *d, const workers *w, real *gradients,
-                    size_t n_gradients, size_t n_sums)
+bool tr_cuda_join(tr_device *d, const tr_workers *w, real *gradients,
+                  size_t n_gradients, size_t n_sums)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_ranks *r;
+    tr_cuda *const c = cuda_of(d);
+    tr_ranks *r;
 
-    if (bert_nccl_is_built && are_apart(c, w))
-        return bert_nccl_join(c, w);
-    r = new (std::nothrow) bert_ranks();
+    if (tr_nccl_is_built && are_apart(c, w))
+        return tr_nccl_join(c, w);
+    r = new (std::nothrow) tr_ranks();
     if (r == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, WHERE);
     r->all = w;
     r->gradients = gradients;
     r->close = c->table.close;
@@ -182,13 +182,13 @@ bool bert_cuda_join(bert_device *d, const workers *w, real *gradients,
     c->table.close = close_ranks;
     c->table.sum_begin = sum_begin;
     c->table.sum_end = sum_end;
-    return bert_cuda_good(c,
-                          cudaStreamCreateWithFlags(&r->stream,
-                                                    cudaStreamNonBlocking),
-                          WHERE)
+    return tr_cuda_good(c,
+                        cudaStreamCreateWithFlags(&r->stream,
+                                                  cudaStreamNonBlocking),
+                        WHERE)
            && open_events(c, r, n_sums)
-           && bert_cuda_good(c,
-                             cudaMallocHost((void **)&r->host,
-                                            n_gradients * sizeof *r->host),
-                             "pinned memory for gradients");
+           && tr_cuda_good(c,
+                           cudaMallocHost((void **)&r->host,
+                                          n_gradients * sizeof *r->host),
+                           "pinned memory for gradients");
 }

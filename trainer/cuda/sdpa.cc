@@ -27,29 +27,29 @@
 #define SEED_BYTES 256 /* for seed and offset, and so that the rest lies well */
 
 /* What of a model its attention is. */
-struct bert_sdpa {
+struct tr_sdpa {
     cudnnHandle_t handle;
     uint32_t heads, width;
     uint32_t dropout; /* when it learns */
     struct plan {
-        bert_sdpa_shape shape;
+        tr_sdpa_shape shape;
         std::unique_ptr<fe::graph::Graph> forward, backward;
         size_t workspace; /* for both */
         uint64_t used;    /* number of its last use; 0: no plan yet */
     } plans[PLANS];
     uint64_t used;    /* uses so far */
     size_t workspace; /* that the model has made room for */
-    void (*close)(bert_device *d); /* what ours calls */
+    void (*close)(tr_device *d); /* what ours calls */
 };
 
-typedef bert_sdpa::plan plan;
+typedef tr_sdpa::plan plan;
 typedef std::unordered_map<int64_t, void *> pointers;
 
-const bool bert_cudnn_is_built = true;
+const bool tr_cudnn_is_built = true;
 
 /* ---- Failures ---- */
 
-static bool fail(bert_cuda *c, const char *call, const char *said)
+static bool fail(tr_cuda *c, const char *call, const char *said)
 {
     if (!c->failed) {
         c->failed = cudaErrorUnknown;
@@ -60,7 +60,7 @@ static bool fail(bert_cuda *c, const char *call, const char *said)
     return false;
 }
 
-static bool good(bert_cuda *c, cudnnStatus_t status, const char *call)
+static bool good(tr_cuda *c, cudnnStatus_t status, const char *call)
 {
     return status == CUDNN_STATUS_SUCCESS
            || fail(c, call, cudnnGetErrorString(status));
@@ -68,7 +68,7 @@ static bool good(bert_cuda *c, cudnnStatus_t status, const char *call)
 
 /* Calls f, which gives an error of cudnn-frontend. */
 template <typename F>
-static bool attempt(bert_cuda *c, const char *call, F f)
+static bool attempt(tr_cuda *c, const char *call, F f)
 {
     try {
         fe::error_t error = f();
@@ -81,7 +81,7 @@ static bool attempt(bert_cuda *c, const char *call, F f)
 
 /* ---- Plans ---- */
 
-static bool build(bert_cuda *c, const bert_sdpa_shape &shape, bool backward,
+static bool build(tr_cuda *c, const tr_sdpa_shape &shape, bool backward,
                   std::unique_ptr<fe::graph::Graph> *to, size_t *workspace)
 {
     const cudnnHandle_t handle = c->sdpa->handle;
@@ -92,7 +92,7 @@ static bool build(bert_cuda *c, const bert_sdpa_shape &shape, bool backward,
     if (graph == NULL)
         return fail(c, "graph", "no memory");
     if (!attempt(c, "graph", [&] {
-            bert_sdpa_graph(*graph, shape, backward);
+            tr_sdpa_graph(*graph, shape, backward);
             return graph->validate();
         })
         || !attempt(c, "operations",
@@ -116,9 +116,9 @@ static bool build(bert_cuda *c, const bert_sdpa_shape &shape, bool backward,
  * The plan for this shape, kept or made anew; NULL: it failed.  Kernels of the
  * one whose place it takes have ended before that is thrown away.
  */
-static const plan *plan_of(bert_cuda *c, const bert_sdpa_shape &shape)
+static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
 {
-    bert_sdpa *const all = c->sdpa;
+    tr_sdpa *const all = c->sdpa;
     plan *it = all->plans; /* the one that was not used for the longest time */
 
     if (c->failed)
@@ -131,7 +131,7 @@ static const plan *plan_of(bert_cuda *c, const bert_sdpa_shape &shape)
         if (each.used < it->used)
             it = &each;
     }
-    if (it->used && !bert_cuda_wait(c, WHERE))
+    if (it->used && !tr_cuda_wait(c, WHERE))
         return NULL;
     *it = {};
     if (!build(c, shape, false, &it->forward, &it->workspace)
@@ -145,71 +145,71 @@ static const plan *plan_of(bert_cuda *c, const bert_sdpa_shape &shape)
 /* ---- Memory ---- */
 
 /* SIZE_MAX, too, where offsets would be no int32_t. */
-static size_t kept(bert_device *d, const bert_batch *batch, size_t hidden,
+static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
                    size_t heads, bool)
 {
-    bert_spans spans = {};
+    tr_spans spans = {};
 
-    if (bert_times(batch->n_rows, 3 * cuda_of(d)->ragged) > INT32_MAX
+    if (tr_times(batch->n_rows, 3 * cuda_of(d)->ragged) > INT32_MAX
         || heads != cuda_of(d)->sdpa->heads || hidden != cuda_of(d)->ragged)
         return SIZE_MAX;
-    bert_spans_count(batch, &spans);
-    return bert_times(bert_times(spans.count, spans.longest),
-                      heads * sizeof(float));
+    tr_spans_count(batch, &spans);
+    return tr_times(tr_times(spans.count, spans.longest),
+                    heads * sizeof(float));
 }
 
 /* The plans for a batch are made here, before the step begins. */
-static size_t scratch(bert_device *d, const bert_batch *batch, size_t, size_t,
+static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t,
                       bool)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_sdpa *const all = c->sdpa;
-    bert_spans spans = {};
+    tr_cuda *const c = cuda_of(d);
+    tr_sdpa *const all = c->sdpa;
+    tr_spans spans = {};
     const plan *p;
 
-    bert_spans_count(batch, &spans);
+    tr_spans_count(batch, &spans);
     p = plan_of(c, {spans.count, spans.longest, all->heads, all->width,
                     all->dropout});
     all->workspace = p ? p->workspace : 0;
     /* 256 more, since scratch begins at a cache line. */
-    return p ? bert_plus(2 * SEED_BYTES, p->workspace) : SIZE_MAX;
+    return p ? tr_plus(2 * SEED_BYTES, p->workspace) : SIZE_MAX;
 }
 
 /* ---- The operations ---- */
 
 /* What all layers and steps have apart; see sdpa.h. */
-static int64_t seed_of(const bert_attend *a, const bert_spans *spans)
+static int64_t seed_of(const tr_attend *a, const tr_spans *spans)
 {
-    return (int64_t)bert_mix(bert_mix(a->dropout.seed, a->site),
-                             (uint32_t)spans->place);
+    return (int64_t)tr_counter_rng(tr_counter_rng(a->dropout.seed, a->site),
+                                   (uint32_t)spans->place);
 }
 
 /* The pointers of both directions; their type has no const. */
-static pointers pointers_of(const bert_cuda *c, const bert_attend *a,
-                            const bert_spans *spans, int64_t *seed,
+static pointers pointers_of(const tr_cuda *c, const tr_attend *a,
+                            const tr_spans *spans, int64_t *seed,
                             const void *qkv, const void *out)
 {
     const size_t bytes = c->ragged * c->device.value_size;
     char *const q = (char *)qkv;
 
-    return {{BERT_SDPA_IN, (void *)spans->in},
-            {BERT_SDPA_OUT, (void *)spans->out},
-            {BERT_SDPA_ROWS_Q, (void *)spans->length},
-            {BERT_SDPA_ROWS_K, (void *)spans->length},
-            {BERT_SDPA_Q, q},
-            {BERT_SDPA_K, q + bytes},
-            {BERT_SDPA_V, q + 2 * bytes},
-            {BERT_SDPA_O, (void *)out},
-            {BERT_SDPA_STATS, a->kept},
-            {BERT_SDPA_SEED, seed},
-            {BERT_SDPA_OFFSET, seed + 1}};
+    return {{TR_SDPA_IN, (void *)spans->in},
+            {TR_SDPA_OUT, (void *)spans->out},
+            {TR_SDPA_ROWS_Q, (void *)spans->length},
+            {TR_SDPA_ROWS_K, (void *)spans->length},
+            {TR_SDPA_Q, q},
+            {TR_SDPA_K, q + bytes},
+            {TR_SDPA_V, q + 2 * bytes},
+            {TR_SDPA_O, (void *)out},
+            {TR_SDPA_STATS, a->kept},
+            {TR_SDPA_SEED, seed},
+            {TR_SDPA_OFFSET, seed + 1}};
 }
 
 /* Runs a direction; `more` are the pointers that only it has. */
-static void run(bert_cuda *c, const bert_attend *a, bool backward,
+static void run(tr_cuda *c, const tr_attend *a, bool backward,
                 const void *qkv, const void *out, const pointers &more)
 {
-    const bert_spans *const spans = &bert_cuda_staged(a->batch)->spans;
+    const tr_spans *const spans = &tr_cuda_staged(a->batch)->spans;
     const size_t width = a->hidden / a->heads;
     const plan *const p
         = plan_of(c, {spans->count, spans->longest, (uint32_t)a->heads,
@@ -224,7 +224,7 @@ static void run(bert_cuda *c, const bert_attend *a, bool backward,
         return;
     }
     if (a->dropout.threshold)
-        bert_sdpa_seed(c, seed, seed_of(a, spans), 0);
+        tr_sdpa_seed(c, seed, seed_of(a, spans), 0);
     if (c->failed)
         return;
     attempt(c, backward ? "backward" : "forward", [&] {
@@ -233,39 +233,39 @@ static void run(bert_cuda *c, const bert_attend *a, bool backward,
 
         all.insert(more.begin(), more.end());
         if (a->dropout.threshold == 0) {
-            all.erase(BERT_SDPA_SEED);
-            all.erase(BERT_SDPA_OFFSET);
+            all.erase(TR_SDPA_SEED);
+            all.erase(TR_SDPA_OFFSET);
         }
         return (backward ? p->backward : p->forward)
             ->execute(c->sdpa->handle, all, workspace);
     });
 }
 
-static void forward(bert_device *d, const bert_attend *a, const void *qkv,
+static void forward(tr_device *d, const tr_attend *a, const void *qkv,
                     void *out)
 {
     run(cuda_of(d), a, false, qkv, out, {});
 }
 
-static void backward(bert_device *d, const bert_attend *a, const void *qkv,
+static void backward(tr_device *d, const tr_attend *a, const void *qkv,
                      const void *out, const void *d_out, void *d_qkv)
 {
     const size_t bytes = cuda_of(d)->ragged * d->value_size;
     char *const d_q = (char *)d_qkv;
 
     run(cuda_of(d), a, true, qkv, out,
-        {{BERT_SDPA_DO, (void *)d_out},
-         {BERT_SDPA_DQ, d_q},
-         {BERT_SDPA_DK, d_q + bytes},
-         {BERT_SDPA_DV, d_q + 2 * bytes}});
+        {{TR_SDPA_DO, (void *)d_out},
+         {TR_SDPA_DQ, d_q},
+         {TR_SDPA_DK, d_q + bytes},
+         {TR_SDPA_DV, d_q + 2 * bytes}});
 }
 
 /* ---- Open and close ---- */
 
-static void close_sdpa(bert_device *d)
+static void close_sdpa(tr_device *d)
 {
-    bert_cuda *const c = cuda_of(d);
-    void (*const close)(bert_device *) = c->sdpa->close;
+    tr_cuda *const c = cuda_of(d);
+    void (*const close)(tr_device *) = c->sdpa->close;
 
     cudaStreamSynchronize(c->stream);
     for (plan &each : c->sdpa->plans)
@@ -278,15 +278,15 @@ static void close_sdpa(bert_device *d)
 }
 
 /* Whether cuDNN has plans for the model on this GPU, in the smallest bucket. */
-static bool has_plans(bert_cuda *c)
+static bool has_plans(tr_cuda *c)
 {
-    const bert_sdpa *const s = c->sdpa;
-    const bert_batch none = {};
-    bert_spans spans = {};
+    const tr_sdpa *const s = c->sdpa;
+    const tr_batch none = {};
+    tr_spans spans = {};
     std::unique_ptr<fe::graph::Graph> graph;
     size_t workspace = 0;
 
-    bert_spans_count(&none, &spans);
+    tr_spans_count(&none, &spans);
     for (bool back : {false, true})
         if (!build(c, {spans.count, spans.longest, s->heads, s->width,
                        s->dropout}, back, &graph, &workspace))
@@ -294,22 +294,22 @@ static bool has_plans(bert_cuda *c)
     return true;
 }
 
-bool bert_cuda_use_cudnn(bert_device *d, const bert_config *config, char *why,
-                         size_t size)
+bool tr_cuda_use_cudnn(tr_device *d, size_t hidden, size_t heads,
+                       double dropout, char *why, size_t size)
 {
-    bert_cuda *const c = cuda_of(d);
-    bert_sdpa *const s = new (std::nothrow) bert_sdpa();
+    tr_cuda *const c = cuda_of(d);
+    tr_sdpa *const s = new (std::nothrow) tr_sdpa();
 
     if (s == NULL) {
         snprintf(why, size, WHERE ": no memory");
         return false;
     }
-    s->heads = config->heads;
-    s->width = config->hidden / config->heads;
-    s->dropout = bert_dropout_at(config->dropout, 0).threshold;
+    s->heads = heads;
+    s->width = hidden / heads;
+    s->dropout = tr_dropout_at(dropout, 0).threshold;
     s->close = c->table.close;
     c->sdpa = s;
-    c->ragged = config->hidden;
+    c->ragged = hidden;
     c->table.close = close_sdpa;
     c->table.attention_kept = kept;
     c->table.attention_scratch = scratch;

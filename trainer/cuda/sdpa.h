@@ -25,24 +25,24 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_SDPA_H
-#define BERT_CUDA_SDPA_H
+#ifndef TR_CUDA_SDPA_H
+#define TR_CUDA_SDPA_H
 
 #include "cuda/device.h"
 
 /* The buckets of a batch; pointers are left as they are. */
-void bert_spans_count(const bert_batch *batch, bert_spans *spans);
+void tr_spans_count(const tr_batch *batch, tr_spans *spans);
 
 /*
  * Fills arrays of spans->count numbers, of the offsets one more.  A row has
  * `hidden` numbers in attention's output and 3 times as many in its input,
  * which makes INT32_MAX at most of all rows.
  */
-void bert_spans_fill(const bert_batch *batch, const bert_spans *spans,
-                     size_t hidden, int32_t *in, int32_t *out,
-                     int32_t *length);
+void tr_spans_fill(const tr_batch *batch, const tr_spans *spans,
+                   size_t hidden, int32_t *in, int32_t *out,
+                   int32_t *length);
 
 /* Writes both to the device's memory, in c->stream. */
-void bert_sdpa_seed(bert_cuda *c, int64_t *to, int64_t seed, int64_t offset);
+void tr_sdpa_seed(tr_cuda *c, int64_t *to, int64_t seed, int64_t offset);
 
-#endif /* BERT_CUDA_SDPA_H */
+#endif /* TR_CUDA_SDPA_H */

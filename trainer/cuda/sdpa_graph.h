@@ -10,8 +10,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_SDPA_GRAPH_H
-#define BERT_CUDA_SDPA_GRAPH_H
+#ifndef TR_CUDA_SDPA_GRAPH_H
+#define TR_CUDA_SDPA_GRAPH_H
 
 /* Plans are kept nowhere; without this it wants a parser of JSON. */
 #ifndef CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -28,7 +28,7 @@
 namespace fe = cudnn_frontend;
 
 /* What a graph is planned for. */
-struct bert_sdpa_shape {
+struct tr_sdpa_shape {
     uint32_t spans;   /* a bucket of them, as is the longest: see sdpa.h */
     uint32_t longest;
     uint32_t heads;
@@ -37,29 +37,29 @@ struct bert_sdpa_shape {
 };
 
 /* Which pointer is whose, when a graph runs. */
-enum bert_sdpa_uid : int64_t {
-    BERT_SDPA_IN = 1, /* offsets of spans: in queries, keys and values */
-    BERT_SDPA_OUT,    /* and in what comes of them */
-    BERT_SDPA_ROWS_Q, /* rows of spans, as queries */
-    BERT_SDPA_ROWS_K, /* and as keys */
-    BERT_SDPA_Q,
-    BERT_SDPA_K,
-    BERT_SDPA_V,
-    BERT_SDPA_O,
-    BERT_SDPA_STATS, /* logarithms of sums */
-    BERT_SDPA_SEED,
-    BERT_SDPA_OFFSET,
-    BERT_SDPA_DO,
-    BERT_SDPA_DQ,
-    BERT_SDPA_DK,
-    BERT_SDPA_DV
+enum tr_sdpa_uid : int64_t {
+    TR_SDPA_IN = 1, /* offsets of spans: in queries, keys and values */
+    TR_SDPA_OUT,    /* and in what comes of them */
+    TR_SDPA_ROWS_Q, /* rows of spans, as queries */
+    TR_SDPA_ROWS_K, /* and as keys */
+    TR_SDPA_Q,
+    TR_SDPA_K,
+    TR_SDPA_V,
+    TR_SDPA_O,
+    TR_SDPA_STATS, /* logarithms of sums */
+    TR_SDPA_SEED,
+    TR_SDPA_OFFSET,
+    TR_SDPA_DO,
+    TR_SDPA_DQ,
+    TR_SDPA_DK,
+    TR_SDPA_DV
 };
 
-typedef std::shared_ptr<fe::graph::Tensor_attributes> bert_sdpa_tensor;
+typedef std::shared_ptr<fe::graph::Tensor_attributes> tr_sdpa_tensor;
 
-static inline bert_sdpa_tensor
-bert_sdpa_integers(fe::graph::Graph &graph, bert_sdpa_uid uid,
-                   fe::DataType_t type, int64_t n)
+static inline tr_sdpa_tensor
+tr_sdpa_integers(fe::graph::Graph &graph, tr_sdpa_uid uid,
+                 fe::DataType_t type, int64_t n)
 {
     return graph.tensor(fe::graph::Tensor_attributes()
                             .set_uid(uid)
@@ -69,9 +69,9 @@ bert_sdpa_integers(fe::graph::Graph &graph, bert_sdpa_uid uid,
 }
 
 /* Spans, heads, rows, columns; a row of the batch has `parts` of all heads. */
-static inline void bert_sdpa_lay(fe::graph::Tensor_attributes &t,
-                                 const bert_sdpa_shape &s, bert_sdpa_uid uid,
-                                 int64_t parts, bert_sdpa_tensor offsets)
+static inline void tr_sdpa_lay(fe::graph::Tensor_attributes &t,
+                               const tr_sdpa_shape &s, tr_sdpa_uid uid,
+                               int64_t parts, tr_sdpa_tensor offsets)
 {
     const int64_t row = parts * s.heads * s.width;
 
@@ -82,48 +82,48 @@ static inline void bert_sdpa_lay(fe::graph::Tensor_attributes &t,
         .set_ragged_offset(offsets);
 }
 
-static inline bert_sdpa_tensor
-bert_sdpa_rows(fe::graph::Graph &graph, const bert_sdpa_shape &s,
-               bert_sdpa_uid uid, int64_t parts, bert_sdpa_tensor offsets)
+static inline tr_sdpa_tensor
+tr_sdpa_rows(fe::graph::Graph &graph, const tr_sdpa_shape &s,
+             tr_sdpa_uid uid, int64_t parts, tr_sdpa_tensor offsets)
 {
     fe::graph::Tensor_attributes t;
 
-    bert_sdpa_lay(t, s, uid, parts, offsets);
+    tr_sdpa_lay(t, s, uid, parts, offsets);
     return graph.tensor(t);
 }
 
 /* Not ragged: backward on sm_80 takes no other ones. */
-static inline void bert_sdpa_lay_stats(fe::graph::Tensor_attributes &t,
-                                       const bert_sdpa_shape &s)
+static inline void tr_sdpa_lay_stats(fe::graph::Tensor_attributes &t,
+                                     const tr_sdpa_shape &s)
 {
-    t.set_uid(BERT_SDPA_STATS)
+    t.set_uid(TR_SDPA_STATS)
         .set_dim({s.spans, s.heads, s.longest, 1})
         .set_stride({(int64_t)s.heads * s.longest, s.longest, 1, 1})
         .set_data_type(fe::DataType_t::FLOAT);
 }
 
 /* What both directions are given. */
-struct bert_sdpa_inputs {
-    bert_sdpa_tensor in, out, q, k, v;
+struct tr_sdpa_inputs {
+    tr_sdpa_tensor in, out, q, k, v;
 };
 
-static inline bert_sdpa_inputs bert_sdpa_inputs_of(fe::graph::Graph &graph,
-                                                   const bert_sdpa_shape &s)
+static inline tr_sdpa_inputs tr_sdpa_inputs_of(fe::graph::Graph &graph,
+                                               const tr_sdpa_shape &s)
 {
     const auto type = fe::DataType_t::INT32;
-    bert_sdpa_inputs i;
+    tr_sdpa_inputs i;
 
-    i.in = bert_sdpa_integers(graph, BERT_SDPA_IN, type, s.spans + 1);
-    i.out = bert_sdpa_integers(graph, BERT_SDPA_OUT, type, s.spans + 1);
-    i.q = bert_sdpa_rows(graph, s, BERT_SDPA_Q, 3, i.in);
-    i.k = bert_sdpa_rows(graph, s, BERT_SDPA_K, 3, i.in);
-    i.v = bert_sdpa_rows(graph, s, BERT_SDPA_V, 3, i.in);
+    i.in = tr_sdpa_integers(graph, TR_SDPA_IN, type, s.spans + 1);
+    i.out = tr_sdpa_integers(graph, TR_SDPA_OUT, type, s.spans + 1);
+    i.q = tr_sdpa_rows(graph, s, TR_SDPA_Q, 3, i.in);
+    i.k = tr_sdpa_rows(graph, s, TR_SDPA_K, 3, i.in);
+    i.v = tr_sdpa_rows(graph, s, TR_SDPA_V, 3, i.in);
     return i;
 }
 
 /* The options of both. */
 template <typename T>
-static T bert_sdpa_options(fe::graph::Graph &graph, const bert_sdpa_shape &s)
+static T tr_sdpa_options(fe::graph::Graph &graph, const tr_sdpa_shape &s)
 {
     const auto type = fe::DataType_t::INT32, wide = fe::DataType_t::INT64;
     T options;
@@ -132,59 +132,59 @@ static T bert_sdpa_options(fe::graph::Graph &graph, const bert_sdpa_shape &s)
         .set_padding_mask(true)
         .set_attn_scale(1 / std::sqrt((float)s.width))
         .set_seq_len_q(
-            bert_sdpa_integers(graph, BERT_SDPA_ROWS_Q, type, s.spans))
+            tr_sdpa_integers(graph, TR_SDPA_ROWS_Q, type, s.spans))
         .set_seq_len_kv(
-            bert_sdpa_integers(graph, BERT_SDPA_ROWS_K, type, s.spans));
+            tr_sdpa_integers(graph, TR_SDPA_ROWS_K, type, s.spans));
     if (s.dropout)
         options.set_dropout(
             (float)s.dropout / 4294967296.0f,
-            bert_sdpa_integers(graph, BERT_SDPA_SEED, wide, 1),
-            bert_sdpa_integers(graph, BERT_SDPA_OFFSET, wide, 1));
+            tr_sdpa_integers(graph, TR_SDPA_SEED, wide, 1),
+            tr_sdpa_integers(graph, TR_SDPA_OFFSET, wide, 1));
     return options;
 }
 
-static inline void bert_sdpa_forward(fe::graph::Graph &graph,
-                                     const bert_sdpa_shape &s)
+static inline void tr_sdpa_forward(fe::graph::Graph &graph,
+                                   const tr_sdpa_shape &s)
 {
-    const bert_sdpa_inputs i = bert_sdpa_inputs_of(graph, s);
-    auto options = bert_sdpa_options<fe::graph::SDPA_attributes>(graph, s);
+    const tr_sdpa_inputs i = tr_sdpa_inputs_of(graph, s);
+    auto options = tr_sdpa_options<fe::graph::SDPA_attributes>(graph, s);
     const auto [out, stats]
         = graph.sdpa(i.q, i.k, i.v, options.set_generate_stats(true));
 
-    bert_sdpa_lay(out->set_output(true), s, BERT_SDPA_O, 1, i.out);
-    bert_sdpa_lay_stats(stats->set_output(true), s);
+    tr_sdpa_lay(out->set_output(true), s, TR_SDPA_O, 1, i.out);
+    tr_sdpa_lay_stats(stats->set_output(true), s);
 }
 
-static inline void bert_sdpa_backward(fe::graph::Graph &graph,
-                                      const bert_sdpa_shape &s)
+static inline void tr_sdpa_backward(fe::graph::Graph &graph,
+                                    const tr_sdpa_shape &s)
 {
-    const bert_sdpa_inputs i = bert_sdpa_inputs_of(graph, s);
-    const bert_sdpa_tensor o = bert_sdpa_rows(graph, s, BERT_SDPA_O, 1, i.out);
-    const bert_sdpa_tensor d_o
-        = bert_sdpa_rows(graph, s, BERT_SDPA_DO, 1, i.out);
+    const tr_sdpa_inputs i = tr_sdpa_inputs_of(graph, s);
+    const tr_sdpa_tensor o = tr_sdpa_rows(graph, s, TR_SDPA_O, 1, i.out);
+    const tr_sdpa_tensor d_o
+        = tr_sdpa_rows(graph, s, TR_SDPA_DO, 1, i.out);
     fe::graph::Tensor_attributes stats;
 
-    bert_sdpa_lay_stats(stats, s);
+    tr_sdpa_lay_stats(stats, s);
     const auto [d_q, d_k, d_v] = graph.sdpa_backward(
         i.q, i.k, i.v, o, d_o, graph.tensor(stats),
-        bert_sdpa_options<fe::graph::SDPA_backward_attributes>(graph, s));
+        tr_sdpa_options<fe::graph::SDPA_backward_attributes>(graph, s));
 
-    bert_sdpa_lay(d_q->set_output(true), s, BERT_SDPA_DQ, 3, i.in);
-    bert_sdpa_lay(d_k->set_output(true), s, BERT_SDPA_DK, 3, i.in);
-    bert_sdpa_lay(d_v->set_output(true), s, BERT_SDPA_DV, 3, i.in);
+    tr_sdpa_lay(d_q->set_output(true), s, TR_SDPA_DQ, 3, i.in);
+    tr_sdpa_lay(d_k->set_output(true), s, TR_SDPA_DK, 3, i.in);
+    tr_sdpa_lay(d_v->set_output(true), s, TR_SDPA_DV, 3, i.in);
 }
 
 /* An empty graph becomes that of attention. */
-static inline void bert_sdpa_graph(fe::graph::Graph &graph,
-                                   const bert_sdpa_shape &s, bool backward)
+static inline void tr_sdpa_graph(fe::graph::Graph &graph,
+                                 const tr_sdpa_shape &s, bool backward)
 {
     graph.set_io_data_type(fe::DataType_t::BFLOAT16)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
     if (backward)
-        bert_sdpa_backward(graph, s);
+        tr_sdpa_backward(graph, s);
     else
-        bert_sdpa_forward(graph, s);
+        tr_sdpa_forward(graph, s);
 }
 
-#endif /* BERT_CUDA_SDPA_GRAPH_H */
+#endif /* TR_CUDA_SDPA_GRAPH_H */

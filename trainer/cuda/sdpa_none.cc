@@ -7,10 +7,10 @@
 
 #include "cuda/open.h"
 
-const bool bert_cudnn_is_built = false;
+const bool tr_cudnn_is_built = false;
 
-bool bert_cuda_use_cudnn(bert_device *, const bert_config *, char *why,
-                         size_t size)
+bool tr_cuda_use_cudnn(tr_device *, size_t, size_t, double, char *why,
+                       size_t size)
 {
     snprintf(why, size, "this build has no cuDNN");
     return false;

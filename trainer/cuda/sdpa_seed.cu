@@ -13,7 +13,7 @@ seed_kernel(int64_t *to, int64_t seed, int64_t offset)
     to[1] = offset;
 }
 
-void bert_sdpa_seed(bert_cuda *c, int64_t *to, int64_t seed, int64_t offset)
+void tr_sdpa_seed(tr_cuda *c, int64_t *to, int64_t seed, int64_t offset)
 {
     launch(c, c->stream, "seed of dropout", dim3(1), 1, 0, seed_kernel, to,
            seed, offset);

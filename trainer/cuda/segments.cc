@@ -43,30 +43,30 @@ static void sort_rows(uint32_t n, const int32_t *index, int32_t *order,
 }
 
 /* A segment: `count` rows from order[first] on. */
-static void add_segment(struct bert_segments *s, uint32_t table, int32_t to,
+static void add_segment(struct tr_segments *s, uint32_t table, int32_t to,
                         uint32_t first, uint32_t count)
 {
-    const bool cut = count > BERT_PIECE_ROWS;
+    const bool cut = count > TR_PIECE_ROWS;
     const uint32_t before = s->n_partials;
 
-    for (uint32_t at = 0; at < count; at += BERT_PIECE_ROWS) {
+    for (uint32_t at = 0; at < count; at += TR_PIECE_ROWS) {
         const uint32_t left = count - at;
 
         s->pieces[s->n_pieces++] = {
             table, to, first + at,
-            left < BERT_PIECE_ROWS ? left : BERT_PIECE_ROWS,
+            left < TR_PIECE_ROWS ? left : TR_PIECE_ROWS,
             cut ? (int32_t)s->n_partials++ : -1};
     }
     if (cut)
         s->longs[s->n_longs++] = {table, to, before, s->n_partials - before};
 }
 
-void bert_segments_make(struct bert_segments *s, uint32_t n_rows,
-                        const int32_t *const index[BERT_TABLES],
-                        int32_t *spare)
+void tr_segments_make(struct tr_segments *s, uint32_t n_rows,
+                      const int32_t *const index[TR_TABLES],
+                      int32_t *spare)
 {
     s->n_pieces = s->n_longs = s->n_partials = 0;
-    for (uint32_t table = 0; table < BERT_TABLES; table++) {
+    for (uint32_t table = 0; table < TR_TABLES; table++) {
         int32_t *const order = s->order + (size_t)table * n_rows;
         uint32_t first = 0;
 
@@ -82,15 +82,15 @@ void bert_segments_make(struct bert_segments *s, uint32_t n_rows,
     }
 }
 
-void bert_segments_round(struct bert_segments *s, uint32_t n_rows)
+void tr_segments_round(struct tr_segments *s, uint32_t n_rows)
 {
-    const uint32_t pieces = bert_round_up(s->n_pieces, BERT_PIECES_ROUND);
-    const uint32_t longs = bert_round_up(s->n_longs, BERT_LONGS_ROUND);
+    const uint32_t pieces = tr_round_up(s->n_pieces, TR_PIECES_ROUND);
+    const uint32_t longs = tr_round_up(s->n_longs, TR_LONGS_ROUND);
 
     memset(s->pieces + s->n_pieces, 0,
            (pieces - s->n_pieces) * sizeof *s->pieces);
     memset(s->longs + s->n_longs, 0, (longs - s->n_longs) * sizeof *s->longs);
     s->n_pieces = pieces;
     s->n_longs = longs;
-    s->n_partials = BERT_TABLES * (n_rows / BERT_PIECE_ROWS) + longs;
+    s->n_partials = TR_TABLES * (n_rows / TR_PIECE_ROWS) + longs;
 }

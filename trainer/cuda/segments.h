@@ -10,19 +10,19 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_SEGMENTS_H
-#define BERT_CUDA_SEGMENTS_H
+#ifndef TR_CUDA_SEGMENTS_H
+#define TR_CUDA_SEGMENTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define BERT_PIECE_ROWS 64 /* of a piece, at most */
+#define TR_PIECE_ROWS 64 /* of a piece, at most */
 
-enum bert_table { BERT_TABLE_WORD, BERT_TABLE_POSITION, BERT_TABLE_TYPE,
-                  BERT_TABLES };
+enum tr_table { TR_TABLE_WORD, TR_TABLE_POSITION, TR_TABLE_TYPE,
+                  TR_TABLES };
 
 /* Rows order[first] up to, but without, order[first + count]. */
-struct bert_piece {
+struct tr_piece {
     uint32_t table;
     int32_t to;      /* row of the table */
     uint32_t first;
@@ -31,49 +31,49 @@ struct bert_piece {
 };
 
 /* A segment of several pieces: so many partial sums, one after the other. */
-struct bert_long {
+struct tr_long {
     uint32_t table;
     int32_t to;
     uint32_t first;
     uint32_t count; /* 0: none */
 };
 
-struct bert_segments {
-    int32_t *order; /* [BERT_TABLES * n_rows] */
-    struct bert_piece *pieces;
+struct tr_segments {
+    int32_t *order; /* [TR_TABLES * n_rows] */
+    struct tr_piece *pieces;
     uint32_t n_pieces;
-    struct bert_long *longs;
+    struct tr_long *longs;
     uint32_t n_longs;
     uint32_t n_partials;
 };
 
 /* Of a rounded batch there are multiples of so many. */
-#define BERT_PIECES_ROUND 1024
-#define BERT_LONGS_ROUND 64
+#define TR_PIECES_ROUND 1024
+#define TR_LONGS_ROUND 64
 
 /* How many pieces and long segments there are at most. */
-static inline size_t bert_pieces_max(size_t rows)
+static inline size_t tr_pieces_max(size_t rows)
 {
-    return BERT_TABLES * rows + BERT_PIECES_ROUND;
+    return TR_TABLES * rows + TR_PIECES_ROUND;
 }
 
-static inline size_t bert_longs_max(size_t rows)
+static inline size_t tr_longs_max(size_t rows)
 {
-    return BERT_TABLES * (rows / BERT_PIECE_ROWS) + BERT_LONGS_ROUND;
+    return TR_TABLES * (rows / TR_PIECE_ROWS) + TR_LONGS_ROUND;
 }
 
 /*
  * Fills the arrays, which have room for those.  index[]: what each row looks
  * up in each table, not negative; spare: room for n_rows.
  */
-void bert_segments_make(struct bert_segments *segments, uint32_t n_rows,
-                        const int32_t *const index[BERT_TABLES],
-                        int32_t *spare);
+void tr_segments_make(struct tr_segments *segments, uint32_t n_rows,
+                      const int32_t *const index[TR_TABLES],
+                      int32_t *spare);
 
 /*
  * Adds pieces and long segments of nothing, which are passed over, and says the
  * partial sums that there may be at most.
  */
-void bert_segments_round(struct bert_segments *segments, uint32_t n_rows);
+void tr_segments_round(struct tr_segments *segments, uint32_t n_rows);
 
-#endif /* BERT_CUDA_SEGMENTS_H */
+#endif /* TR_CUDA_SEGMENTS_H */

@@ -23,7 +23,7 @@ static uint32_t bucket_of_spans(uint32_t n)
 
 static uint32_t bucket_of_rows(uint32_t longest)
 {
-    const uint32_t each = BERT_GROUP_ROWS, most = (BERT_GROUPS - 1) * each;
+    const uint32_t each = TR_GROUP_ROWS, most = (TR_GROUPS - 1) * each;
     uint32_t bucket = most;
 
     if (longest <= most)
@@ -33,7 +33,7 @@ static uint32_t bucket_of_rows(uint32_t longest)
     return bucket;
 }
 
-void bert_spans_count(const bert_batch *batch, bert_spans *spans)
+void tr_spans_count(const tr_batch *batch, tr_spans *spans)
 {
     int32_t longest = 0;
 
@@ -44,9 +44,9 @@ void bert_spans_count(const bert_batch *batch, bert_spans *spans)
     spans->place = batch->place && batch->n_rows ? batch->place[0] : 0;
 }
 
-void bert_spans_fill(const bert_batch *batch, const bert_spans *spans,
-                     size_t hidden, int32_t *in, int32_t *out,
-                     int32_t *length)
+void tr_spans_fill(const tr_batch *batch, const tr_spans *spans,
+                   size_t hidden, int32_t *in, int32_t *out,
+                   int32_t *length)
 {
     for (uint32_t i = 0; i <= spans->count; i++) {
         const int32_t first = batch->cu[std::min(i, batch->n_spans)];

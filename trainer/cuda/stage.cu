@@ -27,12 +27,12 @@
 #define SPANS_ROUND 64
 
 /* What an int32_t counts has to be that of all tables together. */
-#define MOST_ROWS (INT32_MAX / BERT_TABLES)
+#define MOST_ROWS (INT32_MAX / TR_TABLES)
 
 struct slot {
-    bert_staged staged; /* first */
-    bert_segments segments;
-    bert_cuda *cuda;
+    tr_staged staged; /* first */
+    tr_segments segments;
+    tr_cuda *cuda;
     char *host;   /* pinned */
     char *device; /* the same bytes there */
     size_t bytes;
@@ -44,26 +44,26 @@ struct slot {
     bool read;        /* by kernels asked for since `over` was recorded */
 };
 
-struct bert_stages {
+struct tr_stages {
     slot slots[2];
     unsigned next;
 };
 
-bool bert_stages_open(bert_cuda *c)
+bool tr_stages_open(tr_cuda *c)
 {
-    c->stages = new (std::nothrow) bert_stages();
+    c->stages = new (std::nothrow) tr_stages();
     if (c->stages == NULL)
-        return bert_cuda_good(c, cudaErrorMemoryAllocation, "batches");
+        return tr_cuda_good(c, cudaErrorMemoryAllocation, "batches");
     for (slot &s : c->stages->slots) {
         s.cuda = c;
-        if (!bert_cuda_good(c,
-                            cudaEventCreateWithFlags(&s.copied,
-                                                     cudaEventDisableTiming),
-                            "batches")
-            || !bert_cuda_good(c,
-                               cudaEventCreateWithFlags(
-                                   &s.over, cudaEventDisableTiming),
-                               "batches"))
+        if (!tr_cuda_good(c,
+                          cudaEventCreateWithFlags(&s.copied,
+                                                   cudaEventDisableTiming),
+                          "batches")
+            || !tr_cuda_good(c,
+                             cudaEventCreateWithFlags(
+                                 &s.over, cudaEventDisableTiming),
+                             "batches"))
             return false;
     }
     return true;
@@ -72,14 +72,14 @@ bool bert_stages_open(bert_cuda *c)
 static void free_buffers(slot *s)
 {
     cudaStreamSynchronize(s->cuda->copies);
-    bert_cuda_wait(s->cuda, "batches");
+    tr_cuda_wait(s->cuda, "batches");
     cudaFreeHost(s->host);
-    bert_cuda_free(s->cuda, s->device);
+    tr_cuda_free(s->cuda, s->device);
     s->host = s->device = NULL;
     s->bytes = 0;
 }
 
-void bert_stages_close(bert_cuda *c)
+void tr_stages_close(tr_cuda *c)
 {
     if (c->stages == NULL)
         return;
@@ -99,16 +99,16 @@ void bert_stages_close(bert_cuda *c)
 
 static void note_reader(slot *s)
 {
-    bert_cuda *const c = s->cuda;
+    tr_cuda *const c = s->cuda;
 
     if (s->fresh)
-        bert_cuda_good(c, cudaStreamWaitEvent(c->stream, s->copied, 0),
-                       "batches");
+        tr_cuda_good(c, cudaStreamWaitEvent(c->stream, s->copied, 0),
+                     "batches");
     s->fresh = false;
     s->read = true;
 }
 
-const bert_staged *bert_cuda_staged(const bert_batch *batch)
+const tr_staged *tr_cuda_staged(const tr_batch *batch)
 {
     slot *const s = (slot *)(void *)batch;
 
@@ -116,7 +116,7 @@ const bert_staged *bert_cuda_staged(const bert_batch *batch)
     return &s->staged;
 }
 
-void bert_cuda_reads(bert_cuda *c, const void *array)
+void tr_cuda_reads(tr_cuda *c, const void *array)
 {
     for (slot &s : c->stages->slots)
         if ((const char *)array >= s.device
@@ -124,7 +124,7 @@ void bert_cuda_reads(bert_cuda *c, const void *array)
             note_reader(&s);
 }
 
-const bert_staged *bert_cuda_holder(const bert_cuda *c, const void *array)
+const tr_staged *tr_cuda_holder(const tr_cuda *c, const void *array)
 {
     for (const slot &s : c->stages->slots)
         if ((const char *)array >= s.device
@@ -165,13 +165,13 @@ template <typename T> static void pack(layout *l, size_t n, const T **array)
 }
 
 /* How many there is room for: what comes behind them is not to move. */
-static uint32_t spans_of(const bert_batch *b)
+static uint32_t spans_of(const tr_batch *b)
 {
-    return b->rounded ? bert_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
+    return b->rounded ? tr_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
 }
 
 /* Behind the last there is one more, from row 0 to row 0; see groups.h. */
-static void pack_spans(layout *l, bert_batch *b)
+static void pack_spans(layout *l, tr_batch *b)
 {
     const size_t bounds = (size_t)b->n_spans + 1;
     int32_t *there;
@@ -185,7 +185,7 @@ static void pack_spans(layout *l, bert_batch *b)
 }
 
 /* Those that kernels read. */
-static void pack_arrays(layout *l, bert_batch *b)
+static void pack_arrays(layout *l, tr_batch *b)
 {
     b->segment = NULL;
     b->mlm_seq = NULL;
@@ -203,53 +203,53 @@ static void pack_arrays(layout *l, bert_batch *b)
     pack(l, b->n_mlm, &b->mlm_weight);
 }
 
-static void pack_groups(layout *l, const bert_batch *batch,
-                        bert_group *groups)
+static void pack_groups(layout *l, const tr_batch *batch,
+                        tr_group *groups)
 {
     int32_t *there;
-    int32_t *const here = reserve(l, bert_groups_max(spans_of(batch)), &there);
+    int32_t *const here = reserve(l, tr_groups_max(spans_of(batch)), &there);
 
     if (here == NULL)
         return;
-    bert_cuda_group(batch, here, groups);
-    for (int g = 0; g < BERT_GROUPS; g++)
+    tr_cuda_group(batch, here, groups);
+    for (int g = 0; g < TR_GROUPS; g++)
         groups[g].span = there + (groups[g].span - here);
 }
 
 /* Where cuDNN attends. */
-static void pack_spans(layout *l, const bert_batch *batch, size_t hidden,
-                       bert_spans *spans)
+static void pack_spans(layout *l, const tr_batch *batch, size_t hidden,
+                       tr_spans *spans)
 {
     int32_t *in, *out, *length;
 
-    bert_spans_count(batch, spans);
+    tr_spans_count(batch, spans);
     int32_t *const in_here = reserve(l, spans->count + (size_t)1, &in);
     int32_t *const out_here = reserve(l, spans->count + (size_t)1, &out);
     int32_t *const length_here = reserve(l, spans->count, &length);
 
     if (in_here)
-        bert_spans_fill(batch, spans, hidden, in_here, out_here, length_here);
+        tr_spans_fill(batch, spans, hidden, in_here, out_here, length_here);
     spans->in = in;
     spans->out = out;
     spans->length = length;
 }
 
 /* Last, since the end of its last array is not used as a rule. */
-static void pack_segments(layout *l, const bert_batch *batch, int32_t *spare,
-                          bert_segments *segments)
+static void pack_segments(layout *l, const tr_batch *batch, int32_t *spare,
+                          tr_segments *segments)
 {
     const size_t rows = batch->n_rows;
-    const int32_t *const index[BERT_TABLES] = {batch->token, batch->position,
+    const int32_t *const index[TR_TABLES] = {batch->token, batch->position,
                                                batch->type};
-    bert_segments there = {};
+    tr_segments there = {};
 
-    segments->order = reserve(l, BERT_TABLES * rows, &there.order);
-    segments->longs = reserve(l, bert_longs_max(rows), &there.longs);
-    segments->pieces = reserve(l, bert_pieces_max(rows), &there.pieces);
+    segments->order = reserve(l, TR_TABLES * rows, &there.order);
+    segments->longs = reserve(l, tr_longs_max(rows), &there.longs);
+    segments->pieces = reserve(l, tr_pieces_max(rows), &there.pieces);
     if (l->host) {
-        bert_segments_make(segments, batch->n_rows, index, spare);
+        tr_segments_make(segments, batch->n_rows, index, spare);
         if (batch->rounded)
-            bert_segments_round(segments, batch->n_rows);
+            tr_segments_round(segments, batch->n_rows);
         l->at = (size_t)((char *)(segments->pieces + segments->n_pieces)
                          - l->host);
     }
@@ -259,7 +259,7 @@ static void pack_segments(layout *l, const bert_batch *batch, int32_t *spare,
 }
 
 /* Returns how many bytes it came to. */
-static size_t pack_batch(slot *s, char *host, const bert_batch *batch)
+static size_t pack_batch(slot *s, char *host, const tr_batch *batch)
 {
     layout l = {host, s->device, 0};
 
@@ -275,7 +275,7 @@ static size_t pack_batch(slot *s, char *host, const bert_batch *batch)
 
 /* ---- stage() ---- */
 
-static bool make_room(bert_cuda *c, slot *s, size_t rows, size_t bytes)
+static bool make_room(tr_cuda *c, slot *s, size_t rows, size_t bytes)
 {
     if (rows > s->spare_rows) {
         free(s->spare);
@@ -288,10 +288,10 @@ static bool make_room(bert_cuda *c, slot *s, size_t rows, size_t bytes)
         return true;
     free_buffers(s);
     bytes += bytes / 4; /* batches differ a little */
-    if (!bert_cuda_memory(c, cudaMallocHost((void **)&s->host, bytes),
-                          "pinned memory for batches")
-        || !bert_cuda_memory(c, cudaMalloc((void **)&s->device, bytes),
-                             "memory for batches"))
+    if (!tr_cuda_memory(c, cudaMallocHost((void **)&s->host, bytes),
+                        "pinned memory for batches")
+        || !tr_cuda_memory(c, cudaMalloc((void **)&s->device, bytes),
+                           "memory for batches"))
         return false;
     s->bytes = bytes;
     return true;
@@ -305,35 +305,35 @@ static bool ascends(size_t n, const int32_t *x)
     return true;
 }
 
-static void copy(bert_cuda *c, slot *s, size_t bytes)
+static void copy(tr_cuda *c, slot *s, size_t bytes)
 {
-    bert_cuda_good(c, cudaStreamWaitEvent(c->copies, s->over, 0), "batches");
-    bert_cuda_good(c,
-                   cudaMemcpyAsync(s->device, s->host, bytes,
-                                   cudaMemcpyHostToDevice, c->copies),
-                   "batches");
-    bert_cuda_good(c, cudaEventRecord(s->copied, c->copies), "batches");
+    tr_cuda_good(c, cudaStreamWaitEvent(c->copies, s->over, 0), "batches");
+    tr_cuda_good(c,
+                 cudaMemcpyAsync(s->device, s->host, bytes,
+                                 cudaMemcpyHostToDevice, c->copies),
+                 "batches");
+    tr_cuda_good(c, cudaEventRecord(s->copied, c->copies), "batches");
     s->fresh = true;
 }
 
-static const bert_batch *stage(bert_device *d, const bert_batch *batch)
+static const tr_batch *stage(tr_device *d, const tr_batch *batch)
 {
-    bert_cuda *const c = cuda_of(d);
+    tr_cuda *const c = cuda_of(d);
     slot *const s = &c->stages->slots[c->stages->next++ % 2];
 
     if (c->failed)
         return NULL;
     if (batch->n_rows > MOST_ROWS) {
-        bert_cuda_good(c, cudaErrorInvalidValue, "a batch of so many rows");
+        tr_cuda_good(c, cudaErrorInvalidValue, "a batch of so many rows");
         return NULL;
     }
     for (slot &each : c->stages->slots) {
         if (each.read)
-            bert_cuda_good(c, cudaEventRecord(each.over, c->stream),
-                           "batches");
+            tr_cuda_good(c, cudaEventRecord(each.over, c->stream),
+                         "batches");
         each.read = false;
     }
-    if (!bert_cuda_good(c, cudaEventSynchronize(s->copied), "batches")
+    if (!tr_cuda_good(c, cudaEventSynchronize(s->copied), "batches")
         || !make_room(c, s, batch->n_rows, pack_batch(s, NULL, batch)))
         return NULL;
     copy(c, s, pack_batch(s, s->host, batch));
@@ -342,7 +342,7 @@ static const bert_batch *stage(bert_device *d, const bert_batch *batch)
     return c->failed ? NULL : &s->staged.batch;
 }
 
-void bert_cuda_stage_ops(bert_ops *ops)
+void tr_cuda_stage_ops(tr_ops *ops)
 {
     ops->stage = stage;
 }

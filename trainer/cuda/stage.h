@@ -3,16 +3,16 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CUDA_STAGE_H
-#define BERT_CUDA_STAGE_H
+#ifndef TR_CUDA_STAGE_H
+#define TR_CUDA_STAGE_H
 
 #include "cuda/device.h"
 
-/* False: it failed, as bert_cuda_good() has kept. */
-bool bert_stages_open(bert_cuda *c);
-void bert_stages_close(bert_cuda *c);
+/* False: it failed, as tr_cuda_good() has kept. */
+bool tr_stages_open(tr_cuda *c);
+void tr_stages_close(tr_cuda *c);
 
 /* The staged batch that has this array in its copy; NULL: none. */
-const bert_staged *bert_cuda_holder(const bert_cuda *c, const void *array);
+const tr_staged *tr_cuda_holder(const tr_cuda *c, const void *array);
 
-#endif /* BERT_CUDA_STAGE_H */
+#endif /* TR_CUDA_STAGE_H */

@@ -18,9 +18,9 @@
 #include "data/error.h"
 #include "data/rng.h"
 
-fill *fill_open(const feed_options *options)
+tr_builder *tr_builder_open(const tr_loader_options *options)
 {
-    fill *f = calloc(1, sizeof *f);
+    tr_builder *f = calloc(1, sizeof *f);
 
     if (f == NULL)
         return NULL;
@@ -29,7 +29,7 @@ fill *fill_open(const feed_options *options)
     return f;
 }
 
-void fill_free(fill *f)
+void tr_builder_free(tr_builder *f)
 {
     if (f == NULL)
         return;
@@ -52,12 +52,12 @@ static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
         (c->field->channel.kind == c->kind &&
          is_whole_number(c->field->channel.type)))
         return PS_OK;
-    return error_set(err, PS_ERR_ARGUMENT,
-                     "its channel %s is not a whole number for each %s",
-                     c->name, c->kind == PS_PER_TOKEN ? "token" : "sequence");
+    return tr_error(err, PS_ERR_ARGUMENT,
+                    "its channel %s is not a whole number for each %s",
+                    c->name, c->kind == PS_PER_TOKEN ? "token" : "sequence");
 }
 
-static ps_result find_channels(fill *f, ps_error *err)
+static ps_result find_channels(tr_builder *f, ps_error *err)
 {
     const channel all[CHANNELS] = {
         [TOKENS] = {"tokens", PS_PER_TOKEN, 0, f->vocab_size, 0, NULL},
@@ -74,24 +74,24 @@ static ps_result find_channels(fill *f, ps_error *err)
     return r;
 }
 
-static ps_result check_labels(const fill *f, ps_error *err)
+static ps_result check_labels(const tr_builder *f, ps_error *err)
 {
     const ps_type type = f->channels[LABELS].field->channel.type;
 
     if (f->info->schema.labels == PS_LABELS_SHIFTED)
-        return error_set(
+        return tr_error(
             err, PS_ERR_ARGUMENT,
             "its labels are for the token behind them, not their own "
             "as masked tokens want it");
     if (type != PS_I32 && type != PS_I64)
-        return error_set(
+        return tr_error(
             err, PS_ERR_ARGUMENT,
             "its channel labels is %s, which cannot hold the %d of a "
             "token that is not masked: it has to be i32 or i64 "
             "(tokcat --channel=labels:i32:%d makes it so)",
             ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
     if (f->options.mask_share >= 0)
-        return error_set(
+        return tr_error(
             err, PS_ERR_ARGUMENT,
             "it has labels, so that its tokens are masked already, "
             "and --mask is for streams without");
@@ -99,49 +99,49 @@ static ps_result check_labels(const fill *f, ps_error *err)
 }
 
 /* Tokens can only be masked here if the stream says which one is [MASK]. */
-static ps_result use_masking(fill *f, ps_error *err)
+static ps_result use_masking(tr_builder *f, ps_error *err)
 {
     const ps_schema *schema = &f->info->schema;
     const double share = f->options.mask_share;
 
-    f->masking = (masking){.share = share < 0 ? MASKING_SHARE : share,
-                           .vocab_size = f->vocab_size,
-                           .mask_id = schema->special[PS_MASK],
-                           .n_special = MASKING_SPECIALS};
+    f->masking = (tr_masking){.share = share < 0 ? TR_MASKING_SHARE : share,
+                              .vocab_size = f->vocab_size,
+                              .mask_id = schema->special[PS_MASK],
+                              .n_special = TR_MASKING_SPECIALS};
     memcpy(f->masking.special, schema->special, sizeof f->masking.special);
     if (f->masking.share > 0 && f->masking.mask_id >= f->vocab_size)
-        return error_set(
+        return tr_error(
             err, PS_ERR_ARGUMENT,
             "it has no labels, and declares no mask token below the "
             "vocabulary of %" PRIu32,
             f->vocab_size);
     if (f->masking.share <= 0 && f->channels[NSP].field == NULL)
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "there is nothing to learn: it has neither labels nor "
-                         "next_sentence_label, and --mask=0 masks no token");
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "there is nothing to learn: it has neither labels nor "
+                        "next_sentence_label, and --mask=0 masks no token");
     return PS_OK;
 }
 
-ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
+ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info, ps_error *err)
 {
     ps_result r;
 
     if (f->info != NULL && f->capacity != info->capacity)
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "its packs are of %" PRIu32 " tokens, those before of "
-                         "%" PRIu32, info->capacity, f->capacity);
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "its packs are of %" PRIu32 " tokens, those before of "
+                        "%" PRIu32, info->capacity, f->capacity);
     /* Attention of every token to every other would see the gaps. */
     if (info->align > 1)
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "its sequences are aligned to %" PRIu32
-                         ", with padding "
-                         "between them: pack it without --align",
-                         info->align);
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "its sequences are aligned to %" PRIu32
+                        ", with padding "
+                        "between them: pack it without --align",
+                        info->align);
     if (f->vocab_size == 0)
         f->vocab_size = info->schema.vocab_size;
     if (f->vocab_size == 0 || f->vocab_size > INT32_MAX)
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "it does not declare how large its vocabulary is");
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "it does not declare how large its vocabulary is");
     f->info = info;
     f->capacity = info->capacity;
     f->pad_id = info->pad_id < f->vocab_size ? info->pad_id : 0;
@@ -152,19 +152,19 @@ ps_result fill_use(fill *f, const ps_pack_info *info, ps_error *err)
                                              : use_masking(f, err);
 }
 
-void fill_shape(fill *f, const feed_form *form)
+void tr_builder_set_shape(tr_builder *f, const tr_batch_shape *shape)
 {
-    f->capacity = form->capacity;
-    f->pad_id = form->pad_id;
-    f->vocab_size = form->vocab_size;
+    f->capacity = shape->capacity;
+    f->pad_id = shape->pad_id;
+    f->vocab_size = shape->vocab_size;
 }
 
-feed_form fill_form(const fill *f)
+tr_batch_shape tr_builder_shape(const tr_builder *f)
 {
-    return (feed_form){.capacity = f->capacity,
-                       .pad_id = f->pad_id,
-                       .vocab_size = f->vocab_size,
-                       .types = f->options.types};
+    return (tr_batch_shape){.capacity = f->capacity,
+                            .pad_id = f->pad_id,
+                            .vocab_size = f->vocab_size,
+                            .types = f->options.types};
 }
 
 /* ---- Room ---- */
@@ -184,7 +184,7 @@ static bool grow(void *array, uint64_t count, size_t size)
 }
 
 /* There may be a sequence for each row, and a ghost for each pack. */
-static bool grow_all(fill *f, uint64_t packs, uint64_t capacity)
+static bool grow_all(tr_builder *f, uint64_t packs, uint64_t capacity)
 {
     const uint64_t rows = packs * capacity;
 #define GROW(type, name, count) &&grow(&f->name, count, sizeof *f->name)
@@ -192,39 +192,39 @@ static bool grow_all(fill *f, uint64_t packs, uint64_t capacity)
     return true ARRAYS(GROW);
 }
 
-ps_result fill_grow(fill *f, ps_error *err)
+ps_result tr_builder_grow(tr_builder *f, ps_error *err)
 {
     const uint64_t packs = f->room == 0 ? 1 : (uint64_t)f->room * 2;
 
     if (packs * f->capacity > INT32_MAX)
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "batches of so many tokens are too large");
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "batches of so many tokens are too large");
     if (!grow_all(f, packs, f->capacity))
-        return error_set(err, PS_ERR_MEMORY, "no memory for a batch");
+        return tr_error(err, PS_ERR_MEMORY, "no memory for a batch");
     f->room = (uint32_t)packs;
     return PS_OK;
 }
 
 /* ---- Packs ---- */
 
-static ps_result check_whole(const fill *f, const ps_pack *pack,
+static ps_result check_whole(const tr_builder *f, const ps_pack *pack,
                              ps_error *err)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const ps_piece piece = ps_pack_piece(f->info, pack, i);
 
         if (piece.n_tok != piece.seq_len)
-            return error_set(err, PS_ERR_ARGUMENT,
-                             "pack %" PRIu64
-                             " holds a piece of sequence %" PRIu64
-                             ", and BERT learns from whole ones",
-                             pack->index, piece.id);
+            return tr_error(err, PS_ERR_ARGUMENT,
+                            "pack %" PRIu64
+                            " holds a piece of sequence %" PRIu64
+                            ", and BERT learns from whole ones",
+                            pack->index, piece.id);
     }
     return PS_OK;
 }
 
 /* A channel's numbers, checked; those in the padding are not looked at. */
-static ps_result take(const fill *f, const ps_pack *pack,
+static ps_result take(const tr_builder *f, const ps_pack *pack,
                       const ps_spans *spans, const channel *c, int32_t *to,
                       ps_error *err)
 {
@@ -238,18 +238,18 @@ static ps_result take(const fill *f, const ps_pack *pack,
         int64_t value = c->field == NULL ? c->without : f->wide[i];
 
         if ((value < c->min || value >= c->end) && value != c->without)
-            r = error_set(err, PS_ERR_RANGE,
-                          "pack %" PRIu64 ": %s of %" PRId64
-                          ", which is not from "
-                          "%" PRId64 " to %" PRId64,
-                          pack->index, c->name, value, c->min, c->end - 1);
+            r = tr_error(err, PS_ERR_RANGE,
+                         "pack %" PRIu64 ": %s of %" PRId64
+                         ", which is not from "
+                         "%" PRId64 " to %" PRId64,
+                         pack->index, c->name, value, c->min, c->end - 1);
         to[i] = (int32_t)value;
     }
     return r;
 }
 
 /* Into the rows behind those that are filled. */
-static ps_result take_channels(const fill *f, const ps_pack *pack,
+static ps_result take_channels(const tr_builder *f, const ps_pack *pack,
                                const ps_spans *spans, ps_error *err)
 {
     const uint32_t row = f->spans.n_rows;
@@ -265,18 +265,19 @@ static ps_result take_channels(const fill *f, const ps_pack *pack,
 }
 
 /* Masks each sequence in its own way, wherever it is packed. */
-static void hide_tokens(const fill *f, const ps_pack *pack, uint64_t key)
+static void hide_tokens(const tr_builder *f, const ps_pack *pack, uint64_t key)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const ps_piece piece = ps_pack_piece(f->info, pack, i);
         const uint32_t row = f->spans.n_rows + piece.begin;
 
-        (void)masking_apply(&f->masking, draw_mix(key, piece.id), piece.n_tok,
-                            f->token + row, f->label + row, f->places);
+        (void)tr_masking_apply(&f->masking, tr_rng_mix(key, piece.id),
+                               piece.n_tok, f->token + row, f->label + row,
+                               f->places);
     }
 }
 
-void fill_ghost(const fill *f, uint32_t n_tok)
+void tr_builder_pad(const tr_builder *f, uint32_t n_tok)
 {
     const uint32_t end = f->spans.n_rows + f->capacity;
 
@@ -287,7 +288,7 @@ void fill_ghost(const fill *f, uint32_t n_tok)
 }
 
 /* `spans` has its boundaries already behind those that there are. */
-static void add_spans(fill *f, const ps_spans *spans)
+static void add_spans(tr_builder *f, const ps_spans *spans)
 {
     ps_spans *all = &f->spans;
 
@@ -302,15 +303,15 @@ static void add_spans(fill *f, const ps_spans *spans)
     all->n_rows += spans->n_rows;
 }
 
-void fill_begin(fill *f)
+void tr_builder_begin(tr_builder *f)
 {
     f->spans = (ps_spans){.view = PS_VIEW_GHOST};
-    f->count = (feed_counts){0};
-    f->totals = (fill_totals){0};
+    f->count = (tr_batch_counts){0};
+    f->totals = (tr_batch_totals){0};
 }
 
 /* Counts what the pack behind those that there are has to learn. */
-static void count_targets(fill *f, const ps_pack *pack)
+static void count_targets(tr_builder *f, const ps_pack *pack)
 {
     const int32_t *const label = f->label + f->spans.n_rows;
     const int32_t *const nsp = f->nsp_label + f->spans.n_seq;
@@ -322,13 +323,14 @@ static void count_targets(fill *f, const ps_pack *pack)
     f->totals.sequences += pack->n_seq;
 }
 
-ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
+ps_result tr_builder_add(tr_builder *f, const ps_pack *pack, uint64_t key,
+                         ps_error *err)
 {
     ps_spans spans;
     ps_result r = PS_OK;
 
     if (f->spans.n_packs == f->room)
-        r = fill_grow(f, err);
+        r = tr_builder_grow(f, err);
     if (r == PS_OK)
         r = check_whole(f, pack, err);
     if (r == PS_OK)
@@ -340,7 +342,7 @@ ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
         return r;
     if (f->channels[LABELS].field == NULL)
         hide_tokens(f, pack, key);
-    fill_ghost(f, pack->n_tok);
+    tr_builder_pad(f, pack->n_tok);
     count_targets(f, pack);
     f->pack_row[f->spans.n_packs] = f->spans.n_rows;
     add_spans(f, &spans);
@@ -351,14 +353,14 @@ ps_result fill_put(fill *f, const ps_pack *pack, uint64_t key, ps_error *err)
     return PS_OK;
 }
 
-feed_counts fill_count(const fill *f)
+tr_batch_counts tr_builder_counts(const tr_builder *f)
 {
     return f->count;
 }
 
 /* ---- What all packs together tell ---- */
 
-static uint32_t list_targets(const fill *f)
+static uint32_t list_targets(const tr_builder *f)
 {
     const uint32_t n = ps_spans_target_rows(&f->spans, f->label, PS_NO_LABEL,
                                             f->mlm_row, f->mlm_seq);
@@ -369,7 +371,7 @@ static uint32_t list_targets(const fill *f)
 }
 
 /* ps_spans_weights has floats, also where `real` is double, and for rows. */
-static void weigh_targets(const fill *f, const fill_totals *all)
+static void weigh_targets(const tr_builder *f, const tr_batch_totals *all)
 {
     const uint32_t n = f->batch.n_mlm;
     uint32_t end;
@@ -380,46 +382,46 @@ static void weigh_targets(const fill *f, const fill_totals *all)
         end = first;
         while (end < n && f->mlm_seq[end] == f->mlm_seq[first])
             end++;
-        if (f->options.loss == FEED_PER_SEQUENCE)
+        if (f->options.loss == TR_LOSS_PER_SEQUENCE)
             among = (double)(end - first) * (double)all->sequences;
         for (uint32_t i = first; i < end; i++)
             f->mlm_weight[i] = (real)(1 / among);
     }
 }
 
-static void weigh_sequences(const fill *f, const fill_totals *all)
+static void weigh_sequences(const tr_builder *f, const tr_batch_totals *all)
 {
     for (uint32_t i = 0; i < f->spans.n_seq; i++)
         f->nsp_weight[i] =
             (real)(f->nsp_label[i] < 0 ? 0 : 1 / (double)all->labelled);
 }
 
-static bert_batch show(const fill *f, uint32_t n_mlm)
+static tr_batch show(const tr_builder *f, uint32_t n_mlm)
 {
-    return (bert_batch){.n_packs = f->spans.n_packs,
-                        .capacity = f->capacity,
-                        .n_rows = f->spans.n_rows,
-                        .token = f->token,
-                        .type = f->type,
-                        .position = f->position,
-                        .segment = f->segment,
-                        .place = f->place,
-                        .n_spans = f->spans.n_spans,
-                        .max_span = f->spans.max_seqlen,
-                        .cu = f->cu,
-                        .n_seq = f->spans.n_seq,
-                        .cls_row = f->cls_row,
-                        .nsp_label = f->nsp_label,
-                        .nsp_weight = f->nsp_weight,
-                        .n_mlm = n_mlm,
-                        .mlm_row = f->mlm_row,
-                        .mlm_label = f->mlm_label,
-                        .mlm_seq = f->mlm_seq,
-                        .mlm_weight = f->mlm_weight};
+    return (tr_batch){.n_packs = f->spans.n_packs,
+                      .capacity = f->capacity,
+                      .n_rows = f->spans.n_rows,
+                      .token = f->token,
+                      .type = f->type,
+                      .position = f->position,
+                      .segment = f->segment,
+                      .place = f->place,
+                      .n_spans = f->spans.n_spans,
+                      .max_span = f->spans.max_seqlen,
+                      .cu = f->cu,
+                      .n_seq = f->spans.n_seq,
+                      .cls_row = f->cls_row,
+                      .nsp_label = f->nsp_label,
+                      .nsp_weight = f->nsp_weight,
+                      .n_mlm = n_mlm,
+                      .mlm_row = f->mlm_row,
+                      .mlm_label = f->mlm_label,
+                      .mlm_seq = f->mlm_seq,
+                      .mlm_weight = f->mlm_weight};
 }
 
 /* All that follows from the boundaries and labels of the packs. */
-static bert_batch lay_out(fill *f)
+static tr_batch lay_out(tr_builder *f)
 {
     f->spans.n_seqs = f->n_seqs;
     f->spans.cu = f->cu;
@@ -432,13 +434,13 @@ static bert_batch lay_out(fill *f)
     return show(f, list_targets(f));
 }
 
-fill_totals fill_total(const fill *f)
+tr_batch_totals tr_builder_totals(const tr_builder *f)
 {
     return f->totals;
 }
 
 /* No pack may have come to us; then nothing has written the first boundary. */
-void fill_end_among(fill *f, const fill_totals *all)
+void tr_builder_finish_among(tr_builder *f, const tr_batch_totals *all)
 {
     f->cu[f->spans.n_spans] = (int32_t)f->spans.n_rows;
     f->batch = lay_out(f);
@@ -447,9 +449,9 @@ void fill_end_among(fill *f, const fill_totals *all)
     f->count.targets = (uint32_t)(all->masked + all->labelled);
 }
 
-void fill_end(fill *f)
+void tr_builder_finish(tr_builder *f)
 {
-    fill_end_among(f, &f->totals);
+    tr_builder_finish_among(f, &f->totals);
 }
 
 /* ---- Shares ---- */
@@ -463,7 +465,7 @@ typedef struct extent {
     uint32_t target;
 } extent;
 
-static extent extent_at(const fill *f, extent at)
+static extent extent_at(const tr_builder *f, extent at)
 {
     const int64_t end = (int64_t)at.row + f->capacity;
     const uint32_t seqs = f->n_seqs[at.pack];
@@ -487,7 +489,7 @@ static extent behind(extent at, extent n)
 #define MOVE(array, to, from, n) \
     memmove((array) + (to), (array) + (from), (n) * sizeof *(array))
 
-static void move_pack(fill *f, extent to, extent from, extent n)
+static void move_pack(tr_builder *f, extent to, extent from, extent n)
 {
     MOVE(f->token, to.row, from.row, n.row);
     MOVE(f->type, to.row, from.row, n.row);
@@ -503,9 +505,9 @@ static void move_pack(fill *f, extent to, extent from, extent n)
 }
 
 /* All else follows from these. */
-static uint64_t digest_of(const fill *f)
+static uint64_t digest_of(const tr_builder *f)
 {
-    const bert_batch *const b = &f->batch;
+    const tr_batch *const b = &f->batch;
     const struct {
         const int32_t *array;
         size_t n;
@@ -523,7 +525,7 @@ static uint64_t digest_of(const fill *f)
     return digest;
 }
 
-void fill_keep(fill *f, const uint32_t *ranks, uint32_t rank)
+void tr_builder_select(tr_builder *f, const uint32_t *ranks, uint32_t rank)
 {
     extent from = {0}, to = {0};
 
@@ -545,7 +547,7 @@ void fill_keep(fill *f, const uint32_t *ranks, uint32_t rank)
     f->batch = lay_out(f);
 }
 
-const bert_batch *fill_batch(const fill *f)
+const tr_batch *tr_builder_batch(const tr_builder *f)
 {
     return &f->batch;
 }

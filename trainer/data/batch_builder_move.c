@@ -1,5 +1,5 @@
 /*
- * batch_builder_move.c - packs that go from one fill to another.
+ * batch_builder_move.c - packs moved from one builder to another.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,15 +11,16 @@
 #include "data/error.h"
 
 /* Spans of all packs have boundaries, those of ghosts too. */
-static const int32_t *boundaries_at(const fill *f, const fill_cursor *at)
+static const int32_t *boundaries_at(const tr_builder *f,
+                                    const tr_builder_cursor *at)
 {
     return f->cu + at->seq + at->pack;
 }
 
-fill_pack fill_look(const fill *f, const fill_cursor *at)
+tr_pack_size tr_builder_peek(const tr_builder *f, const tr_builder_cursor *at)
 {
     const int32_t *const cu = boundaries_at(f, at);
-    fill_pack pack = {.n_seq = f->n_seqs[at->pack]};
+    tr_pack_size pack = {.n_seq = f->n_seqs[at->pack]};
 
     for (uint32_t i = 0; i < pack.n_seq; i++) {
         const uint64_t n = (uint64_t)(cu[i + 1] - cu[i]);
@@ -36,9 +37,9 @@ static int32_t *put_numbers(int32_t *to, const int32_t *from, uint32_t n)
     return to + n;
 }
 
-void fill_get(const fill *f, fill_cursor *at, int32_t *to)
+void tr_builder_get(const tr_builder *f, tr_builder_cursor *at, int32_t *to)
 {
-    const fill_pack pack = fill_look(f, at);
+    const tr_pack_size pack = tr_builder_peek(f, at);
     const int32_t *const cu = boundaries_at(f, at);
 
     for (uint32_t i = 0; i < pack.n_seq; i++)
@@ -51,17 +52,18 @@ void fill_get(const fill *f, fill_cursor *at, int32_t *to)
     at->seq += pack.n_seq;
 }
 
-ps_result fill_reserve(fill *f, uint32_t packs, ps_error *err)
+ps_result tr_builder_reserve(tr_builder *f, uint32_t packs, ps_error *err)
 {
     ps_result r = PS_OK;
 
     while (r == PS_OK && f->room < packs)
-        r = fill_grow(f, err);
+        r = tr_builder_grow(f, err);
     return r;
 }
 
 /* Boundaries of the sequences behind those that there are, and of a ghost. */
-static bool move_spans(fill *f, const fill_pack *pack, const int32_t *lengths)
+static bool move_spans(tr_builder *f, const tr_pack_size *pack,
+                       const int32_t *lengths)
 {
     ps_spans *const all = &f->spans;
     int32_t *const cu = f->cu + all->n_spans;
@@ -80,8 +82,9 @@ static bool move_spans(fill *f, const fill_pack *pack, const int32_t *lengths)
     return cu[pack->n_seq] == end;
 }
 
-ps_result fill_move(fill *f, uint32_t place, const fill_pack *pack,
-                    const int32_t *numbers, ps_error *err)
+ps_result tr_builder_insert(tr_builder *f, uint32_t place,
+                            const tr_pack_size *pack, const int32_t *numbers,
+                            ps_error *err)
 {
     ps_spans *const all = &f->spans;
     const int32_t *from = numbers + pack->n_seq;
@@ -89,14 +92,14 @@ ps_result fill_move(fill *f, uint32_t place, const fill_pack *pack,
                            f->label + all->n_rows};
 
     if (pack->n_tok > f->capacity || !move_spans(f, pack, numbers))
-        return error_set(err, PS_ERR_CORRUPT,
-                         "the lengths of pack %" PRIu32 " of a batch are wrong",
-                         place);
+        return tr_error(err, PS_ERR_CORRUPT,
+                        "the lengths of pack %" PRIu32 " of a batch are wrong",
+                        place);
     (void)put_numbers(f->nsp_label + all->n_seq, from, pack->n_seq);
     from += pack->n_seq;
     for (int i = 0; i < 3; i++, from += pack->n_tok)
         (void)put_numbers(to[i], from, pack->n_tok);
-    fill_ghost(f, pack->n_tok);
+    tr_builder_pad(f, pack->n_tok);
     f->n_seqs[all->n_packs] = pack->n_seq;
     f->pack_row[all->n_packs] = place * f->capacity;
     all->n_packs++;

@@ -1,10 +1,10 @@
 /*
- * batch_builder_parts.h - what a fill is made of.
+ * batch_builder_parts.h - the members of a batch builder.
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_FILL_PARTS_H
-#define BERT_FILL_PARTS_H
+#ifndef TR_DATA_BATCH_BUILDER_PARTS_H
+#define TR_DATA_BATCH_BUILDER_PARTS_H
 
 #include "data/batch_builder.h"
 #include "data/masking.h"
@@ -41,30 +41,30 @@ typedef struct channel {
     X(uint32_t, places, capacity)     \
     X(int64_t, wide, capacity)
 
-struct fill {
-    feed_options options;
+struct tr_builder {
+    tr_loader_options options;
     const ps_pack_info *info;
     channel channels[CHANNELS];
-    masking masking;
+    tr_masking masking;
     uint32_t vocab_size;
     uint32_t capacity;
     uint32_t pad_id;
     uint32_t room;    /* packs that the arrays have room for */
-    feed_counts count;
-    fill_totals totals;
+    tr_batch_counts count;
+    tr_batch_totals totals;
     ps_spans spans;   /* a view of all packs that are kept */
-    bert_batch batch; /* shows the arrays */
+    tr_batch batch; /* shows the arrays */
 #define MEMBER(type, name, count) type *name;
     ARRAYS(MEMBER)
 };
 
-/* Room for twice as many packs, or one.  As fill_reserve. */
-PS_MUST_CHECK ps_result fill_grow(fill *f, ps_error *err);
+/* Room for twice as many packs, or one.  As tr_builder_reserve. */
+PS_MUST_CHECK ps_result tr_builder_grow(tr_builder *f, ps_error *err);
 
 /*
  * Writes the padding of the pack behind those that there are: what stands there
  * in the stream is nobody's business.
  */
-void fill_ghost(const fill *f, uint32_t n_tok);
+void tr_builder_pad(const tr_builder *f, uint32_t n_tok);
 
-#endif /* BERT_FILL_PARTS_H */
+#endif /* TR_DATA_BATCH_BUILDER_PARTS_H */

@@ -12,32 +12,32 @@
 #include "data/error.h"
 #include "data/input_files.h"
 #include "data/source.h"
-#include "ranks/assignment.h"
+#include "ranks/assigner.h"
 #include "ranks/exchange.h"
 
-struct feed {
-    feed_options options;
-    fill *fill;
-    source *source;     /* NULL: the first rank reads for us */
-    share *share;       /* NULL: all of it is ours */
-    exchange *exchange; /* NULL: what we learn from we read ourselves */
-    feed_form form;
+struct tr_loader {
+    tr_loader_options options;
+    tr_builder *builder;
+    tr_source *source;     /* NULL: rank 0 reads for us */
+    tr_assigner *assigner; /* NULL: all of it is ours */
+    tr_exchange *exchange; /* NULL: what we learn from we read ourselves */
+    tr_batch_shape shape;
 };
 
-/* ---- The feed ---- */
+/* ---- Opening ---- */
 
-static ps_result check_options(const feed_options *o, ps_error *err)
+static ps_result check_options(const tr_loader_options *o, ps_error *err)
 {
     const uint32_t amount = o->packs > 0 ? o->packs : o->sequences;
     uint32_t pipes = 0;
 
     for (uint32_t i = 0; i < o->n_names; i++)
-        pipes += inputs_is_stdin(o->names[i]);
+        pipes += tr_input_is_stdin(o->names[i]);
     if (pipes > 1 || (pipes == 1 && o->epochs > 1))
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "standard input can be read only once");
-    if (o->input == FEED_SHARDS && amount > 0 && amount < o->ranks)
-        return error_set(
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "standard input can be read only once");
+    if (o->input == TR_INPUT_SHARDS && amount > 0 && amount < o->ranks)
+        return tr_error(
             err, PS_ERR_ARGUMENT,
             "--%s=%" PRIu32 " is less than one for each of %" PRIu32
             " ranks with shards of their own",
@@ -45,174 +45,178 @@ static ps_result check_options(const feed_options *o, ps_error *err)
     return PS_OK;
 }
 
-static bool exchanges(const feed_options *o)
+static bool exchanges(const tr_loader_options *o)
 {
-    return o->ranks > 1 && o->input != FEED_SHARED;
+    return o->ranks > 1 && o->input != TR_INPUT_SHARED;
 }
 
-static bool reads(const feed_options *o)
+static bool reads(const tr_loader_options *o)
 {
-    return o->rank == 0 || o->input != FEED_FIRST;
+    return o->rank == 0 || o->input != TR_INPUT_RANK0;
 }
 
-static ps_result open_source(feed *f, ps_error *err)
+static ps_result open_source(tr_loader *l, ps_error *err)
 {
-    ps_result r = source_open(&f->source, &f->options, f->fill, err);
+    ps_result r = tr_source_open(&l->source, &l->options, l->builder, err);
 
     if (r == PS_OK)
-        f->form = fill_form(f->fill);
+        l->shape = tr_builder_shape(l->builder);
     return r;
 }
 
-ps_result feed_open(feed **to, const feed_options *options, ps_error *err)
+ps_result tr_loader_open(tr_loader **to, const tr_loader_options *options,
+                         ps_error *err)
 {
     const bool shares = options->ranks > 1 && !exchanges(options);
-    feed *f = calloc(1, sizeof *f);
+    tr_loader *l = calloc(1, sizeof *l);
     ps_result r;
 
-    *to = f;
-    if (f == NULL)
-        return error_set(err, PS_ERR_MEMORY, "no memory for a feed");
-    f->options = *options;
-    f->options.ahead = exchanges(options);
-    f->fill = fill_open(options);
+    *to = l;
+    if (l == NULL)
+        return tr_error(err, PS_ERR_MEMORY, "no memory for a data loader");
+    l->options = *options;
+    l->options.ahead = exchanges(options);
+    l->builder = tr_builder_open(options);
     if (shares)
-        f->share = share_open(options);
-    if (f->fill == NULL || (shares && f->share == NULL))
-        return error_set(err, PS_ERR_MEMORY, "no memory for a feed");
+        l->assigner = tr_assigner_open(options);
+    if (l->builder == NULL || (shares && l->assigner == NULL))
+        return tr_error(err, PS_ERR_MEMORY, "no memory for a data loader");
     r = check_options(options, err);
     if (r == PS_OK && reads(options))
-        r = open_source(f, err);
+        r = open_source(l, err);
     if (r == PS_OK && exchanges(options))
-        r = exchange_open(&f->exchange, &f->options, f->source, f->fill,
-                          err);
+        r = tr_exchange_open(&l->exchange, &l->options, l->source, l->builder,
+                             err);
     return r;
 }
 
-ps_result feed_join(feed *f, const workers *w, ps_error *err)
+ps_result tr_loader_join(tr_loader *l, const tr_workers *w, ps_error *err)
 {
-    return f->exchange != NULL
-               ? exchange_join(f->exchange, w, &f->form, err)
+    return l->exchange != NULL
+               ? tr_exchange_join(l->exchange, w, &l->shape, err)
                : PS_OK;
 }
 
-void feed_free(feed *f)
+void tr_loader_free(tr_loader *l)
 {
-    if (f == NULL)
+    if (l == NULL)
         return;
-    exchange_free(f->exchange);
-    source_free(f->source);
-    fill_free(f->fill);
-    share_free(f->share);
-    free(f);
+    tr_exchange_free(l->exchange);
+    tr_source_free(l->source);
+    tr_builder_free(l->builder);
+    tr_assigner_free(l->assigner);
+    free(l);
 }
 
-const char *feed_name(const feed *f)
+const char *tr_loader_name(const tr_loader *l)
 {
-    if (f->source != NULL)
-        return source_name(f->source);
-    return inputs_is_stdin(f->options.names[0]) ? "stdin"
-                                                : f->options.names[0];
+    if (l->source != NULL)
+        return tr_source_name(l->source);
+    return tr_input_is_stdin(l->options.names[0]) ? "stdin"
+                                                : l->options.names[0];
 }
 
-const feed_form *feed_shape(const feed *f)
+const tr_batch_shape *tr_loader_shape(const tr_loader *l)
 {
-    return &f->form;
+    return &l->shape;
 }
 
-const bert_batch *feed_batch(const feed *f)
+const tr_batch *tr_loader_batch(const tr_loader *l)
 {
-    return fill_batch(f->exchange != NULL ? exchange_fill(f->exchange)
-                                          : f->fill);
+    return tr_builder_batch(
+        l->exchange != NULL ? tr_exchange_builder(l->exchange) : l->builder);
 }
 
-feed_counts feed_count(const feed *f)
+tr_batch_counts tr_loader_counts(const tr_loader *l)
 {
-    return f->exchange != NULL ? exchange_count(f->exchange)
-                               : fill_count(f->fill);
+    return l->exchange != NULL ? tr_exchange_count(l->exchange)
+                               : tr_builder_counts(l->builder);
 }
 
-feed_times feed_time(const feed *f)
+tr_exchange_times tr_loader_times(const tr_loader *l)
 {
-    return f->exchange != NULL ? exchange_time(f->exchange)
-                               : (feed_times){0};
+    return l->exchange != NULL ? tr_exchange_time(l->exchange)
+                               : (tr_exchange_times){0};
 }
 
 /* ---- Batches ---- */
 
-static bool is_full(const feed *f)
+static bool is_full(const tr_loader *l)
 {
-    const feed_counts n = fill_count(f->fill);
+    const tr_batch_counts n = tr_builder_counts(l->builder);
 
-    return (f->options.packs > 0 && n.packs == f->options.packs) ||
-           (f->options.sequences > 0 && n.sequences == f->options.sequences);
+    return (l->options.packs > 0 && n.packs == l->options.packs) ||
+           (l->options.sequences > 0 && n.sequences == l->options.sequences);
 }
 
 /* Adds the next pack, or none where an epoch ended and another begins. */
-static ps_result add_pack(feed *f, bool *turned, ps_error *err)
+static ps_result add_pack(tr_loader *l, bool *turned, ps_error *err)
 {
-    ps_result r = source_add(f->source, f->options.sequences, err);
+    ps_result r = tr_source_add(l->source, l->options.sequences, err);
 
     if (r != PS_END)
         return r;
-    r = source_turn(f->source, err);
+    r = tr_source_next_epoch(l->source, err);
     *turned = r == PS_OK;
     return r;
 }
 
-static ps_result keep_share(feed *f, ps_error *err)
+static ps_result keep_share(tr_loader *l, ps_error *err)
 {
     const uint32_t *ranks;
-    ps_result r = share_deal(f->share, fill_batch(f->fill), &ranks, err);
+    ps_result r = tr_assigner_assign(l->assigner, tr_builder_batch(l->builder),
+                                     &ranks, err);
 
     if (r == PS_OK)
-        fill_keep(f->fill, ranks, f->options.rank);
+        tr_builder_select(l->builder, ranks, l->options.rank);
     return r;
 }
 
-ps_result feed_next(feed *f, ps_error *err)
+ps_result tr_loader_next(tr_loader *l, ps_error *err)
 {
     ps_result r = PS_OK;
     bool turned = false;
 
-    if (f->exchange != NULL)
-        return exchange_next(f->exchange, err);
-    fill_begin(f->fill);
-    while (r == PS_OK && !is_full(f) &&
-           !(turned && fill_count(f->fill).packs > 0))
-        r = add_pack(f, &turned, err);
-    if (r != PS_OK && (r != PS_END || fill_count(f->fill).packs == 0))
+    if (l->exchange != NULL)
+        return tr_exchange_next(l->exchange, err);
+    tr_builder_begin(l->builder);
+    while (r == PS_OK && !is_full(l) &&
+           !(turned && tr_builder_counts(l->builder).packs > 0))
+        r = add_pack(l, &turned, err);
+    if (r != PS_OK && (r != PS_END || tr_builder_counts(l->builder).packs == 0))
         return r;
-    fill_end(f->fill);
-    return f->share != NULL ? keep_share(f, err) : PS_OK;
+    tr_builder_finish(l->builder);
+    return l->assigner != NULL ? keep_share(l, err) : PS_OK;
 }
 
-/* ---- Places ---- */
+/* ---- Input positions ---- */
 
-feed_place feed_save(const feed *f)
+tr_input_position tr_loader_position(const tr_loader *l)
 {
-    return f->exchange != NULL ? exchange_places(f->exchange)[0]
-                               : source_save(f->source);
+    return l->exchange != NULL ? tr_exchange_positions(l->exchange)[0]
+                               : tr_source_position(l->source);
 }
 
-const feed_place *feed_places(const feed *f, uint32_t *n)
+const tr_input_position *tr_loader_positions(const tr_loader *l, uint32_t *n)
 {
-    const bool several = f->exchange != NULL &&
-                         f->options.input == FEED_SHARDS;
+    const bool several = l->exchange != NULL &&
+                         l->options.input == TR_INPUT_SHARDS;
 
-    *n = several ? f->options.ranks - 1 : 0;
-    return several ? exchange_places(f->exchange) + 1 : NULL;
+    *n = several ? l->options.ranks - 1 : 0;
+    return several ? tr_exchange_positions(l->exchange) + 1 : NULL;
 }
 
-void feed_limit(feed *f, uint64_t batches)
+void tr_loader_limit(tr_loader *l, uint64_t batches)
 {
-    if (f->exchange != NULL)
-        exchange_limit(f->exchange, batches);
+    if (l->exchange != NULL)
+        tr_exchange_limit(l->exchange, batches);
 }
 
-ps_result feed_resume(feed *f, const feed_place *place, ps_error *err)
+ps_result tr_loader_resume(tr_loader *l, const tr_input_position *position,
+                           ps_error *err)
 {
-    if (f->exchange != NULL)
-        exchange_resume(f->exchange, place->epoch);
-    return f->source != NULL ? source_resume(f->source, place, err) : PS_OK;
+    if (l->exchange != NULL)
+        tr_exchange_resume(l->exchange, position->epoch);
+    return l->source != NULL ? tr_source_resume(l->source, position, err)
+                             : PS_OK;
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-ps_result error_set(ps_error *err, ps_result code, const char *format, ...)
+ps_result tr_error(ps_error *err, ps_result code, const char *format, ...)
 {
     va_list arguments;
 
@@ -21,11 +21,11 @@ ps_result error_set(ps_error *err, ps_result code, const char *format, ...)
     return code;
 }
 
-ps_result error_errno(ps_error *err)
+ps_result tr_error_errno(ps_error *err)
 {
     const int number = errno;
 
-    (void)error_set(err, PS_ERR_IO, "%s", strerror(number));
+    (void)tr_error(err, PS_ERR_IO, "%s", strerror(number));
     err->sys_errno = number;
     return PS_ERR_IO;
 }

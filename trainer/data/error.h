@@ -3,17 +3,17 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_ERROR_H
-#define BERT_ERROR_H
+#ifndef TR_DATA_ERROR_H
+#define TR_DATA_ERROR_H
 
 #include "cli/message.h"
 #include "packstream.h"
 
 /* Fills in `err` and returns `code`. */
-ps_result error_set(ps_error *err, ps_result code, const char *format, ...)
+ps_result tr_error(ps_error *err, ps_result code, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
 /* The same with PS_ERR_IO and the text of errno. */
-ps_result error_errno(ps_error *err);
+ps_result tr_error_errno(ps_error *err);
 
-#endif /* BERT_ERROR_H */
+#endif /* TR_DATA_ERROR_H */

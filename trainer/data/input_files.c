@@ -10,7 +10,7 @@
 
 #include "cli/pattern.h"
 
-bool inputs_is_stdin(const char *name)
+bool tr_input_is_stdin(const char *name)
 {
     return strcmp(name, "-") == 0;
 }
@@ -27,32 +27,33 @@ static bool is_stream(const char *name)
 {
     struct stat st;
 
-    return inputs_is_stdin(name) ||
+    return tr_input_is_stdin(name) ||
            (stat(name, &st) == 0 && !S_ISREG(st.st_mode) &&
             !S_ISDIR(st.st_mode));
 }
 
-const char *inputs_tell(const char *const *names, uint32_t n,
-                        feed_input *input)
+const char *tr_input_find_kind(const char *const *names, uint32_t n,
+                               tr_input_kind *input)
 {
     const char *plain = NULL;
 
-    *input = FEED_SHARED;
+    *input = TR_INPUT_SHARED;
     for (uint32_t i = 0; i < n; i++) {
         if (is_pattern(names[i]))
-            *input = FEED_SHARDS;
+            *input = TR_INPUT_SHARDS;
         else
             plain = names[i];
-        if (*input == FEED_SHARED && is_stream(names[i]))
-            *input = FEED_FIRST;
+        if (*input == TR_INPUT_SHARED && is_stream(names[i]))
+            *input = TR_INPUT_RANK0;
     }
-    return *input == FEED_SHARDS ? plain : NULL;
+    return *input == TR_INPUT_SHARDS ? plain : NULL;
 }
 
-char *inputs_name(const feed_options *options, uint32_t file, uint32_t rank)
+char *tr_input_name(const tr_loader_options *options, uint32_t file,
+                    uint32_t rank)
 {
     const char *name = options->names[file];
 
-    return options->input == FEED_SHARDS ? pattern_name(name, rank)
+    return options->input == TR_INPUT_SHARDS ? pattern_name(name, rank)
                                          : strdup(name);
 }

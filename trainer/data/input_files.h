@@ -3,24 +3,25 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_INPUTS_H
-#define BERT_INPUTS_H
+#ifndef TR_DATA_INPUT_FILES_H
+#define TR_DATA_INPUT_FILES_H
 
 #include <stdbool.h>
 
 #include "data/data_loader.h"
 
-bool inputs_is_stdin(const char *name);
+bool tr_input_is_stdin(const char *name);
 
 /*
- * What the names say: FEED_SHARDS if they have a place for the rank, FEED_FIRST
- * if one of them is a pipe or standard input, else FEED_SHARED.  Gives NULL,
- * or a name without a place for the rank among others that have one.
+ * Sets the kind: TR_INPUT_SHARDS if the names have a %d for the rank,
+ * TR_INPUT_RANK0 if one of them is a pipe or standard input, TR_INPUT_SHARED
+ * otherwise.  Returns NULL, or a name without %d among others that have one.
  */
-const char *inputs_tell(const char *const *names, uint32_t n,
-                        feed_input *input);
+const char *tr_input_find_kind(const char *const *names, uint32_t n,
+                               tr_input_kind *input);
 
 /* The name of a rank's file, to be freed; NULL: no memory. */
-char *inputs_name(const feed_options *options, uint32_t file, uint32_t rank);
+char *tr_input_name(const tr_loader_options *options, uint32_t file,
+                    uint32_t rank);
 
-#endif /* BERT_INPUTS_H */
+#endif /* TR_DATA_INPUT_FILES_H */

@@ -9,7 +9,7 @@
 
 #include "data/rng.h"
 
-static bool may_hide(const masking *m, int32_t token)
+static bool may_hide(const tr_masking *m, int32_t token)
 {
     for (uint32_t i = 0; i < m->n_special; i++)
         if (m->special[i] == (uint32_t)token)
@@ -18,7 +18,7 @@ static bool may_hide(const masking *m, int32_t token)
 }
 
 /* The places of the tokens that may be hidden. */
-static uint32_t find_places(const masking *m, uint32_t n,
+static uint32_t find_places(const tr_masking *m, uint32_t n,
                             const int32_t *token, uint32_t *place)
 {
     uint32_t found = 0;
@@ -29,7 +29,7 @@ static uint32_t find_places(const masking *m, uint32_t n,
     return found;
 }
 
-static uint32_t how_many(const masking *m, uint32_t places)
+static uint32_t how_many(const tr_masking *m, uint32_t places)
 {
     uint32_t wanted = (uint32_t)(m->share * places + 0.5);
 
@@ -40,29 +40,29 @@ static uint32_t how_many(const masking *m, uint32_t places)
     return m->max > 0 && wanted > m->max ? m->max : wanted;
 }
 
-static int32_t instead(const masking *m, int32_t token, uint64_t *state)
+static int32_t instead(const tr_masking *m, int32_t token, uint64_t *state)
 {
-    uint32_t tenth = draw_below(state, 10);
+    uint32_t tenth = tr_rng_below(state, 10);
 
     if (tenth < 8)
         return (int32_t)m->mask_id;
     if (tenth == 8)
-        return (int32_t)draw_below(state, m->vocab_size);
+        return (int32_t)tr_rng_below(state, m->vocab_size);
     return token;
 }
 
-uint32_t masking_apply(const masking *m, uint64_t key, uint32_t n,
-                       int32_t *token, int32_t *label, uint32_t *room)
+uint32_t tr_masking_apply(const tr_masking *m, uint64_t key, uint32_t n,
+                          int32_t *token, int32_t *label, uint32_t *room)
 {
     uint32_t places = find_places(m, n, token, room);
     uint32_t wanted = how_many(m, places);
     uint64_t state = key;
 
     for (uint32_t i = 0; i < n; i++)
-        label[i] = MASKING_NONE;
+        label[i] = TR_MASKING_NONE;
     /* A shuffle that ends when it has drawn as many as are wanted. */
     for (uint32_t i = 0; i < wanted; i++) {
-        uint32_t other = i + draw_below(&state, places - i);
+        uint32_t other = i + tr_rng_below(&state, places - i);
         uint32_t at = room[other];
 
         room[other] = room[i];

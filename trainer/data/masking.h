@@ -6,36 +6,37 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_MASKING_H
-#define BERT_MASKING_H
+#ifndef TR_DATA_MASKING_H
+#define TR_DATA_MASKING_H
 
 #include <stdint.h>
 
 #include "packstream.h"
 
 /* The label of a token that is not to be found. */
-#define MASKING_NONE PS_NO_LABEL
+#define TR_MASKING_NONE PS_NO_LABEL
 
 /* The share of tokens where none is asked for. */
-#define MASKING_SHARE 0.15
+#define TR_MASKING_SHARE 0.15
 
-#define MASKING_SPECIALS PS_SPECIALS
+#define TR_MASKING_SPECIALS PS_SPECIALS
 
-typedef struct masking {
+typedef struct tr_masking {
     double share;        /* of the tokens that may be hidden, 0 to 1 */
     uint32_t max;       /* of a sequence; 0: as many as the share says */
     uint32_t vocab_size; /* from 1; others are drawn below it */
     uint32_t mask_id;
-    uint32_t special[MASKING_SPECIALS]; /* ids that stay as they are, or */
+    uint32_t special[TR_MASKING_SPECIALS]; /* ids that stay as they are, or */
     uint32_t n_special;                 /* UINT32_MAX for none */
-} masking;
+} tr_masking;
 
 /*
- * Hides some of `n` tokens, at least one if one may be: label[i] is then the
- * token that was there, and MASKING_NONE elsewhere.  `room` is for n numbers.
- * All depends on the key and the tokens alone.  Returns how many were chosen.
+ * Masks some of `n` tokens, at least one if any may be masked: label[i] is then
+ * the original token, and TR_MASKING_NONE elsewhere.  `room` is scratch for n
+ * numbers.  The choice depends on the key and the tokens alone.  Returns the
+ * number of masked tokens.
  */
-uint32_t masking_apply(const masking *m, uint64_t key, uint32_t n,
-                       int32_t *token, int32_t *label, uint32_t *room);
+uint32_t tr_masking_apply(const tr_masking *m, uint64_t key, uint32_t n,
+                          int32_t *token, int32_t *label, uint32_t *room);
 
-#endif /* BERT_MASKING_H */
+#endif /* TR_DATA_MASKING_H */

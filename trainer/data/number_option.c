@@ -19,21 +19,21 @@ static bool parse(const char *text, double *number)
     return *end == '\0' && isfinite(*number);
 }
 
-const char *number_option_share(void *member, const char *value)
+const char *tr_option_share(void *member, const char *value)
 {
     return parse(value, member) && *(double *)member <= 1
                ? NULL
                : "must be a number from 0 to 1";
 }
 
-const char *number_option_below_1(void *member, const char *value)
+const char *tr_option_below_1(void *member, const char *value)
 {
     return parse(value, member) && *(double *)member < 1
                ? NULL
                : "must be a number from 0 to below 1";
 }
 
-const char *number_option_positive(void *member, const char *value)
+const char *tr_option_positive(void *member, const char *value)
 {
     return parse(value, member) ? NULL : "must be a number, 0 or more";
 }

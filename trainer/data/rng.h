@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_DRAW_H
-#define BERT_DRAW_H
+#ifndef TR_DATA_RNG_H
+#define TR_DATA_RNG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,23 +18,23 @@ static inline uint64_t draw(uint64_t *state)
 }
 
 /* Below `n`, which is not 0; some come more often by less than n / 2^32. */
-static inline uint32_t draw_below(uint64_t *state, uint32_t n)
+static inline uint32_t tr_rng_below(uint64_t *state, uint32_t n)
 {
     return (uint32_t)((draw(state) >> 32) * n >> 32);
 }
 
 /* True as often as `share`, from 0 to 1, says. */
-static inline bool draw_chance(uint64_t *state, double share)
+static inline bool tr_rng_chance(uint64_t *state, double share)
 {
     return (double)(draw(state) >> 11) * 0x1p-53 < share;
 }
 
 /* A seed of its own for each number that a seed is mixed with. */
-static inline uint64_t draw_mix(uint64_t seed, uint64_t number)
+static inline uint64_t tr_rng_mix(uint64_t seed, uint64_t number)
 {
     uint64_t state = seed ^ (number + 1) * UINT64_C(0xd6e8feb86659fd93);
 
     return draw(&state);
 }
 
-#endif /* BERT_DRAW_H */
+#endif /* TR_DATA_RNG_H */

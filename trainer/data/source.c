@@ -18,14 +18,14 @@
 
 #define AHEAD 64 /* packs that are read before they are wanted */
 
-struct source {
-    const feed_options *options;
-    fill *to;
+struct tr_source {
+    const tr_loader_options *options;
+    tr_builder *to;
     uint32_t epoch;
-    _Atomic uint32_t file; /* which source_name may be asked for meanwhile */
+    _Atomic uint32_t file; /* which tr_source_name may be asked for meanwhile */
     char **names;          /* of all files */
     int fd;
-    int quit[2]; /* a pipe that source_stop writes to; -1: there is none */
+    int quit[2]; /* a pipe that tr_source_stop writes to; -1: there is none */
     ps_pack_reader *reader;
     ps_loader *loader; /* NULL until the first pack is wanted */
     bool first_known;
@@ -34,25 +34,25 @@ struct source {
 
 /* ---- Files ---- */
 
-const char *source_name(const source *s)
+const char *tr_source_name(const tr_source *s)
 {
     const char *name = s->names[s->file];
 
-    return inputs_is_stdin(name) ? "stdin" : name;
+    return tr_input_is_stdin(name) ? "stdin" : name;
 }
 
-const ps_pack_info *source_info(const source *s)
+const ps_pack_info *tr_source_info(const tr_source *s)
 {
     return &s->first;
 }
 
-static ps_result open_file(source *s, ps_error *err)
+static ps_result open_file(tr_source *s, ps_error *err)
 {
     /* wait_input waits for the writer of a pipe. */
     const int now = s->options->ahead ? O_NONBLOCK : 0;
     const char *name = s->names[s->file];
 
-    if (inputs_is_stdin(name)) {
+    if (tr_input_is_stdin(name)) {
         s->fd = STDIN_FILENO;
         return PS_OK;
     }
@@ -60,11 +60,11 @@ static ps_result open_file(source *s, ps_error *err)
         s->fd = open(name, O_RDONLY | O_CLOEXEC | now);
     } while (s->fd < 0 && errno == EINTR);
     if (s->fd < 0 || fcntl(s->fd, F_SETFL, O_RDONLY) != 0)
-        return error_errno(err);
+        return tr_error_errno(err);
     return PS_OK;
 }
 
-static void close_file(source *s)
+static void close_file(tr_source *s)
 {
     ps_loader_free(s->loader);
     s->loader = NULL;
@@ -75,21 +75,21 @@ static void close_file(source *s)
     s->fd = -1;
 }
 
-/* Waits for the file's bytes, or for source_stop. */
+/* Waits for the file's bytes, or for tr_source_stop. */
 static ps_result wait_input(void *context, ps_error *err)
 {
-    const source *s = context;
+    const tr_source *s = context;
     struct pollfd both[] = {{.fd = s->quit[0], .events = POLLIN},
                             {.fd = s->fd, .events = POLLIN}};
 
     while (poll(both, 2, -1) < 0 && errno == EINTR)
         continue;
     if (both[0].revents != 0)
-        return error_set(err, PS_ERR_IO, "nobody wants its packs any more");
+        return tr_error(err, PS_ERR_IO, "nobody wants its packs any more");
     return PS_OK;
 }
 
-static ps_result open_stream(source *s, ps_error *err)
+static ps_result open_stream(tr_source *s, ps_error *err)
 {
     ps_result r = open_file(s, err);
 
@@ -98,7 +98,7 @@ static ps_result open_stream(source *s, ps_error *err)
     if (r == PS_OK)
         r = ps_pack_reader_open(&s->reader, s->fd, err);
     if (r == PS_OK)
-        r = fill_use(s->to, ps_pack_reader_info(s->reader), err);
+        r = tr_builder_use(s->to, ps_pack_reader_info(s->reader), err);
     if (r == PS_OK && !s->first_known) {
         s->first = *ps_pack_reader_info(s->reader);
         s->first_known = true;
@@ -108,7 +108,7 @@ static ps_result open_stream(source *s, ps_error *err)
     return r;
 }
 
-static ps_result make_names(source *s, ps_error *err)
+static ps_result make_names(tr_source *s, ps_error *err)
 {
     const uint32_t n = s->options->n_names;
     bool made;
@@ -116,37 +116,37 @@ static ps_result make_names(source *s, ps_error *err)
     s->names = calloc(n, sizeof *s->names);
     made = s->names != NULL;
     for (uint32_t i = 0; made && i < n; i++) {
-        s->names[i] = inputs_name(s->options, i, s->options->rank);
+        s->names[i] = tr_input_name(s->options, i, s->options->rank);
         made = s->names[i] != NULL;
     }
-    return made ? PS_OK : error_set(err, PS_ERR_MEMORY, "no memory for names");
+    return made ? PS_OK : tr_error(err, PS_ERR_MEMORY, "no memory for names");
 }
 
-ps_result source_open(source **to, const feed_options *options, fill *f,
-                      ps_error *err)
+ps_result tr_source_open(tr_source **to, const tr_loader_options *options,
+                         tr_builder *f, ps_error *err)
 {
-    source *s = calloc(1, sizeof *s);
+    tr_source *s = calloc(1, sizeof *s);
     ps_result r;
 
     *to = NULL;
     if (s == NULL)
-        return error_set(err, PS_ERR_MEMORY, "no memory for a feed");
-    *s = (source){.options = options,
-                  .to = f,
-                  .fd = -1,
-                  .quit = {-1, -1}};
+        return tr_error(err, PS_ERR_MEMORY, "no memory for input files");
+    *s = (tr_source){.options = options,
+                     .to = f,
+                     .fd = -1,
+                     .quit = {-1, -1}};
     r = make_names(s, err);
     if (r != PS_OK) {
-        source_free(s);
+        tr_source_free(s);
         return r;
     }
     *to = s;
     if (options->ahead && pipe(s->quit) != 0)
-        return error_errno(err);
+        return tr_error_errno(err);
     return open_stream(s, err);
 }
 
-void source_free(source *s)
+void tr_source_free(tr_source *s)
 {
     if (s == NULL)
         return;
@@ -160,7 +160,7 @@ void source_free(source *s)
     free(s);
 }
 
-void source_stop(source *s)
+void tr_source_stop(tr_source *s)
 {
     while (write(s->quit[1], "", 1) < 0 && errno == EINTR)
         continue;
@@ -169,24 +169,25 @@ void source_stop(source *s)
 /* ---- Packs ---- */
 
 /* What keys of masks begin with: each epoch masks in another way. */
-static uint64_t stream_key(const source *s, const ps_pack *pack)
+static uint64_t stream_key(const tr_source *s, const ps_pack *pack)
 {
-    uint64_t key = draw_mix(s->options->seed, s->epoch);
+    uint64_t key = tr_rng_mix(s->options->seed, s->epoch);
 
-    return draw_mix(draw_mix(key, s->file), pack->stream);
+    return tr_rng_mix(tr_rng_mix(key, s->file), pack->stream);
 }
 
-static ps_result check_fits(const source *s, const ps_pack *pack,
+static ps_result check_fits(const tr_source *s, const ps_pack *pack,
                             uint32_t most, ps_error *err)
 {
-    uint64_t sequences = (uint64_t)fill_count(s->to).sequences + pack->n_seq;
+    uint64_t sequences =
+        (uint64_t)tr_builder_counts(s->to).sequences + pack->n_seq;
 
     if (most == 0 || sequences <= most)
         return PS_OK;
-    return error_set(err, PS_ERR_ARGUMENT,
-                     "pack %" PRIu64 " goes beyond a batch of %" PRIu32
-                     " sequences; packs made with --flush-every=%" PRIu32
-                     " do not", pack->index, most, most);
+    return tr_error(err, PS_ERR_ARGUMENT,
+                    "pack %" PRIu64 " goes beyond a batch of %" PRIu32
+                    " sequences; packs made with --flush-every=%" PRIu32
+                    " do not", pack->index, most, most);
 }
 
 /*
@@ -194,7 +195,7 @@ static ps_result check_fits(const source *s, const ps_pack *pack,
  * unless we are ahead ourselves.  We take packs one by one, as a batch goes on
  * from one file to the next.
  */
-static ps_result next_pack(source *s, ps_pack *pack, ps_error *err)
+static ps_result next_pack(tr_source *s, ps_pack *pack, ps_error *err)
 {
     const ps_loader_options options = {.packs = 1,
                                        .buffers = AHEAD,
@@ -211,7 +212,7 @@ static ps_result next_pack(source *s, ps_pack *pack, ps_error *err)
     return r;
 }
 
-ps_result source_add(source *s, uint32_t sequences, ps_error *err)
+ps_result tr_source_add(tr_source *s, uint32_t sequences, ps_error *err)
 {
     ps_pack pack;
     ps_result r = next_pack(s, &pack, err);
@@ -226,11 +227,11 @@ ps_result source_add(source *s, uint32_t sequences, ps_error *err)
     if (r == PS_OK)
         r = check_fits(s, &pack, sequences, err);
     if (r == PS_OK)
-        r = fill_put(s->to, &pack, stream_key(s, &pack), err);
+        r = tr_builder_add(s->to, &pack, stream_key(s, &pack), err);
     return r;
 }
 
-ps_result source_turn(source *s, ps_error *err)
+ps_result tr_source_next_epoch(tr_source *s, ps_error *err)
 {
     if (s->epoch + 1 == s->options->epochs)
         return PS_END;
@@ -240,34 +241,35 @@ ps_result source_turn(source *s, ps_error *err)
     return open_stream(s, err);
 }
 
-/* ---- Places ---- */
+/* ---- Input positions ---- */
 
-feed_place source_save(const source *s)
+tr_input_position tr_source_position(const tr_source *s)
 {
-    feed_place place = {.epoch = s->epoch, .file = s->file};
+    tr_input_position position = {.epoch = s->epoch, .file = s->file};
 
     if (s->loader != NULL)
-        ps_loader_save(s->loader, place.mark);
+        ps_loader_save(s->loader, position.mark);
     else
-        ps_pack_reader_save(s->reader, place.mark);
-    return place;
+        ps_pack_reader_save(s->reader, position.mark);
+    return position;
 }
 
-ps_result source_resume(source *s, const feed_place *place, ps_error *err)
+ps_result tr_source_resume(tr_source *s, const tr_input_position *position,
+                           ps_error *err)
 {
     ps_result r = PS_OK;
 
-    if (place->file >= s->options->n_names ||
-        place->epoch >= s->options->epochs)
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "there are fewer files or epochs than before");
-    s->epoch = place->epoch;
-    if (place->file != s->file) {
+    if (position->file >= s->options->n_names ||
+        position->epoch >= s->options->epochs)
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "there are fewer files or epochs than before");
+    s->epoch = position->epoch;
+    if (position->file != s->file) {
         close_file(s);
-        s->file = place->file;
+        s->file = position->file;
         r = open_stream(s, err);
     }
     if (r == PS_OK)
-        r = ps_pack_reader_resume(s->reader, place->mark, err);
+        r = ps_pack_reader_resume(s->reader, position->mark, err);
     return r;
 }

@@ -3,46 +3,48 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_SOURCE_H
-#define BERT_SOURCE_H
+#ifndef TR_DATA_SOURCE_H
+#define TR_DATA_SOURCE_H
 
 #include "data/batch_builder.h"
 #include "data/data_loader.h"
 
-typedef struct source source;
+typedef struct tr_source tr_source;
 
 /*
  * Opens the first file, whose packs are to go into `to`.  After a failure *s,
- * unless it is NULL, is to be freed, too.  As feed_open.
+ * unless it is NULL, is to be freed, too.  As tr_loader_open.
  */
-PS_MUST_CHECK ps_result source_open(source **s, const feed_options *options,
-                                    fill *to, ps_error *err);
-void source_free(source *s);
+PS_MUST_CHECK ps_result tr_source_open(tr_source **s,
+                                       const tr_loader_options *options,
+                                       tr_builder *to, ps_error *err);
+void tr_source_free(tr_source *s);
 
 /* The file that is being read, and the header of the first one. */
-const char *source_name(const source *s);
-const ps_pack_info *source_info(const source *s);
+const char *tr_source_name(const tr_source *s);
+const ps_pack_info *tr_source_info(const tr_source *s);
 
 /*
- * Adds the next pack, with which the fill may hold `sequences` at most, or any
+ * Adds the next pack, with which the builder may hold `sequences`, or any
  * number if that is 0.  PS_OK; PS_END: the epoch has no more, and says so
- * until source_turn; and the failures of feed_next.
+ * until tr_source_next_epoch; and the failures of tr_loader_next.
  */
-PS_MUST_CHECK ps_result source_add(source *s, uint32_t sequences,
-                                   ps_error *err);
-
-/* Begins the next epoch; PS_END: that was the last one. */
-PS_MUST_CHECK ps_result source_turn(source *s, ps_error *err);
-
-/*
- * Another thread lets source_add, which may be waiting for input, fail.  Only
- * with feed_options.ahead.
- */
-void source_stop(source *s);
-
-/* As feed_save and feed_resume. */
-feed_place source_save(const source *s);
-PS_MUST_CHECK ps_result source_resume(source *s, const feed_place *place,
+PS_MUST_CHECK ps_result tr_source_add(tr_source *s, uint32_t sequences,
                                       ps_error *err);
 
-#endif /* BERT_SOURCE_H */
+/* Begins the next epoch; PS_END: that was the last one. */
+PS_MUST_CHECK ps_result tr_source_next_epoch(tr_source *s, ps_error *err);
+
+/*
+ * Lets tr_source_add fail in another thread, where it may wait for input.  Only
+ * with tr_loader_options.ahead.
+ */
+void tr_source_stop(tr_source *s);
+
+/* As tr_loader_position and tr_loader_resume. */
+tr_input_position tr_source_position(const tr_source *s);
+PS_MUST_CHECK ps_result tr_source_resume(tr_source *s,
+                                         const tr_input_position *position,
+                                         ps_error *err);
+
+#endif /* TR_DATA_SOURCE_H */

@@ -7,39 +7,39 @@
 
 #include <stdlib.h>
 
-bool bert_arena_open(bert_arena *arena, bert_device *device, size_t n)
+bool tr_arena_open(tr_arena *arena, tr_device *device, size_t n)
 {
-    *arena = (bert_arena){.device = device, .n = n};
-    if (n > PTRDIFF_MAX / sizeof(real) - BERT_SPARE)
+    *arena = (tr_arena){.device = device, .n = n};
+    if (n > PTRDIFF_MAX / sizeof(real) - TR_SPARE)
         return false;
-    arena->at = device->ops->alloc(device, (n + BERT_SPARE) * sizeof(real));
+    arena->at = device->ops->alloc(device, (n + TR_SPARE) * sizeof(real));
     if (arena->at)
         arena->host = device->on_host ? arena->at : calloc(n, sizeof(real));
     if (!arena->host) {
-        bert_arena_free(arena);
+        tr_arena_free(arena);
         return false;
     }
-    device->ops->fill(device, arena->at, 0, (n + BERT_SPARE) * sizeof(real));
+    device->ops->fill(device, arena->at, 0, (n + TR_SPARE) * sizeof(real));
     return true;
 }
 
-void bert_arena_free(bert_arena *arena)
+void tr_arena_free(tr_arena *arena)
 {
     if (arena->host != arena->at)
         free(arena->host);
     if (arena->at)
         arena->device->ops->release(arena->device, arena->at);
-    *arena = (bert_arena){0};
+    *arena = (tr_arena){0};
 }
 
-void bert_arena_fetch(const bert_arena *arena)
+void tr_arena_fetch(const tr_arena *arena)
 {
     if (arena->host != arena->at)
         arena->device->ops->download(arena->device, arena->host, arena->at,
                                      arena->n * sizeof(real));
 }
 
-void bert_arena_store(const bert_arena *arena)
+void tr_arena_store(const tr_arena *arena)
 {
     if (arena->host != arena->at)
         arena->device->ops->upload(arena->device, arena->at, arena->host,

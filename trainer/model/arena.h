@@ -3,24 +3,24 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_ARENA_H
-#define BERT_ARENA_H
+#ifndef TR_MODEL_ARENA_H
+#define TR_MODEL_ARENA_H
 
 #include "model/ops.h"
 
-typedef struct bert_arena {
-    bert_device *device;
+typedef struct tr_arena {
+    tr_device *device;
     size_t n;
     real *at;   /* on the device */
     real *host; /* the same where the device is on the host; else a mirror */
-} bert_arena;
+} tr_arena;
 
 /* Numbers of 0, so many; all zero when it fails: no memory. */
-bool bert_arena_open(bert_arena *arena, bert_device *device, size_t n);
-void bert_arena_free(bert_arena *arena);
+bool tr_arena_open(tr_arena *arena, tr_device *device, size_t n);
+void tr_arena_free(tr_arena *arena);
 
 /* From the device to the mirror, and back; nothing where there is none. */
-void bert_arena_fetch(const bert_arena *arena);
-void bert_arena_store(const bert_arena *arena);
+void tr_arena_fetch(const tr_arena *arena);
+void tr_arena_store(const tr_arena *arena);
 
-#endif /* BERT_ARENA_H */
+#endif /* TR_MODEL_ARENA_H */

@@ -11,15 +11,15 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_BATCH_H
-#define BERT_BATCH_H
+#ifndef TR_MODEL_BATCH_H
+#define TR_MODEL_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "model/scalar.h"
 
-typedef struct bert_batch {
+typedef struct tr_batch {
     uint32_t n_packs;
     uint32_t capacity; /* L: rows of a pack; 0: each has its own number */
     uint32_t n_rows;   /* n_packs * capacity, or the sum of these */
@@ -56,6 +56,6 @@ typedef struct bert_batch {
     /* Counts are rounded up, see bucket_pad.h; so are those of what a device
      * makes of the batch. */
     bool rounded;
-} bert_batch;
+} tr_batch;
 
-#endif /* BERT_BATCH_H */
+#endif /* TR_MODEL_BATCH_H */

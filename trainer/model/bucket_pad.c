@@ -11,7 +11,7 @@
 #include "model/sizes.h"
 
 #define GHOST 128 /* rows of a span of padding, at most */
-#define MOST_ROWS (INT32_MAX - BERT_ROUND_ROWS)
+#define MOST_ROWS (INT32_MAX - TR_BUCKET_ROWS)
 
 /* Where the next arrays begin. */
 typedef struct rounding {
@@ -32,9 +32,9 @@ static const int32_t *extend(rounding *to, const int32_t *x, size_t n,
 }
 
 /* Rows of padding behind the last, in spans of their own. */
-static void add_rows(rounding *to, bert_batch *b, uint32_t more)
+static void add_rows(rounding *to, tr_batch *b, uint32_t more)
 {
-    const uint32_t spans = bert_round_up(more, GHOST) / GHOST;
+    const uint32_t spans = tr_round_up(more, GHOST) / GHOST;
     int32_t *cu;
 
     b->token = extend(to, b->token, b->n_rows, more);
@@ -100,41 +100,41 @@ static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
 /* How many of n there are, of which `most` can be picked once. */
 static uint32_t picks(uint32_t n, uint32_t multiple, uint32_t most)
 {
-    const uint32_t all = bert_round_up(n, multiple);
+    const uint32_t all = tr_round_up(n, multiple);
 
     if (all <= most)
         return all;
     return n > most ? n : most;
 }
 
-static bool make_room(bert_round *r, size_t numbers, size_t reals)
+static bool make_room(tr_bucket_pad *r, size_t numbers, size_t reals)
 {
-    const size_t bytes = bert_plus(bert_times(numbers, sizeof(int32_t)),
-                                   bert_times(reals, sizeof(real)));
+    const size_t bytes = tr_plus(tr_times(numbers, sizeof(int32_t)),
+                                 tr_times(reals, sizeof(real)));
 
     if (bytes <= r->room)
         return true;
-    bert_round_free(r);
+    tr_bucket_pad_free(r);
     r->block = malloc(bytes);
     if (r->block)
         r->room = bytes;
     return r->block;
 }
 
-const bert_batch *bert_round_batch(bert_round *r, const bert_batch *batch,
-                                   bool rows)
+const tr_batch *tr_bucket_pad_batch(tr_bucket_pad *r, const tr_batch *batch,
+                                    bool rows)
 {
     const uint32_t more =
-        rows ? bert_round_up(batch->n_rows, BERT_ROUND_ROWS) - batch->n_rows
+        rows ? tr_round_up(batch->n_rows, TR_BUCKET_ROWS) - batch->n_rows
              : 0;
     const uint32_t all = batch->n_rows + more;
-    const uint32_t n_mlm = picks(batch->n_mlm, BERT_ROUND_MLM, all);
-    const uint32_t n_seq = picks(batch->n_seq, BERT_ROUND_SEQ, all);
+    const uint32_t n_mlm = picks(batch->n_mlm, TR_BUCKET_MLM, all);
+    const uint32_t n_seq = picks(batch->n_seq, TR_BUCKET_SEQ, all);
     const size_t reals = (size_t)n_mlm + n_seq;
-    const size_t numbers = bert_plus(bert_times(5, all),
-                                     3 * (size_t)n_mlm + 2 * (size_t)n_seq
-                                         + batch->n_spans + 1 + more);
-    bert_batch *const b = &r->batch;
+    const size_t numbers = tr_plus(tr_times(5, all),
+                                   3 * (size_t)n_mlm + 2 * (size_t)n_seq
+                                       + batch->n_spans + 1 + more);
+    tr_batch *const b = &r->batch;
     rounding to;
 
     if (batch->n_rows > MOST_ROWS || !make_room(r, numbers, reals))
@@ -155,8 +155,8 @@ const bert_batch *bert_round_batch(bert_round *r, const bert_batch *batch,
     return b;
 }
 
-void bert_round_free(bert_round *r)
+void tr_bucket_pad_free(tr_bucket_pad *r)
 {
     free(r->block);
-    *r = (bert_round){0};
+    *r = (tr_bucket_pad){0};
 }

@@ -10,8 +10,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_ROUND_H
-#define BERT_ROUND_H
+#ifndef TR_MODEL_BUCKET_PAD_H
+#define TR_MODEL_BUCKET_PAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,18 +20,18 @@
 
 /* Multiples of these come out; there are never more masked tokens, or
  * sequences, than rows. */
-#define BERT_ROUND_ROWS 256
-#define BERT_ROUND_MLM 256
-#define BERT_ROUND_SEQ 32
+#define TR_BUCKET_ROWS 256
+#define TR_BUCKET_MLM 256
+#define TR_BUCKET_SEQ 32
 
 /* All zero at first. */
-typedef struct bert_round {
-    bert_batch batch;
+typedef struct tr_bucket_pad {
+    tr_batch batch;
     void *block; /* its arrays that are others than those of before */
     size_t room;
-} bert_round;
+} tr_bucket_pad;
 
-static inline uint32_t bert_round_up(uint32_t n, uint32_t multiple)
+static inline uint32_t tr_round_up(uint32_t n, uint32_t multiple)
 {
     return (n + multiple - 1) / multiple * multiple;
 }
@@ -41,8 +41,8 @@ static inline uint32_t bert_round_up(uint32_t n, uint32_t multiple)
  * too, which a batch with places has room for.  It is there until the next
  * call.  NULL: no memory.
  */
-const bert_batch *bert_round_batch(bert_round *r, const bert_batch *batch,
-                                   bool rows);
-void bert_round_free(bert_round *r);
+const tr_batch *tr_bucket_pad_batch(tr_bucket_pad *r, const tr_batch *batch,
+                                    bool rows);
+void tr_bucket_pad_free(tr_bucket_pad *r);
 
-#endif /* BERT_ROUND_H */
+#endif /* TR_MODEL_BUCKET_PAD_H */

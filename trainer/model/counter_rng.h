@@ -3,18 +3,18 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_MIX_H
-#define BERT_MIX_H
+#ifndef TR_MODEL_COUNTER_RNG_H
+#define TR_MODEL_COUNTER_RNG_H
 
 #include <stdint.h>
 
 #include "common/splitmix.h"
 #include "model/host_device.h"
 
-BERT_BOTH
-static inline uint64_t bert_mix(uint64_t seed, uint64_t place)
+TR_HOST_DEVICE
+static inline uint64_t tr_counter_rng(uint64_t seed, uint64_t place)
 {
     return splitmix_finish(seed + (place + 1) * SPLITMIX_GAMMA);
 }
 
-#endif /* BERT_MIX_H */
+#endif /* TR_MODEL_COUNTER_RNG_H */

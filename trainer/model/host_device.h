@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_BOTH_H
-#define BERT_BOTH_H
+#ifndef TR_MODEL_HOST_DEVICE_H
+#define TR_MODEL_HOST_DEVICE_H
 
 #ifdef __CUDACC__
-#define BERT_BOTH __host__ __device__
+#define TR_HOST_DEVICE __host__ __device__
 #else
-#define BERT_BOTH
+#define TR_HOST_DEVICE
 #endif
 
-#endif /* BERT_BOTH_H */
+#endif /* TR_MODEL_HOST_DEVICE_H */

@@ -6,13 +6,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_REAL_H
-#define BERT_REAL_H
+#ifndef TR_MODEL_SCALAR_H
+#define TR_MODEL_SCALAR_H
 
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 typedef double real;
 #else
 typedef float real;
 #endif
 
-#endif /* BERT_REAL_H */
+#endif /* TR_MODEL_SCALAR_H */

@@ -3,20 +3,20 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_SIZES_H
-#define BERT_SIZES_H
+#ifndef TR_MODEL_SIZES_H
+#define TR_MODEL_SIZES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-static inline size_t bert_times(size_t a, size_t b)
+static inline size_t tr_times(size_t a, size_t b)
 {
     return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-static inline size_t bert_plus(size_t a, size_t b)
+static inline size_t tr_plus(size_t a, size_t b)
 {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
-#endif /* BERT_SIZES_H */
+#endif /* TR_MODEL_SIZES_H */

@@ -12,12 +12,12 @@
 
 /* From a padded batch to one without some of its rows. */
 typedef struct stripping {
-    const bert_batch *from;
+    const tr_batch *from;
     int32_t *start; /* [n_packs + 1] the first row of each pack */
     int32_t *next;  /* where the next array begins */
 } stripping;
 
-static uint32_t tokens_of(const bert_batch *batch, uint32_t pack)
+static uint32_t tokens_of(const tr_batch *batch, uint32_t pack)
 {
     const int32_t *const segment =
         batch->segment + (size_t)pack * batch->capacity;
@@ -28,7 +28,7 @@ static uint32_t tokens_of(const bert_batch *batch, uint32_t pack)
     return n;
 }
 
-static uint32_t most_tokens(const bert_batch *batch)
+static uint32_t most_tokens(const tr_batch *batch)
 {
     uint32_t most = 0;
 
@@ -41,11 +41,11 @@ static uint32_t most_tokens(const bert_batch *batch)
 }
 
 /* Gives how many rows a pack has, or 0 where each has its own number. */
-static uint32_t place_packs(stripping *s, bert_rows rows)
+static uint32_t place_packs(stripping *s, tr_rows rows)
 {
     const uint32_t n_packs = s->from->n_packs;
     const uint32_t same =
-        rows == BERT_STRIPPED ? most_tokens(s->from) : 0;
+        rows == TR_STRIPPED ? most_tokens(s->from) : 0;
 
     s->start = s->next;
     s->next += n_packs + 1;
@@ -53,7 +53,7 @@ static uint32_t place_packs(stripping *s, bert_rows rows)
     for (uint32_t i = 0; i < n_packs; i++)
         s->start[i + 1] =
             s->start[i]
-            + (int32_t)(rows == BERT_STRIPPED ? same : tokens_of(s->from, i));
+            + (int32_t)(rows == TR_STRIPPED ? same : tokens_of(s->from, i));
     return same;
 }
 
@@ -96,29 +96,29 @@ static uint32_t longest(const int32_t *cu, uint32_t n)
 }
 
 /* Room for as much as the padded batch has. */
-static bool make_room(bert_strip *s, const bert_batch *batch)
+static bool make_room(tr_unpad *s, const tr_batch *batch)
 {
     const size_t n =
-        bert_plus(bert_times(5, batch->n_rows),
-                  (size_t)batch->n_packs + batch->n_spans + batch->n_seq
-                      + batch->n_mlm + 2);
+        tr_plus(tr_times(5, batch->n_rows),
+                (size_t)batch->n_packs + batch->n_spans + batch->n_seq
+                    + batch->n_mlm + 2);
 
     if (n <= s->room)
         return true;
-    bert_strip_free(s);
-    s->numbers = malloc(bert_times(n, sizeof *s->numbers));
+    tr_unpad_free(s);
+    s->numbers = malloc(tr_times(n, sizeof *s->numbers));
     if (s->numbers)
         s->room = n;
     return s->numbers;
 }
 
-const bert_batch *bert_strip_rows(bert_strip *s, const bert_batch *batch,
-                                  bert_rows rows)
+const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch,
+                              tr_rows rows)
 {
     stripping of = {.from = batch};
-    bert_batch *const b = &s->batch;
+    tr_batch *const b = &s->batch;
 
-    if (rows == BERT_PADDED)
+    if (rows == TR_PADDED)
         return batch;
     if (!make_room(s, batch))
         return NULL;
@@ -138,8 +138,8 @@ const bert_batch *bert_strip_rows(bert_strip *s, const bert_batch *batch,
     return b;
 }
 
-void bert_strip_free(bert_strip *s)
+void tr_unpad_free(tr_unpad *s)
 {
     free(s->numbers);
-    *s = (bert_strip){0};
+    *s = (tr_unpad){0};
 }

@@ -11,84 +11,84 @@
 
 #include "model/arena.h"
 
-struct lamb {
-    bert_device *device;
-    lamb_options options;
-    lamb_state state;
-    bert_arena mean;
-    bert_arena square;
-    bert_part *parts;
+struct tr_lamb {
+    tr_device *device;
+    tr_lamb_options options;
+    tr_lamb_state state;
+    tr_arena mean;
+    tr_arena square;
+    tr_part *parts;
     size_t n_parts;
 };
 
-lamb *lamb_open(bert_device *device, const lamb_options *options,
-                size_t numbers, const bert_part *parts, size_t n_parts)
+tr_lamb *tr_lamb_open(tr_device *device, const tr_lamb_options *options,
+                      size_t numbers, const tr_part *parts, size_t n_parts)
 {
-    lamb *l = calloc(1, sizeof *l);
+    tr_lamb *l = calloc(1, sizeof *l);
 
     if (l == NULL)
         return NULL;
     l->device = device;
     l->options = *options;
-    l->state = (lamb_state){.product1 = 1, .product2 = 1};
+    l->state = (tr_lamb_state){.product1 = 1, .product2 = 1};
     l->n_parts = n_parts;
     l->parts = calloc(n_parts, sizeof *l->parts);
-    if (l->parts == NULL || !bert_arena_open(&l->mean, device, numbers) ||
-        !bert_arena_open(&l->square, device, numbers)) {
-        lamb_free(l);
+    if (l->parts == NULL || !tr_arena_open(&l->mean, device, numbers) ||
+        !tr_arena_open(&l->square, device, numbers)) {
+        tr_lamb_free(l);
         return NULL;
     }
     memcpy(l->parts, parts, n_parts * sizeof *parts);
     return l;
 }
 
-void lamb_free(lamb *l)
+void tr_lamb_free(tr_lamb *l)
 {
     if (l == NULL)
         return;
-    bert_arena_free(&l->mean);
-    bert_arena_free(&l->square);
+    tr_arena_free(&l->mean);
+    tr_arena_free(&l->square);
     free(l->parts);
     free(l);
 }
 
-real *lamb_mean(lamb *l)
+real *tr_lamb_mean(tr_lamb *l)
 {
     return l->mean.host;
 }
 
-real *lamb_square(lamb *l)
+real *tr_lamb_square(tr_lamb *l)
 {
     return l->square.host;
 }
 
-void lamb_fetch(lamb *l)
+void tr_lamb_fetch(tr_lamb *l)
 {
-    bert_arena_fetch(&l->mean);
-    bert_arena_fetch(&l->square);
+    tr_arena_fetch(&l->mean);
+    tr_arena_fetch(&l->square);
 }
 
-void lamb_store(lamb *l)
+void tr_lamb_store(tr_lamb *l)
 {
-    bert_arena_store(&l->mean);
-    bert_arena_store(&l->square);
+    tr_arena_store(&l->mean);
+    tr_arena_store(&l->square);
 }
 
-lamb_state lamb_get(const lamb *l)
+tr_lamb_state tr_lamb_get(const tr_lamb *l)
 {
     return l->state;
 }
 
-void lamb_set(lamb *l, lamb_state state)
+void tr_lamb_set(tr_lamb *l, tr_lamb_state state)
 {
     l->state = state;
 }
 
-void lamb_step(lamb *l, real *weights, const real *gradients, double rate,
-               double factor)
+void tr_lamb_step(tr_lamb *l, real *weights, const real *gradients, double rate,
+                  double factor)
 {
-    const lamb_options *o = &l->options;
-    bert_lamb_step step = {.beta1 = pow(o->beta1, factor),
+    const tr_lamb_options *o = &l->options;
+    tr_lamb_args step = {.beta1 = pow(o->beta1, factor),
                            .beta2 = pow(o->beta2, factor),
                            .epsilon = o->epsilon,
                            .decay = o->decay,

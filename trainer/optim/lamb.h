@@ -9,31 +9,31 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_LAMB_H
-#define BERT_LAMB_H
+#ifndef TR_OPTIM_LAMB_H
+#define TR_OPTIM_LAMB_H
 
 #include "model/ops.h"
 
-typedef struct lamb_options {
+typedef struct tr_lamb_options {
     double beta1;   /* of the mean of gradients */
     double beta2;   /* of the mean of their squares */
     double epsilon;
     double decay;   /* of weights */
     double clip;    /* the longest gradient; 0: any */
-} lamb_options;
+} tr_lamb_options;
 
 /* What the moments hold of their beginning is the product of all betas. */
-typedef struct lamb_state {
+typedef struct tr_lamb_state {
     double product1;
     double product2;
-} lamb_state;
+} tr_lamb_state;
 
-typedef struct lamb lamb;
+typedef struct tr_lamb tr_lamb;
 
 /* Moments of 0 for so many numbers; parts are copied.  NULL: no memory. */
-lamb *lamb_open(bert_device *device, const lamb_options *options,
-                size_t numbers, const bert_part *parts, size_t n_parts);
-void lamb_free(lamb *l);
+tr_lamb *tr_lamb_open(tr_device *device, const tr_lamb_options *options,
+                      size_t numbers, const tr_part *parts, size_t n_parts);
+void tr_lamb_free(tr_lamb *l);
 
 /*
  * Asks for a step at learning rate `rate`, with betas to the power of
@@ -41,19 +41,19 @@ void lamb_free(lamb *l);
  * changed is what the device's finish() tells; if not, the state before has
  * to be set again.
  */
-void lamb_step(lamb *l, real *weights, const real *gradients, double rate,
-               double factor);
+void tr_lamb_step(tr_lamb *l, real *weights, const real *gradients, double rate,
+                  double factor);
 
 /*
  * What a checkpoint has to hold; the moments are `numbers` each.  They are
- * the host's view, as of the last lamb_fetch; lamb_store takes what was
+ * the host's view, as of the last tr_lamb_fetch; tr_lamb_store takes what was
  * written there.  Both do nothing where the device is on the host.
  */
-real *lamb_mean(lamb *l);
-real *lamb_square(lamb *l);
-void lamb_fetch(lamb *l);
-void lamb_store(lamb *l);
-lamb_state lamb_get(const lamb *l);
-void lamb_set(lamb *l, lamb_state state);
+real *tr_lamb_mean(tr_lamb *l);
+real *tr_lamb_square(tr_lamb *l);
+void tr_lamb_fetch(tr_lamb *l);
+void tr_lamb_store(tr_lamb *l);
+tr_lamb_state tr_lamb_get(const tr_lamb *l);
+void tr_lamb_set(tr_lamb *l, tr_lamb_state state);
 
-#endif /* BERT_LAMB_H */
+#endif /* TR_OPTIM_LAMB_H */

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-double schedule_rate(const schedule *s, uint64_t sequences)
+double tr_schedule_rate(const tr_schedule *s, uint64_t sequences)
 {
     double left;
 

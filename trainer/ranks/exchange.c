@@ -20,12 +20,12 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void make_slot(exchange *x, slot *s)
+static void make_slot(tr_exchange *x, slot *s)
 {
     const double begun = now();
 
-    s->time = (feed_times){0};
-    exchange_make(x, s);
+    s->time = (tr_exchange_times){0};
+    tr_exchange_make(x, s);
     s->over = x->over;
     s->result = x->failed != PS_OK ? x->failed : x->over ? PS_END : PS_OK;
     s->err = x->err;
@@ -36,7 +36,7 @@ static void make_slot(exchange *x, slot *s)
 
 static void *run(void *context)
 {
-    exchange *x = context;
+    tr_exchange *x = context;
 
     (void)pthread_mutex_lock(&x->lock);
     for (;;) {
@@ -54,7 +54,7 @@ static void *run(void *context)
     return NULL;
 }
 
-static ps_result start(exchange *x, ps_error *err)
+static ps_result start(tr_exchange *x, ps_error *err)
 {
     sigset_t all, before;
 
@@ -63,11 +63,11 @@ static ps_result start(exchange *x, ps_error *err)
     x->has_thread = pthread_create(&x->thread, NULL, run, x) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return x->has_thread ? PS_OK
-                         : error_set(err, PS_ERR_MEMORY,
-                                     "no thread to exchange packs");
+                         : tr_error(err, PS_ERR_MEMORY,
+                                    "no thread to exchange packs");
 }
 
-static void begin(exchange *x)
+static void begin(tr_exchange *x)
 {
     (void)pthread_mutex_lock(&x->lock);
     x->begun++;
@@ -75,7 +75,7 @@ static void begin(exchange *x)
     (void)pthread_mutex_unlock(&x->lock);
 }
 
-static void wait_made(exchange *x, uint64_t count)
+static void wait_made(tr_exchange *x, uint64_t count)
 {
     (void)pthread_mutex_lock(&x->lock);
     while (x->made < count)
@@ -84,7 +84,7 @@ static void wait_made(exchange *x, uint64_t count)
 }
 
 /* The batch that is given is computed while the thread fills the other one. */
-ps_result exchange_next(exchange *x, ps_error *err)
+ps_result tr_exchange_next(tr_exchange *x, ps_error *err)
 {
     const double asked = now();
     slot *const s = &x->slots[x->given % 2];
@@ -103,126 +103,126 @@ ps_result exchange_next(exchange *x, ps_error *err)
     return s->result;
 }
 
-static const slot *last_given(const exchange *x)
+static const slot *last_given(const tr_exchange *x)
 {
     return &x->slots[(x->given + 1) % 2];
 }
 
-const fill *exchange_fill(const exchange *x)
+const tr_builder *tr_exchange_builder(const tr_exchange *x)
 {
-    return last_given(x)->fill;
+    return last_given(x)->builder;
 }
 
-feed_counts exchange_count(const exchange *x)
+tr_batch_counts tr_exchange_count(const tr_exchange *x)
 {
     return last_given(x)->count;
 }
 
-feed_times exchange_time(const exchange *x)
+tr_exchange_times tr_exchange_time(const tr_exchange *x)
 {
     return last_given(x)->time;
 }
 
-const feed_place *exchange_places(const exchange *x)
+const tr_input_position *tr_exchange_positions(const tr_exchange *x)
 {
-    return last_given(x)->places;
+    return last_given(x)->positions;
 }
 
-void exchange_resume(exchange *x, uint32_t epoch)
+void tr_exchange_resume(tr_exchange *x, uint32_t epoch)
 {
     x->epoch = epoch;
 }
 
-void exchange_limit(exchange *x, uint64_t batches)
+void tr_exchange_limit(tr_exchange *x, uint64_t batches)
 {
     x->limit = batches;
 }
 
 /* ---- Beginning and end ---- */
 
-static ps_result make_room_for_all(exchange *x, ps_error *err)
+static ps_result make_room_for_all(tr_exchange *x, ps_error *err)
 {
-    const feed_options *const o = x->options;
+    const tr_loader_options *const o = x->options;
     bool made;
 
-    x->share = share_open(o);
+    x->assigner = tr_assigner_open(o);
     x->offers = calloc(o->ranks, sizeof *x->offers);
     x->packs = calloc(o->ranks, sizeof *x->packs);
-    made = x->share != NULL && x->offers != NULL && x->packs != NULL;
+    made = x->assigner != NULL && x->offers != NULL && x->packs != NULL;
     for (int i = 0; i < 2; i++) {
-        x->slots[i].fill = fill_open(o);
-        x->slots[i].places = calloc(o->ranks, sizeof *x->slots[i].places);
-        made = made && x->slots[i].fill != NULL &&
-               x->slots[i].places != NULL;
+        x->slots[i].builder = tr_builder_open(o);
+        x->slots[i].positions = calloc(o->ranks, sizeof *x->slots[i].positions);
+        made = made && x->slots[i].builder != NULL &&
+               x->slots[i].positions != NULL;
     }
     return made ? PS_OK
-                : error_set(err, PS_ERR_MEMORY, "no memory for an exchange");
+                : tr_error(err, PS_ERR_MEMORY, "no memory for an exchange");
 }
 
-ps_result exchange_open(exchange **to, const feed_options *options,
-                        source *from, fill *mine, ps_error *err)
+ps_result tr_exchange_open(tr_exchange **to, const tr_loader_options *options,
+                           tr_source *from, tr_builder *mine, ps_error *err)
 {
-    exchange *x = calloc(1, sizeof *x);
+    tr_exchange *x = calloc(1, sizeof *x);
     ps_result r;
 
     *to = NULL;
     if (x == NULL)
-        return error_set(err, PS_ERR_MEMORY, "no memory for an exchange");
+        return tr_error(err, PS_ERR_MEMORY, "no memory for an exchange");
     x->options = options;
     x->source = from;
     x->mine = mine;
     x->limit = UINT64_MAX;
     (void)pthread_mutex_init(&x->lock, NULL);
     (void)pthread_cond_init(&x->changed, NULL);
-    r = plan_open(&x->plan, options->rank, options->ranks,
-                  options->packs > 0 ? options->packs : options->sequences,
-                  err);
+    r = tr_plan_open(&x->plan, options->rank, options->ranks,
+                     options->packs > 0 ? options->packs : options->sequences,
+                     err);
     if (r == PS_OK)
         r = make_room_for_all(x, err);
     if (r == PS_OK)
         *to = x;
     else
-        exchange_free(x);
+        tr_exchange_free(x);
     return r;
 }
 
 /* The first rank's is that of all. */
-static ps_result take_form(exchange *x, feed_form *form, ps_error *err)
+static ps_result take_form(tr_exchange *x, tr_batch_shape *shape, ps_error *err)
 {
-    const feed_form first = x->offers[0].form;
+    const tr_batch_shape first = x->offers[0].shape;
 
     if (x->source != NULL &&
-        (form->capacity != first.capacity ||
-         form->vocab_size != first.vocab_size || form->types != first.types))
-        return error_set(err, PS_ERR_ARGUMENT,
-                         "packs of %" PRIu32 " tokens below %" PRIu32
-                         ", while the first rank has packs of %" PRIu32
-                         " tokens below %" PRIu32, form->capacity,
-                         form->vocab_size, first.capacity, first.vocab_size);
-    *form = x->form = first;
+        (shape->capacity != first.capacity ||
+         shape->vocab_size != first.vocab_size || shape->types != first.types))
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "packs of %" PRIu32 " tokens below %" PRIu32
+                        ", while the first rank has packs of %" PRIu32
+                        " tokens below %" PRIu32, shape->capacity,
+                        shape->vocab_size, first.capacity, first.vocab_size);
+    *shape = x->shape = first;
     for (int i = 0; i < 2; i++)
-        fill_shape(x->slots[i].fill, form);
+        tr_builder_set_shape(x->slots[i].builder, shape);
     return start(x, err);
 }
 
-ps_result exchange_join(exchange *x, const workers *w, feed_form *form,
-                        ps_error *err)
+ps_result tr_exchange_join(tr_exchange *x, const tr_workers *w,
+                           tr_batch_shape *shape, ps_error *err)
 {
     x->workers = w;
-    x->offers[w->rank].form = *form;
-    workers_gather(w, x->offers, sizeof *x->offers);
-    exchange_expect(x);
-    return take_form(x, form, err);
+    x->offers[w->rank].shape = *shape;
+    tr_workers_gather(w, x->offers, sizeof *x->offers);
+    tr_exchange_expect(x);
+    return take_form(x, shape, err);
 }
 
 /* Of the exchange that was begun, all ranks make each part, or none. */
-void exchange_free(exchange *x)
+void tr_exchange_free(tr_exchange *x)
 {
     if (x == NULL)
         return;
     if (x->has_thread) {
         if (x->source != NULL)
-            source_stop(x->source);
+            tr_source_stop(x->source);
         (void)pthread_mutex_lock(&x->lock);
         x->quits = true;
         (void)pthread_cond_broadcast(&x->changed);
@@ -230,11 +230,11 @@ void exchange_free(exchange *x)
         (void)pthread_join(x->thread, NULL);
     }
     for (int i = 0; i < 2; i++) {
-        fill_free(x->slots[i].fill);
-        free(x->slots[i].places);
+        tr_builder_free(x->slots[i].builder);
+        free(x->slots[i].positions);
     }
-    plan_free(&x->plan);
-    share_free(x->share);
+    tr_plan_free(&x->plan);
+    tr_assigner_free(x->assigner);
     free(x->offers);
     free(x->packs);
     free(x->own.at);

@@ -26,47 +26,47 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_EXCHANGE_H
-#define BERT_EXCHANGE_H
+#ifndef TR_RANKS_EXCHANGE_H
+#define TR_RANKS_EXCHANGE_H
 
 #include "data/batch_builder.h"
 #include "data/data_loader.h"
 #include "data/source.h"
 #include "ranks/workers.h"
 
-typedef struct exchange exchange;
+typedef struct tr_exchange tr_exchange;
 
 /*
  * For a source that fills `mine`, or none where the first rank reads; all have
  * to live as long.  PS_OK, PS_ERR_MEMORY.
  */
-PS_MUST_CHECK ps_result exchange_open(exchange **x,
-                                      const feed_options *options,
-                                      source *from, fill *mine,
-                                      ps_error *err);
+PS_MUST_CHECK ps_result tr_exchange_open(tr_exchange **x,
+                                         const tr_loader_options *options,
+                                         tr_source *from, tr_builder *mine,
+                                         ps_error *err);
 
 /*
- * All ranks come together, each with the form of what it reads, and those that
+ * All ranks come together, each with the shape of what it reads, and those that
  * read nothing are told that of the first rank.  PS_OK, PS_ERR_ARGUMENT,
  * PS_ERR_MEMORY.
  */
-PS_MUST_CHECK ps_result exchange_join(exchange *x, const workers *w,
-                                      feed_form *form, ps_error *err);
+PS_MUST_CHECK ps_result tr_exchange_join(tr_exchange *x, const tr_workers *w,
+                                         tr_batch_shape *shape, ps_error *err);
 
 /* All ranks do that after as many batches, or after a failure of one. */
-void exchange_free(exchange *x);
+void tr_exchange_free(tr_exchange *x);
 
-/* Before the first batch: goes on in this epoch; and as feed_limit. */
-void exchange_resume(exchange *x, uint32_t epoch);
-void exchange_limit(exchange *x, uint64_t batches);
+/* Before the first batch: goes on in this epoch; and as tr_loader_limit. */
+void tr_exchange_resume(tr_exchange *x, uint32_t epoch);
+void tr_exchange_limit(tr_exchange *x, uint64_t batches);
 
-/* As feed_next, and what follows it. */
-PS_MUST_CHECK ps_result exchange_next(exchange *x, ps_error *err);
-const fill *exchange_fill(const exchange *x);
-feed_counts exchange_count(const exchange *x);
-feed_times exchange_time(const exchange *x);
+/* As tr_loader_next, and what follows it. */
+PS_MUST_CHECK ps_result tr_exchange_next(tr_exchange *x, ps_error *err);
+const tr_builder *tr_exchange_builder(const tr_exchange *x);
+tr_batch_counts tr_exchange_count(const tr_exchange *x);
+tr_exchange_times tr_exchange_time(const tr_exchange *x);
 
 /* Where each rank is behind the batch. */
-const feed_place *exchange_places(const exchange *x);
+const tr_input_position *tr_exchange_positions(const tr_exchange *x);
 
-#endif /* BERT_EXCHANGE_H */
+#endif /* TR_RANKS_EXCHANGE_H */

@@ -15,41 +15,41 @@
 /* ---- Offers ---- */
 
 /* What fails here first is what we end with. */
-static bool note(exchange *x, ps_result r)
+static bool note(tr_exchange *x, ps_result r)
 {
     if (r != PS_OK && x->failed == PS_OK)
         x->failed = r;
     return r == PS_OK;
 }
 
-static offer *ours(const exchange *x)
+static offer *ours(const tr_exchange *x)
 {
     return &x->offers[x->workers->rank];
 }
 
-static bool has_source(const exchange *x, uint32_t rank)
+static bool has_source(const tr_exchange *x, uint32_t rank)
 {
-    return rank == 0 || x->options->input == FEED_SHARDS;
+    return rank == 0 || x->options->input == TR_INPUT_SHARDS;
 }
 
-void exchange_expect(exchange *x)
+void tr_exchange_expect(tr_exchange *x)
 {
     for (uint32_t i = 0; i < x->workers->ranks; i++)
         x->offers[i].more = has_source(x, i);
 }
 
 /* Gathers what all ranks say; false if one of them has failed. */
-static bool tell(exchange *x)
+static bool tell(tr_exchange *x)
 {
     ours(x)->failed = x->failed != PS_OK;
-    workers_gather(x->workers, x->offers, sizeof *x->offers);
+    tr_workers_gather(x->workers, x->offers, sizeof *x->offers);
     for (uint32_t i = 0; i < x->workers->ranks; i++)
         x->over = x->over || x->offers[i].failed != 0;
     return !x->over;
 }
 
 /* Our part of `amount`, among ranks that have packs left. */
-static uint32_t part_of(const exchange *x, uint64_t amount)
+static uint32_t part_of(const tr_exchange *x, uint64_t amount)
 {
     uint64_t before = 0, among = 0;
 
@@ -63,7 +63,7 @@ static uint32_t part_of(const exchange *x, uint64_t amount)
 }
 
 /* What is missing in the batch so far. */
-static uint64_t missing(const exchange *x)
+static uint64_t missing(const tr_exchange *x)
 {
     uint64_t packs = 0;
 
@@ -72,7 +72,7 @@ static uint64_t missing(const exchange *x)
     return packs < x->options->packs ? x->options->packs - packs : 0;
 }
 
-static bool some_have_more(const exchange *x)
+static bool some_have_more(const tr_exchange *x)
 {
     bool more = false;
 
@@ -82,48 +82,49 @@ static bool some_have_more(const exchange *x)
 }
 
 /* Reads until we have our part, or the epoch ends. */
-static void read_part(exchange *x)
+static void read_part(tr_exchange *x)
 {
     const uint32_t packs = x->options->packs;
     const uint32_t part =
         packs > 0 ? part_of(x, missing(x))
                   : part_of(x, x->options->sequences);
-    const uint32_t goal = part + (packs > 0 ? fill_count(x->mine).packs : 0);
-    feed_counts n = fill_count(x->mine);
+    const uint32_t goal =
+        part + (packs > 0 ? tr_builder_counts(x->mine).packs : 0);
+    tr_batch_counts n = tr_builder_counts(x->mine);
     ps_result r = x->failed;
 
     while (r == PS_OK && (packs > 0 ? n.packs : n.sequences) < goal) {
-        r = source_add(x->source, packs > 0 ? 0 : goal, &x->err);
-        n = fill_count(x->mine);
+        r = tr_source_add(x->source, packs > 0 ? 0 : goal, &x->err);
+        n = tr_builder_counts(x->mine);
     }
     if (r == PS_END)
         ours(x)->more = 0;
     else if (!note(x, r))
         return;
     ours(x)->packs = n.packs;
-    ours(x)->totals = fill_total(x->mine);
+    ours(x)->totals = tr_builder_totals(x->mine);
     if (x->source != NULL)
-        ours(x)->place = source_save(x->source);
+        ours(x)->position = tr_source_position(x->source);
 }
 
 /*
  * Of sequences each rank brings its part, or what is left: what another one
  * would bring in its place may be a pack that does not fit.
  */
-static void read_batch(exchange *x)
+static void read_batch(tr_exchange *x)
 {
-    fill_begin(x->mine);
+    tr_builder_begin(x->mine);
     for (uint32_t i = 0; i < x->workers->ranks; i++)
         x->offers[i].packs = 0;
     if (x->options->sequences > 0)
-        exchange_expect(x);
+        tr_exchange_expect(x);
     do {
         read_part(x);
     } while (tell(x) && missing(x) > 0 && some_have_more(x));
 }
 
 /* Reads the next batch that is not empty, in the epochs that there are. */
-static void read_some(exchange *x)
+static void read_some(tr_exchange *x)
 {
     uint64_t packs = 0;
 
@@ -134,15 +135,15 @@ static void read_some(exchange *x)
         if (packs > 0 || x->over)
             return;
         x->over = ++x->epoch >= x->options->epochs;
-        exchange_expect(x);
+        tr_exchange_expect(x);
         if (!x->over && x->source != NULL && x->failed == PS_OK)
-            (void)note(x, source_turn(x->source, &x->err));
+            (void)note(x, tr_source_next_epoch(x->source, &x->err));
     }
 }
 
 /* ---- The table ---- */
 
-static bool make_room(exchange *x, numbers *n, uint64_t count)
+static bool make_room(tr_exchange *x, numbers *n, uint64_t count)
 {
     int32_t *more;
 
@@ -151,8 +152,8 @@ static bool make_room(exchange *x, numbers *n, uint64_t count)
     more = count > SIZE_MAX / sizeof *n->at
                ? NULL : realloc(n->at, (size_t)count * sizeof *n->at);
     if (more == NULL)
-        return note(x, error_set(&x->err, PS_ERR_MEMORY,
-                                 "no memory for an exchange"));
+        return note(x, tr_error(&x->err, PS_ERR_MEMORY,
+                                "no memory for an exchange"));
     n->at = more;
     n->room = (size_t)count;
     return true;
@@ -162,27 +163,27 @@ static bool make_room(exchange *x, numbers *n, uint64_t count)
  * Our packs as numbers, and as rows of the table.  Without memory these rows
  * are of no use, but pass as such.
  */
-static void list_ours(exchange *x)
+static void list_ours(tr_exchange *x)
 {
-    const feed_counts n = fill_count(x->mine);
-    plan_pack *row = x->plan.packs + x->plan.first[x->workers->rank];
-    fill_cursor at = {0};
+    const tr_batch_counts n = tr_builder_counts(x->mine);
+    tr_plan_pack *row = x->plan.packs + x->plan.first[x->workers->rank];
+    tr_builder_cursor at = {0};
     int32_t *to;
 
     if (!make_room(x, &x->own,
-                   fill_numbers(n.sequences, (uint32_t)n.tokens))) {
+                   tr_pack_numbers(n.sequences, (uint32_t)n.tokens))) {
         for (uint32_t i = 0; i < n.packs; i++)
-            row[i] = (plan_pack){.pack = {1, 1, 1}};
+            row[i] = (tr_plan_pack){.pack = {1, 1, 1}};
         return;
     }
     to = x->own.at;
     for (; at.pack < n.packs; row++) {
-        const fill_pack pack = fill_look(x->mine, &at);
-        const size_t count = (size_t)fill_numbers(pack.n_seq, pack.n_tok);
+        const tr_pack_size pack = tr_builder_peek(x->mine, &at);
+        const size_t count = (size_t)tr_pack_numbers(pack.n_seq, pack.n_tok);
 
-        fill_get(x->mine, &at, to);
-        *row = (plan_pack){.pack = pack,
-                           .digest = XXH3_64bits(to, count * sizeof *to)};
+        tr_builder_get(x->mine, &at, to);
+        *row = (tr_plan_pack){.pack = pack,
+                              .digest = XXH3_64bits(to, count * sizeof *to)};
         to += count;
     }
 }
@@ -191,25 +192,25 @@ static void list_ours(exchange *x)
  * What is wrong with what others say all ranks find, and end by; there is no
  * memory here alone, and that is told when all tell whether they are ready.
  */
-static bool make_table(exchange *x)
+static bool make_table(tr_exchange *x)
 {
     for (uint32_t i = 0; i < x->workers->ranks; i++)
         x->packs[i] = x->offers[i].packs;
-    x->over = !note(x, plan_begin(&x->plan, x->form.capacity, x->packs,
-                                  &x->err));
+    x->over = !note(x, tr_plan_begin(&x->plan, x->shape.capacity, x->packs,
+                                     &x->err));
     if (x->over)
         return false;
     list_ours(x);
-    workers_gather_parts(x->workers, x->plan.packs, &x->plan.told,
-                         sizeof *x->plan.packs);
-    x->over = !note(x, plan_check(&x->plan, &x->err));
+    tr_workers_gather_parts(x->workers, x->plan.packs, &x->plan.told,
+                            sizeof *x->plan.packs);
+    x->over = !note(x, tr_plan_check(&x->plan, &x->err));
     return !x->over;
 }
 
 /* ---- Packs ---- */
 
 /* What comes, counted in numbers. */
-static uint64_t arrivals(const exchange *x)
+static uint64_t arrivals(const tr_exchange *x)
 {
     uint64_t n = 0;
 
@@ -219,32 +220,33 @@ static uint64_t arrivals(const exchange *x)
 }
 
 /* Where all goes, and room for it. */
-static void prepare(exchange *x, slot *s)
+static void prepare(tr_exchange *x, slot *s)
 {
-    const feed_counts n = fill_count(x->mine);
+    const tr_batch_counts n = tr_builder_counts(x->mine);
     uint32_t packs = 0;
 
-    if (!note(x, plan_deal(&x->plan, x->share, &s->time.imbalance,
-                           &x->err)) ||
-        !note(x, plan_count(&x->plan, &x->err)))
+    if (!note(x, tr_plan_assign(&x->plan, x->assigner, &s->time.imbalance,
+                                &x->err)) ||
+        !note(x, tr_plan_count(&x->plan, &x->err)))
         return;
     for (uint32_t i = 0; i < x->plan.n; i++)
         packs += x->plan.to[i] == x->workers->rank;
     if (make_room(x, &x->in, arrivals(x)) &&
         make_room(x, &x->out,
-                  fill_numbers(n.sequences, (uint32_t)n.tokens)))
-        (void)note(x, fill_reserve(s->fill, packs > 0 ? packs : 1, &x->err));
+                  tr_pack_numbers(n.sequences, (uint32_t)n.tokens)))
+        (void)note(
+            x, tr_builder_reserve(s->builder, packs > 0 ? packs : 1, &x->err));
 }
 
-static size_t count_of(const exchange *x, uint32_t i)
+static size_t count_of(const tr_exchange *x, uint32_t i)
 {
-    const fill_pack *const pack = &x->plan.packs[i].pack;
+    const tr_pack_size *const pack = &x->plan.packs[i].pack;
 
-    return (size_t)fill_numbers(pack->n_seq, pack->n_tok);
+    return (size_t)tr_pack_numbers(pack->n_seq, pack->n_tok);
 }
 
 /* Packs for the same rank lie together, in their order. */
-static void sort_out(exchange *x)
+static void sort_out(tr_exchange *x)
 {
     const uint32_t rank = x->workers->rank;
     const int32_t *from = x->own.at;
@@ -261,33 +263,33 @@ static void sort_out(exchange *x)
     }
 }
 
-static void trade(exchange *x)
+static void trade(tr_exchange *x)
 {
     sort_out(x);
-    workers_trade(x->workers, x->out.at, &x->plan.sent, x->in.at,
-                  &x->plan.got);
+    tr_workers_trade(x->workers, x->out.at, &x->plan.sent, x->in.at,
+                     &x->plan.got);
 }
 
 /* Those that came to us, in the order of the batch. */
-static ps_result fill_slot(exchange *x, slot *s)
+static ps_result fill_slot(tr_exchange *x, slot *s)
 {
     const int32_t *from = x->in.at;
     ps_result r = PS_OK;
 
-    fill_begin(s->fill);
+    tr_builder_begin(s->builder);
     for (uint32_t i = 0; i < x->plan.n && r == PS_OK; i++) {
-        const plan_pack *const row = &x->plan.packs[i];
+        const tr_plan_pack *const row = &x->plan.packs[i];
         const size_t n = count_of(x, i);
 
         if (x->plan.to[i] != x->workers->rank)
             continue;
         if (XXH3_64bits(from, n * sizeof *from) != row->digest)
-            return error_set(&x->err, PS_ERR_CORRUPT,
-                             "pack %" PRIu32
-                             " of a batch came from rank %" PRIu32
-                             " as another one",
-                             i, plan_reader(&x->plan, i));
-        r = fill_move(s->fill, i, &row->pack, from, &x->err);
+            return tr_error(&x->err, PS_ERR_CORRUPT,
+                            "pack %" PRIu32
+                            " of a batch came from rank %" PRIu32
+                            " as another one",
+                            i, tr_plan_reader(&x->plan, i));
+        r = tr_builder_insert(s->builder, i, &row->pack, from, &x->err);
         from += n;
     }
     return r;
@@ -296,23 +298,24 @@ static ps_result fill_slot(exchange *x, slot *s)
 /* ---- Exchanges ---- */
 
 /* What all ranks know of the batch, and have to agree on. */
-static void count_all(exchange *x, slot *s)
+static void count_all(tr_exchange *x, slot *s)
 {
-    const plan *const p = &x->plan;
-    fill_totals all = {0};
+    const tr_plan *const p = &x->plan;
+    tr_batch_totals all = {0};
 
     for (uint32_t i = 0; i < x->workers->ranks; i++) {
         all.masked += x->offers[i].totals.masked;
         all.labelled += x->offers[i].totals.labelled;
-        s->places[i] = x->offers[i].place;
+        s->positions[i] = x->offers[i].position;
     }
     for (uint32_t i = 0; i < p->n; i++)
         all.sequences += p->packs[i].pack.n_seq;
-    fill_end_among(s->fill, &all);
-    s->count = (feed_counts){.packs = p->n,
-                             .sequences = (uint32_t)all.sequences,
-                             .rows = p->n * p->capacity,
-                             .targets = (uint32_t)(all.masked + all.labelled)};
+    tr_builder_finish_among(s->builder, &all);
+    s->count =
+        (tr_batch_counts){.packs = p->n,
+                          .sequences = (uint32_t)all.sequences,
+                          .rows = p->n * p->capacity,
+                          .targets = (uint32_t)(all.masked + all.labelled)};
     for (uint32_t i = 0; i < p->n; i++)
         s->count.tokens += p->packs[i].pack.n_tok;
     s->count.digest = XXH3_64bits(p->packs, p->n * sizeof *p->packs);
@@ -321,7 +324,7 @@ static void count_all(exchange *x, slot *s)
 }
 
 /* Each part is made by all ranks, or by none. */
-void exchange_make(exchange *x, slot *s)
+void tr_exchange_make(tr_exchange *x, slot *s)
 {
     read_some(x);
     if (x->over || !make_table(x))

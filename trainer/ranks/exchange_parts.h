@@ -3,12 +3,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_EXCHANGE_PARTS_H
-#define BERT_EXCHANGE_PARTS_H
+#ifndef TR_RANKS_EXCHANGE_PARTS_H
+#define TR_RANKS_EXCHANGE_PARTS_H
 
 #include <pthread.h>
 
-#include "ranks/assignment.h"
+#include "ranks/assigner.h"
 #include "ranks/exchange.h"
 #include "ranks/exchange_plan.h"
 
@@ -17,17 +17,17 @@ typedef struct offer {
     uint64_t failed; /* 0 or 1; the rest is of no use then */
     uint64_t more;   /* 0: its epoch has ended */
     uint64_t packs;
-    fill_totals totals;
-    feed_place place; /* behind these packs */
-    feed_form form;   /* in the first one */
+    tr_batch_totals totals;
+    tr_input_position position; /* behind these packs */
+    tr_batch_shape shape;   /* in the first one */
 } offer;
 
 /* A batch, and what is told of it. */
 typedef struct slot {
-    fill *fill;
-    feed_place *places; /* [ranks] */
-    feed_counts count;
-    feed_times time;
+    tr_builder *builder;
+    tr_input_position *positions; /* [ranks] */
+    tr_batch_counts count;
+    tr_exchange_times time;
     ps_result result;
     ps_error err;
     bool over; /* all ranks know that none follows */
@@ -39,17 +39,17 @@ typedef struct numbers {
     size_t room;
 } numbers;
 
-struct exchange {
-    const feed_options *options;
-    const workers *workers;
-    source *source; /* NULL: the first rank reads for us */
-    fill *mine;     /* what the source has filled */
-    share *share;
-    feed_form form;
+struct tr_exchange {
+    const tr_loader_options *options;
+    const tr_workers *workers;
+    tr_source *source; /* NULL: the first rank reads for us */
+    tr_builder *mine;     /* what the source has filled */
+    tr_assigner *assigner;
+    tr_batch_shape shape;
     uint32_t epoch;
     offer *offers;        /* [ranks] */
     uint64_t *packs;      /* [ranks] of the offers */
-    plan plan;
+    tr_plan plan;
     numbers own, out, in; /* packs as read, by rank, and as they came */
     ps_result failed;     /* here, and in no other rank */
     ps_error err;
@@ -68,12 +68,12 @@ struct exchange {
 };
 
 /* A new epoch: nothing is known of what ranks have left. */
-void exchange_expect(exchange *x);
+void tr_exchange_expect(tr_exchange *x);
 
 /*
  * Makes the next batch together with all ranks.  What fails here is noted in
  * x->failed, and x->over tells whether all ranks know that none follows.
  */
-void exchange_make(exchange *x, slot *s);
+void tr_exchange_make(tr_exchange *x, slot *s);
 
-#endif /* BERT_EXCHANGE_PARTS_H */
+#endif /* TR_RANKS_EXCHANGE_PARTS_H */

@@ -12,42 +12,42 @@
 
 #include "data/error.h"
 
-static bool open_parts(workers_parts *parts, uint32_t ranks)
+static bool open_parts(tr_workers_parts *parts, uint32_t ranks)
 {
     parts->count = calloc(ranks, sizeof *parts->count);
     parts->begin = calloc(ranks, sizeof *parts->begin);
     return parts->count != NULL && parts->begin != NULL;
 }
 
-static void free_parts(workers_parts *parts)
+static void free_parts(tr_workers_parts *parts)
 {
     free(parts->count);
     free(parts->begin);
 }
 
-ps_result plan_open(plan *p, uint32_t rank, uint32_t ranks, uint32_t max,
-                    ps_error *err)
+ps_result tr_plan_open(tr_plan *p, uint32_t rank, uint32_t ranks, uint32_t max,
+                       ps_error *err)
 {
     bool opened;
 
-    *p = (plan){.rank = rank,
-                .ranks = ranks,
-                .max = max,
-                .first = calloc((size_t)ranks + 1, sizeof *p->first),
-                .packs = calloc(max, sizeof *p->packs),
-                .costs = calloc(max, sizeof *p->costs),
-                .to = calloc(max, sizeof *p->to),
-                .loads = calloc(ranks, sizeof *p->loads)};
+    *p = (tr_plan){.rank = rank,
+                   .ranks = ranks,
+                   .max = max,
+                   .first = calloc((size_t)ranks + 1, sizeof *p->first),
+                   .packs = calloc(max, sizeof *p->packs),
+                   .costs = calloc(max, sizeof *p->costs),
+                   .to = calloc(max, sizeof *p->to),
+                   .loads = calloc(ranks, sizeof *p->loads)};
     opened = open_parts(&p->told, ranks);
     opened = open_parts(&p->sent, ranks) && opened;
     opened = open_parts(&p->got, ranks) && opened;
     if (!opened || p->first == NULL || p->packs == NULL ||
         p->costs == NULL || p->to == NULL || p->loads == NULL)
-        return error_set(err, PS_ERR_MEMORY, "no memory for a plan");
+        return tr_error(err, PS_ERR_MEMORY, "no memory for a plan");
     return PS_OK;
 }
 
-void plan_free(plan *p)
+void tr_plan_free(tr_plan *p)
 {
     free(p->first);
     free(p->packs);
@@ -62,8 +62,8 @@ void plan_free(plan *p)
 /* ---- What other ranks say ---- */
 
 /* Rows of all packs are numbered by an int32. */
-ps_result plan_begin(plan *p, uint32_t capacity, const uint64_t *packs,
-                     ps_error *err)
+ps_result tr_plan_begin(tr_plan *p, uint32_t capacity, const uint64_t *packs,
+                        ps_error *err)
 {
     const uint64_t room = INT32_MAX / capacity;
     uint64_t n = 0;
@@ -71,7 +71,7 @@ ps_result plan_begin(plan *p, uint32_t capacity, const uint64_t *packs,
     p->capacity = capacity;
     for (uint32_t i = 0; i < p->ranks; i++) {
         if (packs[i] > p->max - n)
-            return error_set(
+            return tr_error(
                 err, PS_ERR_CORRUPT,
                 "rank %" PRIu32 " has %" PRIu64 " packs more for a "
                 "batch that has %" PRIu64 ", of %" PRIu32 " at most",
@@ -83,31 +83,31 @@ ps_result plan_begin(plan *p, uint32_t capacity, const uint64_t *packs,
     }
     p->first[p->ranks] = p->n = (uint32_t)n;
     if (n > room)
-        return error_set(err, PS_ERR_LIMIT,
-                         "batches of so many tokens are too large");
+        return tr_error(err, PS_ERR_LIMIT,
+                        "batches of so many tokens are too large");
     return PS_OK;
 }
 
-ps_result plan_check(const plan *p, ps_error *err)
+ps_result tr_plan_check(const tr_plan *p, ps_error *err)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        const fill_pack *const pack = &p->packs[i].pack;
+        const tr_pack_size *const pack = &p->packs[i].pack;
         const uint64_t n = pack->n_tok;
 
         if (pack->n_seq == 0 || pack->n_seq > n || n > p->capacity ||
             pack->squares < n || pack->squares > n * n)
-            return error_set(err, PS_ERR_CORRUPT,
-                             "rank %" PRIu32 " has a pack of %" PRIu32
-                             " sequences and %" PRIu32 " tokens, of %" PRIu32
-                             " at most", plan_reader(p, i), pack->n_seq,
-                             pack->n_tok, p->capacity);
+            return tr_error(err, PS_ERR_CORRUPT,
+                            "rank %" PRIu32 " has a pack of %" PRIu32
+                            " sequences and %" PRIu32 " tokens, of %" PRIu32
+                            " at most", tr_plan_reader(p, i), pack->n_seq,
+                            pack->n_tok, p->capacity);
     }
     return PS_OK;
 }
 
 /* ---- Where packs go ---- */
 
-uint32_t plan_reader(const plan *p, uint32_t place)
+uint32_t tr_plan_reader(const tr_plan *p, uint32_t place)
 {
     uint32_t low = 0, high = p->ranks;
 
@@ -122,7 +122,7 @@ uint32_t plan_reader(const plan *p, uint32_t place)
     return low;
 }
 
-static double imbalance_of(const plan *p)
+static double imbalance_of(const tr_plan *p)
 {
     uint64_t most = 0, all = 0;
 
@@ -136,15 +136,16 @@ static double imbalance_of(const plan *p)
     return (double)most * p->ranks / (double)all;
 }
 
-ps_result plan_deal(plan *p, share *s, double *imbalance, ps_error *err)
+ps_result tr_plan_assign(tr_plan *p, tr_assigner *s, double *imbalance,
+                         ps_error *err)
 {
     const uint32_t *dealt;
     ps_result r;
 
     for (uint32_t i = 0; i < p->n; i++)
-        p->costs[i] = share_cost(s, p->capacity, p->packs[i].pack.n_tok,
-                                 p->packs[i].pack.squares);
-    r = share_deal_costs(s, p->costs, p->n, &dealt, err);
+        p->costs[i] = tr_assigner_cost(s, p->capacity, p->packs[i].pack.n_tok,
+                                       p->packs[i].pack.squares);
+    r = tr_assigner_assign_costs(s, p->costs, p->n, &dealt, err);
     if (r != PS_OK)
         return r;
     memcpy(p->to, dealt, p->n * sizeof *p->to);
@@ -155,7 +156,7 @@ ps_result plan_deal(plan *p, share *s, double *imbalance, ps_error *err)
 /* ---- How much moves ---- */
 
 /* No sum overflows: there are less than 2^31 tokens, of 5 numbers at most. */
-static bool begin_parts(workers_parts *parts, const uint64_t *counts,
+static bool begin_parts(tr_workers_parts *parts, const uint64_t *counts,
                         uint32_t ranks)
 {
     uint64_t begin = 0;
@@ -170,12 +171,12 @@ static bool begin_parts(workers_parts *parts, const uint64_t *counts,
     return true;
 }
 
-static uint64_t numbers_of(const plan *p, uint32_t i)
+static uint64_t numbers_of(const tr_plan *p, uint32_t i)
 {
-    return fill_numbers(p->packs[i].pack.n_seq, p->packs[i].pack.n_tok);
+    return tr_pack_numbers(p->packs[i].pack.n_seq, p->packs[i].pack.n_tok);
 }
 
-ps_result plan_count(plan *p, ps_error *err)
+ps_result tr_plan_count(tr_plan *p, ps_error *err)
 {
     bool counted;
 
@@ -189,7 +190,7 @@ ps_result plan_count(plan *p, ps_error *err)
             p->loads[rank] += p->to[i] == p->rank ? numbers_of(p, i) : 0;
     if (counted && begin_parts(&p->got, p->loads, p->ranks))
         return PS_OK;
-    return error_set(
+    return tr_error(
         err, PS_ERR_LIMIT,
         "a rank would send or get 2^31 numbers or more in one step: "
         "smaller steps do not");

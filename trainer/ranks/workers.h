@@ -11,8 +11,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_WORKERS_H
-#define BERT_WORKERS_H
+#ifndef TR_RANKS_WORKERS_H
+#define TR_RANKS_WORKERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,80 +24,81 @@
 extern "C" {
 #endif
 
-typedef struct workers_sums workers_sums;
-typedef struct workers_second workers_second;
+typedef struct tr_workers_sums tr_workers_sums;
+typedef struct tr_workers_second tr_workers_second;
 
-typedef struct workers {
+typedef struct tr_workers {
     uint32_t rank;      /* ours, below... */
     uint32_t ranks;     /* ...this number, from 1 */
     uint32_t local;     /* how many lower ranks are on our machine */
-    workers_sums *sums; /* those that were begun; NULL: there is one rank */
-    workers_second *second; /* what the second threads talk by... */
+    tr_workers_sums *sums; /* those that were begun; NULL: there is one rank */
+    tr_workers_second *second; /* what the second threads talk by... */
     bool has_second;        /* ...if MPI lets two threads talk */
-} workers;
+} tr_workers;
 
 /* How many processes a launcher says that it has started; 0: there is none. */
-long workers_launched(void);
+long tr_workers_launched(void);
 
 /* NULL, or why not. */
-const char *workers_open(workers *w);
+const char *tr_workers_open(tr_workers *w);
 
 /* All of them end together. */
-void workers_close(workers *w);
+void tr_workers_close(tr_workers *w);
 
 /*
  * Begins to sum x[i] over all ranks, in place, and gets on with the sums that
  * were begun before, also with n of 0; waits until all of them are made.
  */
-void workers_sum_begin(const workers *w, real *x, size_t n);
-void workers_sum_end(const workers *w);
+void tr_workers_sum_begin(const tr_workers *w, real *x, size_t n);
+void tr_workers_sum_end(const tr_workers *w);
 
 /* The same of a few numbers, and at once. */
-void workers_sum(const workers *w, double *x, int n);
+void tr_workers_sum(const tr_workers *w, double *x, int n);
 
 /* All ranks get what rank 0 has. */
-void workers_copy(const workers *w, void *x, size_t bytes);
+void tr_workers_copy(const tr_workers *w, void *x, size_t bytes);
 
 /* What all ranks say, put together. */
-typedef struct workers_verdict {
+typedef struct tr_workers_verdict {
     uint32_t first; /* the lowest rank that failed; ranks: none did */
     int status;     /* its status, or 0 */
     bool same;      /* all have the same digest */
-} workers_verdict;
+} tr_workers_verdict;
 
 /* Ends all ranks, which wait for what never comes, with that status. */
-void workers_abort(const workers *w, int status);
+void tr_workers_abort(const tr_workers *w, int status);
 
 /* A status of 0 is no failure, and none is below. */
-workers_verdict workers_agree(const workers *w, int status, uint64_t digest);
+tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
+                                    uint64_t digest);
 
 /*
  * For the second threads alone, which take no processor while they wait.
  *
  * Gathers `bytes` of each rank, in their order; ours are there already.
  */
-void workers_gather(const workers *w, void *all, size_t bytes);
+void tr_workers_gather(const tr_workers *w, void *all, size_t bytes);
 
 /*
  * How many numbers go to each rank, or come from it, and where they begin.  No
  * number is below 0, and all that begin and end do so below 2^31.
  */
-typedef struct workers_parts {
+typedef struct tr_workers_parts {
     int *count;
     int *begin;
-} workers_parts;
+} tr_workers_parts;
 
 /* Gathers so many items of each rank; ours are there already. */
-void workers_gather_parts(const workers *w, void *all,
-                          const workers_parts *parts, size_t item_bytes);
+void tr_workers_gather_parts(const tr_workers *w, void *all,
+                             const tr_workers_parts *parts, size_t item_bytes);
 
 /* Sends each rank its part of `from`, and gets one of each. */
-void workers_trade(const workers *w, const int32_t *from,
-                   const workers_parts *sent, int32_t *to,
-                   const workers_parts *got);
+void tr_workers_trade(const tr_workers *w, const int32_t *from,
+                      const tr_workers_parts *sent, int32_t *to,
+                      const tr_workers_parts *got);
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif /* BERT_WORKERS_H */
+#endif /* TR_RANKS_WORKERS_H */

@@ -1,5 +1,5 @@
 /*
- * workers_launched.c - what a launcher says of its processes.
+ * tr_workers_launched.c - what a launcher says of its processes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include "ranks/workers.h"
 
-long workers_launched(void)
+long tr_workers_launched(void)
 {
     /* Of Open MPI, MPICH and Slurm, which may have started the others. */
     const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",

@@ -13,25 +13,25 @@
 #define PENDING_MAX 64              /* sums at a time */
 #define PIECE_MAX ((size_t)1 << 28) /* numbers of a sum, bytes of a copy */
 
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 #define MPI_REAL_TYPE MPI_DOUBLE
 #else
 #define MPI_REAL_TYPE MPI_FLOAT
 #endif
 
-struct workers_sums {
+struct tr_workers_sums {
     MPI_Request list[PENDING_MAX];
     int n;
 };
 
-struct workers_second {
+struct tr_workers_second {
     MPI_Comm ranks; /* the same, but what the first threads say is not heard */
 };
 
 /* What all ranks do together comes before what may fail in one. */
-static workers_second *open_second(void)
+static tr_workers_second *open_second(void)
 {
-    workers_second *second;
+    tr_workers_second *second;
     MPI_Comm ranks;
 
     (void)MPI_Comm_dup(MPI_COMM_WORLD, &ranks);
@@ -53,23 +53,23 @@ static uint32_t local_rank(void)
     return (uint32_t)rank;
 }
 
-const char *workers_open(workers *w)
+const char *tr_workers_open(tr_workers *w)
 {
     int rank = 0, ranks = 1, level;
 
-    *w = (workers){.rank = 0, .ranks = 1};
+    *w = (tr_workers){.rank = 0, .ranks = 1};
     /* Without mpirun MPI_Init would start a process for a world of its own. */
-    if (workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
+    if (tr_workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
         return NULL;
     (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks == 1 && workers_launched() > 1)
+    if (ranks == 1 && tr_workers_launched() > 1)
         return "one of several processes, which this MPI does not connect";
-    *w = (workers){.rank = (uint32_t)rank,
-                   .ranks = (uint32_t)ranks,
-                   .local = local_rank(),
-                   .sums = calloc(1, sizeof *w->sums)};
+    *w = (tr_workers){.rank = (uint32_t)rank,
+                      .ranks = (uint32_t)ranks,
+                      .local = local_rank(),
+                      .sums = calloc(1, sizeof *w->sums)};
     w->second = ranks > 1 ? open_second() : NULL;
     w->has_second = level == MPI_THREAD_MULTIPLE;
     return w->sums != NULL && (ranks == 1 || w->second != NULL)
@@ -85,7 +85,7 @@ static bool is_open(void)
     return is && !was;
 }
 
-void workers_close(workers *w)
+void tr_workers_close(tr_workers *w)
 {
     if (is_open() && w->second != NULL)
         (void)MPI_Comm_free(&w->second->ranks);
@@ -97,9 +97,9 @@ void workers_close(workers *w)
     w->sums = NULL;
 }
 
-void workers_sum_begin(const workers *w, real *x, size_t n)
+void tr_workers_sum_begin(const tr_workers *w, real *x, size_t n)
 {
-    workers_sums *const sums = w->sums;
+    tr_workers_sums *const sums = w->sums;
     int all;
 
     if (w->ranks == 1)
@@ -108,7 +108,7 @@ void workers_sum_begin(const workers *w, real *x, size_t n)
         const size_t m = n < PIECE_MAX ? n : PIECE_MAX;
 
         if (sums->n == PENDING_MAX)
-            workers_sum_end(w);
+            tr_workers_sum_end(w);
         (void)MPI_Iallreduce(MPI_IN_PLACE, x, (int)m, MPI_REAL_TYPE, MPI_SUM,
                              MPI_COMM_WORLD, &sums->list[sums->n++]);
         x += m;
@@ -118,7 +118,7 @@ void workers_sum_begin(const workers *w, real *x, size_t n)
     (void)MPI_Testall(sums->n, sums->list, &all, MPI_STATUSES_IGNORE);
 }
 
-void workers_sum_end(const workers *w)
+void tr_workers_sum_end(const tr_workers *w)
 {
     if (w->ranks == 1)
         return;
@@ -126,14 +126,14 @@ void workers_sum_end(const workers *w)
     w->sums->n = 0;
 }
 
-void workers_sum(const workers *w, double *x, int n)
+void tr_workers_sum(const tr_workers *w, double *x, int n)
 {
     if (w->ranks > 1)
         (void)MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, MPI_SUM,
                             MPI_COMM_WORLD);
 }
 
-void workers_copy(const workers *w, void *x, size_t bytes)
+void tr_workers_copy(const tr_workers *w, void *x, size_t bytes)
 {
     unsigned char *at = x;
 
@@ -150,7 +150,8 @@ void workers_copy(const workers *w, void *x, size_t bytes)
  * A rank and its status are one number, so that the least has both.  All
  * digests are the same if the least is the complement of the least complement.
  */
-workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
+tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
+                                    uint64_t digest)
 {
     const uint64_t first = status != 0 ? w->rank : w->ranks;
     uint64_t least[3] = {first << 32 | (uint32_t)status, digest, ~digest};
@@ -158,12 +159,12 @@ workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
     if (w->ranks > 1)
         (void)MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN,
                             MPI_COMM_WORLD);
-    return (workers_verdict){.first = (uint32_t)(least[0] >> 32),
-                             .status = (int)(least[0] & UINT32_MAX),
-                             .same = least[1] == ~least[2]};
+    return (tr_workers_verdict){.first = (uint32_t)(least[0] >> 32),
+                                .status = (int)(least[0] & UINT32_MAX),
+                                .same = least[1] == ~least[2]};
 }
 
-void workers_abort(const workers *w, int status)
+void tr_workers_abort(const tr_workers *w, int status)
 {
     if (w->ranks > 1)
         (void)MPI_Abort(MPI_COMM_WORLD, status);
@@ -193,7 +194,7 @@ static void wait_for(MPI_Request *request)
     }
 }
 
-void workers_gather(const workers *w, void *all, size_t bytes)
+void tr_workers_gather(const tr_workers *w, void *all, size_t bytes)
 {
     MPI_Request request;
 
@@ -202,8 +203,8 @@ void workers_gather(const workers *w, void *all, size_t bytes)
     wait_for(&request);
 }
 
-void workers_gather_parts(const workers *w, void *all,
-                          const workers_parts *parts, size_t item_bytes)
+void tr_workers_gather_parts(const tr_workers *w, void *all,
+                             const tr_workers_parts *parts, size_t item_bytes)
 {
     MPI_Request request;
     MPI_Datatype item;
@@ -217,9 +218,9 @@ void workers_gather_parts(const workers *w, void *all,
     (void)MPI_Type_free(&item);
 }
 
-void workers_trade(const workers *w, const int32_t *from,
-                   const workers_parts *sent, int32_t *to,
-                   const workers_parts *got)
+void tr_workers_trade(const tr_workers *w, const int32_t *from,
+                      const tr_workers_parts *sent, int32_t *to,
+                      const tr_workers_parts *got)
 {
     MPI_Request request;
 

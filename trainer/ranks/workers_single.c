@@ -7,68 +7,69 @@
 
 #include <stdlib.h>
 
-const char *workers_open(workers *w)
+const char *tr_workers_open(tr_workers *w)
 {
-    *w = (workers){.rank = 0, .ranks = 1};
-    return workers_launched() <= 1
+    *w = (tr_workers){.rank = 0, .ranks = 1};
+    return tr_workers_launched() <= 1
                ? NULL
                : "one of several processes, and built without MPI";
 }
 
-void workers_close(workers *w)
+void tr_workers_close(tr_workers *w)
 {
     (void)w;
 }
 
-void workers_sum_begin(const workers *w, real *x, size_t n)
-{
-    (void)w;
-    (void)x;
-    (void)n;
-}
-
-void workers_sum_end(const workers *w)
-{
-    (void)w;
-}
-
-void workers_sum(const workers *w, double *x, int n)
+void tr_workers_sum_begin(const tr_workers *w, real *x, size_t n)
 {
     (void)w;
     (void)x;
     (void)n;
 }
 
-void workers_copy(const workers *w, void *x, size_t bytes)
+void tr_workers_sum_end(const tr_workers *w)
+{
+    (void)w;
+}
+
+void tr_workers_sum(const tr_workers *w, double *x, int n)
+{
+    (void)w;
+    (void)x;
+    (void)n;
+}
+
+void tr_workers_copy(const tr_workers *w, void *x, size_t bytes)
 {
     (void)w;
     (void)x;
     (void)bytes;
 }
 
-void workers_abort(const workers *w, int status)
+void tr_workers_abort(const tr_workers *w, int status)
 {
     (void)w;
     exit(status);
 }
 
-workers_verdict workers_agree(const workers *w, int status, uint64_t digest)
+tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
+                                    uint64_t digest)
 {
     (void)digest;
-    return (workers_verdict){.first = status != 0 ? w->rank : w->ranks,
-                             .status = status,
-                             .same = true};
+    return (tr_workers_verdict){.first = status != 0 ? w->rank : w->ranks,
+                                .status = status,
+                                .same = true};
 }
 
-void workers_gather(const workers *w, void *all, size_t bytes)
+void tr_workers_gather(const tr_workers *w, void *all, size_t bytes)
 {
     (void)w;
     (void)all;
     (void)bytes;
 }
 
-void workers_gather_parts(const workers *w, void *all,
-                          const workers_parts *parts, size_t item_bytes)
+void tr_workers_gather_parts(const tr_workers *w, void *all,
+                             const tr_workers_parts *parts, size_t item_bytes)
 {
     (void)w;
     (void)all;
@@ -76,9 +77,9 @@ void workers_gather_parts(const workers *w, void *all,
     (void)item_bytes;
 }
 
-void workers_trade(const workers *w, const int32_t *from,
-                   const workers_parts *sent, int32_t *to,
-                   const workers_parts *got)
+void tr_workers_trade(const tr_workers *w, const int32_t *from,
+                      const tr_workers_parts *sent, int32_t *to,
+                      const tr_workers_parts *got)
 {
     (void)w;
     (void)from;

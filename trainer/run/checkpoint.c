@@ -1,11 +1,10 @@
 /*
  * checkpoint.c - the state of a training run in a file.
  *
- * A head of fixed size, settings, weights, means, means of squares, places of
- * other ranks, where they have shards of their own, and the XXH3 of all that.
- * The head is little-endian; weights and moments are as
- * this machine has them, and another one, or a build with another type of
- * numbers, refuses them.
+ * A head of fixed size, settings, weights, means, means of squares, the input
+ * positions of other ranks if they have shards, and the XXH3 of all that.  The
+ * head is little-endian; weights and moments are in the machine's format.  A
+ * machine or a build with another format refuses the file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,6 +19,7 @@
 #include <xxhash.h>
 
 #include "cli/message.h"
+#include "common/bytes.h"
 #include "data/error.h"
 
 #define LAYOUT 3 /* of the file, and of the weights in it */
@@ -37,13 +37,13 @@ enum {
     AT_TOKENS = 48,
     AT_PRODUCT1 = 56,
     AT_PRODUCT2 = 64,
-    AT_PLACE = 72,
-    /* ...and in a place. */
+    AT_POSITION = 72,
+    /* ...and in a position. */
     AT_EPOCH = 0,
     AT_FILE = 4,
     AT_MARK = 8,
-    PLACE_BYTES = AT_MARK + PS_PACK_MARK_BYTES,
-    HEAD_BYTES = AT_PLACE + PLACE_BYTES
+    POSITION_BYTES = AT_MARK + PS_PACK_MARK_BYTES,
+    HEAD_BYTES = AT_POSITION + POSITION_BYTES
 };
 
 static const unsigned char magic[ATOMIC_FILE_MAGIC] = "BERTckpt";
@@ -58,52 +58,37 @@ typedef struct stream {
 
 /* ---- Numbers ---- */
 
-static void store(unsigned char *to, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(value >> 8 * i & 0xff);
-}
-
-static uint64_t load(const unsigned char *from, unsigned bytes)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = bytes; i-- > 0;)
-        value = value << 8 | from[i];
-    return value;
-}
-
 static void store_double(unsigned char *to, double value)
 {
     uint64_t bits;
 
     memcpy(&bits, &value, sizeof bits);
-    store(to, bits, 8);
+    store_u64(to, bits);
 }
 
 static double load_double(const unsigned char *from)
 {
-    uint64_t bits = load(from, 8);
+    uint64_t bits = load_u64(from);
     double value;
 
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static void store_place(unsigned char *to, const feed_place *place)
+static void store_position(unsigned char *to, const tr_input_position *position)
 {
-    store(to + AT_EPOCH, place->epoch, 4);
-    store(to + AT_FILE, place->file, 4);
-    memcpy(to + AT_MARK, place->mark, PS_PACK_MARK_BYTES);
+    store_u32(to + AT_EPOCH, position->epoch);
+    store_u32(to + AT_FILE, position->file);
+    memcpy(to + AT_MARK, position->mark, PS_PACK_MARK_BYTES);
 }
 
-static feed_place load_place(const unsigned char *from)
+static tr_input_position load_position(const unsigned char *from)
 {
-    feed_place place = {.epoch = (uint32_t)load(from + AT_EPOCH, 4),
-                        .file = (uint32_t)load(from + AT_FILE, 4)};
+    tr_input_position position = {.epoch = load_u32(from + AT_EPOCH),
+                                  .file = load_u32(from + AT_FILE)};
 
-    memcpy(place.mark, from + AT_MARK, PS_PACK_MARK_BYTES);
-    return place;
+    memcpy(position.mark, from + AT_MARK, PS_PACK_MARK_BYTES);
+    return position;
 }
 
 /* ---- The head ---- */
@@ -114,28 +99,28 @@ static void store_head(const checkpoint *c, const checkpoint_run *run,
     const uint32_t probe = PROBE;
 
     memcpy(head, magic, sizeof magic);
-    store(head + AT_VERSION, LAYOUT, 4);
+    store_u32(head + AT_VERSION, LAYOUT);
     memcpy(head + AT_PROBE, &probe, sizeof probe);
-    store(head + AT_REAL_BYTES, sizeof(real), 4);
-    store(head + AT_SETTINGS_BYTES, strlen(c->settings), 4);
-    store(head + AT_NUMBERS, c->numbers, 8);
-    store(head + AT_STEPS, run->steps, 8);
-    store(head + AT_SEQUENCES, run->sequences, 8);
-    store(head + AT_TOKENS, run->tokens, 8);
+    store_u32(head + AT_REAL_BYTES, sizeof(real));
+    store_u32(head + AT_SETTINGS_BYTES, (uint32_t)strlen(c->settings));
+    store_u64(head + AT_NUMBERS, c->numbers);
+    store_u64(head + AT_STEPS, run->steps);
+    store_u64(head + AT_SEQUENCES, run->sequences);
+    store_u64(head + AT_TOKENS, run->tokens);
     store_double(head + AT_PRODUCT1, run->lamb.product1);
     store_double(head + AT_PRODUCT2, run->lamb.product2);
-    store_place(head + AT_PLACE, &run->place);
+    store_position(head + AT_POSITION, &run->position);
 }
 
 static void load_head(const unsigned char *head, checkpoint_run *run)
 {
     *run = (checkpoint_run){
-        .steps = load(head + AT_STEPS, 8),
-        .sequences = load(head + AT_SEQUENCES, 8),
-        .tokens = load(head + AT_TOKENS, 8),
+        .steps = load_u64(head + AT_STEPS),
+        .sequences = load_u64(head + AT_SEQUENCES),
+        .tokens = load_u64(head + AT_TOKENS),
         .lamb = {.product1 = load_double(head + AT_PRODUCT1),
                  .product2 = load_double(head + AT_PRODUCT2)},
-        .place = load_place(head + AT_PLACE)};
+        .position = load_position(head + AT_POSITION)};
 }
 
 static ps_result check_head(const unsigned char *head, ps_error *err)
@@ -144,15 +129,15 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
 
     memcpy(&probe, head + AT_PROBE, sizeof probe);
     if (memcmp(head, magic, sizeof magic) != 0)
-        return error_set(err, PS_ERR_MAGIC, "not a checkpoint");
-    if (load(head + AT_VERSION, 4) != LAYOUT)
-        return error_set(err, PS_ERR_UNSUPPORTED,
-                         "a checkpoint of another version");
-    if (probe != PROBE || load(head + AT_REAL_BYTES, 4) != sizeof(real))
-        return error_set(err, PS_ERR_UNSUPPORTED,
-                         "its numbers are of another type than ours");
-    if (load(head + AT_SETTINGS_BYTES, 4) >= CHECKPOINT_SETTINGS)
-        return error_set(err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+        return tr_error(err, PS_ERR_MAGIC, "not a checkpoint");
+    if (load_u32(head + AT_VERSION) != LAYOUT)
+        return tr_error(err, PS_ERR_UNSUPPORTED,
+                        "a checkpoint of another version");
+    if (probe != PROBE || load_u32(head + AT_REAL_BYTES) != sizeof(real))
+        return tr_error(err, PS_ERR_UNSUPPORTED,
+                        "its numbers are of another type than ours");
+    if (load_u32(head + AT_SETTINGS_BYTES) >= CHECKPOINT_SETTINGS)
+        return tr_error(err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     return PS_OK;
 }
 
@@ -194,9 +179,9 @@ static ps_result get(stream *s, void *bytes, size_t n)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return error_errno(s->err);
+            return tr_error_errno(s->err);
         if (got == 0)
-            return error_set(s->err, PS_ERR_TRUNCATED, "the checkpoint is cut");
+            return tr_error(s->err, PS_ERR_TRUNCATED, "the checkpoint is cut");
         to += got;
         n -= (size_t)got;
     }
@@ -223,14 +208,14 @@ bool checkpoint_open(atomic_file *f, const char *name)
     return atomic_file_open(f, name, is_checkpoint);
 }
 
-static bool put_places(stream *s, const checkpoint *c)
+static bool put_positions(stream *s, const checkpoint *c)
 {
-    unsigned char place[PLACE_BYTES];
+    unsigned char position[POSITION_BYTES];
     bool done = true;
 
-    for (uint32_t i = 0; i < c->n_places && done; i++) {
-        store_place(place, &c->places[i]);
-        done = put(s, place, sizeof place);
+    for (uint32_t i = 0; i < c->n_positions && done; i++) {
+        store_position(position, &c->positions[i]);
+        done = put(s, position, sizeof position);
     }
     return done;
 }
@@ -244,7 +229,7 @@ static bool put_all(stream *s, const checkpoint *c, const checkpoint_run *run)
     return put(s, head, sizeof head) &&
            put(s, c->settings, strlen(c->settings)) &&
            put(s, c->weights, bytes) && put(s, c->mean, bytes) &&
-           put(s, c->square, bytes) && put_places(s, c);
+           put(s, c->square, bytes) && put_positions(s, c);
 }
 
 bool checkpoint_write(atomic_file *f, const checkpoint *c,
@@ -259,7 +244,7 @@ bool checkpoint_write(atomic_file *f, const checkpoint *c,
         return false;
     }
     done = put_all(&s, c, run);
-    store(digest, XXH3_64bits_digest(s.digest), sizeof digest);
+    store_u64(digest, XXH3_64bits_digest(s.digest));
     (void)XXH3_freeState(s.digest);
     return done && atomic_file_write(f, digest, sizeof digest);
 }
@@ -275,34 +260,34 @@ static ps_result other_settings(const char *saved, const char *ours,
     while (saved[at] == ours[at] && saved[at] != '\0')
         at++;
     if (saved[at] == '\0' && ours[at] == ' ')
-        return error_set(err, PS_ERR_ARGUMENT, "saved without%s", ours + at);
+        return tr_error(err, PS_ERR_ARGUMENT, "saved without%s", ours + at);
     if (saved[at] == ' ' && ours[at] == '\0')
-        return error_set(err, PS_ERR_ARGUMENT, "saved with%s, which is missing",
-                         saved + at);
+        return tr_error(err, PS_ERR_ARGUMENT, "saved with%s, which is missing",
+                        saved + at);
     while (at > 0 && saved[at - 1] != ' ')
         at--;
     n = strcspn(saved + at, " ");
     m = strcspn(ours + at, " ");
-    return error_set(err, PS_ERR_ARGUMENT, "saved with %.*s, not with %.*s",
-                     (int)n, saved + at, (int)m, ours + at);
+    return tr_error(err, PS_ERR_ARGUMENT, "saved with %.*s, not with %.*s",
+                    (int)n, saved + at, (int)m, ours + at);
 }
 
 static ps_result get_settings(stream *s, const checkpoint *c,
                               const unsigned char *head)
 {
     char settings[CHECKPOINT_SETTINGS] = {0};
-    ps_result r = get(s, settings, load(head + AT_SETTINGS_BYTES, 4));
+    ps_result r = get(s, settings, load_u32(head + AT_SETTINGS_BYTES));
 
     if (r != PS_OK)
         return r;
     for (char *p = settings; *p != '\0'; p++)
         if (*p < ' ' || *p > '~')
-            return error_set(s->err, PS_ERR_CORRUPT,
-                             "the checkpoint is damaged");
+            return tr_error(s->err, PS_ERR_CORRUPT,
+                            "the checkpoint is damaged");
     if (strcmp(settings, c->settings) != 0)
         return other_settings(settings, c->settings, s->err);
-    if (load(head + AT_NUMBERS, 8) != c->numbers)
-        return error_set(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+    if (load_u64(head + AT_NUMBERS) != c->numbers)
+        return tr_error(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     return PS_OK;
 }
 
@@ -314,12 +299,12 @@ static ps_result get_arrays(stream *s, const checkpoint *c)
         r = get(s, c->mean, c->numbers * sizeof *c->mean);
     if (r == PS_OK)
         r = get(s, c->square, c->numbers * sizeof *c->square);
-    for (uint32_t i = 0; i < c->n_places && r == PS_OK; i++) {
-        unsigned char place[PLACE_BYTES];
+    for (uint32_t i = 0; i < c->n_positions && r == PS_OK; i++) {
+        unsigned char position[POSITION_BYTES];
 
-        r = get(s, place, sizeof place);
+        r = get(s, position, sizeof position);
         if (r == PS_OK)
-            c->places[i] = load_place(place);
+            c->positions[i] = load_position(position);
     }
     return r;
 }
@@ -331,18 +316,18 @@ static ps_result get_end(stream *s)
     ps_result r = get(s, digest, sizeof digest);
     ssize_t got;
 
-    if (r == PS_OK && load(digest, 8) != is)
-        r = error_set(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
+    if (r == PS_OK && load_u64(digest) != is)
+        r = tr_error(s->err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     if (r != PS_OK)
         return r;
     do {
         got = read(s->fd, &more, 1);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
-        return error_errno(s->err);
+        return tr_error_errno(s->err);
     if (got > 0)
-        return error_set(s->err, PS_ERR_CORRUPT,
-                         "something follows the checkpoint");
+        return tr_error(s->err, PS_ERR_CORRUPT,
+                        "something follows the checkpoint");
     return PS_OK;
 }
 
@@ -354,9 +339,9 @@ ps_result checkpoint_read(const char *name, const checkpoint *c,
     ps_result r = PS_OK;
 
     if (s.fd < 0)
-        return errno == ENOENT ? PS_END : error_errno(err);
+        return errno == ENOENT ? PS_END : tr_error_errno(err);
     if (!begin(&s))
-        r = error_set(err, PS_ERR_MEMORY, "no memory for a checkpoint");
+        r = tr_error(err, PS_ERR_MEMORY, "no memory for a checkpoint");
     if (r == PS_OK)
         r = get(&s, head, sizeof head);
     if (r == PS_OK)

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CHECKPOINT_H
-#define BERT_CHECKPOINT_H
+#ifndef TR_RUN_CHECKPOINT_H
+#define TR_RUN_CHECKPOINT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@ typedef struct checkpoint_run {
     uint64_t steps; /* that were made */
     uint64_t sequences;
     uint64_t tokens;
-    lamb_state lamb;
-    feed_place place;
+    tr_lamb_state lamb;
+    tr_input_position position;
 } checkpoint_run;
 
 /* Whose all of it is: the weights and both moments, `numbers` of each. */
@@ -33,8 +33,9 @@ typedef struct checkpoint {
     real *weights;
     real *mean;
     real *square;
-    feed_place *places; /* besides that of the run; the settings say of whom */
-    uint32_t n_places;
+    tr_input_position
+        *positions; /* besides that of the run; the settings say of whom */
+    uint32_t n_positions;
 } checkpoint;
 
 /* As atomic_file_open, for checkpoints. */
@@ -57,4 +58,4 @@ PS_MUST_CHECK ps_result checkpoint_read(const char *name,
                                         const checkpoint *c,
                                         checkpoint_run *run, ps_error *err);
 
-#endif /* BERT_CHECKPOINT_H */
+#endif /* TR_RUN_CHECKPOINT_H */

@@ -32,53 +32,53 @@ static const option_word attentions[] = {{"varlen", BERT_VARLEN},
                                          {"cudnn", BERT_CUDNN},
                                          {"auto", AUTO},
                                          {NULL, 0}};
-static const option_word rows[] = {{"padded", BERT_PADDED},
-                                   {"stripped", BERT_STRIPPED},
-                                   {"unpadded", BERT_UNPADDED},
+static const option_word rows[] = {{"padded", TR_PADDED},
+                                   {"stripped", TR_STRIPPED},
+                                   {"unpadded", TR_UNPADDED},
                                    {NULL, 0}};
 static const option_word devices[] = {
     {"cpu", CONF_CPU}, {"cuda", CONF_CUDA}, {NULL, 0}};
-static const option_word precisions[] = {{"float", BERT_FLOAT},
-                                         {"tf32", BERT_TF32},
-                                         {"bf16", BERT_BF16},
+static const option_word precisions[] = {{"float", TR_FLOAT},
+                                         {"tf32", TR_TF32},
+                                         {"bf16", TR_BF16},
                                          {NULL, 0}};
 static const option_word graphs[] = {{"off", BERT_EXACT},
                                      {"rounded", BERT_ROUNDED},
                                      {"on", BERT_GRAPHS},
                                      {NULL, 0}};
-static const option_word losses[] = {{"sequence", FEED_PER_SEQUENCE},
-                                     {"token", FEED_PER_TOKEN},
+static const option_word losses[] = {{"sequence", TR_LOSS_PER_SEQUENCE},
+                                     {"token", TR_LOSS_PER_TOKEN},
                                      {NULL, 0}};
 static const option_word stats[] = {{"text", false}, {"json", true}, {NULL, 0}};
 
 #define NUMBER(member, low, high) OPTION_NUMBER(conf, member, low, high)
 #define COUNT(member, low) OPTION_NUMBER(conf, member, low, UINT64_MAX)
 #define WORDS(member, table) OPTION_WORD(conf, member, table)
-#define SHARE(member) OPTION_CALL_FOR(conf, member, number_option_share)
-#define BELOW_1(member) OPTION_CALL_FOR(conf, member, number_option_below_1)
-#define POSITIVE(member) OPTION_CALL_FOR(conf, member, number_option_positive)
+#define SHARE(member) OPTION_CALL_FOR(conf, member, tr_option_share)
+#define BELOW_1(member) OPTION_CALL_FOR(conf, member, tr_option_below_1)
+#define POSITIVE(member) OPTION_CALL_FOR(conf, member, tr_option_positive)
 
 static const option_entry entries[] = {
     /* Batches. */
     {0, "packs", "N", "packs of a step, on all ranks (default: 16)",
-     NUMBER(feed.packs, 1, ROWS_MAX)},
+     NUMBER(loader.packs, 1, ROWS_MAX)},
     {0, "sequences", "N",
      "sequences of a step instead; make the packs with\n"
      "packstream --flush-every=N",
-     NUMBER(feed.sequences, 1, ROWS_MAX)},
+     NUMBER(loader.sequences, 1, ROWS_MAX)},
     {0, "epochs", "N", "read the files N times (default: 1)",
-     NUMBER(feed.epochs, 1, EPOCHS_MAX)},
+     NUMBER(loader.epochs, 1, EPOCHS_MAX)},
     {0, "steps", "N", "stop after N steps, those before --resume included",
      COUNT(steps, 1)},
     {0, "vocab", "N", "size of the vocabulary (default: the stream's)",
-     NUMBER(feed.vocab_size, 1, INT32_MAX)},
+     NUMBER(loader.vocab_size, 1, INT32_MAX)},
     {0, "mask", "SHARE",
      "share of tokens to mask in streams without labels\n(default: 0.15)",
-     SHARE(feed.mask_share)},
+     SHARE(loader.mask_share)},
     {0, "loss", "WORD",
      "what has the same weight: each sequence, or each masked\n"
      "token (default: sequence)",
-     WORDS(feed.loss, losses)},
+     WORDS(loader.loss, losses)},
 
     /* The model. */
     {0, "hidden", "N", "width of the model (default: 128)",
@@ -155,7 +155,7 @@ static const option_entry entries[] = {
 /* A share that is not given is below 0. */
 static conf defaults(void)
 {
-    return (conf){.feed = {.epochs = 1, .types = 2, .mask_share = -1},
+    return (conf){.loader = {.epochs = 1, .types = 2, .mask_share = -1},
                   .model = {.hidden = 128,
                             .layers = 2,
                             .heads = 2,
@@ -180,13 +180,13 @@ static const char *check_cudnn(const conf *c)
 {
     if (c->device != CONF_CUDA)
         return "--attention=cudnn wants --device=cuda";
-    if (c->precision != BERT_BF16)
+    if (c->precision != TR_BF16)
         return "--attention=cudnn has --precision=bf16 only";
     if (c->graphs == BERT_GRAPHS)
         return "--attention=cudnn does without --graphs=on";
-    if (c->model.hidden / c->model.heads % BERT_CUDNN_HEAD != 0)
+    if (c->model.hidden / c->model.heads % TR_CUDNN_HEAD != 0)
         return "--attention=cudnn has heads of a width that "
-               WORD(BERT_CUDNN_HEAD) " divides";
+               WORD(TR_CUDNN_HEAD) " divides";
     return NULL;
 }
 
@@ -195,7 +195,7 @@ static const char *avoid_cudnn(const conf *c)
 {
     const char *const wrong = check_cudnn(c);
 
-    if (!bert_cudnn_is_built)
+    if (!tr_cudnn_is_built)
         return "this build has no cuDNN";
     if (wrong != NULL)
         return wrong;
@@ -225,20 +225,20 @@ static const char *check_device(conf *c)
     const bool cuda = c->device == CONF_CUDA;
 
     if (c->precision < 0)
-        c->precision = cuda ? BERT_BF16 : BERT_FLOAT;
+        c->precision = cuda ? TR_BF16 : TR_FLOAT;
     if (!cuda && c->graphs != BERT_EXACT)
         return "--graphs is for --device=cuda";
     if (!cuda)
-        return c->precision == BERT_FLOAT
+        return c->precision == TR_FLOAT
                    ? NULL : "--precision of the CPU is float";
     if (c->attention == BERT_DENSE)
         return "--device=cuda has no --attention=dense";
-    if (c->model.hidden > BERT_CUDA_HIDDEN_MAX)
+    if (c->model.hidden > TR_CUDA_HIDDEN_MAX)
         return "--device=cuda has --hidden up to "
-               WORD(BERT_CUDA_HIDDEN_MAX);
-    if (c->model.hidden / c->model.heads > BERT_CUDA_HEAD_MAX)
+               WORD(TR_CUDA_HIDDEN_MAX);
+    if (c->model.hidden / c->model.heads > TR_CUDA_HEAD_MAX)
         return "--device=cuda has heads of a width up to "
-               WORD(BERT_CUDA_HEAD_MAX);
+               WORD(TR_CUDA_HEAD_MAX);
     return NULL;
 }
 
@@ -247,10 +247,10 @@ static const char *check(conf *c)
 {
     const char *wrong;
 
-    if (c->feed.packs > 0 && c->feed.sequences > 0)
+    if (c->loader.packs > 0 && c->loader.sequences > 0)
         return "--packs and --sequences exclude one another";
-    if (c->feed.packs == 0 && c->feed.sequences == 0)
-        c->feed.packs = 16;
+    if (c->loader.packs == 0 && c->loader.sequences == 0)
+        c->loader.packs = 16;
     if (c->model.hidden % c->model.heads != 0)
         return "--heads does not divide --hidden";
     if (c->rate.total > 0 && c->rate.total <= c->rate.warmup)
@@ -261,15 +261,15 @@ static const char *check(conf *c)
         return "--resume and --save-every want --save";
     if (c->model.intermediate == 0)
         c->model.intermediate = 4 * c->model.hidden;
-    c->feed.seed = c->seed;
+    c->loader.seed = c->seed;
     if (c->rows < 0)
-        c->rows = c->attention == BERT_DENSE ? BERT_PADDED : BERT_UNPADDED;
-    if (c->rows == BERT_UNPADDED && c->attention == BERT_DENSE)
+        c->rows = c->attention == BERT_DENSE ? TR_PADDED : TR_UNPADDED;
+    if (c->rows == TR_UNPADDED && c->attention == BERT_DENSE)
         return "--attention=dense has no --rows=unpadded";
-    c->feed.pads = c->rows != BERT_UNPADDED;
+    c->loader.pads = c->rows != TR_UNPADDED;
     /* Batches of so many sequences are the same, packed or not. */
     if (c->factor < 0)
-        c->factor = c->feed.sequences > 0 ? 1 : 0;
+        c->factor = c->loader.sequences > 0 ? 1 : 0;
     wrong = check_device(c);
     if (wrong == NULL && c->attention == AUTO)
         choose_attention(c);
@@ -284,9 +284,10 @@ static int finish(conf *c, int argc, char **argv, int first)
 
     if (wrong != NULL)
         return message_usage("%s", wrong);
-    c->feed.names = option_files(argc, argv, first, &n);
-    c->feed.n_names = (uint32_t)n;
-    wrong = inputs_tell(c->feed.names, c->feed.n_names, &c->feed.input);
+    c->loader.names = option_files(argc, argv, first, &n);
+    c->loader.n_names = (uint32_t)n;
+    wrong = tr_input_find_kind(c->loader.names, c->loader.n_names,
+                               &c->loader.input);
     if (wrong == NULL)
         return -1;
     return message_usage("%s: has no %%d for the rank, as other names have",
@@ -312,7 +313,7 @@ int conf_parse(conf *c, int argc, char **argv)
 
 uint64_t conf_digest(const conf *c)
 {
-    uint64_t digest = c->feed.n_names;
+    uint64_t digest = c->loader.n_names;
 
     for (const option_entry *e = entries; e->name != NULL; e++) {
         const unsigned char *const at = (const unsigned char *)c + e->at;
@@ -322,7 +323,7 @@ uint64_t conf_digest(const conf *c)
             value = *(const char *const *)(const void *)at != NULL;
         else
             memcpy(&value, at, e->size);
-        digest = draw_mix(digest, value);
+        digest = tr_rng_mix(digest, value);
     }
     return digest;
 }
@@ -342,13 +343,13 @@ void conf_settings(const conf *c, const bert_config *model, char *to,
         "factor=%.15g decay=%.15g clip=%.15g seed=%" PRIu64 " precision=%s",
         model->vocab_size, model->hidden, model->layers, model->heads,
         model->intermediate, model->positions, model->types, model->dropout,
-        c->attention, (int)c->feed.loss, c->feed.packs, c->feed.sequences,
-        c->feed.mask_share < 0 ? MASKING_SHARE : c->feed.mask_share,
+        c->attention, (int)c->loader.loss, c->loader.packs, c->loader.sequences,
+        c->loader.mask_share < 0 ? TR_MASKING_SHARE : c->loader.mask_share,
         c->rate.peak, c->rate.warmup, c->rate.total,
         c->rate.power, c->lamb.beta1, c->lamb.beta2, c->factor,
         c->lamb.decay, c->lamb.clip, c->seed,
         option_word_name(precisions, (uint64_t)c->precision));
     n = strlen(to);
-    if (c->feed.input == FEED_SHARDS)
-        (void)snprintf(to + n, bytes - n, " shards=%" PRIu32, c->feed.ranks);
+    if (c->loader.input == TR_INPUT_SHARDS)
+        (void)snprintf(to + n, bytes - n, " shards=%" PRIu32, c->loader.ranks);
 }

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_CONF_H
-#define BERT_CONF_H
+#ifndef TR_RUN_CONF_H
+#define TR_RUN_CONF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,17 +19,17 @@
 typedef enum conf_device { CONF_CPU, CONF_CUDA } conf_device;
 
 typedef struct conf {
-    feed_options feed;
+    tr_loader_options loader;
     bert_config model; /* vocabulary and positions 0: as the stream has them */
-    lamb_options lamb;
-    schedule rate;
+    tr_lamb_options lamb;
+    tr_schedule rate;
     double factor; /* sequences of a pack, for the betas; 0: measured */
     int attention; /* a bert_attention */
     const char *attention_why; /* auto's reason for it on a GPU; or NULL */
-    int rows;      /* a bert_rows */
+    int rows;      /* a tr_rows */
     int device;    /* a conf_device */
-    int precision; /* a bert_precision */
-    int graphs;    /* a bert_repeat */
+    int precision; /* a tr_precision */
+    int graphs;    /* a bert_graph_mode */
     bool stats;    /* JSON, not text */
     uint64_t seed;
     uint64_t steps; /* to make in all; 0: as many as there are */
@@ -54,4 +54,4 @@ uint64_t conf_digest(const conf *c);
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes);
 
-#endif /* BERT_CONF_H */
+#endif /* TR_RUN_CONF_H */

@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_RANK_MESSAGE_H
-#define BERT_RANK_MESSAGE_H
+#ifndef TR_RUN_RANK_MESSAGE_H
+#define TR_RUN_RANK_MESSAGE_H
 
 #include <stdbool.h>
 
@@ -25,4 +25,4 @@ void rank_message_hold(bool hold);
 /* Prints the held message, if any, or discards it. */
 void rank_message_flush(bool print);
 
-#endif /* BERT_RANK_MESSAGE_H */
+#endif /* TR_RUN_RANK_MESSAGE_H */

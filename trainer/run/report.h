@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_REPORT_H
-#define BERT_REPORT_H
+#ifndef TR_RUN_REPORT_H
+#define TR_RUN_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@ typedef struct report_step {
     uint64_t packs, tokens, rows, learnt; /* in these steps: `rows` counts */
     double seconds;   /* padding, too, and `learnt` sequences */
     double processor; /* seconds of all threads */
-    uint64_t graphs, launches; /* as bert_results has them */
-    double exchange, waited, imbalance; /* feed_times, added up */
+    uint64_t graphs, launches; /* as tr_results has them */
+    double exchange, waited, imbalance; /* tr_exchange_times, added up */
     uint32_t steps;
 } report_step;
 
@@ -30,4 +30,4 @@ void report_add(report_step *sum, const report_step *step);
 /* Prints them, and empties the sum; false if they cannot be written. */
 bool report_print(report_step *sum, bool json);
 
-#endif /* BERT_REPORT_H */
+#endif /* TR_RUN_REPORT_H */

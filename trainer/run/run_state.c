@@ -36,12 +36,13 @@ static bool is_same(const char *name, const char *input)
 /* Of any rank, as far as we can see its files. */
 static bool is_input(const conf *c, const char *name)
 {
-    const uint32_t ranks = c->feed.input == FEED_SHARDS ? c->feed.ranks : 1;
+    const uint32_t ranks =
+        c->loader.input == TR_INPUT_SHARDS ? c->loader.ranks : 1;
     bool is = false;
 
     for (uint32_t rank = 0; rank < ranks && !is; rank++)
-        for (uint32_t i = 0; i < c->feed.n_names && !is; i++) {
-            char *input = inputs_name(&c->feed, i, rank);
+        for (uint32_t i = 0; i < c->loader.n_names && !is; i++) {
+            char *input = tr_input_name(&c->loader, i, rank);
 
             is = input != NULL && is_same(name, input);
             free(input);
@@ -85,121 +86,123 @@ static int refuse_existing(const conf *c)
     return STATUS_USAGE;
 }
 
-int keep_open(keep *k, const conf *c)
+int run_state_open(run_state *s, const conf *c)
 {
     int status;
 
-    k->name = c->save;
-    k->file = (atomic_file){.folder = -1, .next = -1};
+    s->name = c->save;
+    s->file = (atomic_file){.folder = -1, .next = -1};
     if (c->save == NULL)
         return STATUS_OK;
     status = refuse_inputs(c);
     if (status == STATUS_OK)
         status = refuse_existing(c);
-    if (status == STATUS_OK && !checkpoint_open(&k->file, c->save))
+    if (status == STATUS_OK && !checkpoint_open(&s->file, c->save))
         status = STATUS_FAILURE;
     return status;
 }
 
-void keep_close(keep *k)
+void run_state_close(run_state *s)
 {
-    atomic_file_close(&k->file);
-    free(k->places);
+    atomic_file_close(&s->file);
+    free(s->positions);
 }
 
 /* ---- Checkpoints ---- */
 
-bool keep_room(keep *k, const feed *f)
+bool run_state_alloc(run_state *s, const tr_loader *f)
 {
-    (void)feed_places(f, &k->n_places);
-    k->places = calloc((size_t)k->n_places + 1, sizeof *k->places);
-    return k->places != NULL;
+    (void)tr_loader_positions(f, &s->n_positions);
+    s->positions = calloc((size_t)s->n_positions + 1, sizeof *s->positions);
+    return s->positions != NULL;
 }
 
-void keep_places(keep *k, const feed *f)
+void run_state_note_positions(run_state *s, const tr_loader *f)
 {
     uint32_t n;
-    const feed_place *const places = feed_places(f, &n);
+    const tr_input_position *const positions = tr_loader_positions(f, &n);
 
     if (n > 0)
-        memcpy(k->places, places, n * sizeof *places);
+        memcpy(s->positions, positions, n * sizeof *positions);
 }
 
-static checkpoint all_of(const keep *k, bert_model *model, lamb *l)
+static checkpoint all_of(const run_state *s, bert_model *model, tr_lamb *l)
 {
-    return (checkpoint){.settings = k->settings,
+    return (checkpoint){.settings = s->settings,
                         .numbers = bert_model_numbers(model),
                         .weights = bert_model_weights(model),
-                        .mean = lamb_mean(l),
-                        .square = lamb_square(l),
-                        .places = k->places,
-                        .n_places = k->n_places};
+                        .mean = tr_lamb_mean(l),
+                        .square = tr_lamb_square(l),
+                        .positions = s->positions,
+                        .n_positions = s->n_positions};
 }
 
-int keep_read(keep *k, bert_model *model, lamb *l)
+int run_state_resume(run_state *s, bert_model *model, tr_lamb *l)
 {
     checkpoint c;
     ps_error err;
     ps_result r;
 
-    if (k->name == NULL)
+    if (s->name == NULL)
         return STATUS_OK;
-    c = all_of(k, model, l);
-    r = checkpoint_read(k->name, &c, &k->run, &err);
+    c = all_of(s, model, l);
+    r = checkpoint_read(s->name, &c, &s->run, &err);
     if (r == PS_END)
         return STATUS_OK;
     if (r != PS_OK)
-        return rank_message_failure(k->name, &err);
+        return rank_message_failure(s->name, &err);
     bert_model_store(model);
-    lamb_store(l);
-    lamb_set(l, k->run.lamb);
-    k->saved = k->run.steps;
+    tr_lamb_store(l);
+    tr_lamb_set(l, s->run.lamb);
+    s->saved = s->run.steps;
     return STATUS_OK;
 }
 
-void keep_copy(keep *k, const workers *w, bert_model *model, lamb *l)
+void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
+                         tr_lamb *l)
 {
-    const checkpoint c = all_of(k, model, l);
+    const checkpoint c = all_of(s, model, l);
     const size_t bytes = c.numbers * sizeof *c.weights;
 
     if (w->ranks == 1)
         return;
-    workers_copy(w, &k->run, sizeof k->run);
-    if (k->run.steps == 0)
+    tr_workers_copy(w, &s->run, sizeof s->run);
+    if (s->run.steps == 0)
         return;
-    workers_copy(w, k->places, k->n_places * sizeof *k->places);
-    if (w->rank > 0 && k->n_places > 0)
-        k->run.place = k->places[w->rank - 1];
-    workers_copy(w, c.weights, bytes);
-    workers_copy(w, c.mean, bytes);
-    workers_copy(w, c.square, bytes);
+    tr_workers_copy(w, s->positions, s->n_positions * sizeof *s->positions);
+    if (w->rank > 0 && s->n_positions > 0)
+        s->run.position = s->positions[w->rank - 1];
+    tr_workers_copy(w, c.weights, bytes);
+    tr_workers_copy(w, c.mean, bytes);
+    tr_workers_copy(w, c.square, bytes);
     bert_model_store(model);
-    lamb_store(l);
-    lamb_set(l, k->run.lamb);
+    tr_lamb_store(l);
+    tr_lamb_set(l, s->run.lamb);
 }
 
-int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l)
+int run_state_save(run_state *s, tr_device *device, bert_model *model,
+                   tr_lamb *l)
 {
     checkpoint c;
-    bert_results none;
+    tr_results none;
     const char *why;
 
-    if (k->failed)
+    if (s->failed)
         return STATUS_FAILURE;
-    if (k->name == NULL || k->saved == k->run.steps)
+    if (s->name == NULL || s->saved == s->run.steps)
         return STATUS_OK;
     bert_model_fetch(model);
-    lamb_fetch(l);
+    tr_lamb_fetch(l);
     if (!device->ops->finish(device, &none, &why)) {
-        k->failed = true;
+        s->failed = true;
         rank_message("%s", why);
         return STATUS_FAILURE;
     }
-    c = all_of(k, model, l);
-    if (!checkpoint_write(&k->file, &c, &k->run)) {
-        k->failed = true;
+    c = all_of(s, model, l);
+    if (!checkpoint_write(&s->file, &c, &s->run)) {
+        s->failed = true;
         return STATUS_FAILURE;
     }
-    k->saved = k->run.steps;
+    s->saved = s->run.steps;
     return STATUS_OK;
 }

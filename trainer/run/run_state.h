@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_KEEP_H
-#define BERT_KEEP_H
+#ifndef TR_RUN_RUN_STATE_H
+#define TR_RUN_RUN_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,37 +16,40 @@
 #include "run/checkpoint.h"
 #include "run/conf.h"
 
-typedef struct keep {
+typedef struct run_state {
     const char *name; /* NULL: nothing is kept */
     atomic_file file; /* of that name */
     char settings[CHECKPOINT_SETTINGS];
     checkpoint_run run; /* as it was after the last whole step */
-    feed_place *places; /* then, of ranks behind the first with own shards */
-    uint32_t n_places;
+    tr_input_position
+        *positions; /* then, of ranks behind the first with own shards */
+    uint32_t n_positions;
     uint64_t saved;     /* the steps that are in the file */
     bool failed;        /* the file or the device, and that was told */
-} keep;
+} run_state;
 
 /*
  * Opens the file of --save, if it is given, before anything is read.  These
  * functions print a message on failure and return an exit status.
  */
-int keep_open(keep *k, const conf *c);
-void keep_close(keep *k);
+int run_state_open(run_state *s, const conf *c);
+void run_state_close(run_state *s);
 
-/* Makes room for all places; false: no memory. */
-bool keep_room(keep *k, const feed *f);
+/* Makes room for all positions; false: no memory. */
+bool run_state_alloc(run_state *s, const tr_loader *f);
 
-/* Notes where other ranks are behind the feed's batch. */
-void keep_places(keep *k, const feed *f);
+/* Notes the input positions of other ranks after the loader's batch. */
+void run_state_note_positions(run_state *s, const tr_loader *f);
 
 /* Goes on from the file, if there is one. */
-int keep_read(keep *k, bert_model *model, lamb *l);
+int run_state_resume(run_state *s, bert_model *model, tr_lamb *l);
 
 /* All ranks go on from what the first one has read. */
-void keep_copy(keep *k, const workers *w, bert_model *model, lamb *l);
+void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
+                         tr_lamb *l);
 
 /* Keeps the steps that are not in the file; the device has made them. */
-int keep_save(keep *k, bert_device *device, bert_model *model, lamb *l);
+int run_state_save(run_state *s, tr_device *device, bert_model *model,
+                   tr_lamb *l);
 
-#endif /* BERT_KEEP_H */
+#endif /* TR_RUN_RUN_STATE_H */

@@ -26,7 +26,7 @@
 #include "run/rank_message.h"
 #include "run/report.h"
 #include "run/run_state.h"
-#include "run/signals.h"
+#include "run/shutdown.h"
 
 /* What a run is after a step, if that went well. */
 typedef struct asked_step {
@@ -40,12 +40,12 @@ typedef struct asked_step {
 /* All that a run works with. */
 typedef struct training {
     conf conf;
-    workers workers;
-    bert_device *device;
-    feed *feed;
+    tr_workers workers;
+    tr_device *device;
+    tr_loader *loader;
     bert_model *model;
-    lamb *lamb;
-    keep keep;
+    tr_lamb *lamb;
+    run_state state;
     checkpoint_run now; /* keep.run, and the steps that were asked for */
     asked_step asked[ASKED_MAX];
     uint64_t n_asked;
@@ -66,16 +66,16 @@ static int complain(const char *what)
 /* A signal may come with a cut input; then the cut is no error. */
 static int complain_feed(const training *t, const ps_error *err)
 {
-    stop_now();
-    return rank_message_failure(t->feed == NULL ? "feed" : feed_name(t->feed),
-                                err);
+    shutdown_now();
+    return rank_message_failure(
+        t->loader == NULL ? "input" : tr_loader_name(t->loader), err);
 }
 
 /* A reader that is gone is told by SIGPIPE, when all is done. */
 static int complain_stdout(void)
 {
-    stop_now();
-    return stop_broken() ? STATUS_FAILURE
+    shutdown_now();
+    return shutdown_pipe_broke() ? STATUS_FAILURE
                          : complain("stdout: cannot be written");
 }
 
@@ -87,12 +87,12 @@ static bool is_alone(const training *t)
 /* Their digests are not the same. */
 static int complain_difference(const training *t)
 {
-    if (t->feed == NULL) {
+    if (t->loader == NULL) {
         rank_message("the ranks have different options");
         return STATUS_USAGE;
     }
     rank_message("%s: the ranks read other packs behind step %" PRIu64,
-                 feed_name(t->feed), t->now.steps);
+                 tr_loader_name(t->loader), t->now.steps);
     return STATUS_FAILURE;
 }
 
@@ -104,16 +104,16 @@ static int complain_difference(const training *t)
  */
 static int agree(training *t, int status, uint64_t digest)
 {
-    workers_verdict all;
+    tr_workers_verdict all;
 
     if (status == STATUS_OK && t->workers.rank > 0 && signals_stopped() != 0) {
         rank_message("rank %" PRIu32 ": a signal ends the run",
                      t->workers.rank);
         status = STATUS_FAILURE;
     }
-    stop_allow();
-    all = workers_agree(&t->workers, status, digest);
-    stop_forbid();
+    shutdown_allow();
+    all = tr_workers_agree(&t->workers, status, digest);
+    shutdown_forbid();
     rank_message_flush(all.first == t->workers.rank);
     if (all.status != STATUS_OK || all.same)
         return all.status;
@@ -129,7 +129,7 @@ static void sum_losses(training *t)
     double sums[] = {s->loss, s->mlm, s->nsp, s->processor, s->exchange,
                      s->waited};
 
-    workers_sum(&t->workers, sums, 6);
+    tr_workers_sum(&t->workers, sums, 6);
     s->loss = sums[0];
     s->mlm = sums[1];
     s->nsp = sums[2];
@@ -145,13 +145,13 @@ static int print(training *t)
 {
     bool written = true;
 
-    stop_allow();
+    shutdown_allow();
     (void)pthread_mutex_lock(&t->printer);
     sum_losses(t);
     if (t->unprinted.steps > 0)
         written = report_print(&t->unprinted, t->conf.stats);
     (void)pthread_mutex_unlock(&t->printer);
-    stop_forbid();
+    shutdown_forbid();
     return written ? STATUS_OK : complain_stdout();
 }
 
@@ -166,13 +166,13 @@ static double now(clockid_t clock)
 }
 
 /* Steps that went well, the last of which has the sums of all of them. */
-static void settle_good(training *t, const bert_results *r)
+static void settle_good(training *t, const tr_results *r)
 {
     report_step *last = &t->asked[r->steps - 1].report;
 
     last->gradient = r->gradient;
-    last->mlm = r->sum[BERT_LOSS_MLM];
-    last->nsp = r->sum[BERT_LOSS_NSP];
+    last->mlm = r->sum[TR_LOSS_MLM];
+    last->nsp = r->sum[TR_LOSS_NSP];
     last->loss = last->mlm + last->nsp;
     last->seconds = now(CLOCK_MONOTONIC) - t->started;
     last->processor = now(CLOCK_PROCESS_CPUTIME_ID) - t->used;
@@ -182,8 +182,8 @@ static void settle_good(training *t, const bert_results *r)
         report_add(&t->unprinted, &t->asked[i].report);
         t->idle += t->asked[i].idle;
     }
-    t->keep.run = t->asked[r->steps - 1].run;
-    keep_places(&t->keep, t->feed);
+    t->state.run = t->asked[r->steps - 1].run;
+    run_state_note_positions(&t->state, t->loader);
 }
 
 /*
@@ -194,14 +194,14 @@ static void settle_good(training *t, const bert_results *r)
 static int settle_steps(training *t)
 {
     uint64_t n = t->n_asked;
-    bert_results r;
+    tr_results r;
     const char *why;
 
-    if (t->device == NULL || (n == 0 && t->keep.failed))
+    if (t->device == NULL || (n == 0 && t->state.failed))
         return STATUS_OK;
     t->n_asked = 0;
     if (!t->device->ops->finish(t->device, &r, &why)) {
-        t->keep.failed = true;
+        t->state.failed = true;
         return complain(why);
     }
     if (r.steps > 0)
@@ -219,10 +219,10 @@ static int settle(training *t)
 {
     const int status = settle_steps(t);
 
-    if (status != STATUS_OK && t->keep.failed && t->device->is_waited_for) {
+    if (status != STATUS_OK && t->state.failed && t->device->is_waited_for) {
         rank_message_flush(true);
-        atomic_file_close(&t->keep.file);
-        workers_abort(&t->workers, status);
+        atomic_file_close(&t->state.file);
+        tr_workers_abort(&t->workers, status);
     }
     return status;
 }
@@ -247,8 +247,8 @@ static int stopped(void *context)
     rank_message_flush(true);
     rank_message_hold(false);
     settled = settle_steps(t);
-    status = keep_save(&t->keep, t->device, t->model, t->lamb);
-    atomic_file_close(&t->keep.file);
+    status = run_state_save(&t->state, t->device, t->model, t->lamb);
+    atomic_file_close(&t->state.file);
     (void)clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += PATIENCE;
     if (is_alone(t) &&
@@ -257,12 +257,12 @@ static int stopped(void *context)
     return settled == STATUS_OK ? status : settled;
 }
 
-static bert_device *open_one(const training *t, char *why, size_t size)
+static tr_device *open_one(const training *t, char *why, size_t size)
 {
     return t->conf.device == CONF_CUDA
-               ? bert_cuda_open(t->workers.local,
-                                (bert_precision)t->conf.precision, why, size)
-               : bert_cpu_open();
+               ? tr_cuda_open(t->workers.local,
+                              (tr_precision)t->conf.precision, why, size)
+               : tr_cpu_open();
 }
 
 /* Reports what --attention=auto chose; the first rank does for all. */
@@ -282,13 +282,14 @@ static int open_device(training *t)
     const char *chosen = t->conf.attention_why;
     char why[200] = "no memory", refusal[200];
 
-    if (t->conf.attention == BERT_CUDNN && !bert_cudnn_is_built)
+    if (t->conf.attention == BERT_CUDNN && !tr_cudnn_is_built)
         return complain("this build has no cuDNN");
     t->device = open_one(t, why, sizeof why);
     if (t->device != NULL && t->conf.attention == BERT_CUDNN
-        && !bert_cuda_use_cudnn(t->device, &t->conf.model, refusal,
-                                sizeof refusal)) {
-        bert_device_close(t->device);
+        && !tr_cuda_use_cudnn(t->device, t->conf.model.hidden,
+                              t->conf.model.heads, t->conf.model.dropout,
+                              refusal, sizeof refusal)) {
+        tr_device_close(t->device);
         t->device = NULL;
         if (chosen == NULL)
             return complain(refusal);
@@ -309,9 +310,9 @@ static int open_device(training *t)
  */
 static int share_out(training *t)
 {
-    t->conf.feed.rank = t->workers.rank;
-    t->conf.feed.ranks = t->workers.ranks;
-    t->conf.feed.hidden = t->conf.model.hidden;
+    t->conf.loader.rank = t->workers.rank;
+    t->conf.loader.ranks = t->workers.ranks;
+    t->conf.loader.hidden = t->conf.model.hidden;
     if (t->workers.rank == 0 || t->conf.save == NULL)
         return STATUS_OK;
     t->conf.save = NULL;
@@ -325,7 +326,7 @@ static int share_out(training *t)
  */
 static int parse(training *t, int argc, char **argv)
 {
-    const char *const why = workers_open(&t->workers);
+    const char *const why = tr_workers_open(&t->workers);
     int status, all;
 
     rank_message_hold(!is_alone(t));
@@ -334,7 +335,7 @@ static int parse(training *t, int argc, char **argv)
         return status;
     if (t->workers.rank == 0)
         status = conf_parse(&t->conf, argc, argv);
-    workers_copy(&t->workers, &status, sizeof status);
+    tr_workers_copy(&t->workers, &status, sizeof status);
     if (status >= 0)
         return status;
     if (t->workers.rank > 0)
@@ -350,10 +351,10 @@ static int parse(training *t, int argc, char **argv)
  */
 static int settle_input(training *t)
 {
-    feed_input *const input = &t->conf.feed.input;
+    tr_input_kind *const input = &t->conf.loader.input;
 
-    workers_copy(&t->workers, input, sizeof *input);
-    if (is_alone(t) || *input == FEED_SHARED || t->workers.has_second)
+    tr_workers_copy(&t->workers, input, sizeof *input);
+    if (is_alone(t) || *input == TR_INPUT_SHARED || t->workers.has_second)
         return STATUS_OK;
     return complain("this MPI lets one thread talk at a time, and ranks that "
                     "exchange packs have two that do (MPI_THREAD_MULTIPLE)");
@@ -382,9 +383,9 @@ static int prepare(training *t)
     if (status == STATUS_OK)
         status = open_device(t);
     if (status == STATUS_OK)
-        status = keep_open(&t->keep, &t->conf);
+        status = run_state_open(&t->state, &t->conf);
     if (status == STATUS_OK && t->conf.save != NULL &&
-        !stop_catch(stopped, t))
+        !shutdown_catch(stopped, t))
         return complain("no thread to wait for signals");
     return status;
 }
@@ -394,9 +395,9 @@ static int open_feed(training *t)
     ps_error err;
     ps_result r;
 
-    stop_allow();
-    r = feed_open(&t->feed, &t->conf.feed, &err);
-    stop_forbid();
+    shutdown_allow();
+    r = tr_loader_open(&t->loader, &t->conf.loader, &err);
+    shutdown_forbid();
     return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
 }
 
@@ -407,40 +408,40 @@ static int join_feed(training *t)
     ps_error err;
     ps_result r;
 
-    stop_allow();
-    r = feed_join(t->feed, &t->workers, &err);
-    stop_forbid();
+    shutdown_allow();
+    r = tr_loader_join(t->loader, &t->workers, &err);
+    shutdown_forbid();
     if (r != PS_OK)
         return complain_feed(t, &err);
-    capacity = feed_shape(t->feed)->capacity;
+    capacity = tr_loader_shape(t->loader)->capacity;
     if (t->conf.model.positions == 0)
         t->conf.model.positions = capacity;
     if (t->conf.model.positions >= capacity)
         return STATUS_OK;
     rank_message("%s: packs of %" PRIu32 " tokens, and only %" PRIu32
                  " positions",
-                 feed_name(t->feed), capacity, t->conf.model.positions);
+                 tr_loader_name(t->loader), capacity, t->conf.model.positions);
     return STATUS_USAGE;
 }
 
-static lamb *open_lamb(const training *t)
+static tr_lamb *open_lamb(const training *t)
 {
     size_t n = bert_model_tensors(t->model);
-    bert_part *parts = calloc(n, sizeof *parts);
-    lamb *l;
+    tr_part *parts = calloc(n, sizeof *parts);
+    tr_lamb *l;
 
     if (parts == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++) {
         const bert_tensor *tensor = bert_model_tensor(t->model, i);
 
-        parts[i] = (bert_part){.offset = tensor->offset,
-                               .count = (size_t)tensor->rows *
-                                        tensor->columns,
-                               .decays = tensor->decays};
+        parts[i] = (tr_part){.offset = tensor->offset,
+                             .count = (size_t)tensor->rows *
+                                      tensor->columns,
+                             .decays = tensor->decays};
     }
-    l = lamb_open(t->device, &t->conf.lamb, bert_model_numbers(t->model),
-                  parts, n);
+    l = tr_lamb_open(t->device, &t->conf.lamb, bert_model_numbers(t->model),
+                     parts, n);
     free(parts);
     return l;
 }
@@ -453,7 +454,7 @@ static void sum_bucket(void *context, size_t i)
     real *const x = bert_model_device_gradients(t->model) + bucket.first;
 
     if (t->device->on_host)
-        workers_sum_begin(&t->workers, x, bucket.count);
+        tr_workers_sum_begin(&t->workers, x, bucket.count);
     else
         t->device->ops->sum_begin(t->device, x, bucket.count);
 }
@@ -466,9 +467,9 @@ static int end_sums(training *t)
     if (!t->device->on_host)
         return agree(t, t->device->ops->sum_end(t->device) ? STATUS_OK
                                                            : settle(t), 0);
-    stop_allow();
-    workers_sum_end(&t->workers);
-    stop_forbid();
+    shutdown_allow();
+    tr_workers_sum_end(&t->workers);
+    shutdown_forbid();
     return STATUS_OK;
 }
 
@@ -476,7 +477,7 @@ static int open_model(training *t)
 {
     bert_config config = t->conf.model;
 
-    config.vocab_size = feed_shape(t->feed)->vocab_size;
+    config.vocab_size = tr_loader_shape(t->loader)->vocab_size;
     t->model = bert_model_open(t->device, &config, t->conf.seed);
     if (t->model == NULL)
         return complain_memory(t, "no memory for such a model");
@@ -485,11 +486,12 @@ static int open_model(training *t)
         return complain_memory(t, "no memory for the optimiser");
     if (!is_alone(t))
         bert_model_watch(t->model, sum_bucket, t);
-    bert_model_repeat(t->model, (bert_repeat)t->conf.graphs);
-    conf_settings(&t->conf, &config, t->keep.settings,
-                  sizeof t->keep.settings);
-    return keep_room(&t->keep, t->feed) ? STATUS_OK
-                                        : complain("no memory for places");
+    bert_model_repeat(t->model, (bert_graph_mode)t->conf.graphs);
+    conf_settings(&t->conf, &config, t->state.settings,
+                  sizeof t->state.settings);
+    return run_state_alloc(&t->state, t->loader)
+               ? STATUS_OK
+               : complain("no memory for input positions");
 }
 
 static int join_devices(training *t)
@@ -498,32 +500,32 @@ static int join_devices(training *t)
 
     if (is_alone(t) || t->device->on_host)
         return STATUS_OK;
-    stop_allow();
-    joined = bert_cuda_join(t->device, &t->workers,
-                            bert_model_device_gradients(t->model),
-                            bert_model_numbers(t->model),
-                            bert_model_buckets(t->model));
-    stop_forbid();
+    shutdown_allow();
+    joined = tr_cuda_join(t->device, &t->workers,
+                          bert_model_device_gradients(t->model),
+                          bert_model_numbers(t->model),
+                          bert_model_buckets(t->model));
+    shutdown_forbid();
     return agree(t, joined ? STATUS_OK : settle(t), 0);
 }
 
 static int resume(training *t)
 {
-    int status = agree(t, keep_read(&t->keep, t->model, t->lamb), 0);
+    int status = agree(t, run_state_resume(&t->state, t->model, t->lamb), 0);
     ps_error err;
     ps_result r;
 
     if (status != STATUS_OK)
         return status;
-    stop_allow();
-    keep_copy(&t->keep, &t->workers, t->model, t->lamb);
-    stop_forbid();
-    t->now = t->keep.run;
+    shutdown_allow();
+    run_state_broadcast(&t->state, &t->workers, t->model, t->lamb);
+    shutdown_forbid();
+    t->now = t->state.run;
     if (t->now.steps == 0)
         return STATUS_OK;
-    stop_allow();
-    r = feed_resume(t->feed, &t->now.place, &err);
-    stop_forbid();
+    shutdown_allow();
+    r = tr_loader_resume(t->loader, &t->now.position, &err);
+    shutdown_forbid();
     return agree(t, r == PS_OK ? STATUS_OK : complain_feed(t, &err), 0);
 }
 
@@ -531,22 +533,22 @@ static int resume(training *t)
 
 static double factor_of(const training *t)
 {
-    feed_counts n = feed_count(t->feed);
+    tr_batch_counts n = tr_loader_counts(t->loader);
 
     return t->conf.factor > 0 ? t->conf.factor
                               : (double)n.sequences / (double)n.packs;
 }
 
-/* Asks for what is learnt from the feed's batch. */
+/* Starts a step on the loader's batch. */
 static int learn(training *t, double rate)
 {
     const bert_step how = {.attention = (bert_attention)t->conf.attention,
                            .training = true,
-                           .seed = draw_mix(t->conf.seed, t->now.steps),
-                           .rows = (bert_rows)t->conf.rows};
+                           .seed = tr_rng_mix(t->conf.seed, t->now.steps),
+                           .rows = (tr_rows)t->conf.rows};
     int status = STATUS_OK;
 
-    if (!bert_model_forward(t->model, feed_batch(t->feed), &how))
+    if (!bert_model_forward(t->model, tr_loader_batch(t->loader), &how))
         status = complain_memory(t, "no memory for a batch in the model");
     /* One rank agrees with nobody, and no signal is let into a step that the
      * device may capture, since nobody can wait for it then. */
@@ -557,8 +559,8 @@ static int learn(training *t, double rate)
     bert_model_backward(t->model);
     status = end_sums(t);
     if (status == STATUS_OK)
-        lamb_step(t->lamb, bert_model_device_weights(t->model),
-                  bert_model_device_gradients(t->model), rate, factor_of(t));
+        tr_lamb_step(t->lamb, bert_model_device_weights(t->model),
+                     bert_model_device_gradients(t->model), rate, factor_of(t));
     t->device->ops->step_end(t->device);
     return status;
 }
@@ -571,12 +573,12 @@ static void count_step(training *t, const report_step *step)
     run->steps++;
     run->sequences = step->sequences;
     run->tokens += step->tokens;
-    run->lamb = lamb_get(t->lamb);
-    run->place = feed_save(t->feed);
+    run->lamb = tr_lamb_get(t->lamb);
+    run->position = tr_loader_position(t->loader);
     t->asked[t->n_asked++] = (asked_step){
         .report = *step,
         .run = *run,
-        .idle = feed_count(t->feed).targets == 0};
+        .idle = tr_loader_counts(t->loader).targets == 0};
 }
 
 /* What is due after every so many steps; 0: never. */
@@ -587,19 +589,19 @@ static bool is_due(const training *t, uint64_t every)
 
 static int one_step(training *t)
 {
-    feed_counts n = feed_count(t->feed);
+    tr_batch_counts n = tr_loader_counts(t->loader);
     report_step step = {.step = t->now.steps + 1,
                         .sequences = t->now.sequences + n.sequences,
                         .packs = n.packs,
                         .tokens = n.tokens,
                         .rows = n.rows,
                         .learnt = n.sequences,
-                        .exchange = feed_time(t->feed).exchange,
-                        .waited = feed_time(t->feed).waited,
-                        .imbalance = feed_time(t->feed).imbalance};
+                        .exchange = tr_loader_times(t->loader).exchange,
+                        .waited = tr_loader_times(t->loader).waited,
+                        .imbalance = tr_loader_times(t->loader).imbalance};
     int status;
 
-    step.rate = schedule_rate(&t->conf.rate, step.sequences);
+    step.rate = tr_schedule_rate(&t->conf.rate, step.sequences);
     if (t->n_asked == 0) {
         t->started = now(CLOCK_MONOTONIC);
         t->used = now(CLOCK_PROCESS_CPUTIME_ID);
@@ -614,8 +616,8 @@ static int one_step(training *t)
     if (status == STATUS_OK && is_due(t, t->conf.report))
         status = agree(t, print(t), 0);
     if (status == STATUS_OK && is_due(t, t->conf.save_every))
-        status = agree(t, keep_save(&t->keep, t->device, t->model, t->lamb),
-                       0);
+        status = agree(
+            t, run_state_save(&t->state, t->device, t->model, t->lamb), 0);
     return status;
 }
 
@@ -625,12 +627,13 @@ static int next_batch(training *t, bool *ended)
     ps_error err;
     ps_result r;
 
-    stop_allow();
-    r = feed_next(t->feed, &err);
-    stop_forbid();
+    shutdown_allow();
+    r = tr_loader_next(t->loader, &err);
+    shutdown_forbid();
     *ended = r == PS_END;
     if (*ended || r == PS_OK)
-        return agree(t, STATUS_OK, *ended ? 0 : feed_count(t->feed).digest);
+        return agree(t, STATUS_OK,
+                     *ended ? 0 : tr_loader_counts(t->loader).digest);
     return agree(t, complain_feed(t, &err), 0);
 }
 
@@ -640,7 +643,7 @@ static int train(training *t)
     bool ended = false;
 
     if (t->conf.steps > t->now.steps)
-        feed_limit(t->feed, t->conf.steps - t->now.steps);
+        tr_loader_limit(t->loader, t->conf.steps - t->now.steps);
     while (status == STATUS_OK &&
            (t->conf.steps == 0 || t->now.steps < t->conf.steps)) {
         status = next_batch(t, &ended);
@@ -660,22 +663,22 @@ static int finish(training *t, int status)
 
     rank_message_hold(false);
     settled = settle(t);
-    saved = keep_save(&t->keep, t->device, t->model, t->lamb);
+    saved = run_state_save(&t->state, t->device, t->model, t->lamb);
     printed = print(t);
     if (status == STATUS_OK)
         status = settled;
     if (status != STATUS_OK)
         return status;
-    stop_now();
+    shutdown_now();
     if (saved != STATUS_OK || printed != STATUS_OK)
         return saved != STATUS_OK ? saved : printed;
-    if (t->idle < t->keep.run.steps)
+    if (t->idle < t->state.run.steps)
         return STATUS_OK;
     if (t->workers.rank > 0)
         return STATUS_DATA;
     rank_message(
-        "%s: %s", feed_name(t->feed),
-        t->keep.run.steps == 0
+        "%s: %s", tr_loader_name(t->loader),
+        t->state.run.steps == 0
             ? "no packs"
             : "nothing was learnt: in no step a token was masked, or a "
               "sequence had a next_sentence_label");
@@ -684,12 +687,12 @@ static int finish(training *t, int status)
 
 static void close_all(training *t)
 {
-    feed_free(t->feed); /* a thread of it may talk to other ranks */
-    workers_close(&t->workers);
-    lamb_free(t->lamb);
+    tr_loader_free(t->loader); /* a thread of it may talk to other ranks */
+    tr_workers_close(&t->workers);
+    tr_lamb_free(t->lamb);
     bert_model_free(t->model);
-    bert_device_close(t->device);
-    keep_close(&t->keep);
+    tr_device_close(t->device);
+    run_state_close(&t->state);
 }
 
 int main(int argc, char **argv)
@@ -723,7 +726,7 @@ int main(int argc, char **argv)
         status = train(&t);
     status = finish(&t, status);
     close_all(&t);
-    if (status == STATUS_FAILURE && !t.keep.failed && stop_broken())
-        stop_die(SIGPIPE);
+    if (status == STATUS_FAILURE && !t.state.failed && shutdown_pipe_broke())
+        shutdown_by_signal(SIGPIPE);
     return status;
 }

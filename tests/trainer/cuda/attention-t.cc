@@ -14,7 +14,7 @@
 #endif
 
 /* What float may differ by, and what bfloat16. */
-#ifdef BERT_DOUBLE
+#ifdef TR_DOUBLE
 #define NEAR 1e-12
 #else
 #define NEAR 2e-6
@@ -29,17 +29,17 @@ static answer compute(const rig &r, const problem &p, size_t limit = 0)
     size_t *const has = &cuda_of(r.d)->properties.sharedMemPerBlockOptin;
     const size_t before = *has;
     const vector<int32_t> zero(p.rows());
-    bert_batch batch = batch_of(p.cu);
+    tr_batch batch = batch_of(p.cu);
     const array source(r, VALUES, p.qkv), d_out(r, VALUES, p.d_out),
         qkv(r, VALUES, source.n), out(r, VALUES, d_out.n),
         d_qkv(r, VALUES, source.n), kept(r, REALS, p.rows() * p.heads),
         scratch(r, REALS, kept.n);
-    bert_results results;
+    tr_results results;
     const char *why = "no memory";
 
     batch.token = batch.type = batch.position = zero.data();
     batch.place = p.place.data();
-    bert_attend a = {r.ops->stage(r.d, &batch), p.hidden(), p.heads,
+    tr_attend a = {r.ops->stage(r.d, &batch), p.hidden(), p.heads,
                      false, p.dropout, p.site, kept, scratch};
     a.dropout.place = a.batch ? a.batch->place : NULL;
     if (limit)
@@ -222,16 +222,16 @@ static void test_groups()
 {
     const vector<int32_t> cu = cu_of(
         {0, 128, 129, 1, 600, 256, 512, 0, 384, 513, 129, 257, 128, 385});
-    const bert_batch batch = batch_of(cu);
+    const tr_batch batch = batch_of(cu);
     vector<int32_t> list(batch.n_spans, -1);
-    bert_group group[BERT_GROUPS];
-    const vector<int32_t> right[BERT_GROUPS]
+    tr_group group[TR_GROUPS];
+    const vector<int32_t> right[TR_GROUPS]
         = {{1, 12, 3}, {5, 2, 10}, {8, 11}, {6, 13}, {4, 9}};
-    const uint32_t longest[BERT_GROUPS] = {128, 256, 384, 512, 600};
+    const uint32_t longest[TR_GROUPS] = {128, 256, 384, 512, 600};
     bool good = true;
 
-    bert_cuda_group(&batch, list.data(), group);
-    for (int g = 0; g < BERT_GROUPS; g++)
+    tr_cuda_group(&batch, list.data(), group);
+    for (int g = 0; g < TR_GROUPS; g++)
         good = good
                && right[g]
                       == vector<int32_t>(group[g].span,
@@ -240,10 +240,10 @@ static void test_groups()
     ok(good, "spans are grouped by length, long ones first");
 
     const vector<int32_t> one = cu_of({0, 0, 300});
-    const bert_batch few = batch_of(one);
+    const tr_batch few = batch_of(one);
 
-    bert_cuda_group(&few, list.data(), group);
-    for (int g = 0; g < BERT_GROUPS; g++)
+    tr_cuda_group(&few, list.data(), group);
+    for (int g = 0; g < TR_GROUPS; g++)
         good = good && group[g].count == (g == 2)
                && group[g].longest == (g == 2 ? 300u : 0u);
     ok(good && *group[2].span == 2, "groups without spans are empty");
@@ -254,17 +254,17 @@ static void test_shapes()
 {
     const size_t sm_80 = 163 << 10;
     const size_t single = 2 * (64 * 4 + 16), scores = 16 * 36 * 4;
-    bert_attention_shape s
-        = bert_attention_shape_of(sm_80, 256, single, 8 * single + scores);
+    tr_attention_shape s
+        = tr_attention_shape_of(sm_80, 256, single, 8 * single + scores);
 
     ok(s.warps == 4 && s.chunk == 256 && s.tiles == 1,
        "256 rows stay in the memory of sm_80");
-    s = bert_attention_shape_of(sm_80, 513, single, 8 * single + scores);
+    s = tr_attention_shape_of(sm_80, 513, single, 8 * single + scores);
     ok(s.warps == 8 && s.chunk == 64 && s.tiles == 5, "513 rows do not");
-    s = bert_attention_shape_of(sm_80, 1, single, 8 * single + scores);
+    s = tr_attention_shape_of(sm_80, 1, single, 8 * single + scores);
     ok(s.warps == 1 && s.chunk == 32 && s.tiles == 1, "a row is little work");
-    s = bert_attention_shape_of(sm_80, 1000, 2 * (128 * 8 + 16),
-                                32 * (128 * 8 + 16) + 2 * scores);
+    s = tr_attention_shape_of(sm_80, 1000, 2 * (128 * 8 + 16),
+                              32 * (128 * 8 + 16) + 2 * scores);
     ok(s.chunk == 32 && s.warps >= 1 && s.shared <= sm_80
            && s.tiles * s.warps * 16 >= 1000,
        "double of 128 fits in chunks");
@@ -272,20 +272,20 @@ static void test_shapes()
 
 static void test_sizes()
 {
-    bert_batch b = {};
+    tr_batch b = {};
 
     b.n_rows = 1000;
     b.n_spans = 10;
-    ok(bert_cuda_attention_kept(NULL, &b, 768, 12, false)
+    ok(tr_cuda_attention_kept(NULL, &b, 768, 12, false)
                == 12000 * sizeof(real)
-           && bert_cuda_attention_scratch(NULL, &b, 768, 12, false)
+           && tr_cuda_attention_scratch(NULL, &b, 768, 12, false)
                   == 12000 * sizeof(real),
        "a real a row and head is kept, and one is scratch");
     b.n_spans = UINT32_MAX / 2;
-    ok(bert_cuda_attention_kept(NULL, &b, 768, 12, false) == SIZE_MAX,
+    ok(tr_cuda_attention_kept(NULL, &b, 768, 12, false) == SIZE_MAX,
        "more heads of spans than a grid has blocks are refused");
     b.n_spans = 10;
-    ok(bert_cuda_attention_kept(NULL, &b, 1290, 10, false) == SIZE_MAX,
+    ok(tr_cuda_attention_kept(NULL, &b, 1290, 10, false) == SIZE_MAX,
        "heads of more than 128 are refused");
 }
 
@@ -349,7 +349,7 @@ static void test_all_bytes(const rig &r)
 /* A kernel is given its shared memory by its first launch, and keeps it. */
 static void test_shared_memory(void)
 {
-    const rig r = open_rig(BERT_FLOAT);
+    const rig r = open_rig(TR_FLOAT);
     const problem p = problem_of(r, 1, 8, {3});
 
     compute(r, p);
@@ -357,13 +357,13 @@ static void test_shared_memory(void)
     ok(apart(compute(r, p).out, naive(p).out) <= NEAR,
        "a kernel is given shared memory once");
     hostcuda_fail(NULL);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 #endif
 
 /* All of it for a type of value. */
-static void test_all(bert_precision precision)
+static void test_all(tr_precision precision)
 {
     const rig r = open_rig(precision);
 
@@ -376,7 +376,7 @@ static void test_all(bert_precision precision)
     if (sizeof(real) == sizeof(float))
         test_all_bytes(r);
 #endif
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* quick: the same for small spans only. */
@@ -390,9 +390,9 @@ int main(void)
 #ifdef HOSTCUDA
     test_shared_memory();
 #endif
-    test_all(BERT_FLOAT);
-#ifndef BERT_DOUBLE
-    test_all(BERT_BF16);
+    test_all(TR_FLOAT);
+#ifndef TR_DOUBLE
+    test_all(TR_BF16);
 #endif
     return done();
 }

@@ -20,7 +20,7 @@
 static void check(const rig &r, const char *kernel, size_t read, size_t again,
                   size_t written)
 {
-    bert_results results;
+    tr_results results;
     const char *why;
     hostcuda_count n;
     bool good = r.ops->finish(r.d, &results, &why);
@@ -36,7 +36,7 @@ static void check(const rig &r, const char *kernel, size_t read, size_t again,
 static void test_kernels(const rig &r)
 {
     const array place(r, INDEX, as_numbers(draw_places(ROWS, 4)));
-    const bert_dropout dropout = dropout_by(0.1, place);
+    const tr_dropout dropout = dropout_by(0.1, place);
     const size_t n = ROWS * WIDTH, h = n * r.d->value_size;
     const size_t z = ROWS * LOGITS * r.d->value_size;
     const size_t vector = WIDTH * sizeof(real), column = ROWS * sizeof(real);
@@ -47,12 +47,12 @@ static void test_kernels(const rig &r)
         inverse(r, REALS, ROWS), gain(r, REALS, numbers(WIDTH)),
         bias(r, REALS, numbers(WIDTH)), loss(r, DOUBLES, ROWS),
         label(r, INDEX, numbers(ROWS)), weight(r, REALS, numbers(ROWS));
-    const bert_norm norm = {WIDTH, v, v, gain, bias};
-    const bert_norm_kept kept = {hat.p, inverse};
+    const tr_norm norm = {WIDTH, v, v, gain, bias};
+    const tr_norm_kept kept = {hat.p, inverse};
     const array w(r, REALS, numbers(WIDTH * WIDTH + WIDTH));
-    const bert_linear up = {WIDTH, WIDTH, WIDTH, w, (real *)w + WIDTH * WIDTH,
+    const tr_linear up = {WIDTH, WIDTH, WIDTH, w, (real *)w + WIDTH * WIDTH,
                             NULL, NULL};
-    const bert_linear decoder = {1, LOGITS, WIDTH, NULL, NULL, gain, bias};
+    const tr_linear decoder = {1, LOGITS, WIDTH, NULL, NULL, gain, bias};
 
     r.ops->weights_written(r.d, w, w.n);
     hostcuda_counts_reset();
@@ -66,7 +66,7 @@ static void test_kernels(const rig &r)
     check(r, "gelu_backward_kernel", 2 * h, 0, h);
     r.ops->linear_gelu_forward(r.d, &up, ROWS, x, d, y);
     check(r, "gelu_kernel", h, 0, h);
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, ROWS, LOGITS, WIDTH, d, label,
+    r.ops->cross_entropy(r.d, TR_LOSS_MLM, ROWS, LOGITS, WIDTH, d, label,
                          weight, (double *)(void *)loss.p);
     /* The row again, and by all threads its label, weight and own logit. */
     check(r, "cross_entropy_kernel", z + index + column,
@@ -75,17 +75,17 @@ static void test_kernels(const rig &r)
     check(r, "slice_sums_kernel", z, 0, 9 * LOGITS * sizeof(real));
 }
 
-static void test_all(bert_precision precision)
+static void test_all(tr_precision precision)
 {
     const rig r = open_rig(precision);
 
     test_kernels(r);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 int main(void)
 {
-    test_all(BERT_FLOAT);
-    test_all(BERT_BF16);
+    test_all(TR_FLOAT);
+    test_all(TR_BF16);
     return done();
 }

@@ -95,19 +95,19 @@ typedef struct store {
         nsp_label[MOST_ROWS], mlm_row[MOST_ROWS], mlm_label[MOST_ROWS],
         mlm_seq[MOST_ROWS];
     real nsp_weight[MOST_ROWS], mlm_weight[MOST_ROWS];
-    bert_batch batch;
+    tr_batch batch;
     uint64_t seed, drawn;
 } store;
 
 static uint32_t draw(store *s, uint32_t below)
 {
-    return (uint32_t)(bert_mix(s->seed, s->drawn++) % below);
+    return (uint32_t)(tr_counter_rng(s->seed, s->drawn++) % below);
 }
 
 static void put_span(store *s, uint32_t length, int32_t segment,
                      const kind *k)
 {
-    bert_batch *const b = &s->batch;
+    tr_batch *const b = &s->batch;
 
     for (uint32_t i = 0; i < length; i++) {
         const uint32_t row = b->n_rows++;
@@ -129,7 +129,7 @@ static void put_span(store *s, uint32_t length, int32_t segment,
 
 static void put_pack(store *s, const kind *k)
 {
-    bert_batch *const b = &s->batch;
+    tr_batch *const b = &s->batch;
     uint32_t left = k->capacity;
     int32_t segment = 0;
 
@@ -149,11 +149,11 @@ static void put_pack(store *s, const kind *k)
     put_span(s, left, 0, k);
 }
 
-static const bert_batch *fill(store *s, char name, uint64_t seed)
+static const tr_batch *fill(store *s, char name, uint64_t seed)
 {
     const kind k = kind_of(name);
 
-    s->batch = (bert_batch){
+    s->batch = (tr_batch){
         .n_packs = k.n_packs, .capacity = k.capacity, .token = s->token,
         .type = s->type, .position = s->position, .segment = s->segment,
         .cu = s->cu, .cls_row = s->cls_row, .nsp_label = s->nsp_label,
@@ -170,39 +170,39 @@ static const bert_batch *fill(store *s, char name, uint64_t seed)
 /* ---- Who learns from them ---- */
 
 typedef struct pupil {
-    bert_device *device;
-    bert_rows rows;
+    tr_device *device;
+    tr_rows rows;
     bert_model *model;
-    lamb *lamb;
+    tr_lamb *lamb;
     store *store;
     int steps;
-    bert_results results; /* of the last finish() */
+    tr_results results; /* of the last finish() */
     const char *why;      /* it failed */
 } pupil;
 
 static void open_lamb(pupil *p)
 {
-    static const lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
+    static const tr_lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
                                          .epsilon = 1e-6, .decay = 0.01,
                                          .clip = 1};
     const size_t n = bert_model_tensors(p->model);
-    bert_part *const parts = calloc(n, sizeof *parts);
+    tr_part *const parts = calloc(n, sizeof *parts);
 
     need(parts != NULL, "no memory");
     for (size_t i = 0; i < n; i++) {
         const bert_tensor *const t = bert_model_tensor(p->model, i);
 
-        parts[i] = (bert_part){t->offset, (size_t)t->rows * t->columns,
+        parts[i] = (tr_part){t->offset, (size_t)t->rows * t->columns,
                                t->decays};
     }
-    p->lamb = lamb_open(p->device, &options, bert_model_numbers(p->model),
-                        parts, n);
+    p->lamb = tr_lamb_open(p->device, &options, bert_model_numbers(p->model),
+                           parts, n);
     need(p->lamb != NULL, "no memory for the optimiser");
     free(parts);
 }
 
-static pupil open_pupil(bert_precision precision, bert_rows rows,
-                        bert_repeat repeat)
+static pupil open_pupil(tr_precision precision, tr_rows rows,
+                        bert_graph_mode repeat)
 {
     static const bert_config config = {.vocab_size = VOCAB, .hidden = 16,
                                        .layers = 1, .heads = 1,
@@ -211,7 +211,7 @@ static pupil open_pupil(bert_precision precision, bert_rows rows,
     char why[200] = "no memory";
     pupil p = {.rows = rows, .store = calloc(1, sizeof *p.store)};
 
-    p.device = bert_cuda_open(0, precision, why, sizeof why);
+    p.device = tr_cuda_open(0, precision, why, sizeof why);
     need(p.device != NULL && p.store != NULL, why);
     p.model = bert_model_open(p.device, &config, 1);
     need(p.model != NULL, "no memory for the model");
@@ -222,25 +222,25 @@ static pupil open_pupil(bert_precision precision, bert_rows rows,
 
 static void close_pupil(pupil *p)
 {
-    lamb_free(p->lamb);
+    tr_lamb_free(p->lamb);
     bert_model_free(p->model);
-    bert_device_close(p->device);
+    tr_device_close(p->device);
     free(p->store);
 }
 
 /* Asks for a step of its own seed, rate and factor; false: no memory. */
 static bool ask(pupil *p, char name)
 {
-    const uint64_t seed = bert_mix(7, (uint64_t)p->steps);
+    const uint64_t seed = tr_counter_rng(7, (uint64_t)p->steps);
     const bert_step how = {BERT_VARLEN, true, seed, p->rows};
     const double rate = 0.01 / (1 + p->steps % 3);
 
     if (!bert_model_forward(p->model, fill(p->store, name, seed), &how))
         return false;
     bert_model_backward(p->model);
-    lamb_step(p->lamb, bert_model_device_weights(p->model),
-              bert_model_device_gradients(p->model), rate,
-              1 + p->steps % 2);
+    tr_lamb_step(p->lamb, bert_model_device_weights(p->model),
+                 bert_model_device_gradients(p->model), rate,
+                 1 + p->steps % 2);
     p->device->ops->step_end(p->device);
     p->steps++;
     return true;
@@ -255,7 +255,7 @@ static void fetch(pupil *p)
 {
     bert_model_fetch(p->model);
     bert_model_fetch_gradients(p->model);
-    lamb_fetch(p->lamb);
+    tr_lamb_fetch(p->lamb);
 }
 
 /* Steps of these kinds, all of them asked for before one is waited for. */
@@ -288,8 +288,8 @@ static bool same(pupil *a, pupil *b)
                         bert_model_weights(b->model))
            && same_numbers(a, bert_model_gradients(a->model),
                            bert_model_gradients(b->model))
-           && same_numbers(a, lamb_mean(a->lamb), lamb_mean(b->lamb))
-           && same_numbers(a, lamb_square(a->lamb), lamb_square(b->lamb))
+           && same_numbers(a, tr_lamb_mean(a->lamb), tr_lamb_mean(b->lamb))
+           && same_numbers(a, tr_lamb_square(a->lamb), tr_lamb_square(b->lamb))
            && a->results.steps == b->results.steps
            && memcmp(a->results.sum, b->results.sum, sizeof a->results.sum)
                   == 0;
@@ -306,7 +306,7 @@ static bool is_near(double a, double b, double near)
 #define LAUNCHES 60
 
 /* Shapes that repeat and that do not; `graphs` of the steps are graphs. */
-static void test_bits(bert_precision precision, bert_rows rows,
+static void test_bits(tr_precision precision, tr_rows rows,
                       const char *names, uint64_t graphs)
 {
     static const char *const precisions[] = {"float", "tf32", "bf16"};
@@ -317,7 +317,7 @@ static void test_bits(bert_precision precision, bert_rows rows,
 
     good = good && same(&graph, &plain) && graph.results.steps == n;
     ok(good, "%s, %s: the bits of steps %s", precisions[precision],
-       rows == BERT_PADDED ? "padded" : "unpadded", names);
+       rows == TR_PADDED ? "padded" : "unpadded", names);
     good = graph.results.graphs == graphs
            && graph.results.launches >= graphs + LAUNCHES * (n - graphs)
            && graph.results.launches <= graphs + 2 * LAUNCHES * (n - graphs);
@@ -331,12 +331,12 @@ static void test_bits(bert_precision precision, bert_rows rows,
 /* Rounding changes the order of sums alone. */
 static void test_exact(void)
 {
-    pupil exact = open_pupil(BERT_FLOAT, BERT_UNPADDED, BERT_EXACT);
-    pupil graph = open_pupil(BERT_FLOAT, BERT_UNPADDED, BERT_GRAPHS);
+    pupil exact = open_pupil(TR_FLOAT, TR_UNPADDED, BERT_EXACT);
+    pupil graph = open_pupil(TR_FLOAT, TR_UNPADDED, BERT_GRAPHS);
     double sum[2] = {0, 0}, off[2] = {0, 0};
     bool good = learn(&exact, "aaaaba") && learn(&graph, "aaaaba");
 
-    for (int i = 0; i < BERT_LOSSES; i++)
+    for (int i = 0; i < TR_LOSSES; i++)
         good = good && is_near(exact.results.sum[i], graph.results.sum[i],
                                1e-6);
     for (size_t i = 0; good && i < bert_model_numbers(exact.model); i++) {
@@ -366,18 +366,18 @@ static void copy_run(pupil *from, pupil *to)
 
     memcpy(bert_model_weights(to->model), bert_model_weights(from->model),
            bytes);
-    memcpy(lamb_mean(to->lamb), lamb_mean(from->lamb), bytes);
-    memcpy(lamb_square(to->lamb), lamb_square(from->lamb), bytes);
+    memcpy(tr_lamb_mean(to->lamb), tr_lamb_mean(from->lamb), bytes);
+    memcpy(tr_lamb_square(to->lamb), tr_lamb_square(from->lamb), bytes);
     bert_model_store(to->model);
-    lamb_store(to->lamb);
-    lamb_set(to->lamb, lamb_get(from->lamb));
+    tr_lamb_store(to->lamb);
+    tr_lamb_set(to->lamb, tr_lamb_get(from->lamb));
     to->steps = from->steps;
 }
 
 static void test_resume(void)
 {
-    pupil whole = open_pupil(BERT_BF16, BERT_PADDED, BERT_GRAPHS);
-    pupil part = open_pupil(BERT_BF16, BERT_PADDED, BERT_GRAPHS);
+    pupil whole = open_pupil(TR_BF16, TR_PADDED, BERT_GRAPHS);
+    pupil part = open_pupil(TR_BF16, TR_PADDED, BERT_GRAPHS);
     bool good = learn(&whole, "aaa");
 
     copy_run(&whole, &part);
@@ -392,8 +392,8 @@ static void test_resume(void)
 /* A step that is none, in a graph, and those behind it. */
 static void test_halt(void)
 {
-    pupil plain = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_ROUNDED);
-    pupil graph = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_GRAPHS);
+    pupil plain = open_pupil(TR_FLOAT, TR_PADDED, BERT_ROUNDED);
+    pupil graph = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
     bool good = learn(&plain, "aaaaxa") && learn(&graph, "aaaaxa");
 
     good = good && graph.results.steps == 4
@@ -412,8 +412,8 @@ static void test_halt(void)
 /* A step that asks for nothing, of so many rows. */
 static bool pass(pupil *p, uint32_t rows)
 {
-    bert_batch batch = *fill(p->store, 'a', 1);
-    const bert_batch *staged;
+    tr_batch batch = *fill(p->store, 'a', 1);
+    const tr_batch *staged;
 
     p->store->cu[1] = (int32_t)rows;
     batch.n_rows = rows;
@@ -430,7 +430,7 @@ static bool pass(pupil *p, uint32_t rows)
 /* Three rounds of so many shapes, each in both slots. */
 static void test_shapes(uint32_t shapes, uint64_t graphs)
 {
-    pupil p = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_EXACT);
+    pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_EXACT);
     bool good = pass(&p, MOST_ROWS / 2) && pass(&p, MOST_ROWS / 2);
 
     for (uint32_t i = 0; i < 3 * 2 * shapes && good; i++)
@@ -444,8 +444,8 @@ static void test_shapes(uint32_t shapes, uint64_t graphs)
 /* What is asked for is not what was captured. */
 static void test_other(void)
 {
-    pupil p = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_GRAPHS);
-    const bert_step how = {BERT_VARLEN, true, 1, BERT_PADDED};
+    pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
+    const bert_step how = {BERT_VARLEN, true, 1, TR_PADDED};
     bool good = learn(&p, "aaaa") && p.results.graphs == 2;
 
     good = bert_model_forward(p.model, fill(p.store, 'a', 1), &how) && good;
@@ -460,7 +460,7 @@ static void test_other(void)
 /* A run in which one call fails; its end is told, and nothing is learnt. */
 static void test_failure(const char *what, const char *said)
 {
-    pupil p = open_pupil(BERT_FLOAT, BERT_PADDED, BERT_GRAPHS);
+    pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
     bool good;
 
     hostcuda_fail(what);
@@ -475,14 +475,14 @@ int main(void)
     const char *const is_long = getenv("LONG");
     const bool quick = is_long == NULL || *is_long == '\0';
 
-    test_bits(BERT_BF16, BERT_UNPADDED, "aaaaa", 3);
-    test_bits(BERT_FLOAT, BERT_PADDED, "aabbaaccaabbcc", 8);
-    test_bits(BERT_FLOAT, BERT_PADDED, "aaaazaaaa", 5);
+    test_bits(TR_BF16, TR_UNPADDED, "aaaaa", 3);
+    test_bits(TR_FLOAT, TR_PADDED, "aabbaaccaabbcc", 8);
+    test_bits(TR_FLOAT, TR_PADDED, "aaaazaaaa", 5);
     test_halt();
     test_shapes(32, 128);
     test_shapes(33, 0);
     if (!quick) {
-        test_bits(BERT_BF16, BERT_PADDED, "ddffddff", 4);
+        test_bits(TR_BF16, TR_PADDED, "ddffddff", 4);
         test_resume();
         test_exact();
     }

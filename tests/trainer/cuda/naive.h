@@ -17,7 +17,7 @@ struct problem {
     size_t heads, width;
     vector<int32_t> cu; /* from 0 on */
     vector<int32_t> place; /* of each row in the padded batch */
-    bert_dropout dropout;
+    tr_dropout dropout;
     uint32_t site;
     numbers qkv, d_out;
     /* Whether dropout leaves the score of two rows, in a head. */
@@ -42,9 +42,9 @@ static inline vector<int32_t> cu_of(const vector<int32_t> &lengths)
     return cu;
 }
 
-static inline bert_batch batch_of(const vector<int32_t> &cu)
+static inline tr_batch batch_of(const vector<int32_t> &cu)
 {
-    bert_batch batch = {};
+    tr_batch batch = {};
 
     batch.n_rows = (uint32_t)cu.back();
     batch.n_spans = (uint32_t)(cu.size() - 1);
@@ -77,8 +77,8 @@ static inline bool stays(const problem &p, size_t row, size_t head,
     const size_t first = first_of(p, row), from = row - first;
     const size_t to = column - first;
     const uint64_t place = (uint64_t)p.place[first] + from / 16 * 16 + from % 8;
-    const uint64_t key = bert_mix(bert_mix(p.dropout.seed, p.site),
-                                  place * p.heads + head);
+    const uint64_t key = tr_counter_rng(tr_counter_rng(p.dropout.seed, p.site),
+                                        place * p.heads + head);
     uint32_t h = (uint32_t)((to / 16 * 16 + to % 8) ^ (uint32_t)key)
                  * UINT32_C(0x9e3779b1);
 
@@ -95,7 +95,7 @@ static inline problem problem_of(const rig &r, size_t heads, size_t width,
                                  double rate = 0)
 {
     const vector<int32_t> cu = cu_of(lengths);
-    problem p = {heads, width, cu, places_of(cu), bert_dropout_at(rate, 12345),
+    problem p = {heads, width, cu, places_of(cu), tr_dropout_at(rate, 12345),
                  7, {}, {}, stays};
 
     p.qkv = draw(r, VALUES, p.rows() * 3 * p.hidden(), 1, 2);

@@ -27,11 +27,11 @@
 
 /* A device that learns. */
 typedef struct pupil {
-    bert_device *device;
-    bert_rows rows;
+    tr_device *device;
+    tr_rows rows;
     bert_model *model;
-    lamb *lamb;
-    bert_results results; /* of the last step */
+    tr_lamb *lamb;
+    tr_results results; /* of the last step */
 } pupil;
 
 /* The greatest differences so far. */
@@ -48,7 +48,7 @@ static void need(bool good, const char *what)
     exit(1);
 }
 
-static bert_rows rows_of(const char *word)
+static tr_rows rows_of(const char *word)
 {
     static const char *const words[] = {"padded", "stripped", "unpadded"};
     int i = 0;
@@ -56,16 +56,16 @@ static bert_rows rows_of(const char *word)
     while (i < 3 && strcmp(word, words[i]) != 0)
         i++;
     need(i < 3, "ROWS are padded, stripped or unpadded");
-    return (bert_rows)i;
+    return (tr_rows)i;
 }
 
-static void open_pupil(pupil *p, bert_device *device, bert_rows rows,
+static void open_pupil(pupil *p, tr_device *device, tr_rows rows,
                        const bert_config *config)
 {
-    static const lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
+    static const tr_lamb_options options = {.beta1 = 0.9, .beta2 = 0.999,
                                          .epsilon = 1e-6, .decay = 0.01,
                                          .clip = 1};
-    bert_part *parts;
+    tr_part *parts;
     size_t n;
 
     p->device = device;
@@ -78,31 +78,31 @@ static void open_pupil(pupil *p, bert_device *device, bert_rows rows,
     for (size_t i = 0; i < n; i++) {
         const bert_tensor *t = bert_model_tensor(p->model, i);
 
-        parts[i] = (bert_part){t->offset, (size_t)t->rows * t->columns,
+        parts[i] = (tr_part){t->offset, (size_t)t->rows * t->columns,
                                t->decays};
     }
-    p->lamb = lamb_open(device, &options, bert_model_numbers(p->model), parts,
-                        n);
+    p->lamb =
+        tr_lamb_open(device, &options, bert_model_numbers(p->model), parts, n);
     need(p->lamb != NULL, "no memory for the optimiser");
     free(parts);
 }
 
 static void close_pupil(pupil *p)
 {
-    lamb_free(p->lamb);
+    tr_lamb_free(p->lamb);
     bert_model_free(p->model);
-    bert_device_close(p->device);
+    tr_device_close(p->device);
 }
 
-static void learn(pupil *p, const bert_batch *batch, uint64_t seed)
+static void learn(pupil *p, const tr_batch *batch, uint64_t seed)
 {
     const bert_step how = {BERT_VARLEN, true, seed, p->rows};
     const char *why = NULL;
 
     need(bert_model_forward(p->model, batch, &how), "no memory for a batch");
     bert_model_backward(p->model);
-    lamb_step(p->lamb, bert_model_device_weights(p->model),
-              bert_model_device_gradients(p->model), RATE, 1);
+    tr_lamb_step(p->lamb, bert_model_device_weights(p->model),
+                 bert_model_device_gradients(p->model), RATE, 1);
     need(p->device->ops->finish(p->device, &p->results, &why), why);
     need(p->results.steps == 1, "the loss is no number");
     bert_model_fetch(p->model);
@@ -139,7 +139,7 @@ static void compare(const pupil *a, const pupil *b, worst *w)
                *wb = bert_model_weights(b->model);
     double query = 0;
 
-    for (int i = 0; i < BERT_LOSSES; i++)
+    for (int i = 0; i < TR_LOSSES; i++)
         w->loss = fmax(w->loss, fabs(b->results.loss[i] / a->results.loss[i] -
                                      1));
     for (size_t i = 0; i < bert_model_tensors(a->model); i++) {
@@ -159,27 +159,27 @@ static void compare(const pupil *a, const pupil *b, worst *w)
 }
 
 /* The batches of a file, through both; false if they drift apart. */
-static bool run(feed *f, bert_rows rows, double dropout, int steps,
+static bool run(tr_loader *f, tr_rows rows, double dropout, int steps,
                 double near)
 {
-    const bert_config config = {.vocab_size = feed_shape(f)->vocab_size,
+    const bert_config config = {.vocab_size = tr_loader_shape(f)->vocab_size,
                                 .hidden = 32, .layers = 2, .heads = 2,
                                 .intermediate = 72,
-                                .positions = feed_shape(f)->capacity,
+                                .positions = tr_loader_shape(f)->capacity,
                                 .types = 2, .dropout = dropout};
     char why[200] = "no memory";
     pupil a, b;
     worst w = {0};
     ps_error err;
 
-    open_pupil(&a, bert_cpu_open(), BERT_PADDED, &config);
-    b.device = bert_cuda_open(0, BERT_FLOAT, why, sizeof why);
+    open_pupil(&a, tr_cpu_open(), TR_PADDED, &config);
+    b.device = tr_cuda_open(0, TR_FLOAT, why, sizeof why);
     need(b.device != NULL, why);
     open_pupil(&b, b.device, rows, &config);
     for (int i = 0; i < steps; i++) {
-        need(feed_next(f, &err) == PS_OK, "too few packs");
-        learn(&a, feed_batch(f), (uint64_t)i);
-        learn(&b, feed_batch(f), (uint64_t)i);
+        need(tr_loader_next(f, &err) == PS_OK, "too few packs");
+        learn(&a, tr_loader_batch(f), (uint64_t)i);
+        learn(&b, tr_loader_batch(f), (uint64_t)i);
         compare(&a, &b, &w);
     }
     printf("%d steps, dropout %g: losses %.2g, gradients %.2g (%s), weights "
@@ -193,17 +193,18 @@ static bool run(feed *f, bert_rows rows, double dropout, int steps,
 
 int main(int argc, char **argv)
 {
-    feed_options options = {.n_names = 1, .epochs = 100, .packs = 5,
-                            .types = 2, .mask_share = -1, .seed = 1};
-    feed *f;
+    tr_loader_options options = {.n_names = 1, .epochs = 100, .packs = 5,
+                                 .types = 2, .mask_share = -1, .seed = 1};
+    tr_loader *f;
     ps_error err;
     bool near;
 
     need(argc == 6, "usage: parity FILE ROWS DROPOUT STEPS NEAR");
     options.names = (const char *const *)argv + 1;
-    need(feed_open(&f, &options, &err) == PS_OK, "the file cannot be read");
+    need(tr_loader_open(&f, &options, &err) == PS_OK,
+         "the file cannot be read");
     near = run(f, rows_of(argv[2]), atof(argv[3]), atoi(argv[4]),
                atof(argv[5]));
-    feed_free(f);
+    tr_loader_free(f);
     return near ? EXIT_SUCCESS : EXIT_FAILURE;
 }

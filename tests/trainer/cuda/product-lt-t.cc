@@ -37,7 +37,7 @@ struct layers {
     int searches(size_t rows, size_t first = 0, size_t layer = 0) const
     {
         real *const weight = (real *)weights + layer * LAYER;
-        const bert_linear l = {SIDE, SIDE, SIDE, weight,
+        const tr_linear l = {SIDE, SIDE, SIDE, weight,
                                weight + SIDE * SIDE, NULL, NULL};
         const unsigned before = hostcuda_lt_counts().heuristics;
         const numbers all = weights.back(), from = x.back();
@@ -67,20 +67,20 @@ static unsigned objects(void)
 
 static void test_plans(const rig &r)
 {
-    const layers l(r, BERT_PLANS + 1);
+    const layers l(r, TR_PLANS + 1);
     bool good = true;
 
-    for (size_t rows = 1; rows <= BERT_PLANS; rows++)
+    for (size_t rows = 1; rows <= TR_PLANS; rows++)
         good = l.searches(rows) == 1 && good;
     ok(good, "%s: an algorithm is looked for once for each shape", r.name);
-    for (size_t rows = 1; rows <= BERT_PLANS; rows++)
+    for (size_t rows = 1; rows <= TR_PLANS; rows++)
         good = l.searches(rows) == 0 && good;
-    ok(good, "%s: and %d of them are kept", r.name, BERT_PLANS);
-    good = l.searches(1) == 0 && l.searches(BERT_PLANS + 1) == 1
+    ok(good, "%s: and %d of them are kept", r.name, TR_PLANS);
+    good = l.searches(1) == 0 && l.searches(TR_PLANS + 1) == 1
            && l.searches(1) == 0 && l.searches(3) == 0 && l.searches(2) == 1;
     ok(good, "%s: one more takes the place of the least recently used",
        r.name);
-    ok(objects() == 1 + 4 * BERT_PLANS, "%s: %u objects are alive", r.name,
+    ok(objects() == 1 + 4 * TR_PLANS, "%s: %u objects are alive", r.name,
        objects());
 }
 
@@ -111,11 +111,11 @@ static int gelu_launches(const rig &r, size_t rows, size_t shift)
 {
     const layers l(r, rows);
     const size_t n = rows * SIDE;
-    const bert_linear up = {SIDE, SIDE, SIDE, l.weights,
+    const tr_linear up = {SIDE, SIDE, SIDE, l.weights,
                             (real *)l.weights + SIDE * SIDE, NULL, NULL};
     const array u(r, VALUES, n + shift), y(r, VALUES, n), d(r, VALUES, n);
     char *const where = u.p + shift * r.d->value_size;
-    bert_results results;
+    tr_results results;
     const char *why;
 
     r.ops->finish(r.d, &results, &why);
@@ -140,7 +140,7 @@ static void test_gelu(const rig &r)
     hostcuda_fail(NULL);
 }
 
-static void test_precision(bert_precision precision)
+static void test_precision(tr_precision precision)
 {
     const unsigned before = objects();
     const rig r = open_rig(precision);
@@ -148,7 +148,7 @@ static void test_precision(bert_precision precision)
     test_products(r);
     test_shapes(r);
     test_gelu(r);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
     ok(objects() == before, "%s: all objects are destroyed", r.name);
 }
 
@@ -157,15 +157,15 @@ static void test_precision(bert_precision precision)
 /* A product, on what may fail; true if it did not. */
 static bool run_product(char *why, size_t size)
 {
-    bert_device *const d = bert_cuda_open(0, BERT_BF16, why, size);
+    tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
     const char *text = NULL;
-    bert_results results;
+    tr_results results;
     bool good;
 
     if (d == NULL)
         return false;
     real *const w = (real *)d->ops->alloc(d, 4 * 24 * sizeof *w);
-    const bert_linear l = {3, 5, 5, w, w + 15, NULL, NULL};
+    const tr_linear l = {3, 5, 5, w, w + 15, NULL, NULL};
 
     if (w != NULL) {
         d->ops->fill(d, w, 0, 4 * 24 * sizeof *w);
@@ -177,7 +177,7 @@ static bool run_product(char *why, size_t size)
     if (!good)
         snprintf(why, size, "%s", text ? text : "NULL");
     d->ops->release(d, w);
-    bert_device_close(d);
+    tr_device_close(d);
     return good;
 }
 
@@ -431,14 +431,14 @@ static void test_refusals_of_products(void)
 
 int main(void)
 {
-    test_precision(BERT_FLOAT);
-    test_precision(BERT_TF32);
-    test_precision(BERT_BF16);
+    test_precision(TR_FLOAT);
+    test_precision(TR_TF32);
+    test_precision(TR_BF16);
     {
-        const rig r = open_rig(BERT_BF16);
+        const rig r = open_rig(TR_BF16);
 
         test_plans(r);
-        bert_device_close(r.d);
+        tr_device_close(r.d);
     }
     for (const char *what :
          {"cublasLtCreate", "cublasLtMatmulDescCreate",

@@ -50,7 +50,7 @@ static inline double gelu_slope(double x)
 }
 
 /* A layer of which x W^T + b is `right`, and then GELU. */
-static inline bool is_gelu_forward(const rig &r, const bert_linear *l,
+static inline bool is_gelu_forward(const rig &r, const tr_linear *l,
                                    size_t rows, const array &x,
                                    const numbers &right, const numbers &first)
 {
@@ -66,7 +66,7 @@ static inline bool is_gelu_forward(const rig &r, const bert_linear *l,
 }
 
 /* GELU and then a layer, of which dy W is d. */
-static inline bool is_gelu_backward(const rig &r, const bert_linear *l,
+static inline bool is_gelu_backward(const rig &r, const tr_linear *l,
                                     size_t rows, const array &dy, numbers d)
 {
     const numbers u = draw(r, VALUES, d.size(), 35, 4);
@@ -89,7 +89,7 @@ static inline void test_linear(const rig &r, size_t rows, size_t in,
     const numbers dy = draw(r, VALUES, rows * out, 33);
     const array ax(r, VALUES, x), ady(r, VALUES, spread(dy, out, stride));
     const array y(r, VALUES, rows * stride), dx(r, VALUES, rows * in);
-    const bert_linear l = {in,        out, stride,
+    const tr_linear l = {in,        out, stride,
                            weights,   (real *)weights + out * in,
                            gradients, (real *)gradients + out * in};
     numbers product(rows * out), d(rows * in), after(n);

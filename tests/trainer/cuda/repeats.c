@@ -34,7 +34,7 @@ static void need(bool good, const char *what)
     exit(1);
 }
 
-static bert_rows rows_of(const char *word)
+static tr_rows rows_of(const char *word)
 {
     static const char *const words[] = {"padded", "stripped", "unpadded"};
     int i = 0;
@@ -42,19 +42,19 @@ static bert_rows rows_of(const char *word)
     while (i < 3 && strcmp(word, words[i]) != 0)
         i++;
     need(i < 3, "ROWS are padded, stripped or unpadded");
-    return (bert_rows)i;
+    return (tr_rows)i;
 }
 
-static void step(bert_device *d, const bert_batch *batch, bert_rows rows,
+static void step(tr_device *d, const tr_batch *batch, tr_rows rows,
                  sums *s)
 {
-    static bert_strip strip;
-    static bert_round rounding;
-    const bert_batch *const stripped = bert_strip_rows(&strip, batch, rows);
-    const bert_batch *rounded, *staged;
+    static tr_unpad strip;
+    static tr_bucket_pad rounding;
+    const tr_batch *const stripped = tr_unpad_rows(&strip, batch, rows);
+    const tr_batch *rounded, *staged;
 
     need(stripped != NULL, "no memory");
-    rounded = bert_round_batch(&rounding, stripped, rows != BERT_PADDED);
+    rounded = tr_bucket_pad_batch(&rounding, stripped, rows != TR_PADDED);
     need(rounded != NULL, "no memory");
     s->rows += stripped->n_rows;
     s->rounded_rows += rounded->n_rows;
@@ -73,30 +73,31 @@ static double more(uint64_t now, uint64_t before)
 
 int main(int argc, char **argv)
 {
-    feed_options options = {.n_names = 1, .epochs = 1, .types = 2,
-                            .mask_share = -1, .seed = 1};
+    tr_loader_options options = {.n_names = 1, .epochs = 1, .types = 2,
+                                 .mask_share = -1, .seed = 1};
     sums s = {0};
-    bert_results results;
+    tr_results results;
     char why[200] = "no memory";
     const char *failed = NULL;
-    bert_device *d;
-    bert_rows rows;
+    tr_device *d;
+    tr_rows rows;
     ps_error err;
-    feed *f;
+    tr_loader *f;
     int steps;
 
     need(argc == 5, "usage: repeats FILE PACKS ROWS STEPS");
     options.names = (const char *const *)argv + 1;
     options.packs = (uint32_t)atoi(argv[2]);
     rows = rows_of(argv[3]);
-    need(feed_open(&f, &options, &err) == PS_OK, "the file cannot be read");
-    d = bert_cuda_open(0, BERT_BF16, why, sizeof why);
+    need(tr_loader_open(&f, &options, &err) == PS_OK,
+         "the file cannot be read");
+    d = tr_cuda_open(0, TR_BF16, why, sizeof why);
     need(d != NULL, why);
     for (steps = 0; steps < atoi(argv[4]); steps++) {
-        if (feed_next(f, &err) != PS_OK)
+        if (tr_loader_next(f, &err) != PS_OK)
             break;
-        s.tokens += feed_count(f).tokens;
-        step(d, feed_batch(f), rows, &s);
+        s.tokens += tr_loader_counts(f).tokens;
+        step(d, tr_loader_batch(f), rows, &s);
     }
     need(steps > 0 && d->ops->finish(d, &results, &failed), failed);
     printf("%d steps of %s packs, %s: %" PRIu64 " are graphs, %.1f %%; rows "
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
            100 * (double)results.graphs / steps,
            more(s.rounded_rows, s.rows), more(s.rounded_masked, s.masked),
            100 * (double)s.tokens / (double)s.rounded_rows);
-    feed_free(f);
-    bert_device_close(d);
+    tr_loader_free(f);
+    tr_device_close(d);
     return EXIT_SUCCESS;
 }

@@ -77,19 +77,19 @@ __lsan_default_suppressions(void)
 enum kind { VALUES, REALS, DOUBLES, INDEX };
 
 struct rig {
-    bert_device *d;
-    const bert_ops *ops;
+    tr_device *d;
+    const tr_ops *ops;
     const char *name;
     bool bf16;
     double near; /* what numbers about 1 may differ by */
 };
 
-static inline rig open_rig(bert_precision precision)
+static inline rig open_rig(tr_precision precision)
 {
     static const char *const names[] = {"float", "tf32", "bf16"};
     char why[200] = "";
-    rig r = {bert_cuda_open(0, precision, why, sizeof why), NULL,
-             names[precision], precision == BERT_BF16, 1e-5};
+    rig r = {tr_cuda_open(0, precision, why, sizeof why), NULL,
+             names[precision], precision == TR_BF16, 1e-5};
 
     if (r.d == NULL) {
         printf("Bail out! %s\n", why);
@@ -98,7 +98,7 @@ static inline rig open_rig(bert_precision precision)
     r.ops = r.d->ops;
     if (sizeof(real) == sizeof(double))
         r.near = 1e-12;
-    if (precision == BERT_TF32)
+    if (precision == TR_TF32)
         r.near = 2e-3;
     if (r.bf16)
         r.near = 4e-3; /* half of the last bit, rounded once */
@@ -229,7 +229,7 @@ static inline numbers draw(const rig &r, kind k, size_t n, uint64_t seed,
     char bytes[8];
 
     for (size_t i = 0; i < n; i++) {
-        x[i] = ((double)(bert_mix(seed, i) >> 11) / (1ll << 52) - 1) * by;
+        x[i] = ((double)(tr_counter_rng(seed, i) >> 11) / (1ll << 52) - 1) * by;
         put(r, k, x[i], bytes);
         x[i] = get(r, k, bytes);
     }
@@ -239,7 +239,7 @@ static inline numbers draw(const rig &r, kind k, size_t n, uint64_t seed,
 /* Values from one row of logits to the next. */
 static inline size_t row_stride(const rig &r, size_t columns)
 {
-    const size_t multiple = BERT_ROW_BYTES / r.d->value_size;
+    const size_t multiple = TR_ROW_BYTES / r.d->value_size;
 
     return (columns + multiple - 1) / multiple * multiple;
 }
@@ -273,7 +273,7 @@ static inline std::vector<int32_t> draw_index(size_t n, uint64_t seed,
     std::vector<int32_t> x(n);
 
     for (size_t i = 0; i < n; i++)
-        x[i] = (int32_t)(bert_mix(seed, i) % below);
+        x[i] = (int32_t)(tr_counter_rng(seed, i) % below);
     return x;
 }
 
@@ -332,22 +332,22 @@ static inline bool rounded(const rig &r, const numbers &got,
 /* ---- Dropout, as processors have it ---- */
 
 /* By places of rows: on the host, or where the device reads them. */
-static inline bert_dropout dropout_by(double rate, const int32_t *place)
+static inline tr_dropout dropout_by(double rate, const int32_t *place)
 {
-    bert_dropout d = bert_dropout_at(rate, 77);
+    tr_dropout d = tr_dropout_at(rate, 77);
 
     d.place = place;
     return d;
 }
 
-static inline double dropped(const bert_dropout &d, uint32_t site, size_t row,
+static inline double dropped(const tr_dropout &d, uint32_t site, size_t row,
                              uint32_t column, double x)
 {
-    const bert_dropout_key key = bert_dropout_at_row(&d, site, row);
+    const tr_dropout_key key = tr_dropout_at_row(&d, site, row);
 
     if (!d.threshold)
         return x;
-    return bert_dropout_keeps(key, column, d.threshold) ? x * d.scale : 0;
+    return tr_dropout_keeps(key, column, d.threshold) ? x * d.scale : 0;
 }
 
 #endif /* RIG_H */

@@ -31,8 +31,8 @@ static double norm_row(size_t n, const double *x, double *hat)
 struct norm_rig {
     array gain, bias, d_gain, d_bias, hat, inverse;
     numbers gains, biases;
-    bert_norm norm;
-    bert_norm_kept kept;
+    tr_norm norm;
+    tr_norm_kept kept;
 
     norm_rig(const rig &r, size_t rows, size_t width)
         : gain(r, REALS, draw(r, REALS, width, 1)),
@@ -48,7 +48,7 @@ struct norm_rig {
 
 /* What a norm of the rows of x is; dropout is of its output. */
 static void norm_rows(const norm_rig &n, size_t rows, const numbers &x,
-                      const bert_dropout &dropout, numbers *hat, numbers *y)
+                      const tr_dropout &dropout, numbers *hat, numbers *y)
 {
     const size_t width = n.norm.width;
 
@@ -67,8 +67,8 @@ static void test_norm_forward(const rig &r, size_t rows, size_t width,
 {
     const std::vector<int32_t> place = draw_places(rows, 35);
     const array places(r, INDEX, as_numbers(place));
-    const bert_dropout dropout = dropout_by(rate, place.data());
-    const bert_dropout there = dropout_by(rate, places);
+    const tr_dropout dropout = dropout_by(rate, place.data());
+    const tr_dropout there = dropout_by(rate, places);
     const numbers x = draw(r, VALUES, rows * width, 5);
     const numbers branch = draw(r, VALUES, rows * width, 6);
     const numbers bias = draw(r, REALS, width, 7);
@@ -78,13 +78,13 @@ static void test_norm_forward(const rig &r, size_t rows, size_t width,
     numbers sum = x, hat, right;
     bool good;
 
-    norm_rows(n, rows, x, bert_dropout_at(0, 77), &hat, &right);
+    norm_rows(n, rows, x, tr_dropout_at(0, 77), &hat, &right);
     r.ops->norm_forward(r.d, &n.norm, rows, dx, &n.kept, y);
     good = rounded(r, y.back(), right) && rounded(r, n.hat.back(), hat);
     for (size_t i = 0; i < sum.size(); i++)
         sum[i] += dropped(dropout, SITE, i / width, (uint32_t)(i % width),
                           branch[i] + bias[i % width]);
-    norm_rows(n, rows, sum, bert_dropout_at(0, 77), &hat, &right);
+    norm_rows(n, rows, sum, tr_dropout_at(0, 77), &hat, &right);
     r.ops->sum_norm_forward(r.d, &n.norm, rows, dx, db, dc, &there, SITE,
                             &n.kept, y);
     good = rounded(r, y.back(), right) && good;
@@ -123,8 +123,8 @@ static void test_norm_backward(const rig &r, size_t rows, size_t width,
 {
     const std::vector<int32_t> place = draw_places(rows, 35);
     const array places(r, INDEX, as_numbers(place));
-    const bert_dropout dropout = dropout_by(rate, place.data());
-    const bert_dropout there = dropout_by(rate, places);
+    const tr_dropout dropout = dropout_by(rate, place.data());
+    const tr_dropout there = dropout_by(rate, places);
     const numbers dy = draw(r, VALUES, rows * width, 8);
     const numbers hat = draw(r, VALUES, rows * width, 9);
     const numbers inverse = draw(r, REALS, rows, 10);
@@ -175,7 +175,7 @@ static void test_gelu(const rig &r, size_t n)
 /* What each row looks up.  Many have the same word, far apart. */
 struct embed_rows {
     std::vector<int32_t> word, position, type, place, zero;
-    bert_batch batch;
+    tr_batch batch;
 
     explicit embed_rows(size_t n)
         : word(draw_index(n, 14, WORDS)),
@@ -184,7 +184,7 @@ struct embed_rows {
           zero(n + 1), batch()
     {
         for (size_t i = 0; i < n; i++)
-            if (bert_mix(15, i) % 2)
+            if (tr_counter_rng(15, i) % 2)
                 word[i] = 103;
         batch.n_rows = (uint32_t)n;
         batch.token = word.data();
@@ -201,7 +201,7 @@ struct embed_rows {
     }
 };
 
-static bert_tables tables_at(size_t width, real *weights, real *gradients)
+static tr_tables tables_at(size_t width, real *weights, real *gradients)
 {
     const size_t p = WORDS * width, t = (WORDS + POSITIONS) * width;
 
@@ -213,24 +213,24 @@ static bert_tables tables_at(size_t width, real *weights, real *gradients)
 static void test_segments(uint32_t n)
 {
     std::vector<int32_t> word = draw_index(n, 34, INT32_MAX), few = word,
-                         spare(n), order(BERT_TABLES * n);
-    std::vector<bert_piece> pieces(bert_pieces_max(n));
-    std::vector<bert_long> longs(bert_longs_max(n));
-    const int32_t *const index[BERT_TABLES]
+                         spare(n), order(TR_TABLES * n);
+    std::vector<tr_piece> pieces(tr_pieces_max(n));
+    std::vector<tr_long> longs(tr_longs_max(n));
+    const int32_t *const index[TR_TABLES]
         = {word.data(), few.data(), word.data()};
-    bert_segments s = {order.data(), pieces.data(), 0, longs.data(), 0, 0};
+    tr_segments s = {order.data(), pieces.data(), 0, longs.data(), 0, 0};
     uint32_t at = 0, partials = 0, cut = 0;
     bool good = true;
 
     for (uint32_t i = 0; i < n; i++)
         few[i] = word[i] % 3 << 20;
-    bert_segments_make(&s, n, index, spare.data());
+    tr_segments_make(&s, n, index, spare.data());
     for (uint32_t i = 0; good && i < s.n_pieces; i++) {
-        const bert_piece &p = pieces[i];
+        const tr_piece &p = pieces[i];
         const bool goes_on = i > 0 && pieces[i - 1].table == p.table
                              && pieces[i - 1].to == p.to;
 
-        good = p.first == at && p.count <= BERT_PIECE_ROWS
+        good = p.first == at && p.count <= TR_PIECE_ROWS
                && p.table == at / n;
         for (uint32_t j = 0; good && j < p.count; j++, at++) {
             const int32_t row = order[at];
@@ -244,7 +244,7 @@ static void test_segments(uint32_t n)
         good = good && p.partial == (int32_t)partials++;
         cut += !goes_on;
     }
-    good = good && at == BERT_TABLES * n && partials == s.n_partials
+    good = good && at == TR_TABLES * n && partials == s.n_partials
            && cut == s.n_longs;
     ok(good, "%u rows make %u segments in several pieces", n, cut);
 }
@@ -254,13 +254,13 @@ static void test_embed_forward(const rig &r, size_t rows, size_t width,
 {
     const array weights(r, REALS, draw(r, VALUES, ALL_ROWS * width, 16));
     const numbers table = weights.back();
-    const bert_tables tables = tables_at(width, weights, NULL);
+    const tr_tables tables = tables_at(width, weights, NULL);
     const array y(r, VALUES, rows * width);
     const norm_rig norm(r, rows, width);
     const embed_rows b(rows);
-    const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
-    const bert_dropout dropout = dropout_by(rate, b.place.data());
-    const bert_dropout there = dropout_by(rate, staged->place);
+    const tr_batch *const staged = r.ops->stage(r.d, &b.batch);
+    const tr_dropout dropout = dropout_by(rate, b.place.data());
+    const tr_dropout there = dropout_by(rate, staged->place);
     numbers sum(rows * width), hat, right;
     bool good;
 
@@ -280,7 +280,7 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
                                 double rate)
 {
     const array gradients(r, REALS, draw(r, REALS, ALL_ROWS * width, 17));
-    const bert_tables tables = tables_at(width, NULL, gradients);
+    const tr_tables tables = tables_at(width, NULL, gradients);
     const numbers hat = draw(r, VALUES, rows * width, 9);
     const numbers inverse = draw(r, REALS, rows, 10);
     numbers dy = draw(r, VALUES, rows * width, 18), after = gradients.back();
@@ -288,9 +288,9 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
     norm_rig norm(r, rows, width);
     numbers d_gain(width), d_bias(width);
     const embed_rows b(rows);
-    const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
-    const bert_dropout dropout = dropout_by(rate, b.place.data());
-    const bert_dropout there = dropout_by(rate, staged->place);
+    const tr_batch *const staged = r.ops->stage(r.d, &b.batch);
+    const tr_dropout dropout = dropout_by(rate, b.place.data());
+    const tr_dropout there = dropout_by(rate, staged->place);
     bool good;
 
     norm.hat.set(hat);
@@ -377,7 +377,7 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     const array in(r, VALUES, spread(x, columns, stride));
     const array weights(r, REALS, weight);
     const array loss(r, DOUBLES, rows);
-    bert_results results;
+    tr_results results;
     const char *why;
     numbers losses(rows);
     double total = 0;
@@ -404,7 +404,7 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     {
         const array labels(r, INDEX, as_numbers(label));
 
-        r.ops->cross_entropy(r.d, BERT_LOSS_NSP, rows, columns, stride, in,
+        r.ops->cross_entropy(r.d, TR_LOSS_NSP, rows, columns, stride, in,
                              labels, weights, (double *)(void *)loss.p);
         good = r.ops->finish(r.d, &results, &why);
     }
@@ -412,7 +412,7 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     for (double &each : x)
         each = each == each ? each : 0; /* behind the columns */
     good = same(in.back(), x, r.near) && same(loss.back(), losses, 1e-5) && good;
-    good = same({results.loss[BERT_LOSS_NSP]}, {total}, 1e-5) && good;
+    good = same({results.loss[TR_LOSS_NSP]}, {total}, 1e-5) && good;
     ok(good, "%s: cross-entropy, %zu x %zu", r.name, rows, columns);
 }
 
@@ -431,12 +431,12 @@ typedef std::vector<size_t> sizes;
  * Widths for each way to load a row; one of them without and with few rows.
  * quick: one of each kind of width, and no large numbers of rows.
  */
-static void test_all(bert_precision precision, bool quick)
+static void test_all(tr_precision precision, bool quick)
 {
     const rig r = open_rig(precision);
 
     /* While scratch has room for the norm's sums alone, which are fewer. */
-    if (precision == BERT_FLOAT && !quick)
+    if (precision == TR_FLOAT && !quick)
         test_embed_backward(r, 60000, 5, 0);
     for (size_t width : quick ? sizes{5, 24, 300, 1101}
                               : sizes{1, 5, 24, 96, 300, 768, 1024, 1101, 2064})
@@ -461,24 +461,24 @@ static void test_all(bert_precision precision, bool quick)
     test_loss(r, 1, 24);
     test_loss(r, 600, 2);
     test_products(r);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* Nothing else knows of tf32. */
 static void test_tf32(void)
 {
-    const rig r = open_rig(BERT_TF32);
+    const rig r = open_rig(TR_TF32);
 
     test_products(r);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 int main(void)
 {
     test_segments(1);
     test_segments(500);
-    test_all(BERT_FLOAT, is_short());
+    test_all(TR_FLOAT, is_short());
     test_tf32();
-    test_all(BERT_BF16, is_short());
+    test_all(TR_BF16, is_short());
     return done();
 }

@@ -30,14 +30,10 @@
 /* A device that attends by cuDNN; `rate` is what its model learns with. */
 static rig open_cudnn(size_t heads, size_t width, double rate)
 {
-    const rig r = open_rig(BERT_BF16);
-    bert_config config = {};
+    const rig r = open_rig(TR_BF16);
     char why[200] = "";
 
-    config.hidden = (uint32_t)(heads * width);
-    config.heads = (uint32_t)heads;
-    config.dropout = rate;
-    if (!bert_cuda_use_cudnn(r.d, &config, why, sizeof why)) {
+    if (!tr_cuda_use_cudnn(r.d, heads * width, heads, rate, why, sizeof why)) {
         printf("Bail out! %s\n", why);
         exit(1);
     }
@@ -49,9 +45,9 @@ struct layers {
     const rig &r;
     const problem &p;
     vector<int32_t> zero;
-    bert_batch batch;
+    tr_batch batch;
     const array source, d_source, qkv, d_out;
-    bert_attend attend = {};
+    tr_attend attend = {};
     size_t kept_bytes, scratch_bytes;
 
     layers(const rig &r_, const problem &p_)
@@ -80,9 +76,9 @@ struct layers {
         cudaMemcpyAsync(d_out, d_source, d_out.n * r.d->value_size,
                         cudaMemcpyDeviceToDevice, cuda_of(r.d)->stream);
     }
-    bert_attend layer(uint32_t nth, void *kept, void *scratch) const
+    tr_attend layer(uint32_t nth, void *kept, void *scratch) const
     {
-        bert_attend a = attend;
+        tr_attend a = attend;
 
         a.site += 3 * nth;
         a.kept = kept;
@@ -99,12 +95,12 @@ static answer compute(const rig &r, const problem &p)
         d_qkv(r, VALUES, l.qkv.n), d_other(r, VALUES, l.qkv.n),
         kept(r, REALS, 2 * l.kept_bytes / sizeof(real)),
         scratch(r, REALS, l.scratch_bytes / sizeof(real) + 32);
-    bert_results results;
+    tr_results results;
     const char *why = "no memory";
 
     l.stage();
-    const bert_attend first = l.layer(0, kept, scratch.p + 64);
-    const bert_attend second = l.layer(1, kept.p + l.kept_bytes,
+    const tr_attend first = l.layer(0, kept, scratch.p + 64);
+    const tr_attend second = l.layer(1, kept.p + l.kept_bytes,
                                        scratch.p + 64);
 
     r.ops->attention_forward(r.d, &first, l.qkv, out);
@@ -124,18 +120,18 @@ static answer compute(const rig &r, const problem &p)
 static bool cudnn_stays(const problem &p, size_t row, size_t head,
                         uint32_t column)
 {
-    const bert_batch batch = batch_of(p.cu);
-    bert_spans spans = {};
+    const tr_batch batch = batch_of(p.cu);
+    tr_spans spans = {};
     uint64_t span = 0;
 
-    bert_spans_count(&batch, &spans);
+    tr_spans_count(&batch, &spans);
     while ((size_t)p.cu[span + 1] <= row)
         span++;
     const size_t first = (size_t)p.cu[span], s = spans.longest;
 
     return hostcuda_cudnn_keeps(
-        (int64_t)bert_mix(bert_mix(p.dropout.seed, p.site),
-                          (uint32_t)p.place[0]),
+        (int64_t)tr_counter_rng(tr_counter_rng(p.dropout.seed, p.site),
+                                (uint32_t)p.place[0]),
         0, (float)p.dropout.threshold / 4294967296.0f,
         ((span * p.heads + head) * s + row - first) * s + column - first);
 }
@@ -157,11 +153,11 @@ static problem problem_with(const rig &r, size_t heads, size_t width,
 /* What is kept of rows, as plain loops have it. */
 static numbers kept_rows(const problem &p, const numbers &kept)
 {
-    const bert_batch batch = batch_of(p.cu);
-    bert_spans spans = {};
+    const tr_batch batch = batch_of(p.cu);
+    tr_spans spans = {};
     numbers rows(p.rows() * p.heads);
 
-    bert_spans_count(&batch, &spans);
+    tr_spans_count(&batch, &spans);
     for (size_t i = 0; i + 1 < p.cu.size(); i++)
         for (size_t h = 0; h < p.heads; h++)
             for (int32_t row = p.cu[i]; row < p.cu[i + 1]; row++)
@@ -204,7 +200,7 @@ static void test_numbers(size_t heads, size_t width)
         for (int32_t longest : {127, 128, 129, 384, 513})
             compare(r, problem_with(r, heads, width, {longest, 3}, rate),
                     "a bucket's edge");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /*
@@ -232,7 +228,7 @@ static void test_dropout(void)
     ok(same && zeros > 45 * (int)(n * n) / 100
            && zeros < 55 * (int)(n * n) / 100,
        "forward and backward drop the same %d of %zu numbers", zeros, n * n);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 static void test_masks(void)
@@ -251,7 +247,7 @@ static void test_masks(void)
     q = p;
     q.place[0]++;
     ok(once != compute(r, q).out, "and another place among the ranks");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 #ifdef HOSTCUDA
@@ -291,7 +287,7 @@ static void test_alone(void)
         same = same && same_rows(p, first, whole, 0, compute(r, q), n);
     }
     ok(same, "a span comes to the same bits in another batch");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* Every second span is NaN, as padding may be; the others do not notice. */
@@ -317,7 +313,7 @@ static void test_poison(void)
                                 (size_t)small[s]);
     }
     ok(same, "NaN in other spans changes no bit");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 #endif
@@ -328,13 +324,13 @@ static bool in_bucket(size_t spans, int32_t longest, uint32_t count,
                       uint32_t rows)
 {
     vector<int32_t> lengths(spans, 1);
-    bert_spans s = {};
+    tr_spans s = {};
 
     lengths.back() = longest;
     const vector<int32_t> cu = cu_of(lengths);
-    const bert_batch batch = batch_of(cu);
+    const tr_batch batch = batch_of(cu);
 
-    bert_spans_count(&batch, &s);
+    tr_spans_count(&batch, &s);
     return s.count == count && s.longest == rows && s.place == 0;
 }
 
@@ -352,15 +348,15 @@ static void test_buckets(void)
        "so is the longest");
 
     const vector<int32_t> cu = cu_of({2, 0, 3});
-    const bert_batch batch = batch_of(cu);
+    const tr_batch batch = batch_of(cu);
     const vector<int32_t> right_out = {0, 20, 20, 50, 50, 50},
                           right_in = {0, 60, 60, 150, 150, 150},
                           right_length = {2, 0, 3, 0, 0};
     vector<int32_t> in(6), out(6), length(5);
-    bert_spans s = {};
+    tr_spans s = {};
 
     s.count = 5;
-    bert_spans_fill(&batch, &s, 10, in.data(), out.data(), length.data());
+    tr_spans_fill(&batch, &s, 10, in.data(), out.data(), length.data());
     ok(out == right_out && in == right_in && length == right_length,
        "empty spans lie at the end");
 }
@@ -370,7 +366,7 @@ static void test_sizes(void)
 {
     const rig r = open_cudnn(16, 64, 0.1);
     vector<int32_t> cu = {0, INT32_MAX / 3 / 1024};
-    bert_batch batch = batch_of(cu);
+    tr_batch batch = batch_of(cu);
 
     ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) < SIZE_MAX,
        "offsets up to INT32_MAX are taken");
@@ -378,7 +374,7 @@ static void test_sizes(void)
     batch = batch_of(cu);
     ok(r.ops->attention_kept(r.d, &batch, 1024, 16, false) == SIZE_MAX,
        "and above they are not");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 #ifdef HOSTCUDA
@@ -421,7 +417,7 @@ static void test_plans(void)
            && hostcuda_cudnn_counts().graphs == 2 * PLANS
            && plans(r, {129}) == 2,
        "one more takes the place of the least recently used");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
     ok(hostcuda_cudnn_counts().graphs == 0
            && hostcuda_cudnn_counts().handles == 0,
        "graphs and handle are destroyed");
@@ -435,16 +431,16 @@ static void queue_and_plan(const rig &r)
     const array out(r, VALUES, l.d_out.n),
         kept(r, REALS, l.kept_bytes / sizeof(real)),
         scratch(r, REALS, l.scratch_bytes / sizeof(real));
-    bert_results results;
+    tr_results results;
     const char *why;
 
     l.stage();
-    const bert_attend a = l.layer(0, kept, scratch.p);
+    const tr_attend a = l.layer(0, kept, scratch.p);
 
     r.ops->attention_forward(r.d, &a, l.qkv, out);
     for (size_t i = 1; i <= PLANS; i++) {
         const vector<int32_t> cu = cu_of(ones(512 * i));
-        const bert_batch batch = batch_of(cu);
+        const tr_batch batch = batch_of(cu);
 
         r.ops->attention_scratch(r.d, &batch, 8, 1, false);
     }
@@ -458,7 +454,7 @@ static void test_queued(void)
     const rig r = open_cudnn(1, 8, 0);
 
     queue_and_plan(r);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* ---- Failures ---- */
@@ -466,20 +462,16 @@ static void test_queued(void)
 /* Forward and backward, on what may fail; true if it did not. */
 static bool run_attention(char *why, size_t size)
 {
-    bert_device *const d = bert_cuda_open(0, BERT_BF16, why, size);
+    tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
     const vector<int32_t> cu = {0, 5}, zero(5);
-    bert_batch batch = batch_of(cu);
-    bert_config config = {};
-    bert_attend a = {};
+    tr_batch batch = batch_of(cu);
+    tr_attend a = {};
     const char *text = NULL;
-    bert_results results;
+    tr_results results;
     bool good = false;
 
-    config.hidden = 8;
-    config.heads = 1;
-    config.dropout = 0.1;
-    if (d == NULL || !bert_cuda_use_cudnn(d, &config, why, size)) {
-        bert_device_close(d);
+    if (d == NULL || !tr_cuda_use_cudnn(d, 8, 1, 0.1, why, size)) {
+        tr_device_close(d);
         return false;
     }
     batch.token = batch.type = batch.position = zero.data();
@@ -492,7 +484,7 @@ static bool run_attention(char *why, size_t size)
     if (block && (a.batch = d->ops->stage(d, &batch)) != NULL) {
         a.hidden = 8;
         a.heads = 1;
-        a.dropout = bert_dropout_at(0.1, 1);
+        a.dropout = tr_dropout_at(0.1, 1);
         a.kept = block + 1024;
         a.scratch = block + 1024 + kept;
         d->ops->fill(d, block, 0, 1024);
@@ -505,7 +497,7 @@ static bool run_attention(char *why, size_t size)
     if (!good)
         snprintf(why, size, "%s", text ? text : "no memory");
     d->ops->release(d, block);
-    bert_device_close(d);
+    tr_device_close(d);
     return good;
 }
 
@@ -548,7 +540,7 @@ static void test_message(const char *spec, const char *right)
 
 /* A graph, and tensors of it that a test may spoil. */
 struct call {
-    bert_sdpa_shape shape = {32, 128, 2, 8, 1 << 30};
+    tr_sdpa_shape shape = {32, 128, 2, 8, 1 << 30};
     fe::graph::Graph graph;
     cudnnHandle_t handle = NULL;
     std::unordered_map<int64_t, void *> pointers;
@@ -558,7 +550,7 @@ struct call {
     {
         fe::graph::Tensor_attributes t;
 
-        bert_sdpa_lay(t, shape, BERT_SDPA_Q, 3, nullptr);
+        tr_sdpa_lay(t, shape, TR_SDPA_Q, 3, nullptr);
         return t;
     }
     call()
@@ -566,7 +558,7 @@ struct call {
         cudnnCreate(&handle);
         cudnnSetStream(handle, 0);
         cudaMalloc(&memory, 1 << 20);
-        for (int64_t uid = BERT_SDPA_IN; uid <= BERT_SDPA_OFFSET; uid++)
+        for (int64_t uid = TR_SDPA_IN; uid <= TR_SDPA_OFFSET; uid++)
             pointers[uid] = memory + (uid << 14);
     }
     ~call()
@@ -612,32 +604,32 @@ static void test_refusals_of_graphs(void)
         return c.plan();
     });
     refused("not of one operation", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.plan();
     });
     refused("compute in float", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         c.graph.set_compute_data_type(fe::DataType_t::BFLOAT16);
         return c.plan();
     });
     refused("8 does not divide", [](call &c) {
         c.shape.width = 12;
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.plan();
     });
     refused("8 does not divide", [](call &c) {
         c.shape.width = 136;
-        bert_sdpa_graph(c.graph, c.shape, true);
+        tr_sdpa_graph(c.graph, c.shape, true);
         return c.plan();
     });
     refused("queries of nothing", [](call &c) {
         c.shape.longest = 0;
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.plan();
     });
     refused("one id, or none", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         c.graph.tensor(c.rows());
         return c.plan();
     });
@@ -646,9 +638,9 @@ static void test_refusals_of_graphs(void)
 /* One graph whose operation is put together by hand. */
 static fe::error_t by_hand(call &c, bool masked, bool stats, int64_t row)
 {
-    const bert_sdpa_inputs i = bert_sdpa_inputs_of(c.graph, c.shape);
+    const tr_sdpa_inputs i = tr_sdpa_inputs_of(c.graph, c.shape);
     auto options
-        = bert_sdpa_options<fe::graph::SDPA_attributes>(c.graph, c.shape);
+        = tr_sdpa_options<fe::graph::SDPA_attributes>(c.graph, c.shape);
     const auto [out, kept] = c.graph.sdpa(
         i.q, i.k, i.v,
         options.set_padding_mask(masked).set_generate_stats(stats));
@@ -656,8 +648,8 @@ static fe::error_t by_hand(call &c, bool masked, bool stats, int64_t row)
     c.graph.set_io_data_type(fe::DataType_t::BFLOAT16)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    bert_sdpa_lay(out->set_output(true), c.shape, BERT_SDPA_O, 1, i.out);
-    bert_sdpa_lay_stats(kept->set_output(true), c.shape);
+    tr_sdpa_lay(out->set_output(true), c.shape, TR_SDPA_O, 1, i.out);
+    tr_sdpa_lay_stats(kept->set_output(true), c.shape);
     if (row)
         out->set_stride({c.shape.longest * row, c.shape.width, row, 1});
     return c.plan();
@@ -678,30 +670,30 @@ static void test_refusals_of_parts(void)
 static void test_refusals_of_runs(void)
 {
     refused("another order", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.run();
     });
     refused("another order", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.graph.build_operation_graph(c.handle);
     });
     refused("missing, too many", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
-        c.pointers.erase(BERT_SDPA_SEED);
+        tr_sdpa_graph(c.graph, c.shape, false);
+        c.pointers.erase(TR_SDPA_SEED);
         return c.plan().is_good() ? c.run() : fe::error_t();
     });
     refused("missing, too many", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
-        c.pointers[BERT_SDPA_DQ] = c.memory;
+        tr_sdpa_graph(c.graph, c.shape, false);
+        c.pointers[TR_SDPA_DQ] = c.memory;
         return c.plan().is_good() ? c.run() : fe::error_t();
     });
     refused("or misaligned", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
-        c.pointers[BERT_SDPA_Q] = c.memory + 8;
+        tr_sdpa_graph(c.graph, c.shape, false);
+        c.pointers[TR_SDPA_Q] = c.memory + 8;
         return c.plan().is_good() ? c.run() : fe::error_t();
     });
     refused("a workspace", [](call &c) {
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.plan().is_good()
                    ? c.graph.execute(c.handle, c.pointers, c.memory + 64)
                    : fe::error_t();
@@ -709,7 +701,7 @@ static void test_refusals_of_runs(void)
     refused("a handle", [](call &c) {
         call other;
 
-        bert_sdpa_graph(c.graph, c.shape, false);
+        tr_sdpa_graph(c.graph, c.shape, false);
         return c.plan().is_good()
                    ? c.graph.execute(other.handle, c.pointers, c.memory)
                    : fe::error_t();
@@ -717,11 +709,11 @@ static void test_refusals_of_runs(void)
 }
 
 /* Runs a graph for empty spans with one number that is otherwise. */
-static void run_with(bert_sdpa_uid uid, int at, int32_t number)
+static void run_with(tr_sdpa_uid uid, int at, int32_t number)
 {
     call c;
 
-    bert_sdpa_graph(c.graph, c.shape, false);
+    tr_sdpa_graph(c.graph, c.shape, false);
     cudaMemset(c.memory, 0, 1 << 20);
     cudaMemcpy((int32_t *)c.pointers[uid] + at, &number, sizeof number,
                cudaMemcpyHostToDevice);
@@ -760,18 +752,18 @@ static void faults(const char *why, void (*f)(void))
 
 static void test_faults(void)
 {
-    faults(NULL, [] { run_with(BERT_SDPA_ROWS_Q, 0, 0); });
+    faults(NULL, [] { run_with(TR_SDPA_ROWS_Q, 0, 0); });
     faults("129 rows, planned for 128",
-           [] { run_with(BERT_SDPA_ROWS_Q, 31, 129); });
-    faults("-1 rows", [] { run_with(BERT_SDPA_ROWS_Q, 0, -1); });
+           [] { run_with(TR_SDPA_ROWS_Q, 31, 129); });
+    faults("-1 rows", [] { run_with(TR_SDPA_ROWS_Q, 0, -1); });
     faults("1 queries and 0 keys",
-           [] { run_with(BERT_SDPA_ROWS_Q, 7, 1); });
-    faults("from 0 to 48", [] { run_with(BERT_SDPA_IN, 32, 48); });
-    faults("from 0 to 16", [] { run_with(BERT_SDPA_OUT, 1, 16); });
+           [] { run_with(TR_SDPA_ROWS_Q, 7, 1); });
+    faults("from 0 to 48", [] { run_with(TR_SDPA_IN, 32, 48); });
+    faults("from 0 to 16", [] { run_with(TR_SDPA_OUT, 1, 16); });
     faults("still to run", [] {
         call *const c = new call();
 
-        bert_sdpa_graph(c->graph, c->shape, false);
+        tr_sdpa_graph(c->graph, c->shape, false);
         if (c->plan().is_bad() || c->run().is_bad())
             _exit(1);
         c->graph.~Graph();

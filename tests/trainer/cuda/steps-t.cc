@@ -23,7 +23,7 @@
 struct host_batch {
     std::vector<int32_t> token, zero, place, cu, mlm_row, mlm_label;
     std::vector<real> weight;
-    bert_batch batch;
+    tr_batch batch;
 
     explicit host_batch(int number) : batch()
     {
@@ -76,13 +76,13 @@ static double loss_of(const host_batch &b, const numbers &x)
 }
 
 /* Asks for the loss of a staged batch, added to the others by a step. */
-static void ask(const rig &r, const bert_batch *b, const array &x,
+static void ask(const rig &r, const tr_batch *b, const array &x,
                 const array &rows, const array &loss)
 {
-    const bert_lamb_step still = {0.9, 0.9, 1, 1, 1e-6, 0, 0, 0};
+    const tr_lamb_args still = {0.9, 0.9, 1, 1, 1e-6, 0, 0, 0};
 
     r.ops->gather_rows(r.d, b->n_mlm, WIDTH, b->mlm_row, x, rows);
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, b->n_mlm, WIDTH, WIDTH, rows,
+    r.ops->cross_entropy(r.d, TR_LOSS_MLM, b->n_mlm, WIDTH, WIDTH, rows,
                          b->mlm_label, b->mlm_weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &still, 0, NULL, 0, (real *)x.p, NULL, NULL, NULL);
@@ -94,8 +94,8 @@ static void test_stage(const rig &r, bool ahead)
     const numbers x = draw(r, VALUES, 100 * WIDTH, 1);
     const array from(r, VALUES, x), rows(r, VALUES, 4 * WIDTH);
     const array loss(r, DOUBLES, 4), weights(r, REALS, numbers(8));
-    const bert_batch *staged[BATCHES];
-    bert_results results;
+    const tr_batch *staged[BATCHES];
+    tr_results results;
     const char *why;
     double right = 0;
     bool good = true;
@@ -119,7 +119,7 @@ static void test_stage(const rig &r, bool ahead)
         ask(r, staged[BATCHES - 1], from, rows, loss);
     good = r.ops->finish(r.d, &results, &why) && good;
     good = good && results.steps == BATCHES
-           && same({results.sum[BERT_LOSS_MLM]}, {right}, 2 * r.near);
+           && same({results.sum[TR_LOSS_MLM]}, {right}, 2 * r.near);
     ok(good, "%s: %d batches, %s", r.name, BATCHES,
        ahead ? "each staged before the operations on the last" : "in turn");
 }
@@ -130,8 +130,8 @@ static void test_stage(const rig &r, bool ahead)
 /* What norms of a batch read and write. */
 struct norm_arrays {
     array zero, vector, dy, d_gain, d_bias, y, hat, inverse, dx, d_branch;
-    bert_norm norm;
-    bert_norm_kept kept;
+    tr_norm norm;
+    tr_norm_kept kept;
 
     explicit norm_arrays(const rig &r)
         : zero(r, VALUES, numbers(MOST_ROWS * WIDTH)),
@@ -145,16 +145,16 @@ struct norm_arrays {
           kept{hat.p, inverse}
     {
     }
-    void forward(const rig &r, const bert_batch *b) const
+    void forward(const rig &r, const tr_batch *b) const
     {
-        const bert_dropout dropout = dropout_by(0.5, b->place);
+        const tr_dropout dropout = dropout_by(0.5, b->place);
 
         r.ops->sum_norm_forward(r.d, &norm, b->n_rows, zero, zero, vector,
                                 &dropout, SITE, &kept, y);
     }
-    void backward(const rig &r, const bert_batch *b) const
+    void backward(const rig &r, const tr_batch *b) const
     {
-        const bert_dropout dropout = dropout_by(0.5, b->place);
+        const tr_dropout dropout = dropout_by(0.5, b->place);
 
         r.ops->norm_backward(r.d, &norm, b->n_rows, &kept, dy, &dropout, SITE,
                              dx, d_branch);
@@ -165,7 +165,7 @@ struct norm_arrays {
 static bool is_dropped_by(const std::vector<int32_t> &place,
                           const norm_arrays &n)
 {
-    const bert_dropout dropout = dropout_by(0.5, place.data());
+    const tr_dropout dropout = dropout_by(0.5, place.data());
     const numbers hat = n.hat.back(), d_branch = n.d_branch.back();
 
     for (size_t i = 0; i < place.size() * WIDTH; i++) {
@@ -182,14 +182,14 @@ static bool is_dropped_by(const std::vector<int32_t> &place,
 static void test_places(const rig &r)
 {
     std::vector<std::unique_ptr<norm_arrays>> arrays;
-    const bert_batch *before = NULL;
+    const tr_batch *before = NULL;
     bool good = true;
 
     for (int i = 0; i < BATCHES; i++)
         arrays.emplace_back(new norm_arrays(r));
     for (int i = 0; i < BATCHES; i++) {
         host_batch b(i);
-        const bert_batch *const staged = r.ops->stage(r.d, &b.batch);
+        const tr_batch *const staged = r.ops->stage(r.d, &b.batch);
 
         b.spoil();
         if (before)
@@ -220,7 +220,7 @@ struct full_batch {
                          mlm_label = draw_index(5, 5, WIDTH),
                          mlm_seq = {0, 0, 1, 2, 0};
     std::vector<real> nsp_weight = {1, 0, 2}, mlm_weight = {1, 2, 3, 4, 5};
-    bert_batch batch = {1, 175, 175, token.data(), type.data(),
+    tr_batch batch = {1, 175, 175, token.data(), type.data(),
                         position.data(), segment.data(), 3, 130, cu.data(), 3,
                         cls_row.data(), nsp_label.data(), nsp_weight.data(),
                         5, mlm_row.data(), mlm_label.data(), mlm_seq.data(),
@@ -243,12 +243,12 @@ static void test_arrays(const rig &r)
     const numbers x = draw(r, VALUES, 5 * WIDTH, 6);
     const array logits(r, VALUES, x), loss(r, DOUBLES, 5),
         to(r, VALUES, numbers(175 * WIDTH)), rows(r, VALUES, 3 * WIDTH);
-    const bert_batch *const s = r.ops->stage(r.d, &b.batch);
+    const tr_batch *const s = r.ops->stage(r.d, &b.batch);
     numbers after(175 * WIDTH);
     bool good;
 
     /* The first to read of the batch. */
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 5, WIDTH, WIDTH, logits,
+    r.ops->cross_entropy(r.d, TR_LOSS_MLM, 5, WIDTH, WIDTH, logits,
                          s->mlm_label, s->mlm_weight, (double *)(void *)loss.p);
     r.ops->scatter_rows(r.d, 5, WIDTH, s->mlm_row, array(r, VALUES, x), to);
     r.ops->gather_rows(r.d, 3, WIDTH, s->cls_row, to, rows);
@@ -304,8 +304,8 @@ static void test_attention(const rig &r)
     const numbers x = draw(r, VALUES, 175 * 3 * HIDDEN, 7);
     const array qkv(r, VALUES, x), out(r, VALUES, 175 * HIDDEN),
         kept(r, REALS, 175 * HEADS);
-    bert_attend a = {r.ops->stage(r.d, &b.batch), HIDDEN, HEADS, false,
-                     bert_dropout_at(0, 1), 0, kept, NULL};
+    tr_attend a = {r.ops->stage(r.d, &b.batch), HIDDEN, HEADS, false,
+                     tr_dropout_at(0, 1), 0, kept, NULL};
     numbers right(175 * HIDDEN);
 
     r.ops->attention_forward(r.d, &a, qkv, out);
@@ -321,7 +321,7 @@ static void test_attention(const rig &r)
 /* ---- LAMB ---- */
 
 struct tensors {
-    std::vector<bert_part> parts;
+    std::vector<tr_part> parts;
     size_t numbers;
 };
 
@@ -338,19 +338,19 @@ static tensors tensors_of(size_t first)
     return t;
 }
 
-static bert_lamb_step step_at(int number, double clip)
+static tr_lamb_args step_at(int number, double clip)
 {
     return {0.9, 0.99, 1 - pow(0.9, number), 1 - pow(0.99, number), 1e-6,
             0.01, clip, 0.1};
 }
 
-struct lamb_state {
+struct tr_lamb_state {
     numbers weights, mean, square;
 };
 
 /* A step in double; returns the norm of the gradient. */
-static double lamb_right(const bert_lamb_step &s, const tensors &t,
-                         const numbers &gradients, lamb_state *state)
+static double lamb_right(const tr_lamb_args &s, const tensors &t,
+                         const numbers &gradients, tr_lamb_state *state)
 {
     double norm = 0, scale = 1;
 
@@ -359,7 +359,7 @@ static double lamb_right(const bert_lamb_step &s, const tensors &t,
     norm = sqrt(norm);
     if (s.clip > 0 && norm > s.clip)
         scale = s.clip / norm;
-    for (const bert_part &p : t.parts) {
+    for (const tr_part &p : t.parts) {
         numbers update(p.count);
         double sum[2] = {0, 0}, rate = s.rate;
 
@@ -388,7 +388,7 @@ static bool is_copy_new(const rig &r, const array &weights, size_t n)
 {
     const array one(r, VALUES, numbers(1, 1)), y(r, VALUES, n);
     const numbers w = weights.back();
-    const bert_linear l = {1, n, n, weights, weights, NULL, NULL};
+    const tr_linear l = {1, n, n, weights, weights, NULL, NULL};
 
     r.ops->linear_forward(r.d, &l, 1, one, false, y);
     return same(y.back(), w, r.bf16 ? 4e-3 : r.near);
@@ -399,7 +399,7 @@ static tensors tensors_at(int number, size_t first)
 {
     tensors t = tensors_of(first);
 
-    for (bert_part &p : t.parts) {
+    for (tr_part &p : t.parts) {
         p.decays = p.decays != (number == 3);
         p.offset -= number > 1 ? first : 0;
     }
@@ -416,9 +416,9 @@ static void test_lamb(const rig &r, size_t first, size_t shift, double clip)
     const size_t n = t.numbers;
     array w(r, REALS, shift + n), g(r, REALS, shift + n),
         m(r, REALS, shift + n), v(r, REALS, shift + n);
-    lamb_state state = {draw(r, REALS, shift + n, 40), numbers(shift + n),
+    tr_lamb_state state = {draw(r, REALS, shift + n, 40), numbers(shift + n),
                         numbers(shift + n)};
-    bert_results results;
+    tr_results results;
     const char *why;
     double norm = 0;
     bool good;
@@ -432,7 +432,7 @@ static void test_lamb(const rig &r, size_t first, size_t shift, double clip)
                         state.weights.begin() + (ptrdiff_t)shift);
     r.ops->weights_written(r.d, w, shift + n);
     for (int i = 1; i <= 3; i++) {
-        const bert_lamb_step step = step_at(i, clip);
+        const tr_lamb_args step = step_at(i, clip);
         const tensors now = tensors_at(i, first);
         numbers gradient = draw(r, REALS, shift + n, 41 + i);
 
@@ -466,8 +466,8 @@ static void test_norm(const rig &r)
     const size_t n = ((size_t)1 << 22) + 5000;
     const numbers x = draw(r, REALS, n, 60);
     const array g(r, REALS, x), w(r, REALS, 4);
-    const bert_lamb_step step = step_at(1, 1);
-    bert_results results;
+    const tr_lamb_args step = step_at(1, 1);
+    tr_results results;
     const char *why;
     double sum = 0;
     bool good;
@@ -485,7 +485,7 @@ static void test_norm(const rig &r)
 static void test_halt(const rig &r, bool in_loss)
 {
     const tensors t = tensors_of(0);
-    const bert_lamb_step step = step_at(1, 1);
+    const tr_lamb_args step = step_at(1, 1);
     numbers gradient = draw(r, REALS, t.numbers, 50);
     array w(r, REALS, draw(r, REALS, t.numbers, 51)),
         g(r, REALS, gradient), m(r, REALS, numbers(t.numbers)),
@@ -493,7 +493,7 @@ static void test_halt(const rig &r, bool in_loss)
         x(r, VALUES, numbers(8)), label(r, INDEX, numbers(1)),
         weight(r, REALS, numbers(1, in_loss ? NAN : 1));
     const numbers before = w.back();
-    bert_results results;
+    tr_results results;
     const char *why;
     bool good;
 
@@ -501,14 +501,14 @@ static void test_halt(const rig &r, bool in_loss)
         gradient[7000] = INFINITY;
     g.set(gradient);
     r.ops->weights_written(r.d, w, t.numbers);
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, 8, x, label, weight,
+    r.ops->cross_entropy(r.d, TR_LOSS_MLM, 1, 2, 8, x, label, weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,
                 m, v);
     g.set(draw(r, REALS, t.numbers, 50));
     weight.set({1});
     x.set(numbers(8));
-    r.ops->cross_entropy(r.d, BERT_LOSS_MLM, 1, 2, 8, x, label, weight,
+    r.ops->cross_entropy(r.d, TR_LOSS_MLM, 1, 2, 8, x, label, weight,
                          (double *)(void *)loss.p);
     r.ops->lamb(r.d, &step, t.parts.size(), t.parts.data(), t.numbers, w, g,
                 m, v);
@@ -529,18 +529,18 @@ static void test_halt(const rig &r, bool in_loss)
 /* Everything once, on what may fail; true if it did not. */
 static bool run_all(char *why, size_t size)
 {
-    bert_device *const d = bert_cuda_open(0, BERT_BF16, why, size);
-    const bert_lamb_step step = step_at(1, 1);
-    const bert_part part = {0, 8, true};
+    tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
+    const tr_lamb_args step = step_at(1, 1);
+    const tr_part part = {0, 8, true};
     const char *text = NULL;
-    bert_results results;
+    tr_results results;
     host_batch b(1);
     bool good = true;
 
     if (d == NULL)
         return false;
     real *const w = (real *)d->ops->alloc(d, 4 * 8 * sizeof *w);
-    const bert_linear l = {2, 4, 4, w, w, w + 8, w + 16};
+    const tr_linear l = {2, 4, 4, w, w, w + 8, w + 16};
 
     if (w != NULL) {
         d->ops->fill(d, w, 0, 4 * 8 * sizeof *w);
@@ -553,7 +553,7 @@ static bool run_all(char *why, size_t size)
     if (!good)
         snprintf(why, size, "%s", text ? text : "NULL");
     d->ops->release(d, w);
-    bert_device_close(d);
+    tr_device_close(d);
     return good;
 }
 
@@ -586,11 +586,11 @@ static void test_no_device(void)
     char why[200] = "";
 
     hostcuda_fail("cudaGetDeviceCount:1=35");
-    ok(bert_cuda_open(0, BERT_FLOAT, why, sizeof why) == NULL
+    ok(tr_cuda_open(0, TR_FLOAT, why, sizeof why) == NULL
            && strstr(why, "driver version is insufficient"),
        "an old driver");
     hostcuda_fail("cudaGetDeviceCount:1=100");
-    ok(bert_cuda_open(0, BERT_FLOAT, why, sizeof why) == NULL
+    ok(tr_cuda_open(0, TR_FLOAT, why, sizeof why) == NULL
            && strstr(why, "no CUDA-capable"),
        "no device");
     hostcuda_fail(NULL);
@@ -599,8 +599,8 @@ static void test_no_device(void)
 /* alloc() may be asked for less then. */
 static void test_memory(void)
 {
-    const rig r = open_rig(BERT_FLOAT);
-    bert_results results;
+    const rig r = open_rig(TR_FLOAT);
+    tr_results results;
     const char *why;
     bool good;
 
@@ -614,14 +614,14 @@ static void test_memory(void)
         good = r.ops->finish(r.d, &results, &why) && good;
     }
     ok(good, "no memory, and then some");
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* Whichever call tells of a kernel that failed is not the one to blame. */
 static void test_late(const char *what, bool late)
 {
-    const rig r = open_rig(BERT_FLOAT);
-    bert_results results;
+    const rig r = open_rig(TR_FLOAT);
+    tr_results results;
     const char *why = "";
     bool good;
 
@@ -630,15 +630,15 @@ static void test_late(const char *what, bool late)
            && (strncmp(why, "a kernel in front of: ", 22) == 0) == late;
     hostcuda_fail(NULL);
     ok(good, "%s: %s", what, why);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* What failed is told again and again, and stage() has no batch. */
 static void test_sticky(void)
 {
-    const rig r = open_rig(BERT_FLOAT);
+    const rig r = open_rig(TR_FLOAT);
     host_batch b(0);
-    bert_results results;
+    tr_results results;
     const char *why;
     char first[200];
     bool good;
@@ -658,7 +658,7 @@ static void test_sticky(void)
         good = r.ops->alloc(r.d, 1) == NULL && good;
     }
     ok(good, "a failed kernel: %s", why);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /*
@@ -667,9 +667,9 @@ static void test_sticky(void)
  */
 static void test_launch(void)
 {
-    const rig r = open_rig(BERT_FLOAT);
+    const rig r = open_rig(TR_FLOAT);
     const numbers x = draw(r, VALUES, 4, 1);
-    bert_results results;
+    tr_results results;
     const char *why = "";
     real there[4];
     bool good;
@@ -688,7 +688,7 @@ static void test_launch(void)
         good = same(numbers(there, there + 4), x, 0) && good;
     }
     ok(good, "a failed launch: %s", why);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 #endif
 
@@ -712,9 +712,9 @@ static void test_upload(const rig &r)
 
 static void test_limits(void)
 {
-    const rig r = open_rig(BERT_FLOAT);
-    bert_batch b = {};
-    bert_results results;
+    const rig r = open_rig(TR_FLOAT);
+    tr_batch b = {};
+    tr_results results;
     const char *why = "";
     bool good;
 
@@ -722,10 +722,10 @@ static void test_limits(void)
     good = r.ops->stage(r.d, &b) == NULL;
     good = !r.ops->finish(r.d, &results, &why) && good;
     ok(good, "a batch of too many rows: %s", why);
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
-static void test_all(bert_precision precision, bool quick)
+static void test_all(tr_precision precision, bool quick)
 {
     const rig r = open_rig(precision);
 
@@ -743,7 +743,7 @@ static void test_all(bert_precision precision, bool quick)
         test_halt(r, false);
         test_halt(r, true);
     }
-    bert_device_close(r.d);
+    tr_device_close(r.d);
 }
 
 /* quick: each kernel, but not all that may become of it. */
@@ -751,15 +751,15 @@ int main(void)
 {
     const bool quick = is_short();
 
-    test_all(BERT_FLOAT, quick);
-    test_all(BERT_BF16, quick);
+    test_all(TR_FLOAT, quick);
+    test_all(TR_BF16, quick);
     {
-        const rig r = open_rig(BERT_FLOAT);
+        const rig r = open_rig(TR_FLOAT);
 
         if (!quick)
             test_norm(r);
         test_upload(r);
-        bert_device_close(r.d);
+        tr_device_close(r.d);
     }
     test_limits();
 #ifdef HOSTCUDA

@@ -7,12 +7,12 @@
 
 #include "cuda/open.h"
 
-bert_device *cuda_open(void);
+tr_device *cuda_open(void);
 
-bert_device *cuda_open(void)
+tr_device *cuda_open(void)
 {
     char why[200] = "";
-    bert_device *const d = bert_cuda_open(0, BERT_FLOAT, why, sizeof why);
+    tr_device *const d = tr_cuda_open(0, TR_FLOAT, why, sizeof why);
 
     if (d == NULL)
         fprintf(stderr, "%s\n", why);

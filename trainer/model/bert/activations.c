@@ -10,7 +10,7 @@
 
 #include "model/sizes.h"
 
-#define LINE ((size_t)BERT_LINE_BYTES)
+#define LINE ((size_t)TR_LINE_BYTES)
 
 /* A block of more bytes than these cannot be. */
 #define MAX (PTRDIFF_MAX / LINE * LINE - LINE)
@@ -40,23 +40,23 @@ static void *take_bytes(dealing *deal, size_t bytes)
 
 static void *take(dealing *deal, size_t rows, size_t columns)
 {
-    return take_bytes(deal, bert_times(bert_times(rows, columns),
-                                       deal->value));
+    return take_bytes(deal, tr_times(tr_times(rows, columns),
+                                     deal->value));
 }
 
 /* Values from one row of logits to the next. */
 static size_t stride_of(const dealing *deal, size_t columns)
 {
-    const size_t multiple = BERT_ROW_BYTES / deal->value;
+    const size_t multiple = TR_ROW_BYTES / deal->value;
 
     return (columns + multiple - 1) / multiple * multiple;
 }
 
-static void take_norm(dealing *deal, bert_norm_kept *norm, size_t rows,
+static void take_norm(dealing *deal, tr_norm_kept *norm, size_t rows,
                       size_t columns)
 {
     norm->hat = take(deal, rows, columns);
-    norm->inverse = take_bytes(deal, bert_times(rows, sizeof(real)));
+    norm->inverse = take_bytes(deal, tr_times(rows, sizeof(real)));
 }
 
 static void take_layer(dealing *deal, bert_layer_kept *layer,
@@ -74,7 +74,7 @@ static void take_layer(dealing *deal, bert_layer_kept *layer,
 }
 
 static void take_heads(dealing *deal, bert_mlm_kept *mlm, bert_nsp_kept *nsp,
-                       const bert_config *config, const bert_batch *batch)
+                       const bert_config *config, const tr_batch *batch)
 {
     mlm->in = take(deal, batch->n_mlm, config->hidden);
     mlm->dense = take(deal, batch->n_mlm, config->hidden);
@@ -82,16 +82,16 @@ static void take_heads(dealing *deal, bert_mlm_kept *mlm, bert_nsp_kept *nsp,
     mlm->out = take(deal, batch->n_mlm, config->hidden);
     mlm->stride = stride_of(deal, config->vocab_size);
     mlm->logits = take(deal, batch->n_mlm, mlm->stride);
-    mlm->loss = take_bytes(deal, bert_times(batch->n_mlm, sizeof(double)));
+    mlm->loss = take_bytes(deal, tr_times(batch->n_mlm, sizeof(double)));
     nsp->in = take(deal, batch->n_seq, config->hidden);
     nsp->pooled = take(deal, batch->n_seq, config->hidden);
     nsp->stride = stride_of(deal, 2);
     nsp->logits = take(deal, batch->n_seq, nsp->stride);
-    nsp->loss = take_bytes(deal, bert_times(batch->n_seq, sizeof(double)));
+    nsp->loss = take_bytes(deal, tr_times(batch->n_seq, sizeof(double)));
 }
 
 static void take_scratch(dealing *deal, bert_activations *a,
-                         const bert_config *config, const bert_batch *batch,
+                         const bert_config *config, const tr_batch *batch,
                          size_t attention)
 {
     bert_scratch *const s = &a->scratch;
@@ -108,10 +108,10 @@ static void take_scratch(dealing *deal, bert_activations *a,
 }
 
 static void deal_out(dealing *deal, bert_activations *a,
-                     const bert_config *config, const bert_batch *batch,
+                     const bert_config *config, const tr_batch *batch,
                      bool dense)
 {
-    const bert_ops *const ops = a->device->ops;
+    const tr_ops *const ops = a->device->ops;
     const size_t kept = ops->attention_kept(a->device, batch, config->hidden,
                                             config->heads, dense);
     const size_t scratch = ops->attention_scratch(
@@ -126,7 +126,7 @@ static void deal_out(dealing *deal, bert_activations *a,
     take_scratch(deal, a, config, batch, scratch);
 }
 
-bool bert_activations_open(bert_activations *a, bert_device *device,
+bool bert_activations_open(bert_activations *a, tr_device *device,
                            const bert_config *config)
 {
     *a = (bert_activations){.device = device};
@@ -149,8 +149,8 @@ void bert_activations_free(bert_activations *a)
  */
 static bool grow(bert_activations *a, size_t bytes)
 {
-    const bert_ops *const ops = a->device->ops;
-    const size_t ample = bert_plus(a->room, a->room / 2);
+    const tr_ops *const ops = a->device->ops;
+    const size_t ample = tr_plus(a->room, a->room / 2);
 
     if (a->block && a->room >= bytes)
         return true;
@@ -170,7 +170,7 @@ static bool grow(bert_activations *a, size_t bytes)
 }
 
 bool bert_activations_fit(bert_activations *a, const bert_config *config,
-                          const bert_batch *batch, bool dense)
+                          const tr_batch *batch, bool dense)
 {
     dealing trial = {.value = a->device->value_size};
     dealing earnest = trial;

@@ -17,11 +17,11 @@ typedef struct bert_layer_kept {
     void *qkv;                /* 3 hidden */
     void *attend;             /* attention_kept() bytes in all */
     void *context;            /* hidden: what attention found */
-    bert_norm_kept attention; /* the norm behind attention */
+    tr_norm_kept attention; /* the norm behind attention */
     void *middle;             /* hidden: its output */
     void *up;                 /* intermediate: before GELU */
     void *gelu;               /* intermediate: behind it */
-    bert_norm_kept output;    /* the norm behind the feed-forward network */
+    tr_norm_kept output;    /* the norm behind the feed-forward network */
     void *out;                /* hidden */
 } bert_layer_kept;
 
@@ -29,10 +29,10 @@ typedef struct bert_layer_kept {
 typedef struct bert_mlm_kept {
     void *in;      /* hidden */
     void *dense;   /* hidden: before GELU */
-    bert_norm_kept norm;
+    tr_norm_kept norm;
     void *out;     /* hidden: the norm's output */
     void *logits;  /* stride; forward leaves their gradient */
-    size_t stride; /* vocab_size, rounded up to BERT_ROW_BYTES */
+    size_t stride; /* vocab_size, rounded up to TR_ROW_BYTES */
     void *scratch; /* hidden */
     double *loss;  /* 1 */
 } bert_mlm_kept;
@@ -58,8 +58,8 @@ typedef struct bert_scratch {
 } bert_scratch;
 
 typedef struct bert_activations {
-    bert_device *device;
-    bert_norm_kept embedding_norm;
+    tr_device *device;
+    tr_norm_kept embedding_norm;
     void *embedded; /* n_rows x hidden */
     bert_layer_kept *layer;
     bert_mlm_kept mlm;
@@ -72,13 +72,13 @@ typedef struct bert_activations {
     size_t scratch_start; /* from here on, nothing is kept */
 } bert_activations;
 
-bool bert_activations_open(bert_activations *a, bert_device *device,
+bool bert_activations_open(bert_activations *a, tr_device *device,
                            const bert_config *config);
 void bert_activations_free(bert_activations *a);
 
 /* Makes room for a batch of the host; false if there is no memory. */
 bool bert_activations_fit(bert_activations *a, const bert_config *config,
-                          const bert_batch *batch, bool dense);
+                          const tr_batch *batch, bool dense);
 
 /*
  * For tests: what nobody has written is NaN, in all of the block or in its

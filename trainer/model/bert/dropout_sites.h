@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BERT_SITES_H
-#define BERT_SITES_H
+#ifndef BERT_DROPOUT_SITES_H
+#define BERT_DROPOUT_SITES_H
 
 #include <stdint.h>
 
@@ -13,9 +13,9 @@
 /* In a layer. */
 enum { BERT_SITE_SCORES, BERT_SITE_ATTENTION, BERT_SITE_OUTPUT };
 
-static inline uint32_t bert_site(uint32_t layer, uint32_t place)
+static inline uint32_t bert_dropout_site(uint32_t layer, uint32_t place)
 {
     return 1 + 3 * layer + place;
 }
 
-#endif /* BERT_SITES_H */
+#endif /* BERT_DROPOUT_SITES_H */

@@ -9,22 +9,22 @@
 
 /* A layer's parts. */
 typedef struct layer_parts {
-    bert_linear qkv;
-    bert_linear out;
-    bert_norm attention;
-    bert_linear up;
-    bert_linear down;
-    bert_norm output;
+    tr_linear qkv;
+    tr_linear out;
+    tr_norm attention;
+    tr_linear up;
+    tr_linear down;
+    tr_norm output;
 } layer_parts;
 
-static bert_linear linear_at(const bert_params *params, uint32_t layer,
+static tr_linear linear_at(const bert_params *params, uint32_t layer,
                              size_t weight, size_t bias, size_t times)
 {
     return bert_params_linear(params, bert_params_layer(layer, weight),
                               bert_params_layer(layer, bias), times);
 }
 
-static bert_norm norm_at(const bert_params *params, uint32_t layer,
+static tr_norm norm_at(const bert_params *params, uint32_t layer,
                          size_t gain, size_t bias)
 {
     return bert_params_norm(params, bert_params_layer(layer, gain),
@@ -43,17 +43,17 @@ static layer_parts parts_of(const bert_params *p, uint32_t l)
         .output = norm_at(p, l, BERT_LAYER_GAIN, BERT_LAYER_BIAS)};
 }
 
-static bert_attend attend_of(const bert_pass *pass, uint32_t layer)
+static tr_attend attend_of(const bert_pass *pass, uint32_t layer)
 {
     const bert_activations *const a = pass->activations;
 
-    return (bert_attend){
+    return (tr_attend){
         .batch = pass->batch,
         .hidden = pass->config->hidden,
         .heads = pass->config->heads,
         .dense = pass->attention == BERT_DENSE,
         .dropout = pass->dropout,
-        .site = bert_site(layer, BERT_SITE_SCORES),
+        .site = bert_dropout_site(layer, BERT_SITE_SCORES),
         .kept = a->layer[layer].attend,
         .scratch = a->scratch.attention};
 }
@@ -61,27 +61,27 @@ static bert_attend attend_of(const bert_pass *pass, uint32_t layer)
 static void forward_attention(const bert_pass *pass, uint32_t layer,
                               const layer_parts *parts, const void *x)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     void *const branch = pass->activations->scratch.d_sum;
-    const bert_attend attend = attend_of(pass, layer);
+    const tr_attend attend = attend_of(pass, layer);
 
     ops->linear_forward(d, &parts->qkv, rows, x, true, k->qkv);
     ops->attention_forward(d, &attend, k->qkv, k->context);
     ops->linear_forward(d, &parts->out, rows, k->context, false, branch);
     ops->sum_norm_forward(d, &parts->attention, rows, x, branch,
                           parts->out.bias, &pass->dropout,
-                          bert_site(layer, BERT_SITE_ATTENTION),
+                          bert_dropout_site(layer, BERT_SITE_ATTENTION),
                           &k->attention, k->middle);
 }
 
 static void forward_network(const bert_pass *pass, uint32_t layer,
                             const layer_parts *parts)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     void *const branch = pass->activations->scratch.d_sum;
@@ -91,8 +91,8 @@ static void forward_network(const bert_pass *pass, uint32_t layer,
     ops->linear_forward(d, &parts->down, rows, k->gelu, false, branch);
     ops->sum_norm_forward(d, &parts->output, rows, k->middle, branch,
                           parts->down.bias, &pass->dropout,
-                          bert_site(layer, BERT_SITE_OUTPUT), &k->output,
-                          k->out);
+                          bert_dropout_site(layer, BERT_SITE_OUTPUT),
+                          &k->output, k->out);
 }
 
 void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
@@ -108,17 +108,17 @@ void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
 static void backward_network(const bert_pass *pass, uint32_t layer,
                              const layer_parts *parts)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     const bert_scratch *const s = &pass->activations->scratch;
     const void *const d_branch = pass->dropout.threshold ? s->d_branch
                                                          : s->d_sum;
 
-    ops->norm_backward(d, &parts->output, rows, &k->output, s->d_x,
-                       &pass->dropout, bert_site(layer, BERT_SITE_OUTPUT),
-                       s->d_sum, s->d_branch);
+    ops->norm_backward(
+        d, &parts->output, rows, &k->output, s->d_x, &pass->dropout,
+        bert_dropout_site(layer, BERT_SITE_OUTPUT), s->d_sum, s->d_branch);
     ops->linear_gelu_backward(d, &parts->down, rows, d_branch, k->up,
                               s->d_wide);
     ops->linear_backward_weight(d, &parts->down, rows, d_branch, k->gelu);
@@ -130,18 +130,18 @@ static void backward_network(const bert_pass *pass, uint32_t layer,
 static void backward_attention(const bert_pass *pass, uint32_t layer,
                                const layer_parts *parts, const void *x)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
     const size_t rows = pass->batch->n_rows;
     const bert_layer_kept *const k = pass->activations->layer + layer;
     const bert_scratch *const s = &pass->activations->scratch;
-    const bert_attend attend = attend_of(pass, layer);
+    const tr_attend attend = attend_of(pass, layer);
     const void *const d_branch = pass->dropout.threshold ? s->d_branch
                                                          : s->d_x;
 
-    ops->norm_backward(d, &parts->attention, rows, &k->attention, s->d_sum,
-                       &pass->dropout, bert_site(layer, BERT_SITE_ATTENTION),
-                       s->d_x, s->d_branch);
+    ops->norm_backward(
+        d, &parts->attention, rows, &k->attention, s->d_sum, &pass->dropout,
+        bert_dropout_site(layer, BERT_SITE_ATTENTION), s->d_x, s->d_branch);
     ops->linear_backward_weight(d, &parts->out, rows, d_branch, k->context);
     ops->linear_backward_input(d, &parts->out, rows, d_branch, 0, s->d_sum);
     ops->attention_backward(d, &attend, k->qkv, k->context, s->d_sum,

@@ -9,22 +9,22 @@
  */
 #include "model/bert/heads.h"
 
-static bert_linear dense_of(const bert_params *p)
+static tr_linear dense_of(const bert_params *p)
 {
     return bert_params_linear(p, bert_params_back(p, BERT_TRANSFORM_WEIGHT),
                               bert_params_back(p, BERT_TRANSFORM_BIAS), 1);
 }
 
-static bert_norm norm_of(const bert_params *p)
+static tr_norm norm_of(const bert_params *p)
 {
     return bert_params_norm(p, bert_params_back(p, BERT_TRANSFORM_GAIN),
                             bert_params_back(p, BERT_TRANSFORM_SHIFT));
 }
 
-static bert_linear decoder_of(const bert_pass *pass)
+static tr_linear decoder_of(const bert_pass *pass)
 {
     const bert_params *const p = pass->params;
-    bert_linear decoder = bert_params_linear(
+    tr_linear decoder = bert_params_linear(
         p, BERT_WORD, bert_params_back(p, BERT_DECODER_BIAS), 1);
 
     decoder.stride = pass->activations->mlm.stride;
@@ -36,9 +36,9 @@ static bert_linear decoder_of(const bert_pass *pass)
  * unless 8 divides its sides.  The additional rows of the weight are the first
  * of the position table; cross_entropy() sets their logits to 0.
  */
-static bert_linear rounded_decoder_of(const bert_pass *pass)
+static tr_linear rounded_decoder_of(const bert_pass *pass)
 {
-    bert_linear decoder = decoder_of(pass);
+    tr_linear decoder = decoder_of(pass);
 
     decoder.out = decoder.stride;
     return decoder;
@@ -46,13 +46,13 @@ static bert_linear rounded_decoder_of(const bert_pass *pass)
 
 void bert_mlm_forward(const bert_pass *pass, const void *hidden)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
-    const bert_batch *const batch = pass->batch;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
+    const tr_batch *const batch = pass->batch;
     const bert_mlm_kept *const k = &pass->activations->mlm;
-    const bert_linear dense = dense_of(pass->params);
-    const bert_norm norm = norm_of(pass->params);
-    const bert_linear decoder = rounded_decoder_of(pass);
+    const tr_linear dense = dense_of(pass->params);
+    const tr_norm norm = norm_of(pass->params);
+    const tr_linear decoder = rounded_decoder_of(pass);
     const size_t n = batch->n_mlm;
 
     ops->gather_rows(d, n, dense.in, batch->mlm_row, hidden, k->in);
@@ -60,22 +60,22 @@ void bert_mlm_forward(const bert_pass *pass, const void *hidden)
     ops->norm_forward(d, &norm, n, k->scratch, &k->norm, k->out);
     ops->linear_forward(d, &decoder, n, k->out, true, k->logits);
     /* Logits become their gradient. */
-    ops->cross_entropy(d, BERT_LOSS_MLM, n,
+    ops->cross_entropy(d, TR_LOSS_MLM, n,
                        pass->config->vocab_size, k->stride, k->logits,
                        batch->mlm_label, batch->mlm_weight, k->loss);
 }
 
 void bert_mlm_backward(const bert_pass *pass, void *d_hidden)
 {
-    static const bert_dropout none = {.scale = 1};
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
-    const bert_batch *const batch = pass->batch;
+    static const tr_dropout none = {.scale = 1};
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
+    const tr_batch *const batch = pass->batch;
     const bert_mlm_kept *const k = &pass->activations->mlm;
-    const bert_linear dense = dense_of(pass->params);
-    const bert_norm norm = norm_of(pass->params);
-    const bert_linear decoder = decoder_of(pass);
-    const bert_linear rounded = rounded_decoder_of(pass);
+    const tr_linear dense = dense_of(pass->params);
+    const tr_norm norm = norm_of(pass->params);
+    const tr_linear decoder = decoder_of(pass);
+    const tr_linear rounded = rounded_decoder_of(pass);
     const size_t n = batch->n_mlm;
     void *const dx = k->scratch;
 

@@ -6,16 +6,16 @@
  */
 #include "model/bert/heads.h"
 
-static bert_linear pooler_of(const bert_params *p)
+static tr_linear pooler_of(const bert_params *p)
 {
     return bert_params_linear(p, bert_params_back(p, BERT_POOLER_WEIGHT),
                               bert_params_back(p, BERT_POOLER_BIAS), 1);
 }
 
-static bert_linear classes_of(const bert_pass *pass)
+static tr_linear classes_of(const bert_pass *pass)
 {
     const bert_params *const p = pass->params;
-    bert_linear classes = bert_params_linear(
+    tr_linear classes = bert_params_linear(
         p, bert_params_back(p, BERT_NSP_WEIGHT),
         bert_params_back(p, BERT_NSP_BIAS), 1);
 
@@ -25,30 +25,30 @@ static bert_linear classes_of(const bert_pass *pass)
 
 void bert_nsp_forward(const bert_pass *pass, const void *hidden)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
-    const bert_batch *const batch = pass->batch;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
+    const tr_batch *const batch = pass->batch;
     const bert_nsp_kept *const k = &pass->activations->nsp;
-    const bert_linear pooler = pooler_of(pass->params);
-    const bert_linear classes = classes_of(pass);
+    const tr_linear pooler = pooler_of(pass->params);
+    const tr_linear classes = classes_of(pass);
     const size_t n = batch->n_seq;
 
     ops->gather_rows(d, n, pooler.in, batch->cls_row, hidden, k->in);
     ops->linear_forward(d, &pooler, n, k->in, true, k->pooled);
     ops->tanh_forward(d, n * pooler.out, k->pooled);
     ops->linear_forward(d, &classes, n, k->pooled, true, k->logits);
-    ops->cross_entropy(d, BERT_LOSS_NSP, n, classes.out, k->stride, k->logits,
+    ops->cross_entropy(d, TR_LOSS_NSP, n, classes.out, k->stride, k->logits,
                        batch->nsp_label, batch->nsp_weight, k->loss);
 }
 
 void bert_nsp_backward(const bert_pass *pass, void *d_hidden)
 {
-    const bert_ops *const ops = pass->ops;
-    bert_device *const d = pass->device;
-    const bert_batch *const batch = pass->batch;
+    const tr_ops *const ops = pass->ops;
+    tr_device *const d = pass->device;
+    const tr_batch *const batch = pass->batch;
     const bert_nsp_kept *const k = &pass->activations->nsp;
-    const bert_linear pooler = pooler_of(pass->params);
-    const bert_linear classes = classes_of(pass);
+    const tr_linear pooler = pooler_of(pass->params);
+    const tr_linear classes = classes_of(pass);
     const size_t n = batch->n_seq;
     void *const dx = k->scratch;
 

@@ -13,7 +13,7 @@
 #include "model/bert/model_parts.h"
 #include "model/dropout.h"
 
-bert_model *bert_model_open(bert_device *device, const bert_config *config,
+bert_model *bert_model_open(tr_device *device, const bert_config *config,
                             uint64_t seed)
 {
     bert_model *const model = calloc(1, sizeof *model);
@@ -39,8 +39,8 @@ void bert_model_free(bert_model *model)
         return;
     bert_params_free(&model->params);
     bert_activations_free(&model->activations);
-    bert_strip_free(&model->strip);
-    bert_round_free(&model->round);
+    tr_unpad_free(&model->strip);
+    tr_bucket_pad_free(&model->round);
     free(model);
 }
 
@@ -88,19 +88,19 @@ real *bert_model_device_gradients(const bert_model *model)
 
 void bert_model_fetch(bert_model *model)
 {
-    bert_arena_fetch(&model->params.weights);
+    tr_arena_fetch(&model->params.weights);
 }
 
 void bert_model_fetch_gradients(bert_model *model)
 {
-    bert_arena_fetch(&model->params.gradients);
+    tr_arena_fetch(&model->params.gradients);
 }
 
 void bert_model_store(bert_model *model)
 {
-    const bert_arena *const weights = &model->params.weights;
+    const tr_arena *const weights = &model->params.weights;
 
-    bert_arena_store(weights);
+    tr_arena_store(weights);
     model->device->ops->weights_written(model->device, weights->at,
                                         weights->n);
 }
@@ -147,28 +147,28 @@ static void tell_done(const bert_model *model, size_t bucket)
 
 /* ---- Forward and backward ---- */
 
-void bert_model_repeat(bert_model *model, bert_repeat how)
+void bert_model_repeat(bert_model *model, bert_graph_mode how)
 {
     model->repeat = how;
 }
 
 /* What of a batch is computed; NULL: no memory. */
-static const bert_batch *rows_of(bert_model *model, const bert_batch *padded,
-                                 bert_rows rows)
+static const tr_batch *rows_of(bert_model *model, const tr_batch *padded,
+                                 tr_rows rows)
 {
-    const bert_batch *const batch =
-        bert_strip_rows(&model->strip, padded, rows);
+    const tr_batch *const batch =
+        tr_unpad_rows(&model->strip, padded, rows);
 
     if (!batch || model->repeat == BERT_EXACT)
         return batch;
-    return bert_round_batch(&model->round, batch, rows != BERT_PADDED);
+    return tr_bucket_pad_batch(&model->round, batch, rows != TR_PADDED);
 }
 
-static bert_pass pass_of(bert_model *model, const bert_batch *staged,
+static bert_pass pass_of(bert_model *model, const tr_batch *staged,
                          const bert_step *step)
 {
-    const bert_ops *const ops = model->device->ops;
-    bert_dropout dropout = bert_dropout_at(
+    const tr_ops *const ops = model->device->ops;
+    tr_dropout dropout = tr_dropout_at(
         step->training ? model->config.dropout : 0, step->seed);
 
     dropout.place = staged->place;
@@ -185,9 +185,9 @@ static bert_pass pass_of(bert_model *model, const bert_batch *staged,
         .activations = &model->activations};
 }
 
-static bert_tables tables_of(const bert_params *p)
+static tr_tables tables_of(const bert_params *p)
 {
-    return (bert_tables){
+    return (tr_tables){
         .word = bert_params_weight(p, BERT_WORD),
         .position = bert_params_weight(p, BERT_POSITION),
         .type = bert_params_weight(p, BERT_TYPE),
@@ -196,7 +196,7 @@ static bert_tables tables_of(const bert_params *p)
         .type_gradient = bert_params_gradient(p, BERT_TYPE)};
 }
 
-static bert_norm embedding_norm(const bert_params *p)
+static tr_norm embedding_norm(const bert_params *p)
 {
     return bert_params_norm(p, BERT_EMBEDDING_GAIN, BERT_EMBEDDING_BIAS);
 }
@@ -214,15 +214,15 @@ static const void *output_of(const bert_model *model)
     return input_of(model, model->config.layers);
 }
 
-bool bert_model_forward(bert_model *model, const bert_batch *padded,
+bool bert_model_forward(bert_model *model, const tr_batch *padded,
                         const bert_step *step)
 {
-    const bert_batch *const batch = rows_of(model, padded, step->rows);
+    const tr_batch *const batch = rows_of(model, padded, step->rows);
     bert_activations *const a = &model->activations;
-    const bert_tables tables = tables_of(&model->params);
-    const bert_norm norm = embedding_norm(&model->params);
+    const tr_tables tables = tables_of(&model->params);
+    const tr_norm norm = embedding_norm(&model->params);
     const bert_pass *const pass = &model->pass;
-    const bert_batch *staged;
+    const tr_batch *staged;
 
     if (!batch
         || !bert_activations_fit(a, &model->config, batch,
@@ -268,8 +268,8 @@ static void clear_tables(const bert_model *model)
 void bert_model_backward(bert_model *model)
 {
     bert_activations *const a = &model->activations;
-    const bert_tables tables = tables_of(&model->params);
-    const bert_norm norm = embedding_norm(&model->params);
+    const tr_tables tables = tables_of(&model->params);
+    const tr_norm norm = embedding_norm(&model->params);
     const bert_pass *const pass = &model->pass;
     const uint32_t layers = model->config.layers;
     void *const d_x = a->scratch.d_x;
@@ -300,7 +300,7 @@ void bert_model_hidden(const bert_model *model, void *values)
 void bert_model_row_losses(const bert_model *model, double *mlm, double *nsp)
 {
     const bert_activations *const a = &model->activations;
-    const bert_batch *const batch = model->pass.batch;
+    const tr_batch *const batch = model->pass.batch;
 
     model->device->ops->download(model->device, mlm, a->mlm.loss,
                                  batch->n_mlm * sizeof *mlm);

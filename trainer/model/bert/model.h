@@ -52,7 +52,7 @@ typedef struct bert_model bert_model;
  * NULL if there is no memory or the shape is none.  The device has to outlive
  * the model.
  */
-bert_model *bert_model_open(bert_device *device, const bert_config *config,
+bert_model *bert_model_open(tr_device *device, const bert_config *config,
                             uint64_t seed);
 void bert_model_free(bert_model *model);
 
@@ -98,7 +98,7 @@ typedef struct bert_step {
     bert_attention attention;
     bool training; /* dropout is applied */
     uint64_t seed; /* of dropout, with the number of the step mixed in */
-    bert_rows rows; /* not BERT_UNPADDED with BERT_DENSE */
+    tr_rows rows; /* not TR_UNPADDED with BERT_DENSE */
 } bert_step;
 
 /*
@@ -108,21 +108,21 @@ typedef struct bert_step {
  * False if there is no memory for the activations (they grow to the largest
  * batch).
  */
-bool bert_model_forward(bert_model *model, const bert_batch *padded,
+bool bert_model_forward(bert_model *model, const tr_batch *padded,
                         const bert_step *step);
 
 /* What steps whose batches are much alike have in common. */
-typedef enum bert_repeat {
+typedef enum bert_graph_mode {
     BERT_EXACT,   /* nothing: each is as its batch is */
     BERT_ROUNDED, /* counts, which are rounded up: bucket_pad.h */
     BERT_GRAPHS   /* and how a device does them: step_begin() in ops.h */
-} bert_repeat;
+} bert_graph_mode;
 
 /*
  * From now on.  With BERT_GRAPHS backward and lamb() come after each forward,
  * and then step_end() of the device; nothing else does.
  */
-void bert_model_repeat(bert_model *model, bert_repeat how);
+void bert_model_repeat(bert_model *model, bert_graph_mode how);
 
 /* The gradients become those of the last forward's losses. */
 void bert_model_backward(bert_model *model);

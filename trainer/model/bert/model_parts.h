@@ -11,12 +11,12 @@
 #include "model/bucket_pad.h"
 
 struct bert_model {
-    bert_device *device;
+    tr_device *device;
     bert_config config;
     bert_params params;
-    bert_repeat repeat;
-    bert_strip strip;
-    bert_round round;
+    bert_graph_mode repeat;
+    tr_unpad strip;
+    tr_bucket_pad round;
     bert_activations activations;
     bert_pass pass; /* the last forward's */
     bert_bucket_done *done; /* NULL: nobody is told */

@@ -148,15 +148,15 @@ bool bert_params_open(bert_params *params, const bert_config *config)
 void bert_params_free(bert_params *params)
 {
     free(params->tensors);
-    bert_arena_free(&params->weights);
-    bert_arena_free(&params->gradients);
+    tr_arena_free(&params->weights);
+    tr_arena_free(&params->gradients);
     *params = (bert_params){0};
 }
 
-bool bert_params_alloc(bert_params *params, bert_device *device)
+bool bert_params_alloc(bert_params *params, tr_device *device)
 {
-    return bert_arena_open(&params->weights, device, params->n_numbers)
-           && bert_arena_open(&params->gradients, device, params->n_numbers);
+    return tr_arena_open(&params->weights, device, params->n_numbers)
+           && tr_arena_open(&params->gradients, device, params->n_numbers);
 }
 
 size_t bert_params_layer(uint32_t layer, size_t tensor)
@@ -179,10 +179,10 @@ real *bert_params_gradient(const bert_params *params, size_t tensor)
     return params->gradients.at + params->tensors[tensor].offset;
 }
 
-bert_linear bert_params_linear(const bert_params *params, size_t weight,
-                               size_t bias, size_t times)
+tr_linear bert_params_linear(const bert_params *params, size_t weight,
+                             size_t bias, size_t times)
 {
-    return (bert_linear){
+    return (tr_linear){
         .in = params->tensors[weight].columns,
         .out = times * params->tensors[weight].rows,
         .stride = times * params->tensors[weight].rows,
@@ -192,10 +192,10 @@ bert_linear bert_params_linear(const bert_params *params, size_t weight,
         .bias_gradient = bert_params_gradient(params, bias)};
 }
 
-bert_norm bert_params_norm(const bert_params *params, size_t gain,
-                           size_t bias)
+tr_norm bert_params_norm(const bert_params *params, size_t gain,
+                         size_t bias)
 {
-    return (bert_norm){
+    return (tr_norm){
         .width = params->tensors[gain].columns,
         .gain = bert_params_weight(params, gain),
         .bias = bert_params_weight(params, bias),

@@ -71,8 +71,8 @@ typedef struct bert_params {
     size_t n_tensors;
     size_t n_numbers;
     uint32_t layers;
-    bert_arena weights;
-    bert_arena gradients;
+    tr_arena weights;
+    tr_arena gradients;
 } bert_params;
 
 /* The table; all zero when it fails: no memory, or the shape is none. */
@@ -80,7 +80,7 @@ bool bert_params_open(bert_params *params, const bert_config *config);
 void bert_params_free(bert_params *params);
 
 /* The arenas, of 0; false if there is no memory. */
-bool bert_params_alloc(bert_params *params, bert_device *device);
+bool bert_params_alloc(bert_params *params, tr_device *device);
 
 /* Draws the weights, on the host. */
 void bert_params_init(bert_params *params, uint64_t seed);
@@ -94,9 +94,9 @@ const real *bert_params_weight(const bert_params *params, size_t tensor);
 real *bert_params_gradient(const bert_params *params, size_t tensor);
 
 /* `times` such layers side by side, of which these are the first tensors. */
-bert_linear bert_params_linear(const bert_params *params, size_t weight,
-                               size_t bias, size_t times);
-bert_norm bert_params_norm(const bert_params *params, size_t gain,
-                           size_t bias);
+tr_linear bert_params_linear(const bert_params *params, size_t weight,
+                             size_t bias, size_t times);
+tr_norm bert_params_norm(const bert_params *params, size_t gain,
+                         size_t bias);
 
 #endif /* BERT_PARAMS_H */

@@ -19,7 +19,7 @@
 /* From 0 to below 1. */
 static double uniform(uint64_t seed, uint64_t place)
 {
-    return (double)(bert_mix(seed, place) >> 11) * 0x1p-53;
+    return (double)(tr_counter_rng(seed, place) >> 11) * 0x1p-53;
 }
 
 /*
@@ -40,7 +40,7 @@ static void draw_tensor(real *weights, size_t n, uint64_t seed)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)
-        weights[i] = (real)(DEVIATION * draw(bert_mix(seed, i)));
+        weights[i] = (real)(DEVIATION * draw(tr_counter_rng(seed, i)));
 }
 
 static void set_all(real *weights, size_t n, real value)
@@ -65,7 +65,7 @@ void bert_params_init(bert_params *params, uint64_t seed)
         real *const weights = params->weights.host + t->offset;
 
         if (t->decays)
-            draw_tensor(weights, n, bert_mix(seed, i));
+            draw_tensor(weights, n, tr_counter_rng(seed, i));
         else
             set_all(weights, n, ends_with(t->name, "LayerNorm.weight"));
     }

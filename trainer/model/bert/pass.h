@@ -10,13 +10,13 @@
 #include "model/bert/params.h"
 
 typedef struct bert_pass {
-    bert_device *device;
-    const bert_ops *ops; /* the device's */
+    tr_device *device;
+    const tr_ops *ops; /* the device's */
     const bert_params *params;
     const bert_config *config;
-    const bert_batch *batch; /* as staged */
+    const tr_batch *batch; /* as staged */
     bert_attention attention;
-    bert_dropout dropout;
+    tr_dropout dropout;
     bert_activations *activations;
 } bert_pass;
 

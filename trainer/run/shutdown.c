@@ -1,5 +1,5 @@
 /*
- * signals.c - signals that end the program, and what it does before.
+ * shutdown.c - signals that end the program, and what it does before.
  *
  * A process gets its signals on any thread that has not blocked them, and
  * libraries have threads of their own.  So no wait of ours is sure to be
@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "run/signals.h"
+#include "run/shutdown.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -29,7 +29,7 @@ static sem_t bell;
 static struct {
     pthread_mutex_t turn; /* ours, but for when it is allowed */
     bool runs;
-    stop_last *last;
+    shutdown_action *last;
     void *context;
 } stop = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
@@ -64,7 +64,7 @@ static void handle(int signal, void (*handler)(int), unsigned flags)
         (void)sigaction(signal, &action, NULL);
 }
 
-void stop_die(int signal)
+void shutdown_by_signal(int signal)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigset_t one;
@@ -77,7 +77,7 @@ void stop_die(int signal)
     (void)raise(signal);
 }
 
-bool stop_broken(void)
+bool shutdown_pipe_broke(void)
 {
     return atomic_load(&broken) != 0;
 }
@@ -94,11 +94,11 @@ static void *wait_bell(void *unused)
     (void)pthread_mutex_lock(&stop.turn);
     status = stop.last(stop.context);
     if (status == STATUS_OK)
-        stop_die(atomic_load(&came));
+        shutdown_by_signal(atomic_load(&came));
     _exit(status);
 }
 
-bool stop_catch(stop_last *last, void *context)
+bool shutdown_catch(shutdown_action *last, void *context)
 {
     pthread_t thread;
     sigset_t all;
@@ -126,7 +126,7 @@ bool stop_catch(stop_last *last, void *context)
 
 /* ---- Turns ---- */
 
-void stop_allow(void)
+void shutdown_allow(void)
 {
     if (!stop.runs)
         return;
@@ -135,14 +135,14 @@ void stop_allow(void)
         (void)pause();
 }
 
-void stop_forbid(void)
+void shutdown_forbid(void)
 {
     if (stop.runs)
         (void)pthread_mutex_lock(&stop.turn);
 }
 
-void stop_now(void)
+void shutdown_now(void)
 {
-    stop_allow();
-    stop_forbid();
+    shutdown_allow();
+    shutdown_forbid();
 }

@@ -1,5 +1,5 @@
 /*
- * plan-t.c - which pack goes to which rank, and what is refused before.
+ * exchange-plan-t.c - which pack goes to which rank, and what is refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,25 +14,25 @@
 
 /* A plan of three ranks for the second one, and how costs are shared. */
 typedef struct stand {
-    plan plan;
-    share *share;
+    tr_plan plan;
+    tr_assigner *assigner;
 } stand;
 
 static stand open_stand(void)
 {
-    const feed_options options = {.ranks = 3, .hidden = 16};
-    stand s = {.share = share_open(&options)};
+    const tr_loader_options options = {.ranks = 3, .hidden = 16};
+    stand s = {.assigner = tr_assigner_open(&options)};
     ps_error err;
 
-    assert_non_null(s.share);
-    assert_ok(plan_open(&s.plan, 1, 3, MOST, &err), &err);
+    assert_non_null(s.assigner);
+    assert_ok(tr_plan_open(&s.plan, 1, 3, MOST, &err), &err);
     return s;
 }
 
 static void close_stand(stand *s)
 {
-    plan_free(&s->plan);
-    share_free(s->share);
+    tr_plan_free(&s->plan);
+    tr_assigner_free(s->assigner);
 }
 
 /* Packs of one sequence each: the first rank reads the first two, and so on. */
@@ -41,14 +41,14 @@ static void put_packs(stand *s, uint32_t capacity, const uint32_t *tokens)
     const uint64_t packs[] = {2, 0, 3};
     ps_error err;
 
-    assert_ok(plan_begin(&s->plan, capacity, packs, &err), &err);
+    assert_ok(tr_plan_begin(&s->plan, capacity, packs, &err), &err);
     assert_int_equal(s->plan.n, 5);
     for (uint32_t i = 0; i < 5; i++)
         s->plan.packs[i].pack =
-            (fill_pack){.n_seq = 1,
-                        .n_tok = tokens[i],
-                        .squares = (uint64_t)tokens[i] * tokens[i]};
-    assert_ok(plan_check(&s->plan, &err), &err);
+            (tr_pack_size){.n_seq = 1,
+                           .n_tok = tokens[i],
+                           .squares = (uint64_t)tokens[i] * tokens[i]};
+    assert_ok(tr_plan_check(&s->plan, &err), &err);
 }
 
 static void test_readers(void **state)
@@ -59,7 +59,7 @@ static void test_readers(void **state)
     (void)state;
     put_packs(&s, 10, tokens);
     for (uint32_t i = 0; i < 5; i++)
-        assert_int_equal(plan_reader(&s.plan, i), readers[i]);
+        assert_int_equal(tr_plan_reader(&s.plan, i), readers[i]);
     close_stand(&s);
 }
 
@@ -73,7 +73,7 @@ static void test_costs(void **state)
 
     (void)state;
     put_packs(&s, 10, tokens);
-    assert_ok(plan_deal(&s.plan, s.share, &imbalance, &err), &err);
+    assert_ok(tr_plan_assign(&s.plan, s.assigner, &imbalance, &err), &err);
     assert_true(fabs(imbalance - 1242.0 * 3 / 3459) < 1e-9);
     close_stand(&s);
 }
@@ -88,7 +88,7 @@ static void test_counts(void **state)
     (void)state;
     put_packs(&s, 10, tokens);
     memcpy(s.plan.to, ranks, sizeof ranks);
-    assert_ok(plan_count(&s.plan, &err), &err);
+    assert_ok(tr_plan_count(&s.plan, &err), &err);
     for (int i = 0; i < 3; i++)
         assert_int_equal(s.plan.sent.count[i], 0);
     assert_int_equal(s.plan.got.count[0], 0);
@@ -106,17 +106,17 @@ static void test_too_many_packs(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
-        assert_result(plan_begin(&s.plan, 10, cases[i], &err),
+        assert_result(tr_plan_begin(&s.plan, 10, cases[i], &err),
                       PS_ERR_CORRUPT, &err);
-    assert_ok(plan_begin(&s.plan, INT32_MAX / MOST, packs, &err), &err);
-    assert_result(plan_begin(&s.plan, INT32_MAX / MOST + 1, packs, &err),
+    assert_ok(tr_plan_begin(&s.plan, INT32_MAX / MOST, packs, &err), &err);
+    assert_result(tr_plan_begin(&s.plan, INT32_MAX / MOST + 1, packs, &err),
                   PS_ERR_LIMIT, &err);
     close_stand(&s);
 }
 
 static void test_bad_packs(void **state)
 {
-    const fill_pack cases[] = {{0, 1, 1}, {2, 1, 1}, {1, 11, 121},
+    const tr_pack_size cases[] = {{0, 1, 1}, {2, 1, 1}, {1, 11, 121},
                                {1, 10, 9}, {1, 10, 101}};
     const uint64_t packs[] = {0, 0, 1};
     stand s = open_stand();
@@ -124,9 +124,9 @@ static void test_bad_packs(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_ok(plan_begin(&s.plan, 10, packs, &err), &err);
+        assert_ok(tr_plan_begin(&s.plan, 10, packs, &err), &err);
         s.plan.packs[0].pack = cases[i];
-        assert_result(plan_check(&s.plan, &err), PS_ERR_CORRUPT, &err);
+        assert_result(tr_plan_check(&s.plan, &err), PS_ERR_CORRUPT, &err);
         assert_non_null(strstr(err.text, "rank 2"));
     }
     close_stand(&s);
@@ -143,10 +143,10 @@ static void test_too_much(void **state)
 
     (void)state;
     put_packs(&s, n, tokens);
-    assert_ok(plan_deal(&s.plan, s.share, &imbalance, &err), &err);
-    assert_ok(plan_count(&s.plan, &err), &err);
+    assert_ok(tr_plan_assign(&s.plan, s.assigner, &imbalance, &err), &err);
+    assert_ok(tr_plan_count(&s.plan, &err), &err);
     s.plan.rank = 2; /* which would send three of them */
-    assert_result(plan_count(&s.plan, &err), PS_ERR_LIMIT, &err);
+    assert_result(tr_plan_count(&s.plan, &err), PS_ERR_LIMIT, &err);
     close_stand(&s);
 }
 
@@ -161,5 +161,5 @@ int main(void)
         cmocka_unit_test(test_too_much),
     };
 
-    return run_as_tap("bert-plan", tests, NULL);
+    return run_as_tap("exchange-plan", tests, NULL);
 }

@@ -1,9 +1,9 @@
 /*
- * feed-refused-t.c - what the trainer's feed does not take.
+ * data-loader-refused-t.c - what the trainer's data loader refuses.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "feed-fixture.h"
+#include "data-loader-fixture.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void refuse_next(stand *s, ps_result wanted, const char *why)
     ps_error err;
 
     open_stand(s);
-    assert_result(feed_next(s->feed, &err), wanted, &err);
+    assert_result(tr_loader_next(s->loader, &err), wanted, &err);
     assert_string_equal(err.text, why);
     close_stand(s);
 }
@@ -66,10 +66,10 @@ static void refuse_open(stand s, const char *why)
     ps_error err;
 
     write_packs(&s);
-    assert_result(feed_open(&s.feed, &s.options, &err), PS_ERR_ARGUMENT,
+    assert_result(tr_loader_open(&s.loader, &s.options, &err), PS_ERR_ARGUMENT,
                   &err);
     assert_non_null(strstr(err.text, why));
-    assert_string_equal(feed_name(s.feed), s.name);
+    assert_string_equal(tr_loader_name(s.loader), s.name);
     close_stand(&s);
 }
 
@@ -139,9 +139,9 @@ static void test_other_capacity(void **state)
     one.options.names = names;
     one.options.n_names = 2;
     open_stand(&one);
-    assert_result(feed_next(one.feed, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(tr_loader_next(one.loader, &err), PS_ERR_ARGUMENT, &err);
     assert_non_null(strstr(err.text, "of 16 tokens, those before of 8"));
-    assert_string_equal(feed_name(one.feed), two.name);
+    assert_string_equal(tr_loader_name(one.loader), two.name);
     close_stand(&one);
     close_stand(&two);
 }
@@ -169,11 +169,11 @@ static void test_bad_files(void **state)
         s.options.names = cases[i].names;
         s.options.n_names = cases[i].n_names;
         s.options.epochs = cases[i].epochs;
-        assert_result(feed_open(&s.feed, &s.options, &err), cases[i].result,
-                      &err);
+        assert_result(tr_loader_open(&s.loader, &s.options, &err),
+                      cases[i].result, &err);
         if (cases[i].name != NULL)
-            assert_string_equal(feed_name(s.feed), cases[i].name);
-        feed_free(s.feed);
+            assert_string_equal(tr_loader_name(s.loader), cases[i].name);
+        tr_loader_free(s.loader);
     }
     remove_file(text);
 }
@@ -189,5 +189,5 @@ int main(void)
         cmocka_unit_test(test_bad_files),
     };
 
-    return run_as_tap("bert-feed-refused", tests, NULL);
+    return run_as_tap("data-loader-refused", tests, NULL);
 }

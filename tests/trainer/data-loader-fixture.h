@@ -1,10 +1,10 @@
 /*
- * feed-fixture.h - pack streams for the trainer's feed, in files.
+ * data-loader-fixture.h - pack streams for the trainer's data loader, in files.
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TESTS_BERT_FEED_FIXTURE_H
-#define TESTS_BERT_FEED_FIXTURE_H
+#ifndef TESTS_BERT_DATA_LOADER_FIXTURE_H
+#define TESTS_BERT_DATA_LOADER_FIXTURE_H
 
 #include "lib-fixture.h"
 
@@ -51,8 +51,8 @@ typedef struct stand {
     ps_schema schema; /* channels of WITH_ALL, in that order */
     ps_packer_options packing;
     char *name; /* of the file, once it is written */
-    feed_options options;
-    feed *feed;
+    tr_loader_options options;
+    tr_loader *loader;
 } stand;
 
 /*
@@ -65,8 +65,8 @@ void close_stand(stand *s);
 
 /* Writes the packs unless they are; the feed and its batch are to be had. */
 void open_stand(stand *s);
-const bert_batch *next_ok(feed *f);
-feed *open_ok(const feed_options *options);
+const tr_batch *next_ok(tr_loader *f);
+tr_loader *open_ok(const tr_loader_options *options);
 
 /* `n` sequences of 1 to CAPACITY tokens of no special meaning. */
 sentence *random_sentences(uint32_t n, uint64_t seed);

@@ -1,9 +1,9 @@
 /*
- * feed-t.c - the trainer's batches are what the packs hold.
+ * data-loader-t.c - the trainer's batches are what the packs hold.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "feed-fixture.h"
+#include "data-loader-fixture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #include "data/masking.h"
 
-static void assert_end(feed *f)
+static void assert_end(tr_loader *f)
 {
     ps_error err;
 
-    assert_int_equal(feed_next(f, &err), PS_END);
+    assert_int_equal(tr_loader_next(f, &err), PS_END);
 }
 
 #define assert_array(got, n, ...)                                         \
@@ -33,11 +33,11 @@ static void assert_near(double got, double wanted)
 static void test_rows(void **state)
 {
     stand s = make_stand(WITH_ALL, 3, 2);
-    const bert_batch *b;
+    const tr_batch *b;
 
-    s.options.loss = FEED_PER_SEQUENCE;
+    s.options.loss = TR_LOSS_PER_SEQUENCE;
     open_stand(&s);
-    b = next_ok(s.feed);
+    b = next_ok(s.loader);
     assert_int_equal(b->n_packs, 2);
     assert_int_equal(b->capacity, 8);
     assert_array(b->token, b->n_rows, 1, 10, 2, 1, 11, 0, 0, 0,
@@ -55,10 +55,10 @@ static void test_rows(void **state)
     assert_array(b->mlm_row, b->n_mlm, 1, 9, 10);
     assert_array(b->mlm_label, b->n_mlm, 20, 22, 23);
     assert_array(b->mlm_seq, b->n_mlm, 0, 2, 2);
-    assert_int_equal(feed_count(s.feed).tokens, 9);
-    assert_int_equal(feed_count(s.feed).packs, 2);
-    assert_int_equal(feed_count(s.feed).sequences, 3);
-    assert_end(s.feed);
+    assert_int_equal(tr_loader_counts(s.loader).tokens, 9);
+    assert_int_equal(tr_loader_counts(s.loader).packs, 2);
+    assert_int_equal(tr_loader_counts(s.loader).sequences, 3);
+    assert_end(s.loader);
     close_stand(&s);
 }
 
@@ -66,17 +66,17 @@ static void test_rows(void **state)
 static void test_weights(void **state)
 {
     static const double mlm[2][3] = {
-        [FEED_PER_SEQUENCE] = {1 / 3.0, 1 / 6.0, 1 / 6.0},
-        [FEED_PER_TOKEN] = {1 / 3.0, 1 / 3.0, 1 / 3.0}};
+        [TR_LOSS_PER_SEQUENCE] = {1 / 3.0, 1 / 6.0, 1 / 6.0},
+        [TR_LOSS_PER_TOKEN] = {1 / 3.0, 1 / 3.0, 1 / 3.0}};
     static const double nsp[3] = {0.5, 0, 0.5};
 
     for (int loss = 0; loss < 2; loss++) {
         stand s = make_stand(WITH_ALL, 3, 2);
-        const bert_batch *b;
+        const tr_batch *b;
 
-        s.options.loss = (feed_loss)loss;
+        s.options.loss = (tr_loss_weighting)loss;
         open_stand(&s);
-        b = next_ok(s.feed);
+        b = next_ok(s.loader);
         for (int i = 0; i < 3; i++) {
             assert_near((double)b->mlm_weight[i], mlm[loss][i]);
             assert_near((double)b->nsp_weight[i], nsp[i]);
@@ -91,16 +91,16 @@ static void test_batches(void **state)
 #define FULL {8, {CLS, 5, 6, 7, 8, 9, 10, 11}, {0}, {0}, 0}
     static const sentence full[3] = {FULL, FULL, FULL};
     stand s = make_stand(0, 3, 2);
-    const bert_batch *b;
+    const tr_batch *b;
 
     s.sentences = full;
     open_stand(&s);
-    b = next_ok(s.feed);
+    b = next_ok(s.loader);
     assert_array(b->cu, b->n_spans + 1, 0, 8, 8, 16, 16);
-    b = next_ok(s.feed);
+    b = next_ok(s.loader);
     assert_array(b->cu, b->n_spans + 1, 0, 8, 8);
     assert_array(b->nsp_label, b->n_seq, -1);
-    assert_end(s.feed);
+    assert_end(s.loader);
     close_stand(&s);
 }
 
@@ -108,14 +108,14 @@ static void test_batches(void **state)
 static void test_ghost(void **state)
 {
     stand s = make_stand(WITH_TYPES | WITH_LABELS, 1, 1);
-    const bert_batch *b;
+    const tr_batch *b;
 
     s.n = 1;
     s.packing.pad_id = VOCAB;
     s.schema.channels[0].fill = 9;
     s.schema.channels[1].fill = 5;
     open_stand(&s);
-    b = next_ok(s.feed);
+    b = next_ok(s.loader);
     assert_array(b->token, b->n_rows, 1, 10, 2, 0, 0, 0, 0, 0);
     assert_array(b->type, b->n_rows, 0, 0, 0, 0, 0, 0, 0, 0);
     assert_array(b->mlm_row, b->n_mlm, 1);
@@ -143,8 +143,8 @@ static hidden read_hidden(uint32_t depth, const sentence *all, uint32_t n,
     from.options.seed = seed;
     from.options.epochs = epochs;
     open_stand(&from);
-    while (feed_next(from.feed, &err) == PS_OK) {
-        const bert_batch *b = feed_batch(from.feed);
+    while (tr_loader_next(from.loader, &err) == PS_OK) {
+        const tr_batch *b = tr_loader_batch(from.loader);
 
         for (uint32_t s = 0; s < b->n_seq; s++, h.n++)
             for (uint32_t k = 0; k < CAPACITY; k++) {
@@ -202,7 +202,7 @@ static void test_specials_stay(void **state)
 static void test_shares(void **state)
 {
     enum { N = 20000 };
-    const masking m = {.share = 0.15, .vocab_size = 1000, .mask_id = 1};
+    const tr_masking m = {.share = 0.15, .vocab_size = 1000, .mask_id = 1};
     int32_t *token = must_alloc(N * sizeof *token);
     int32_t *label = must_alloc(N * sizeof *label);
     uint32_t *room = must_alloc(N * sizeof *room);
@@ -210,9 +210,9 @@ static void test_shares(void **state)
 
     for (int32_t i = 0; i < N; i++)
         token[i] = 2 + i % 900;
-    assert_int_equal(masking_apply(&m, 3, N, token, label, room), 3000);
+    assert_int_equal(tr_masking_apply(&m, 3, N, token, label, room), 3000);
     for (int32_t i = 0; i < N; i++) {
-        if (label[i] == MASKING_NONE) {
+        if (label[i] == TR_MASKING_NONE) {
             assert_int_equal(token[i], 2 + i % 900);
             continue;
         }
@@ -233,19 +233,19 @@ static void test_shares(void **state)
 /* No more than asked for, and none where nothing may be hidden. */
 static void test_bounds(void **state)
 {
-    masking m = {.share = 0.5, .max = 2, .vocab_size = 9, .mask_id = 1,
-                 .special = {5}, .n_special = 1};
+    tr_masking m = {.share = 0.5, .max = 2, .vocab_size = 9, .mask_id = 1,
+                    .special = {5}, .n_special = 1};
     int32_t token[8] = {5, 2, 3, 4, 6, 7, 8, 5}, label[8];
     int32_t special[2] = {5, 5};
     uint32_t room[8];
 
-    assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 2);
+    assert_int_equal(tr_masking_apply(&m, 3, 8, token, label, room), 2);
     m.max = 0;
-    assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 3);
-    assert_int_equal(masking_apply(&m, 3, 2, special, label, room), 0);
+    assert_int_equal(tr_masking_apply(&m, 3, 8, token, label, room), 3);
+    assert_int_equal(tr_masking_apply(&m, 3, 2, special, label, room), 0);
     m.share = 0;
-    assert_int_equal(masking_apply(&m, 3, 8, token, label, room), 0);
-    assert_int_equal(label[1], MASKING_NONE);
+    assert_int_equal(tr_masking_apply(&m, 3, 8, token, label, room), 0);
+    assert_int_equal(label[1], TR_MASKING_NONE);
 }
 
 static void test_by_sequences(void **state)
@@ -255,25 +255,25 @@ static void test_by_sequences(void **state)
 
     s.options.sequences = 3;
     open_stand(&s);
-    assert_int_equal(next_ok(s.feed)->n_seq, 3);
-    assert_end(s.feed);
-    feed_free(s.feed);
+    assert_int_equal(next_ok(s.loader)->n_seq, 3);
+    assert_end(s.loader);
+    tr_loader_free(s.loader);
     s.options.sequences = 1;
     open_stand(&s);
-    assert_result(feed_next(s.feed, &err), PS_ERR_ARGUMENT, &err);
+    assert_result(tr_loader_next(s.loader, &err), PS_ERR_ARGUMENT, &err);
     assert_non_null(strstr(err.text, "--flush-every=1"));
     close_stand(&s);
 }
 
 /* Tokens of all batches, one behind the other. */
-static bytes read_rest(feed *f)
+static bytes read_rest(tr_loader *f)
 {
     bytes all = {0};
     ps_error err;
-    ps_result r = feed_next(f, &err);
+    ps_result r = tr_loader_next(f, &err);
 
-    for (; r == PS_OK; r = feed_next(f, &err)) {
-        const bert_batch *b = feed_batch(f);
+    for (; r == PS_OK; r = tr_loader_next(f, &err)) {
+        const tr_batch *b = tr_loader_batch(f);
 
         put_u32(&all, b->n_packs);
         put_bytes(&all, b->token, b->n_rows * sizeof *b->token);
@@ -290,7 +290,7 @@ static void test_places(void **state)
     stand one = make_stand(0, 3, 4);
     stand two = one;
     const char *names[2];
-    feed_options *o = &one.options;
+    tr_loader_options *o = &one.options;
     uint32_t batches = 0;
     ps_error err;
 
@@ -307,12 +307,12 @@ static void test_places(void **state)
     o->epochs = 2;
     open_stand(&one);
     for (ps_result r = PS_OK; r == PS_OK; batches++) {
-        feed_place place = feed_save(one.feed);
-        feed *other = open_ok(o);
-        feed *same = open_ok(o);
+        tr_input_position place = tr_loader_position(one.loader);
+        tr_loader *other = open_ok(o);
+        tr_loader *same = open_ok(o);
         bytes rest, again;
 
-        assert_ok(feed_resume(other, &place, &err), &err);
+        assert_ok(tr_loader_resume(other, &place, &err), &err);
         for (uint32_t i = 0; i < batches; i++)
             (void)next_ok(same);
         rest = read_rest(other);
@@ -322,16 +322,17 @@ static void test_places(void **state)
             assert_memory_equal(rest.data, again.data, rest.size);
         free_bytes(&rest);
         free_bytes(&again);
-        feed_free(other);
-        feed_free(same);
-        r = feed_next(one.feed, &err);
+        tr_loader_free(other);
+        tr_loader_free(same);
+        r = tr_loader_next(one.loader, &err);
     }
     assert_true(batches > 6);
-    feed_free(one.feed);
+    tr_loader_free(one.loader);
     o->n_names = 1;
     open_stand(&one);
-    assert_result(feed_resume(one.feed, &(feed_place){.file = 1}, &err),
-                  PS_ERR_ARGUMENT, &err);
+    assert_result(
+        tr_loader_resume(one.loader, &(tr_input_position){.file = 1}, &err),
+        PS_ERR_ARGUMENT, &err);
     close_stand(&one);
     close_stand(&two);
     free(all);
@@ -345,10 +346,10 @@ static void test_epochs(void **state)
     s.options.epochs = 2;
     open_stand(&s);
     for (int i = 0; i < 2; i++) {
-        (void)next_ok(s.feed);
-        assert_int_equal(feed_count(s.feed).packs, 2);
+        (void)next_ok(s.loader);
+        assert_int_equal(tr_loader_counts(s.loader).packs, 2);
     }
-    assert_end(s.feed);
+    assert_end(s.loader);
     close_stand(&s);
 }
 
@@ -356,12 +357,12 @@ static void test_epochs(void **state)
 static void test_next_sentence_alone(void **state)
 {
     stand s = make_stand(WITH_NSP, 3, 2);
-    const bert_batch *b;
+    const tr_batch *b;
 
     s.schema.special[PS_MASK] = PS_NO_ID;
     s.options.mask_share = 0;
     open_stand(&s);
-    b = next_ok(s.feed);
+    b = next_ok(s.loader);
     assert_int_equal(b->n_mlm, 0);
     assert_array(b->nsp_label, b->n_seq, 1, -1, 0);
     assert_array(b->token, b->n_rows, 1, 10, 2, 1, 11, 0, 0, 0,
@@ -375,7 +376,7 @@ static bool is_in(int32_t row, uint32_t first, uint32_t capacity)
 }
 
 /* All that a batch has of its pack i, rows being counted from its first. */
-static bytes pack_of(const bert_batch *b, uint32_t i)
+static bytes pack_of(const tr_batch *b, uint32_t i)
 {
     const uint32_t n = b->capacity;
     const uint32_t first = i * n;
@@ -405,13 +406,13 @@ static bytes pack_of(const bert_batch *b, uint32_t i)
 }
 
 /* Counts the packs of a rank's share, which are those of the whole batch. */
-static void check_share(feed *one, feed *rank, uint32_t *seen)
+static void check_share(tr_loader *one, tr_loader *rank, uint32_t *seen)
 {
-    const bert_batch *whole = feed_batch(one);
-    const bert_batch *b = next_ok(rank);
+    const tr_batch *whole = tr_loader_batch(one);
+    const tr_batch *b = next_ok(rank);
 
-    assert_int_equal(feed_count(rank).packs, whole->n_packs);
-    assert_int_equal(feed_count(rank).sequences, whole->n_seq);
+    assert_int_equal(tr_loader_counts(rank).packs, whole->n_packs);
+    assert_int_equal(tr_loader_counts(rank).sequences, whole->n_seq);
     assert_int_equal(b->n_rows, b->n_packs * b->capacity);
     assert_int_equal(b->cu[b->n_spans], b->n_rows);
     for (uint32_t i = 0; i < b->n_packs; i++) {
@@ -439,7 +440,7 @@ static bool deal_batches(uint32_t packs)
 {
     sentence *all = random_sentences(64, 5);
     stand s = make_stand(WITH_ALL, 3, packs);
-    feed *ranks[3];
+    tr_loader *ranks[3];
     bool empty = false;
 
     s.sentences = all;
@@ -453,18 +454,18 @@ static bool deal_batches(uint32_t packs)
         uint32_t seen[PACKS] = {0};
         ps_error err;
 
-        r = feed_next(s.feed, &err);
+        r = tr_loader_next(s.loader, &err);
         for (int i = 0; i < 3 && r == PS_OK; i++) {
-            check_share(s.feed, ranks[i], seen);
-            empty |= feed_batch(ranks[i])->n_packs == 0;
-            assert_true(feed_count(ranks[i]).digest ==
-                        feed_count(ranks[0]).digest);
+            check_share(s.loader, ranks[i], seen);
+            empty |= tr_loader_batch(ranks[i])->n_packs == 0;
+            assert_true(tr_loader_counts(ranks[i]).digest ==
+                        tr_loader_counts(ranks[0]).digest);
         }
         for (uint32_t i = 0; i < PACKS && r == PS_OK; i++)
-            assert_int_equal(seen[i], i < feed_batch(s.feed)->n_packs);
+            assert_int_equal(seen[i], i < tr_loader_batch(s.loader)->n_packs);
     }
     for (int i = 0; i < 3; i++)
-        feed_free(ranks[i]);
+        tr_loader_free(ranks[i]);
     close_stand(&s);
     free(all);
     return empty;
@@ -494,8 +495,8 @@ static void test_digests(void **state)
         s.sentences = some;
         s.options.ranks = 2;
         open_stand(&s);
-        (void)next_ok(s.feed);
-        digests[i] = feed_count(s.feed).digest;
+        (void)next_ok(s.loader);
+        digests[i] = tr_loader_counts(s.loader).digest;
         close_stand(&s);
     }
     assert_true(digests[0] != digests[1]);
@@ -521,5 +522,5 @@ int main(void)
         cmocka_unit_test(test_digests),
     };
 
-    return run_as_tap("bert-feed", tests, NULL);
+    return run_as_tap("data-loader", tests, NULL);
 }

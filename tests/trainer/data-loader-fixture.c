@@ -1,9 +1,9 @@
 /*
- * feed-fixture.c - pack streams for the trainer's feed, in files.
+ * data-loader-fixture.c - pack streams for the trainer's data loader, in files.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "feed-fixture.h"
+#include "data-loader-fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void put_payload(bytes *b, const ps_schema *schema, const sentence *s)
 
 char *write_file(const void *data, size_t n)
 {
-    char name[] = "/tmp/bert-feed-t.XXXXXX";
+    char name[] = "/tmp/bert-data-loader-t.XXXXXX";
     int fd = mkstemp(name);
     char *copy = must_alloc(sizeof name);
 
@@ -126,30 +126,30 @@ void open_stand(stand *s)
 {
     if (s->name == NULL)
         write_packs(s);
-    s->feed = open_ok(&s->options);
+    s->loader = open_ok(&s->options);
 }
 
 void close_stand(stand *s)
 {
-    feed_free(s->feed);
+    tr_loader_free(s->loader);
     remove_file(s->name);
 }
 
-feed *open_ok(const feed_options *options)
+tr_loader *open_ok(const tr_loader_options *options)
 {
-    feed *f;
+    tr_loader *f;
     ps_error err;
 
-    assert_ok(feed_open(&f, options, &err), &err);
+    assert_ok(tr_loader_open(&f, options, &err), &err);
     return f;
 }
 
-const bert_batch *next_ok(feed *f)
+const tr_batch *next_ok(tr_loader *f)
 {
     ps_error err;
 
-    assert_ok(feed_next(f, &err), &err);
-    return feed_batch(f);
+    assert_ok(tr_loader_next(f, &err), &err);
+    return tr_loader_batch(f);
 }
 
 sentence *random_sentences(uint32_t n, uint64_t seed)

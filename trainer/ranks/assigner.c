@@ -1,16 +1,16 @@
 /*
- * assignment.c - which packs of a batch a rank learns from.
+ * assigner.c - which packs of a batch a rank learns from.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "ranks/assignment.h"
+#include "ranks/assigner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/error.h"
 
-struct share {
+struct tr_assigner {
     uint32_t ranks;
     ps_cost cost;
     bool pads; /* padding costs as a span of its length */
@@ -20,9 +20,9 @@ struct share {
     uint32_t *dealt;
 };
 
-share *share_open(const feed_options *options)
+tr_assigner *tr_assigner_open(const tr_loader_options *options)
 {
-    share *s = calloc(1, sizeof *s);
+    tr_assigner *s = calloc(1, sizeof *s);
 
     if (s != NULL) {
         s->ranks = options->ranks;
@@ -32,7 +32,7 @@ share *share_open(const feed_options *options)
     return s;
 }
 
-static void free_deal(share *s)
+static void free_deal(tr_assigner *s)
 {
     ps_deal_free(s->deal);
     free(s->costs);
@@ -43,14 +43,14 @@ static void free_deal(share *s)
     s->each = 0;
 }
 
-void share_free(share *s)
+void tr_assigner_free(tr_assigner *s)
 {
     if (s != NULL)
         free_deal(s);
     free(s);
 }
 
-static ps_result make_room(share *s, uint32_t each, ps_error *err)
+static ps_result make_room(tr_assigner *s, uint32_t each, ps_error *err)
 {
     ps_result r;
 
@@ -63,18 +63,19 @@ static ps_result make_room(share *s, uint32_t each, ps_error *err)
     s->costs = calloc((size_t)s->ranks * each, sizeof *s->costs);
     s->dealt = calloc((size_t)s->ranks * each, sizeof *s->dealt);
     if (s->costs == NULL || s->dealt == NULL)
-        return error_set(err, PS_ERR_MEMORY, "no memory for a deal");
+        return tr_error(err, PS_ERR_MEMORY, "no memory for a deal");
     s->each = each;
     return PS_OK;
 }
 
-static uint64_t span_cost(const share *s, uint64_t tokens, uint64_t squares)
+static uint64_t span_cost(const tr_assigner *s, uint64_t tokens,
+                          uint64_t squares)
 {
     return s->cost.tokens * tokens + s->cost.squares * squares;
 }
 
 /* A ghost has no segment; that of a full pack has no rows. */
-static void add_costs(const share *s, const bert_batch *batch)
+static void add_costs(const tr_assigner *s, const tr_batch *batch)
 {
     memset(s->costs, 0, (size_t)s->ranks * s->each * sizeof *s->costs);
     for (uint32_t i = 0; i < batch->n_spans; i++) {
@@ -88,8 +89,8 @@ static void add_costs(const share *s, const bert_batch *batch)
 }
 
 /* Where it does not come out even, some of a rank's packs are of no cost. */
-ps_result share_deal(share *s, const bert_batch *batch,
-                     const uint32_t **ranks, ps_error *err)
+ps_result tr_assigner_assign(tr_assigner *s, const tr_batch *batch,
+                             const uint32_t **ranks, ps_error *err)
 {
     const uint32_t n = batch->n_packs;
     ps_result r = make_room(s, n / s->ranks + (n % s->ranks > 0), err);
@@ -101,16 +102,17 @@ ps_result share_deal(share *s, const bert_batch *batch,
     return ps_deal_make(s->deal, s->costs, s->dealt, err);
 }
 
-uint64_t share_cost(const share *s, uint32_t capacity, uint32_t n_tok,
-                    uint64_t squares)
+uint64_t tr_assigner_cost(const tr_assigner *s, uint32_t capacity,
+                          uint32_t n_tok, uint64_t squares)
 {
     const uint64_t ghost = s->pads ? capacity - n_tok : 0;
 
     return span_cost(s, n_tok + ghost, squares + ghost * ghost);
 }
 
-ps_result share_deal_costs(share *s, const uint64_t *costs, uint32_t n,
-                           const uint32_t **ranks, ps_error *err)
+ps_result tr_assigner_assign_costs(tr_assigner *s, const uint64_t *costs,
+                                   uint32_t n, const uint32_t **ranks,
+                                   ps_error *err)
 {
     ps_result r = make_room(s, n / s->ranks + (n % s->ranks > 0), err);
 
