@@ -50,7 +50,7 @@ static void test_forward_without_memory(void **state)
         alloc_fail(0, false);
     }
     assert_true(nth > 2);
-    bert_model_repeat(model, BERT_ROUNDED);
+    bert_model_set_graph_mode(model, BERT_ROUNDED);
     alloc_fail(1, false);
     assert_false(bert_model_forward(model, &toy.batch, &step));
     alloc_fail(0, false);

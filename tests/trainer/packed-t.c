@@ -448,7 +448,7 @@ static void test_batches_of_any_size_follow(void **state)
 static void learn_from(bert_model *model, const toy_batch *toy,
                        const bert_step *step, bert_graph_mode how)
 {
-    bert_model_repeat(model, how);
+    bert_model_set_graph_mode(model, how);
     assert_true(bert_model_forward(model, &toy->batch, step));
     bert_model_backward(model);
     bert_model_fetch_gradients(model);

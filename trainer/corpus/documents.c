@@ -1,5 +1,5 @@
 /*
- * documents.c - lines of token ids, by documents.
+ * documents.c - read documents from lines of token ids.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
 /*
- * documents.h - lines of token ids, by documents.
+ * documents.h - read documents from lines of token ids.
  *
- * A line is a sentence, and an empty line stands between two documents.
+ * A line is a sentence.  An empty line separates documents.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 #include "packstream.h"
 
-/* What is longer is taken as several: memory has bounds. */
+/* Longer documents are split, to limit memory. */
 #define DOCUMENT_TOKENS 65536
 
 /* Sentences, one behind the other; none is empty. */

@@ -1,5 +1,5 @@
 /*
- * pairs.c - pairs of texts, of which the second does or does not follow.
+ * pairs.c - make pairs of texts, of which the second does or does not follow.
  *
  * SPDX-License-Identifier: MIT
  */

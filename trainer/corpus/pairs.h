@@ -1,5 +1,5 @@
 /*
- * pairs.h - pairs of texts, of which the second does or does not follow.
+ * pairs.h - make pairs of texts, of which the second does or does not follow.
  *
  * Devlin et al. (2018), section A.2.
  *

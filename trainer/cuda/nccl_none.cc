@@ -1,5 +1,5 @@
 /*
- * nccl_none.cc - what a build without NCCL has in its place.
+ * nccl_none.cc - stubs for a build without NCCL.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * none.c - what a build without the CUDA back end has in its place.
+ * none.c - stubs for a build without the CUDA back end.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * sdpa_none.cc - what a build without cuDNN has in its place.
+ * sdpa_none.cc - stubs for a build without cuDNN.
  *
  * SPDX-License-Identifier: MIT
  */

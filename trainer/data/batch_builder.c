@@ -1,5 +1,5 @@
 /*
- * batch_builder.c - the arrays of a batch, filled pack by pack.
+ * batch_builder.c - build the arrays of a batch pack by pack.
  *
  * A batch may go on from one file into the next, so each pack is viewed by
  * itself and its channels are gathered into the rows where it will stand.
@@ -183,7 +183,7 @@ static bool grow(void *array, uint64_t count, size_t size)
     return true;
 }
 
-/* There may be a sequence for each row, and a ghost for each pack. */
+/* There may be a sequence for each row, and a dummy sequence for each pack. */
 static bool grow_all(tr_builder *f, uint64_t packs, uint64_t capacity)
 {
     const uint64_t rows = packs * capacity;
@@ -471,7 +471,7 @@ static extent extent_at(const tr_builder *f, extent at)
     const uint32_t seqs = f->n_seqs[at.pack];
     extent n = {.pack = 1,
                 .row = f->capacity,
-                .span = seqs + 1, /* a ghost, which may have no rows */
+                .span = seqs + 1, /* a dummy sequence, maybe without rows */
                 .seq = seqs};
 
     while (at.target + n.target < f->batch.n_mlm &&

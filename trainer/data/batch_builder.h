@@ -1,5 +1,5 @@
 /*
- * batch_builder.h - the arrays of a batch, filled pack by pack.
+ * batch_builder.h - build the arrays of a batch pack by pack.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,8 +15,8 @@ tr_builder *tr_builder_open(const tr_loader_options *options);
 void tr_builder_free(tr_builder *f);
 
 /*
- * Packs that follow are of a stream with this header, which has to live as
- * long.  PS_OK, PS_ERR_ARGUMENT.
+ * The next packs are from a stream with this header, which has to outlive them.
+ * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info,
                                        ps_error *err);
@@ -26,13 +26,13 @@ tr_batch_shape tr_builder_shape(const tr_builder *f);
 void tr_builder_begin(tr_builder *f);
 
 /*
- * Adds a pack.  `key` is one of the stream's own and makes, with ids, the
- * keys of masks.  PS_OK, PS_ERR_MEMORY, _RANGE, _ARGUMENT.
+ * Adds a pack.  Masks depend on `key`, which identifies the stream, and on the
+ * ids of sequences.  PS_OK, PS_ERR_MEMORY, _RANGE, _ARGUMENT.
  */
 PS_MUST_CHECK ps_result tr_builder_add(tr_builder *f, const ps_pack *pack,
                                        uint64_t key, ps_error *err);
 
-/* What the weights in a loss go by: those of all packs of the step. */
+/* Totals of all packs of a step, for the weights in the loss. */
 typedef struct tr_batch_totals {
     uint64_t sequences;
     uint64_t masked;   /* tokens */
@@ -41,7 +41,7 @@ typedef struct tr_batch_totals {
 
 tr_batch_totals tr_builder_totals(const tr_builder *f);
 
-/* Makes what only all packs together tell: weights. */
+/* Completes the batch once all packs are added: computes weights. */
 void tr_builder_finish(tr_builder *f);
 
 /*
@@ -53,14 +53,14 @@ void tr_builder_select(tr_builder *f, const uint32_t *ranks, uint32_t rank);
 const tr_batch *tr_builder_batch(const tr_builder *f);
 
 /*
- * A pack can move to another rank's builder, as numbers: of each sequence
- * its tokens and its next-sentence label, of each token itself, its type and
- * its label.  They are as many as tr_pack_numbers says.
+ * A pack can move to another rank's builder as tr_pack_numbers numbers: the
+ * length and next-sentence label of each sequence, and each token with its type
+ * and label.
  */
 typedef struct tr_pack_size {
     uint32_t n_seq;
     uint32_t n_tok;
-    uint64_t squares; /* of the lengths, added up */
+    uint64_t squares; /* sum of squared lengths */
 } tr_pack_size;
 
 static inline uint64_t tr_pack_numbers(uint32_t n_seq, uint32_t n_tok)
@@ -84,23 +84,23 @@ void tr_builder_get(const tr_builder *f, tr_builder_cursor *at,
 /* For a builder that packs are only moved to. */
 void tr_builder_set_shape(tr_builder *f, const tr_batch_shape *shape);
 
-/* PS_OK, PS_ERR_MEMORY, PS_ERR_ARGUMENT (more than a model can take). */
+/* PS_OK, PS_ERR_MEMORY, PS_ERR_ARGUMENT (too many for a model). */
 PS_MUST_CHECK ps_result tr_builder_reserve(tr_builder *f, uint32_t packs,
                                            ps_error *err);
 
 /*
- * Adds such a pack, for which there is room, as the one at `place` in the
- * batch of all ranks.  PS_OK; PS_ERR_CORRUPT: its lengths are wrong.
+ * Adds a pack from its numbers; space for it is reserved.  `place` is its index
+ * in the batch of all ranks.  PS_OK; PS_ERR_CORRUPT: its lengths are wrong.
  */
 PS_MUST_CHECK ps_result tr_builder_insert(tr_builder *f, uint32_t place,
                                           const tr_pack_size *pack,
                                           const int32_t *numbers,
                                           ps_error *err);
 
-/* As tr_builder_finish, of packs that are a part of so many. */
+/* As tr_builder_finish, if these packs are a part of a larger batch. */
 void tr_builder_finish_among(tr_builder *f, const tr_batch_totals *all);
 
-/* Of all packs that were added, whatever was kept. */
+/* Counts all packs that were added, including dropped ones. */
 tr_batch_counts tr_builder_counts(const tr_builder *f);
 
 #endif /* TR_DATA_BATCH_BUILDER_H */

@@ -1,5 +1,5 @@
 /*
- * data_loader.c - batches out of pack streams.
+ * data_loader.c - read batches from pack streams.
  *
  * SPDX-License-Identifier: MIT
  */

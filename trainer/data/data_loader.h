@@ -1,5 +1,5 @@
 /*
- * data_loader.h - batches out of pack streams.
+ * data_loader.h - read batches from pack streams.
  *
  * Reads files, or standard input, one after another, and makes of their
  * packs what a training step wants: so many packs, or the packs of so many
@@ -23,47 +23,47 @@
 #include "packstream.h"
 #include "ranks/workers.h"
 
-/* How masked tokens are weighed: Krell et al. (2021), section 3.3. */
+/* Weights of masked tokens: Krell et al. (2021), section 3.3. */
 typedef enum tr_loss_weighting {
     TR_LOSS_PER_SEQUENCE, /* each sequence of the batch the same */
     TR_LOSS_PER_TOKEN     /* each masked token of the batch the same */
 } tr_loss_weighting;
 
-/* Who reads what, where there are several ranks. */
+/* How several ranks read the input. */
 typedef enum tr_input_kind {
-    TR_INPUT_SHARED, /* each rank all files, and it learns from its share */
-    TR_INPUT_SHARDS, /* each rank files of its own, and packs are exchanged */
-    TR_INPUT_RANK0   /* the first rank all of it, and packs are exchanged */
+    TR_INPUT_SHARED, /* each rank reads all files and selects its packs */
+    TR_INPUT_SHARDS, /* each rank reads its own files; packs are exchanged */
+    TR_INPUT_RANK0   /* rank 0 reads all; packs are exchanged */
 } tr_input_kind;
 
 typedef struct tr_loader_options {
     const char *const *names; /* files; "-": standard input */
     uint32_t n_names;
-    uint32_t epochs;     /* how often all is read, from 1 */
-    uint32_t packs;      /* of a batch; 0: as many as there are... */
-    uint32_t sequences;  /* ...in this number of sequences */
+    uint32_t epochs;     /* at least 1 */
+    uint32_t packs;      /* of a batch; 0: set by `sequences` */
+    uint32_t sequences;  /* of a batch; 0: set by `packs` */
     uint32_t vocab_size; /* 0: what the first stream declares */
-    uint32_t types;      /* token types are below it */
+    uint32_t types;      /* number of token types */
     tr_loss_weighting loss;
-    double mask_share;   /* only for streams without labels; below 0: 0.15
-                            in these, and others are fine, too */
+    double mask_share;   /* refuses streams with labels; below 0: not given,
+                            0.15 for streams without labels */
     uint64_t seed;       /* of masks */
-    uint32_t rank;       /* which learns from its share of each batch... */
-    uint32_t ranks;      /* ...among so many, from 1 */
-    uint32_t hidden;     /* width of the model, by which work is shared; */
-    bool pads;           /* padding is work, too */
+    uint32_t rank;       /* below... */
+    uint32_t ranks;      /* ...this number, at least 1 */
+    uint32_t hidden;     /* width of the model, for the cost of packs */
+    bool pads;           /* padding is computed, and so has a cost */
     tr_input_kind input;
-    bool ahead; /* a thread of ours reads, and tr_source_stop may come */
+    bool ahead; /* set by the loader if a thread of its own reads */
 } tr_loader_options;
 
-/* What the batch of all ranks holds. */
+/* Contents of the batch of all ranks. */
 typedef struct tr_batch_counts {
     uint64_t tokens; /* without padding */
     uint32_t packs;
     uint32_t sequences;
     uint32_t rows;
     uint32_t targets; /* masked tokens, and sequences with a label */
-    uint64_t digest;  /* of all that is learnt from */
+    uint64_t digest;  /* of all arrays */
 } tr_batch_counts;
 
 /* A resume point: the input position after a batch. */
@@ -76,19 +76,18 @@ typedef struct tr_input_position {
 typedef struct tr_loader tr_loader;
 
 /*
- * Opens the first file.  PS_OK, PS_ERR_ARGUMENT (what the stream and the
- * options say does not go together), and those of ps_pack_reader_open; after
- * a failure *l is to be freed, too, and tr_loader_name tells where it was.
+ * Opens the first file.  PS_OK, PS_ERR_ARGUMENT (the stream does not fit the
+ * options), and the results of ps_pack_reader_open.  After a failure
+ * tr_loader_name names the file; free *l, too.
  */
 PS_MUST_CHECK ps_result tr_loader_open(tr_loader **l,
                                        const tr_loader_options *options,
                                        ps_error *err);
 
 /*
- * Ranks that exchange packs: tells each what it does not read itself.  All have
- * to call it once tr_loader_open did well in all of them, and before all below.
- * PS_OK, PS_ERR_ARGUMENT (ours does not go together with the first rank's),
- * PS_ERR_MEMORY.
+ * Connects ranks that exchange packs.  All ranks call it after tr_loader_open
+ * succeeded in all of them, and before the functions below.  PS_OK,
+ * PS_ERR_ARGUMENT (our packs do not fit rank 0's), PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result tr_loader_join(tr_loader *l, const tr_workers *w,
                                        ps_error *err);
@@ -96,22 +95,22 @@ PS_MUST_CHECK ps_result tr_loader_join(tr_loader *l, const tr_workers *w,
 /* The file that is being read. */
 const char *tr_loader_name(const tr_loader *l);
 
-/* What the batches of all ranks have in common. */
+/* Properties of the batches of all ranks. */
 typedef struct tr_batch_shape {
     uint32_t capacity;
     uint32_t pad_id;
-    uint32_t vocab_size; /* that holds */
+    uint32_t vocab_size;
     uint32_t types;
 } tr_batch_shape;
 
 const tr_batch_shape *tr_loader_shape(const tr_loader *l);
 
 /*
- * The next batch; the last one of an epoch may be smaller.  PS_OK; PS_END, also
- * where another rank has failed, which tells why;
- * PS_ERR_ARGUMENT (a pack goes beyond the sequences of a batch, or another
- * file does not fit), PS_ERR_RANGE (a number that a model cannot take), and
- * those of ps_pack_reader_next.
+ * Reads the next batch; the last one of an epoch may be smaller.  PS_OK;
+ * PS_END, also if another rank has failed, which reports the reason;
+ * PS_ERR_ARGUMENT (a pack crosses the end of a batch, or another file does not
+ * fit), PS_ERR_RANGE (a number that a model cannot take), and the results of
+ * ps_pack_reader_next.
  */
 PS_MUST_CHECK ps_result tr_loader_next(tr_loader *l, ps_error *err);
 
@@ -122,29 +121,29 @@ PS_MUST_CHECK ps_result tr_loader_next(tr_loader *l, ps_error *err);
 const tr_batch *tr_loader_batch(const tr_loader *l);
 tr_batch_counts tr_loader_counts(const tr_loader *l);
 
-/* What exchanging took in the last tr_loader_next; zeros without. */
+/* Times of the last exchange; zeros without exchange. */
 typedef struct tr_exchange_times {
     double exchange;  /* seconds, reading included */
-    double waited;    /* of these, those in which tr_loader_next waited */
-    double imbalance; /* the greatest cost of a rank, by their mean */
+    double waited;    /* seconds that tr_loader_next waited for it */
+    double imbalance; /* max/mean cost of ranks */
 } tr_exchange_times;
 
 tr_exchange_times tr_loader_times(const tr_loader *l);
 
 /*
- * To be kept, and to go on from.  The first is of use before tr_loader_next or
- * after it gave PS_OK, the second before the first batch.
+ * The resume point, valid before tr_loader_next or after it returned PS_OK.
+ * Resume before the first batch.
  */
 tr_input_position tr_loader_position(const tr_loader *l);
-/* Of ranks with shards of their own: the places of those behind the first. */
+/* With shards: the positions of the n ranks after rank 0. */
 const tr_input_position *tr_loader_positions(const tr_loader *l, uint32_t *n);
 PS_MUST_CHECK ps_result tr_loader_resume(tr_loader *l,
                                          const tr_input_position *position,
                                          ps_error *err);
 
 /*
- * Before the first batch, and the same in all ranks: no more than so many will
- * be asked for.  A loader that reads ahead opens and reads nothing beyond them.
+ * Limits the number of batches, before the first one and the same in all ranks.
+ * A loader that reads ahead then opens and reads nothing beyond them.
  */
 void tr_loader_limit(tr_loader *l, uint64_t batches);
 

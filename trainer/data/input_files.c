@@ -1,5 +1,5 @@
 /*
- * input_files.c - which rank reads which files.
+ * input_files.c - decide which rank reads which files.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * input_files.h - which rank reads which files.
+ * input_files.h - decide which rank reads which files.
  *
  * SPDX-License-Identifier: MIT
  */

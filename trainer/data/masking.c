@@ -1,5 +1,5 @@
 /*
- * masking.c - which tokens of a sequence are to be found again.
+ * masking.c - choose the tokens of a sequence to mask.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * masking.h - which tokens of a sequence are to be found again.
+ * masking.h - choose the tokens of a sequence to mask.
  *
  * Devlin et al. (2018), section 3.1: of 15 % of the tokens, 80 % become
  * [MASK], 10 % another token at random, and 10 % stay as they are.

@@ -1,6 +1,5 @@
 /*
- * rng.h - numbers that look random, the same ones on every machine; any seed
- * will do.
+ * rng.h - pseudo-random numbers, the same on every machine, from any seed.
  *
  * SPDX-License-Identifier: MIT
  */

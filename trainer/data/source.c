@@ -1,5 +1,5 @@
 /*
- * source.c - packs out of files, one after another, for some epochs.
+ * source.c - read packs from files, one after another, for some epochs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,8 +28,6 @@ struct tr_source {
     int quit[2]; /* a pipe that tr_source_stop writes to; -1: there is none */
     ps_pack_reader *reader;
     ps_loader *loader; /* NULL until the first pack is wanted */
-    bool first_known;
-    ps_pack_info first; /* the header of the first stream */
 };
 
 /* ---- Files ---- */
@@ -39,11 +37,6 @@ const char *tr_source_name(const tr_source *s)
     const char *name = s->names[s->file];
 
     return tr_input_is_stdin(name) ? "stdin" : name;
-}
-
-const ps_pack_info *tr_source_info(const tr_source *s)
-{
-    return &s->first;
 }
 
 static ps_result open_file(tr_source *s, ps_error *err)
@@ -99,10 +92,6 @@ static ps_result open_stream(tr_source *s, ps_error *err)
         r = ps_pack_reader_open(&s->reader, s->fd, err);
     if (r == PS_OK)
         r = tr_builder_use(s->to, ps_pack_reader_info(s->reader), err);
-    if (r == PS_OK && !s->first_known) {
-        s->first = *ps_pack_reader_info(s->reader);
-        s->first_known = true;
-    }
     if (r == PS_OK && s->options->ahead)
         ps_pack_reader_on_wait(s->reader, wait_input, s);
     return r;

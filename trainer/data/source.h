@@ -1,5 +1,5 @@
 /*
- * source.h - packs out of files, one after another, for some epochs.
+ * source.h - read packs from files, one after another, for some epochs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,27 +12,26 @@
 typedef struct tr_source tr_source;
 
 /*
- * Opens the first file, whose packs are to go into `to`.  After a failure *s,
- * unless it is NULL, is to be freed, too.  As tr_loader_open.
+ * Opens the first file, whose packs go into `to`.  The results are those of
+ * tr_loader_open.  After a failure free *s, too.
  */
 PS_MUST_CHECK ps_result tr_source_open(tr_source **s,
                                        const tr_loader_options *options,
                                        tr_builder *to, ps_error *err);
 void tr_source_free(tr_source *s);
 
-/* The file that is being read, and the header of the first one. */
+/* The name of the file that is being read. */
 const char *tr_source_name(const tr_source *s);
-const ps_pack_info *tr_source_info(const tr_source *s);
 
 /*
- * Adds the next pack, with which the builder may hold `sequences`, or any
- * number if that is 0.  PS_OK; PS_END: the epoch has no more, and says so
- * until tr_source_next_epoch; and the failures of tr_loader_next.
+ * Adds the next pack, unless the builder then has more than `sequences`, which
+ * is an error; 0: no limit.  PS_OK; PS_END at the end of the epoch, until
+ * tr_source_next_epoch; and the failures of tr_loader_next.
  */
 PS_MUST_CHECK ps_result tr_source_add(tr_source *s, uint32_t sequences,
                                       ps_error *err);
 
-/* Begins the next epoch; PS_END: that was the last one. */
+/* Starts the next epoch; PS_END if there is none. */
 PS_MUST_CHECK ps_result tr_source_next_epoch(tr_source *s, ps_error *err);
 
 /*
@@ -41,7 +40,7 @@ PS_MUST_CHECK ps_result tr_source_next_epoch(tr_source *s, ps_error *err);
  */
 void tr_source_stop(tr_source *s);
 
-/* As tr_loader_position and tr_loader_resume. */
+/* See tr_loader_position and tr_loader_resume. */
 tr_input_position tr_source_position(const tr_source *s);
 PS_MUST_CHECK ps_result tr_source_resume(tr_source *s,
                                          const tr_input_position *position,

@@ -1,5 +1,5 @@
 /*
- * arena.c - numbers of a device that the host can look at.
+ * arena.c - an array of a device with a mirror on the host.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * arena.h - numbers of a device that the host can look at.
+ * arena.h - an array of a device with a mirror on the host.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,14 +12,14 @@ typedef struct tr_arena {
     tr_device *device;
     size_t n;
     real *at;   /* on the device */
-    real *host; /* the same where the device is on the host; else a mirror */
+    real *host; /* the mirror; `at` itself if the device is on the host */
 } tr_arena;
 
-/* Numbers of 0, so many; all zero when it fails: no memory. */
+/* Allocates n numbers of 0.  False: no memory. */
 bool tr_arena_open(tr_arena *arena, tr_device *device, size_t n);
 void tr_arena_free(tr_arena *arena);
 
-/* From the device to the mirror, and back; nothing where there is none. */
+/* Copy the device's numbers to the mirror, and back. */
 void tr_arena_fetch(const tr_arena *arena);
 void tr_arena_store(const tr_arena *arena);
 

@@ -1,13 +1,13 @@
 /*
- * batch.h - what a training step works on: some packs, laid end to end.
+ * batch.h - the input of a training step: some packs, laid end to end.
  *
- * Every token place of the packs is a row, padding too: n_rows = n_packs * L.
- * Spans say which rows attend to one another: each sequence is one, and so
- * is the padding at the end of a pack (a ghost), so that every row belongs
- * to exactly one span and is computed.  Ghosts are in no loss.  Such a batch
- * is padded; unpad.h makes one of it that lacks rows of padding.
+ * Every token position of the packs is a row, including padding: n_rows =
+ * n_packs * L.  Rows attend to one another within a span.  Each sequence is a
+ * span, and so is the padding at the end of a pack (a dummy sequence), so every
+ * row belongs to exactly one span.  Dummy sequences are in no loss.  Such a
+ * batch is padded; unpad.h removes rows of padding.
  *
- * A batch belongs to whoever filled it; the model only reads it.
+ * The model only reads a batch and never owns it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,14 +21,14 @@
 
 typedef struct tr_batch {
     uint32_t n_packs;
-    uint32_t capacity; /* L: rows of a pack; 0: each has its own number */
-    uint32_t n_rows;   /* n_packs * capacity, or the sum of these */
+    uint32_t capacity; /* L: rows of a pack; 0: packs differ */
+    uint32_t n_rows;   /* n_packs * capacity, or the sum over packs */
 
-    /* A row each. */
+    /* One entry a row. */
     const int32_t *token;    /* below vocab_size */
     const int32_t *type;     /* below types */
     const int32_t *position; /* 0, 1, ... in each span; below positions */
-    const int32_t *segment;  /* in its pack, from 1; 0 in a ghost */
+    const int32_t *segment;  /* in its pack, from 1; 0 in a dummy sequence */
 
     /* Spans: rows cu[i] up to, but without, cu[i + 1]; cu[n_spans] is n_rows,
      * and no span crosses from one pack into the next. */
@@ -36,7 +36,7 @@ typedef struct tr_batch {
     uint32_t max_span;
     const int32_t *cu; /* [n_spans + 1] */
 
-    /* Sequences, ghosts left out. */
+    /* Sequences, without dummy sequences. */
     uint32_t n_seq;
     const int32_t *cls_row;   /* [n_seq] its first row */
     const int32_t *nsp_label; /* [n_seq] 0 or 1; -1: none */
@@ -45,12 +45,12 @@ typedef struct tr_batch {
     /* Masked tokens, in the order of their rows. */
     uint32_t n_mlm;
     const int32_t *mlm_row;   /* [n_mlm] */
-    const int32_t *mlm_label; /* [n_mlm] the token to be found */
+    const int32_t *mlm_label; /* [n_mlm] the original token */
     const int32_t *mlm_seq;   /* [n_mlm] its sequence, below n_seq */
-    const real *mlm_weight;   /* [n_mlm] its part in the loss */
+    const real *mlm_weight;   /* [n_mlm] its weight in the loss */
 
-    /* [n_rows] Which row of the padded batch of all ranks it is, which dropout
-     * goes by; NULL: this is that batch. */
+    /* [n_rows] The row in the padded batch of all ranks, which dropout depends
+     * on; NULL: this is that batch. */
     const int32_t *place;
 
     /* Counts are rounded up, see bucket_pad.h; so are those of what a device

@@ -1,5 +1,5 @@
 /*
- * bucket_pad.c - a batch whose counts are rounded up.
+ * bucket_pad.c - round up the counts of a batch.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #include "model/sizes.h"
 
-#define GHOST 128 /* rows of a span of padding, at most */
+#define PADDING_ROWS 128 /* rows of a span of padding, at most */
 #define MOST_ROWS (INT32_MAX - TR_BUCKET_ROWS)
 
 /* Where the next arrays begin. */
@@ -34,7 +34,7 @@ static const int32_t *extend(rounding *to, const int32_t *x, size_t n,
 /* Rows of padding behind the last, in spans of their own. */
 static void add_rows(rounding *to, tr_batch *b, uint32_t more)
 {
-    const uint32_t spans = tr_round_up(more, GHOST) / GHOST;
+    const uint32_t spans = tr_round_up(more, PADDING_ROWS) / PADDING_ROWS;
     int32_t *cu;
 
     b->token = extend(to, b->token, b->n_rows, more);
@@ -45,7 +45,7 @@ static void add_rows(rounding *to, tr_batch *b, uint32_t more)
     cu = to->numbers;
     b->cu = extend(to, b->cu, (size_t)b->n_spans + 1, spans);
     for (uint32_t left = more; left > 0;) {
-        const uint32_t length = left < GHOST ? left : GHOST;
+        const uint32_t length = left < PADDING_ROWS ? left : PADDING_ROWS;
 
         cu[b->n_spans + 1] = cu[b->n_spans] + (int32_t)length;
         b->n_spans++;

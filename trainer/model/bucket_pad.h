@@ -1,12 +1,11 @@
 /*
- * bucket_pad.h - a batch whose counts are rounded up, so that many steps have
- * the same ones.
+ * bucket_pad.h - round up the counts of a batch, so that the shapes of steps
+ * repeat.
  *
- * What is added is in no loss, and all its gradients are 0: rows of padding
- * behind the last pack, and masked tokens and sequences without a label, which
- * name rows that nothing else of their kind names.  Sums are those of the batch
- * up to their order.  What comes out hangs on the batch alone, not on those
- * before.
+ * The entries added are in no loss and have gradients of 0: rows of padding
+ * after the last pack, and masked tokens and sequences without a label, in rows
+ * that no other entry of their kind uses.  Sums are those of the batch, except
+ * for their order.  The result depends on the batch alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,16 +17,16 @@
 
 #include "model/batch.h"
 
-/* Multiples of these come out; there are never more masked tokens, or
- * sequences, than rows. */
+/* Counts are rounded up to these multiples; masked tokens and sequences to at
+ * most the number of rows. */
 #define TR_BUCKET_ROWS 256
 #define TR_BUCKET_MLM 256
 #define TR_BUCKET_SEQ 32
 
-/* All zero at first. */
+/* Zero-initialise. */
 typedef struct tr_bucket_pad {
     tr_batch batch;
-    void *block; /* its arrays that are others than those of before */
+    void *block; /* the arrays of `batch` that differ from the input's */
     size_t room;
 } tr_bucket_pad;
 
@@ -37,9 +36,9 @@ static inline uint32_t tr_round_up(uint32_t n, uint32_t multiple)
 }
 
 /*
- * The other arrays are still the batch's own.  `rows`: they are rounded up,
- * too, which a batch with places has room for.  It is there until the next
- * call.  NULL: no memory.
+ * Returns the batch with counts rounded up, that of rows only if `rows`, which
+ * needs a batch with places.  Valid until the next call; arrays that do not
+ * change are those of `batch`.  NULL: no memory.
  */
 const tr_batch *tr_bucket_pad_batch(tr_bucket_pad *r, const tr_batch *batch,
                                     bool rows);

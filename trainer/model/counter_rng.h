@@ -1,5 +1,5 @@
 /*
- * counter_rng.h - random numbers, each a function of a seed and a counter.
+ * counter_rng.h - random numbers as a function of a seed and a counter.
  *
  * SPDX-License-Identifier: MIT
  */

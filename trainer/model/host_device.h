@@ -1,5 +1,5 @@
 /*
- * host_device.h - functions that kernels of a GPU call, too.
+ * host_device.h - mark functions that GPU kernels call, too.
  *
  * SPDX-License-Identifier: MIT
  */

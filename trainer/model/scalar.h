@@ -1,8 +1,8 @@
 /*
- * scalar.h - the type of numbers that the trainer computes with.
+ * scalar.h - the floating-point type of the trainer.
  *
- * float as a rule; double in a build for tests (-DBERT_DOUBLE), where what
- * should be equal has to be so to ten digits.
+ * It is float, and double in a build for tests (-DTR_DOUBLE), where equal
+ * results have to agree to ten digits.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * sizes.h - sizes that do not wrap: what is too large is SIZE_MAX.
+ * sizes.h - saturating arithmetic on sizes: too large is SIZE_MAX.
  *
  * SPDX-License-Identifier: MIT
  */

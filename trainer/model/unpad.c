@@ -1,5 +1,5 @@
 /*
- * unpad.c - a batch without padding that nobody has to compute.
+ * unpad.c - remove rows of padding from a batch.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * unpad.h - a batch without padding that nobody has to compute.
+ * unpad.h - remove rows of padding from a batch.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,20 +13,20 @@
 /* Which rows of a batch are computed. */
 typedef enum tr_rows {
     TR_PADDED,   /* all of them */
-    TR_STRIPPED, /* of each pack as many as the fullest one has tokens */
+    TR_STRIPPED, /* as many of each pack as the fullest pack has tokens */
     TR_UNPADDED  /* those that hold tokens */
 } tr_rows;
 
-/* All zero at first. */
+/* Zero-initialise. */
 typedef struct tr_unpad {
     tr_batch batch;
-    int32_t *numbers; /* its arrays that are others than those of before */
+    int32_t *numbers; /* the arrays of `batch` that differ from the input's */
     size_t room;
 } tr_unpad;
 
 /*
- * Of a padded batch those rows; the other arrays are still the batch's own.
- * It is there until the next call.  NULL: no memory.
+ * Returns a padded batch reduced to `rows`, valid until the next call.  Arrays
+ * that do not change are those of `batch`.  NULL: no memory.
  */
 const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch,
                               tr_rows rows);

@@ -1,5 +1,5 @@
 /*
- * schedule.c - the learning rate, by how many sequences were learnt from.
+ * schedule.c - the learning rate, as a function of sequences.
  *
  * Steps of packs differ in their number of sequences, so that steps are no
  * measure of how far training has come.

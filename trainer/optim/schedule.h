@@ -1,5 +1,5 @@
 /*
- * schedule.h - the learning rate, by how many sequences were learnt from.
+ * schedule.h - the learning rate, as a function of sequences.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * assigner.c - which packs of a batch a rank learns from.
+ * assigner.c - assign the packs of a batch to ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -74,7 +74,7 @@ static uint64_t span_cost(const tr_assigner *s, uint64_t tokens,
     return s->cost.tokens * tokens + s->cost.squares * squares;
 }
 
-/* A ghost has no segment; that of a full pack has no rows. */
+/* A dummy sequence has no segment; that of a full pack has no rows. */
 static void add_costs(const tr_assigner *s, const tr_batch *batch)
 {
     memset(s->costs, 0, (size_t)s->ranks * s->each * sizeof *s->costs);
@@ -105,9 +105,9 @@ ps_result tr_assigner_assign(tr_assigner *s, const tr_batch *batch,
 uint64_t tr_assigner_cost(const tr_assigner *s, uint32_t capacity,
                           uint32_t n_tok, uint64_t squares)
 {
-    const uint64_t ghost = s->pads ? capacity - n_tok : 0;
+    const uint64_t padding = s->pads ? capacity - n_tok : 0;
 
-    return span_cost(s, n_tok + ghost, squares + ghost * ghost);
+    return span_cost(s, n_tok + padding, squares + padding * padding);
 }
 
 ps_result tr_assigner_assign_costs(tr_assigner *s, const uint64_t *costs,

@@ -1,9 +1,8 @@
 /*
- * assigner.h - which packs of a batch a rank learns from.
+ * assigner.h - assign the packs of a batch to ranks.
  *
- * Each rank reads the whole batch, and works out by itself the same deal: as
- * many packs for each rank, as far as it comes out even, and about as much
- * work.  ps_deal has the method.
+ * Every rank computes the same assignment: the same number of packs for each
+ * rank, or one more, and about the same work.  ps_deal has the method.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,13 +15,13 @@
 
 typedef struct tr_assigner tr_assigner;
 
-/* For these ranks and a model of this width.  NULL: no memory. */
+/* The options have the ranks and the model's width.  NULL: no memory. */
 tr_assigner *tr_assigner_open(const tr_loader_options *options);
 void tr_assigner_free(tr_assigner *s);
 
 /*
- * The rank of each of the batch's packs, until the next call.  PS_OK,
- * PS_ERR_ARGUMENT (too many packs), PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Sets *ranks to the rank of each pack of the batch, valid until the next call.
+ * PS_OK, PS_ERR_ARGUMENT (too many packs), PS_ERR_MEMORY, PS_ERR_LIMIT.
  */
 PS_MUST_CHECK ps_result tr_assigner_assign(tr_assigner *s,
                                            const tr_batch *batch,
@@ -30,8 +29,8 @@ PS_MUST_CHECK ps_result tr_assigner_assign(tr_assigner *s,
                                            ps_error *err);
 
 /*
- * The same of packs that lie elsewhere, each of so many sequences' squared
- * lengths: what one costs, and which rank each of so many goes to.
+ * The same for packs that are not in a batch: the cost of one, where `squares`
+ * is the sum of its squared sequence lengths, and the ranks of n packs.
  */
 uint64_t tr_assigner_cost(const tr_assigner *s, uint32_t capacity,
                           uint32_t n_tok, uint64_t squares);

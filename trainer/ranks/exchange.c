@@ -1,5 +1,5 @@
 /*
- * exchange.c - packs that ranks exchange, so that all have as much work.
+ * exchange.c - exchange packs between ranks, in a thread.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * exchange_batch.c - one batch that all ranks make together.
+ * exchange_batch.c - make one batch together with all ranks.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * exchange_parts.h - what an exchange is made of.
+ * exchange_parts.h - the members of an exchange.
  *
  * SPDX-License-Identifier: MIT
  */

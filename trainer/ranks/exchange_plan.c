@@ -1,5 +1,5 @@
 /*
- * exchange_plan.c - which pack of a batch goes from which rank to which.
+ * exchange_plan.c - decide which pack moves from which rank to which.
  *
  * SPDX-License-Identifier: MIT
  */

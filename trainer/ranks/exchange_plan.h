@@ -1,9 +1,9 @@
 /*
- * exchange_plan.h - which pack of a batch goes from which rank to which.
+ * exchange_plan.h - decide which pack moves from which rank to which.
  *
- * All ranks know the same of all packs, and so make the same plan; only what is
- * sent and got differs.  What was said by other ranks is checked here, before
- * anything is counted or moved by it.
+ * All ranks have the same table of packs and so make the same plan; only the
+ * counts sent and received differ.  Numbers from other ranks are checked here
+ * before they are used.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * tr_workers_launched.c - what a launcher says of its processes.
+ * tr_workers_launched.c - the number of processes that a launcher started.
  *
  * SPDX-License-Identifier: MIT
  */

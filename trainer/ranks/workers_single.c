@@ -1,5 +1,5 @@
 /*
- * workers_single.c - the only rank, where there is no MPI.
+ * workers_single.c - one rank, for builds without MPI.
  *
  * SPDX-License-Identifier: MIT
  */

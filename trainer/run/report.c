@@ -1,5 +1,5 @@
 /*
- * report.c - what a run prints on its way.
+ * report.c - print the progress of a run.
  *
  * SPDX-License-Identifier: MIT
  */

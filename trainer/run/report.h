@@ -1,5 +1,5 @@
 /*
- * report.h - what a run prints on its way.
+ * report.h - print the progress of a run.
  *
  * SPDX-License-Identifier: MIT
  */

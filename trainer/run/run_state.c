@@ -1,5 +1,5 @@
 /*
- * run_state.c - the state of a run, saved to its checkpoint and resumed.
+ * run_state.c - save the state of a run to its checkpoint, and resume it.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * run_state.h - the state of a run, saved to its checkpoint and resumed.
+ * run_state.h - save the state of a run to its checkpoint, and resume it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,15 +17,14 @@
 #include "run/conf.h"
 
 typedef struct run_state {
-    const char *name; /* NULL: nothing is kept */
-    atomic_file file; /* of that name */
+    const char *name; /* of the checkpoint; NULL: none */
+    atomic_file file;
     char settings[CHECKPOINT_SETTINGS];
-    checkpoint_run run; /* as it was after the last whole step */
-    tr_input_position
-        *positions; /* then, of ranks behind the first with own shards */
+    checkpoint_run run; /* after the last complete step */
+    tr_input_position *positions; /* with shards: of ranks 1, 2, ... */
     uint32_t n_positions;
-    uint64_t saved;     /* the steps that are in the file */
-    bool failed;        /* the file or the device, and that was told */
+    uint64_t saved; /* steps that are in the file */
+    bool failed;    /* the file or the device failed, which was reported */
 } run_state;
 
 /*
@@ -35,20 +34,20 @@ typedef struct run_state {
 int run_state_open(run_state *s, const conf *c);
 void run_state_close(run_state *s);
 
-/* Makes room for all positions; false: no memory. */
+/* Allocates the positions; false: no memory. */
 bool run_state_alloc(run_state *s, const tr_loader *f);
 
 /* Notes the input positions of other ranks after the loader's batch. */
 void run_state_note_positions(run_state *s, const tr_loader *f);
 
-/* Goes on from the file, if there is one. */
+/* Resumes from the file, if it exists. */
 int run_state_resume(run_state *s, bert_model *model, tr_lamb *l);
 
-/* All ranks go on from what the first one has read. */
+/* Sends what rank 0 has resumed to all ranks. */
 void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
                          tr_lamb *l);
 
-/* Keeps the steps that are not in the file; the device has made them. */
+/* Saves the steps that the device has completed, if the file lacks any. */
 int run_state_save(run_state *s, tr_device *device, bert_model *model,
                    tr_lamb *l);
 

@@ -1,5 +1,5 @@
 /*
- * shutdown.c - signals that end the program, and what it does before.
+ * shutdown.c - a final action before a signal ends the run.
  *
  * A process gets its signals on any thread that has not blocked them, and
  * libraries have threads of their own.  So no wait of ours is sure to be

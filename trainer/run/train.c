@@ -1,9 +1,8 @@
 /*
  * train.c - bert-train: BERT's pre-training on packs.
  *
- * A device is asked for steps, and only waited for when something is printed
- * or kept: then the steps since are settled.  Processors are waited for at
- * once.
+ * Steps are queued on the device, and the host waits for it only to print or to
+ * save: then the queued steps are settled.  The CPU settles each step at once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,16 +27,16 @@
 #include "run/run_state.h"
 #include "run/shutdown.h"
 
-/* What a run is after a step, if that went well. */
-typedef struct asked_step {
+/* The state after a queued step, if it succeeds. */
+typedef struct queued_step {
     report_step report; /* without what only the device knows */
     checkpoint_run run;
     bool idle; /* it had nothing to learn */
-} asked_step;
+} queued_step;
 
-#define ASKED_MAX 64 /* steps that nobody waited for */
+#define QUEUE_MAX 64 /* steps that are not settled */
 
-/* All that a run works with. */
+/* The members of a run. */
 typedef struct training {
     conf conf;
     tr_workers workers;
@@ -46,16 +45,16 @@ typedef struct training {
     bert_model *model;
     tr_lamb *lamb;
     run_state state;
-    checkpoint_run now; /* keep.run, and the steps that were asked for */
-    asked_step asked[ASKED_MAX];
-    uint64_t n_asked;
-    double started, used; /* seconds, when the first of them was asked for */
+    checkpoint_run now; /* state.run, and the queued steps */
+    queued_step queue[QUEUE_MAX];
+    uint64_t n_queued;
+    double started, used; /* seconds, when the first one was queued */
     uint64_t idle;        /* steps that had nothing to learn */
     report_step unprinted;
-    pthread_mutex_t printer; /* who has it may print what is unprinted */
+    pthread_mutex_t printer; /* protects `unprinted` */
 } training;
 
-#define PATIENCE 1 /* seconds that a reader has when a signal came */
+#define PATIENCE 1 /* seconds to wait for the reader after a signal */
 
 static int complain(const char *what)
 {
@@ -63,7 +62,7 @@ static int complain(const char *what)
     return STATUS_FAILURE;
 }
 
-/* A signal may come with a cut input; then the cut is no error. */
+/* A signal may also truncate the input; then that is not an error. */
 static int complain_feed(const training *t, const ps_error *err)
 {
     shutdown_now();
@@ -71,7 +70,7 @@ static int complain_feed(const training *t, const ps_error *err)
         t->loader == NULL ? "input" : tr_loader_name(t->loader), err);
 }
 
-/* A reader that is gone is told by SIGPIPE, when all is done. */
+/* If the reader is gone, main ends the process by SIGPIPE. */
 static int complain_stdout(void)
 {
     shutdown_now();
@@ -84,7 +83,7 @@ static bool is_alone(const training *t)
     return t->workers.ranks == 1;
 }
 
-/* Their digests are not the same. */
+/* Reports that the digests of ranks differ. */
 static int complain_difference(const training *t)
 {
     if (t->loader == NULL) {
@@ -97,10 +96,10 @@ static int complain_difference(const training *t)
 }
 
 /*
- * Whether all ranks can go on, and have the same digest; else all end with the
- * status of the first one that cannot, which tells why.  As each failure is
- * told here before anything else is done together, no rank waits for one that
- * has ended.
+ * Returns STATUS_OK if all ranks succeeded with the same digest.  Otherwise all
+ * end with the status of the lowest rank that failed, which prints its message.
+ * Every failure passes through here before ranks do anything else together, so
+ * no rank waits for one that has ended.
  */
 static int agree(training *t, int status, uint64_t digest)
 {
@@ -122,7 +121,7 @@ static int agree(training *t, int status, uint64_t digest)
     return status;
 }
 
-/* Each rank has the losses of its share; the first one prints their sums. */
+/* Sums the losses of all ranks, for rank 0 to print. */
 static void sum_losses(training *t)
 {
     report_step *const s = &t->unprinted;
@@ -140,7 +139,7 @@ static void sum_losses(training *t)
         *s = (report_step){0};
 }
 
-/* Prints what is unprinted, if anything; a reader may be slow. */
+/* Prints the unprinted steps.  The reader may be slow. */
 static int print(training *t)
 {
     bool written = true;
@@ -165,10 +164,10 @@ static double now(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Steps that went well, the last of which has the sums of all of them. */
+/* Records the steps that succeeded; the last one has the sums of all. */
 static void settle_good(training *t, const tr_results *r)
 {
-    report_step *last = &t->asked[r->steps - 1].report;
+    report_step *last = &t->queue[r->steps - 1].report;
 
     last->gradient = r->gradient;
     last->mlm = r->sum[TR_LOSS_MLM];
@@ -179,27 +178,27 @@ static void settle_good(training *t, const tr_results *r)
     last->graphs = r->graphs;
     last->launches = r->launches;
     for (uint64_t i = 0; i < r->steps; i++) {
-        report_add(&t->unprinted, &t->asked[i].report);
-        t->idle += t->asked[i].idle;
+        report_add(&t->unprinted, &t->queue[i].report);
+        t->idle += t->queue[i].idle;
     }
-    t->state.run = t->asked[r->steps - 1].run;
+    t->state.run = t->queue[r->steps - 1].run;
     run_state_note_positions(&t->state, t->loader);
 }
 
 /*
- * Waits until the steps that were asked for are made.  After a failure model
- * and keep.run are what they were after the last step that went well; what
- * failed on the device itself leaves nothing to keep, and is told once.
+ * Waits for the queued steps.  After a failure the model and state.run are as
+ * after the last step that succeeded.  If the device itself failed, nothing can
+ * be saved, which is reported once.
  */
 static int settle_steps(training *t)
 {
-    uint64_t n = t->n_asked;
+    uint64_t n = t->n_queued;
     tr_results r;
     const char *why;
 
     if (t->device == NULL || (n == 0 && t->state.failed))
         return STATUS_OK;
-    t->n_asked = 0;
+    t->n_queued = 0;
     if (!t->device->ops->finish(t->device, &r, &why)) {
         t->state.failed = true;
         return complain(why);
@@ -209,12 +208,12 @@ static int settle_steps(training *t)
     if (r.steps == n)
         return STATUS_OK;
     rank_message("step %" PRIu64 ": the loss is no number any more "
-                 "(a lower --rate may help)", t->asked[r.steps].report.step);
+                 "(a lower --rate may help)", t->queue[r.steps].report.step);
     return STATUS_FAILURE;
 }
 
-/* The same on the main thread, which alone may call MPI_Abort: where a device
- * failed that other ranks wait for, all of them end. */
+/* The same on the main thread, which alone may call MPI_Abort: that ends all
+ * ranks if a device failed that others wait for. */
 static int settle(training *t)
 {
     const int status = settle_steps(t);
@@ -227,7 +226,7 @@ static int settle(training *t)
     return status;
 }
 
-/* There is no memory, or the device failed, which is the reason then. */
+/* Reports `what`, or the failure of the device that caused it. */
 static int complain_memory(training *t, const char *what)
 {
     int status = settle(t);
@@ -237,8 +236,8 @@ static int complain_memory(training *t, const char *what)
 
 /* ---- The start ---- */
 
-/* What a signal leaves to do.  Our other thread waits, or is printing. */
-static int stopped(void *context)
+/* The final action after a signal.  The main thread waits or prints. */
+static int save_and_print(void *context)
 {
     training *t = context;
     struct timespec limit;
@@ -265,7 +264,7 @@ static tr_device *open_one(const training *t, char *why, size_t size)
                : tr_cpu_open();
 }
 
-/* Reports what --attention=auto chose; the first rank does for all. */
+/* Reports the choice of --attention=auto, once for all ranks. */
 static void say_attention(const training *t, const char *why)
 {
     if (t->workers.rank > 0)
@@ -276,7 +275,7 @@ static void say_attention(const training *t, const char *why)
     rank_message_hold(!is_alone(t));
 }
 
-/* If cuDNN fails to open, a run that only auto chose it for does without. */
+/* If cuDNN fails to open and only auto chose it, continues without. */
 static int open_device(training *t)
 {
     const char *chosen = t->conf.attention_why;
@@ -305,10 +304,10 @@ static int open_device(training *t)
 }
 
 /*
- * The first rank keeps the run for all of them.  mpirun kills it as soon as
- * another one dies of the signal that it sends to all, so no other one does.
+ * Rank 0 saves for all.  mpirun passes a signal to all ranks, and kills rank 0
+ * as soon as another rank ends by it.  So the others catch it and continue.
  */
-static int share_out(training *t)
+static int set_ranks(training *t)
 {
     t->conf.loader.rank = t->workers.rank;
     t->conf.loader.ranks = t->workers.ranks;
@@ -321,8 +320,8 @@ static int share_out(training *t)
 }
 
 /*
- * -1, or the status to exit with.  The first rank parses for all: what is wrong
- * with the options, and the help, is printed once.
+ * Returns -1, or the exit status.  Rank 0 parses first, so that the help or a
+ * message is printed once.
  */
 static int parse(training *t, int argc, char **argv)
 {
@@ -345,10 +344,7 @@ static int parse(training *t, int argc, char **argv)
     return all != STATUS_OK ? all : status;
 }
 
-/*
- * Where machines differ, a name may be a pipe for the first rank alone: it
- * decides.
- */
+/* A name may be a pipe on rank 0's machine alone, so rank 0 decides. */
 static int settle_input(training *t)
 {
     tr_input_kind *const input = &t->conf.loader.input;
@@ -360,7 +356,7 @@ static int settle_input(training *t)
                     "exchange packs have two that do (MPI_THREAD_MULTIPLE)");
 }
 
-/* What is for one process alone. */
+/* Refuses CUDA graphs with several processes. */
 static int settle_graphs(const training *t)
 {
     if (is_alone(t) || t->conf.graphs != BERT_GRAPHS)
@@ -379,13 +375,13 @@ static int prepare(training *t)
         status = agree(t, settle_input(t), 0);
 
     if (status == STATUS_OK)
-        status = share_out(t);
+        status = set_ranks(t);
     if (status == STATUS_OK)
         status = open_device(t);
     if (status == STATUS_OK)
         status = run_state_open(&t->state, &t->conf);
     if (status == STATUS_OK && t->conf.save != NULL &&
-        !shutdown_catch(stopped, t))
+        !shutdown_catch(save_and_print, t))
         return complain("no thread to wait for signals");
     return status;
 }
@@ -401,7 +397,7 @@ static int open_feed(training *t)
     return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
 }
 
-/* All ranks have opened what they read. */
+/* All ranks have opened their input. */
 static int join_feed(training *t)
 {
     uint32_t capacity;
@@ -446,7 +442,7 @@ static tr_lamb *open_lamb(const training *t)
     return l;
 }
 
-/* Gradients are summed while those of earlier layers are computed. */
+/* Starts to sum gradients while those of earlier layers are computed. */
 static void sum_bucket(void *context, size_t i)
 {
     const training *t = context;
@@ -459,7 +455,7 @@ static void sum_bucket(void *context, size_t i)
         t->device->ops->sum_begin(t->device, x, bucket.count);
 }
 
-/* A device that fails has the others end, too, before they learn from it. */
+/* If a device failed, all ranks end before they use its sums. */
 static int end_sums(training *t)
 {
     if (is_alone(t))
@@ -486,7 +482,7 @@ static int open_model(training *t)
         return complain_memory(t, "no memory for the optimiser");
     if (!is_alone(t))
         bert_model_watch(t->model, sum_bucket, t);
-    bert_model_repeat(t->model, (bert_graph_mode)t->conf.graphs);
+    bert_model_set_graph_mode(t->model, (bert_graph_mode)t->conf.graphs);
     conf_settings(&t->conf, &config, t->state.settings,
                   sizeof t->state.settings);
     return run_state_alloc(&t->state, t->loader)
@@ -565,7 +561,7 @@ static int learn(training *t, double rate)
     return status;
 }
 
-/* A step is asked for: this is what a checkpoint goes on from. */
+/* Records a queued step, which a checkpoint may resume from. */
 static void count_step(training *t, const report_step *step)
 {
     checkpoint_run *run = &t->now;
@@ -575,13 +571,13 @@ static void count_step(training *t, const report_step *step)
     run->tokens += step->tokens;
     run->lamb = tr_lamb_get(t->lamb);
     run->position = tr_loader_position(t->loader);
-    t->asked[t->n_asked++] = (asked_step){
+    t->queue[t->n_queued++] = (queued_step){
         .report = *step,
         .run = *run,
         .idle = tr_loader_counts(t->loader).targets == 0};
 }
 
-/* What is due after every so many steps; 0: never. */
+/* True after every `every` steps; 0: never. */
 static bool is_due(const training *t, uint64_t every)
 {
     return every > 0 && t->now.steps % every == 0;
@@ -602,7 +598,7 @@ static int one_step(training *t)
     int status;
 
     step.rate = tr_schedule_rate(&t->conf.rate, step.sequences);
-    if (t->n_asked == 0) {
+    if (t->n_queued == 0) {
         t->started = now(CLOCK_MONOTONIC);
         t->used = now(CLOCK_PROCESS_CPUTIME_ID);
     }
@@ -610,7 +606,7 @@ static int one_step(training *t)
     if (status != STATUS_OK)
         return status;
     count_step(t, &step);
-    if (t->device->on_host || t->n_asked == ASKED_MAX ||
+    if (t->device->on_host || t->n_queued == QUEUE_MAX ||
         is_due(t, t->conf.report) || is_due(t, t->conf.save_every))
         status = agree(t, settle(t), 0);
     if (status == STATUS_OK && is_due(t, t->conf.report))
@@ -621,7 +617,7 @@ static int one_step(training *t)
     return status;
 }
 
-/* The next batch, or the end of the input. */
+/* Reads the next batch; sets *ended at the end of the input. */
 static int next_batch(training *t, bool *ended)
 {
     ps_error err;
@@ -656,7 +652,7 @@ static int train(training *t)
 
 /* ---- The end ---- */
 
-/* Whatever ended the run: its last whole step is kept. */
+/* Saves the last complete step, whatever ended the run. */
 static int finish(training *t, int status)
 {
     int settled, saved, printed;

@@ -216,7 +216,7 @@ static pupil open_pupil(tr_precision precision, tr_rows rows,
     p.model = bert_model_open(p.device, &config, 1);
     need(p.model != NULL, "no memory for the model");
     open_lamb(&p);
-    bert_model_repeat(p.model, repeat);
+    bert_model_set_graph_mode(p.model, repeat);
     return p;
 }
 

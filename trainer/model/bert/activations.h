@@ -1,8 +1,8 @@
 /*
- * activations.h - numbers that live from a forward to its backward.
+ * activations.h - values kept from a forward pass to its backward pass.
  *
  * All of them lie in one block of the device, which grows to the largest
- * batch.  What is void * are values, see ops.h.
+ * batch.  A void * points to values, see ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,12 +16,12 @@
 typedef struct bert_layer_kept {
     void *qkv;                /* 3 hidden */
     void *attend;             /* attention_kept() bytes in all */
-    void *context;            /* hidden: what attention found */
-    tr_norm_kept attention; /* the norm behind attention */
+    void *context;            /* hidden: output of attention */
+    tr_norm_kept attention;   /* the norm after attention */
     void *middle;             /* hidden: its output */
     void *up;                 /* intermediate: before GELU */
-    void *gelu;               /* intermediate: behind it */
-    tr_norm_kept output;    /* the norm behind the feed-forward network */
+    void *gelu;               /* intermediate: after it */
+    tr_norm_kept output;      /* the norm after the feed-forward network */
     void *out;                /* hidden */
 } bert_layer_kept;
 

@@ -39,8 +39,8 @@ void bert_model_free(bert_model *model)
         return;
     bert_params_free(&model->params);
     bert_activations_free(&model->activations);
-    tr_unpad_free(&model->strip);
-    tr_bucket_pad_free(&model->round);
+    tr_unpad_free(&model->unpad);
+    tr_bucket_pad_free(&model->bucket_pad);
     free(model);
 }
 
@@ -147,9 +147,9 @@ static void tell_done(const bert_model *model, size_t bucket)
 
 /* ---- Forward and backward ---- */
 
-void bert_model_repeat(bert_model *model, bert_graph_mode how)
+void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how)
 {
-    model->repeat = how;
+    model->graph_mode = how;
 }
 
 /* What of a batch is computed; NULL: no memory. */
@@ -157,11 +157,11 @@ static const tr_batch *rows_of(bert_model *model, const tr_batch *padded,
                                  tr_rows rows)
 {
     const tr_batch *const batch =
-        tr_unpad_rows(&model->strip, padded, rows);
+        tr_unpad_rows(&model->unpad, padded, rows);
 
-    if (!batch || model->repeat == BERT_EXACT)
+    if (!batch || model->graph_mode == BERT_EXACT)
         return batch;
-    return tr_bucket_pad_batch(&model->round, batch, rows != TR_PADDED);
+    return tr_bucket_pad_batch(&model->bucket_pad, batch, rows != TR_PADDED);
 }
 
 static bert_pass pass_of(bert_model *model, const tr_batch *staged,
@@ -172,7 +172,7 @@ static bert_pass pass_of(bert_model *model, const tr_batch *staged,
         step->training ? model->config.dropout : 0, step->seed);
 
     dropout.place = staged->place;
-    if (model->repeat == BERT_GRAPHS)
+    if (model->graph_mode == BERT_GRAPHS)
         dropout.shared = ops->step_begin(model->device, staged, step->seed);
     return (bert_pass){
         .device = model->device,

@@ -122,7 +122,7 @@ typedef enum bert_graph_mode {
  * From now on.  With BERT_GRAPHS backward and lamb() come after each forward,
  * and then step_end() of the device; nothing else does.
  */
-void bert_model_repeat(bert_model *model, bert_graph_mode how);
+void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how);
 
 /* The gradients become those of the last forward's losses. */
 void bert_model_backward(bert_model *model);

@@ -1,5 +1,5 @@
 /*
- * model_parts.h - what a model is made of, for itself and for tests.
+ * model_parts.h - the members of a model, for model.c and tests.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,12 +14,12 @@ struct bert_model {
     tr_device *device;
     bert_config config;
     bert_params params;
-    bert_graph_mode repeat;
-    tr_unpad strip;
-    tr_bucket_pad round;
+    bert_graph_mode graph_mode;
+    tr_unpad unpad;
+    tr_bucket_pad bucket_pad;
     bert_activations activations;
     bert_pass pass; /* the last forward's */
-    bert_bucket_done *done; /* NULL: nobody is told */
+    bert_bucket_done *done; /* called for each bucket; may be NULL */
     void *context;
     bool poison;    /* tests: activations are NaN before they are computed */
 };
