@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
+#include "files/files.h"
 #include "cli/message.h"
 #include "cli/options.h"
 #include "corpus/documents.h"

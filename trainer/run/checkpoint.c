@@ -46,7 +46,7 @@ enum {
     HEAD_BYTES = AT_POSITION + POSITION_BYTES
 };
 
-static const unsigned char magic[ATOMIC_FILE_MAGIC] = "BERTckpt";
+static const char magic[] = "BERTckpt";
 
 /* A file, and the digest of what was written or read so far. */
 typedef struct stream {
@@ -98,7 +98,7 @@ static void store_head(const checkpoint *c, const checkpoint_run *run,
 {
     const uint32_t probe = PROBE;
 
-    memcpy(head, magic, sizeof magic);
+    memcpy(head, magic, TEMP_FILE_MAGIC);
     store_u32(head + AT_VERSION, LAYOUT);
     memcpy(head + AT_PROBE, &probe, sizeof probe);
     store_u32(head + AT_REAL_BYTES, sizeof(real));
@@ -128,7 +128,7 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
     uint32_t probe;
 
     memcpy(&probe, head + AT_PROBE, sizeof probe);
-    if (memcmp(head, magic, sizeof magic) != 0)
+    if (memcmp(head, magic, TEMP_FILE_MAGIC) != 0)
         return tr_error(err, PS_ERR_MAGIC, "not a checkpoint");
     if (load_u32(head + AT_VERSION) != LAYOUT)
         return tr_error(err, PS_ERR_UNSUPPORTED,
@@ -150,7 +150,7 @@ static bool put(stream *s, const void *bytes, size_t n)
 
     (void)XXH3_64bits_update(s->digest, from, n);
     while (n > 0) {
-        const ssize_t part = write(s->file->next, from, n);
+        const ssize_t part = write(s->file->next.fd, from, n);
 
         if (part < 0 && errno == EINTR)
             continue;
@@ -198,14 +198,9 @@ static bool begin(stream *s)
 
 /* ---- Writing ---- */
 
-static bool is_checkpoint(const unsigned char *bytes, size_t n)
-{
-    return memcmp(bytes, magic, n) == 0;
-}
-
 bool checkpoint_open(atomic_file *f, const char *name)
 {
-    return atomic_file_open(f, name, is_checkpoint);
+    return atomic_file_open(f, name, magic);
 }
 
 static bool put_positions(stream *s, const checkpoint *c)

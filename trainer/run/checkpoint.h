@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/atomic_file.h"
+#include "files/atomic_file.h"
 #include "data/data_loader.h"
 #include "model/scalar.h"
 #include "optim/lamb.h"

@@ -91,7 +91,7 @@ int run_state_open(run_state *s, const conf *c)
     int status;
 
     s->name = c->save;
-    s->file = (atomic_file){.folder = -1, .next = -1};
+    s->file = (atomic_file)ATOMIC_FILE_CLOSED;
     if (c->save == NULL)
         return STATUS_OK;
     status = refuse_inputs(c);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/atomic_file.h"
+#include "files/atomic_file.h"
 #include "model/bert/model.h"
 #include "optim/lamb.h"
 #include "ranks/workers.h"
