@@ -33,11 +33,17 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-def on_signals(action: Any) -> None:
+def on_signals(action: Any, signals: Iterable[int] = SIGNALS) -> None:
     """Sets the handler of signals that end the program, unless ignored."""
-    for number in SIGNALS:
+    for number in signals:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, action)
+
+
+def die_by(number: int) -> None:
+    """Ends the process by this signal, as if it had not been caught."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def is_written(file: str, output: str) -> bool:

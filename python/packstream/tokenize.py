@@ -7,7 +7,8 @@ In Python, packstream.from_text gives the same sequences as Columns.  Chats are
 rendered and tokenized by processes, texts by threads of tokenizers; all is
 written in the order of the input.
 
-It exits as packstream.tokens does.
+It exits as packstream.tokens does.  With --state, SIGTERM and SIGINT save the
+state first.
 
 SPDX-License-Identifier: MIT
 """
@@ -29,6 +30,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import zlib
 from concurrent.futures import (BrokenExecutor, ProcessPoolExecutor,
                                 ThreadPoolExecutor)
@@ -39,7 +41,8 @@ from packstream import tokens
 from packstream.encoder import (CHANNELS, KINDS, Encoded, Encoder, Refused,
                                 columns_of, is_messages, kind_of)
 from packstream.packs import printable
-from packstream.program import Parser, UsageError, is_written, run
+from packstream.program import (Parser, UsageError, die_by, is_written,
+                                on_signals, run)
 from packstream.schema import Columns
 from packstream.writer import NewFile, TokenWriter, is_replaced, lock_file
 
@@ -563,7 +566,8 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="write rows that cannot be tokenized exactly to "
                         "FILE, with the reason, as JSON Lines, and continue")
     parser.add_argument("--state", metavar="FILE",
-                        help="keep in FILE what is needed to resume; needs -o")
+                        help="save in FILE what is needed to resume, on "
+                        "SIGTERM and SIGINT, too; needs -o")
     parser.add_argument("--state-every", type=positive, metavar="N",
                         default=1 << 16, help="rows between two states "
                         "(%(default)s)")
@@ -585,13 +589,18 @@ def positive(text: str) -> int:
     return int(text)
 
 
+class Stopped(BaseException):
+    """A signal ends the job."""
+
+
 class Job:
     """A run of the program: its outputs, its state and its counts.  `saved` is
-    the state that it continues from."""
+    the state that it continues from; `stopped` is the signal that ends it."""
 
     def __init__(self, asked: argparse.Namespace, sequences: TextSequences,
                  saved: Dict[str, Any]):
         self.asked, self.sequences, self.saved = asked, sequences, saved
+        self.stopped, self._waits = 0, False
         self.rows = saved.get("rows", 0)
         self.counts = saved.get("counts", {"empty": 0, "refused": 0,
                                            "merged": 0})
@@ -611,26 +620,62 @@ class Job:
 
     def run(self) -> None:
         progress = tokens.Progress(self.asked.quiet)
+        if self.asked.state:
+            # Not before the processes are there, which end by signals.
+            on_signals(self._stop, (signal.SIGINT, signal.SIGTERM))
         with self.writer:
             saved = self.rows
-            for task, encoded in self.sequences.batches(self.rows):
-                self._refuse(task, encoded)
-                if len(encoded.columns):
-                    self.writer.write(encoded.columns)
-                self.rows = task.number + task.count
-                self.counts["empty"] += encoded.empty
-                self.counts["merged"] += encoded.merged
-                progress.show(task.count - task.skip,
-                              int(encoded.columns.offsets[-1]))
-                if self.rows - saved >= self.asked.state_every:
-                    saved = self.rows
-                    self.save()
-        progress.end()
+            with contextlib.closing(self.sequences.batches(self.rows)) as done:
+                while (batch := self._next(done)) is not None:
+                    self._write(*batch)
+                    progress.show(batch[0].count - batch[0].skip,
+                                  int(batch[1].columns.offsets[-1]))
+                    if self.rows - saved >= self.asked.state_every:
+                        saved = self.rows
+                        self.save()
+            progress.end()
+            if self.stopped:
+                self.save()
+                raise Stopped
         if self.rejects:
             with naming(self.asked.rejects):
                 self.rejects.close()
             self.rejects = None
         self.save(ended=True)
+
+    def _stop(self, number: int, frame: Any) -> None:
+        """Interrupts waiting for rows, and nothing else.  A second signal ends
+        the process at once."""
+        if self.stopped:
+            die_by(number)
+        self.stopped = number
+        if self._waits:
+            raise Stopped
+
+    def _next(self, batches: Iterator[Tuple[Task, Encoded]]
+              ) -> Optional[Tuple[Task, Encoded]]:
+        """None after the last rows, or when a signal has come, which may have
+        ended the processes, too."""
+        try:
+            self._waits = True
+            try:
+                return None if self.stopped else next(batches, None)
+            finally:
+                self._waits = False
+        except BaseException as problem:
+            if isinstance(problem, BrokenExecutor):
+                time.sleep(0.1)     # for the signal that ended the process
+            if not self.stopped:
+                raise
+            return None
+
+    def _write(self, task: Task, encoded: Encoded) -> None:
+        self._refuse(task, encoded)
+        if len(encoded.columns):
+            self.writer.write(encoded.columns)
+        self.rows = task.number + task.count
+        self.counts["empty"] += encoded.empty
+        self.counts["merged"] += encoded.merged
 
     def _refuse(self, task: Task, encoded: Encoded) -> None:
         for i, why in encoded.refused:
@@ -654,13 +699,15 @@ class Job:
         elif self.writer is not None:
             state["mark"] = self.writer.mark()
         files = {self.asked.output: self._output}
-        if self.rejects is not None and is_replaced(self.asked.rejects):
+        if self.rejects is not None:
             files[self.asked.rejects] = self.rejects
-            state["rejects"] = self.rejects.tell()
         for name, file in files.items():
             with naming(name):
                 file.flush()
-                os.fsync(file.fileno())
+                if is_replaced(name):
+                    os.fsync(file.fileno())
+        if self.rejects is not None and is_replaced(self.asked.rejects):
+            state["rejects"] = self.rejects.tell()
         write_state(self.asked.state, state)
 
     def report(self) -> None:
@@ -796,8 +843,9 @@ def write_all(asked: argparse.Namespace) -> None:
         job = Job(asked, sequences, saved)
         job.run()
     except BrokenPipeError:         # quietly, as any filter ends
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGPIPE)
+        die_by(signal.SIGPIPE)
+    except Stopped:
+        die_by(job.stopped)
     except BrokenExecutor:
         raise OSError("a process that tokenizes was killed: memory may have "
                       "run out; try fewer --workers") from None

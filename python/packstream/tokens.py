@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from packstream.program import (Parser, UsageError, check_not_input,
-                                on_signals, run)
+                                die_by, on_signals, run)
 from packstream.writer import TokenWriter, is_replaced
 
 PROGRAM = "packstream.tokens"
@@ -80,8 +79,7 @@ def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
 
     def die(number: int, frame: Any = None) -> None:
         writer.discard()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        die_by(number)
 
     replaced = output is not None and is_replaced(output)
     if replaced:        # until `writer` is there

@@ -10,6 +10,7 @@ SPDX-License-Identifier: MIT
 
 import gzip
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -638,7 +639,7 @@ def usage():
 
 # ----------------------------------------------------------------- resuming
 
-def kills(number):
+def kills(times):
     """Killed at random moments, the job ends with the same bytes."""
     _tokenizer()
     rows = _texts(6000)
@@ -653,31 +654,73 @@ def kills(number):
         listed = file.read()
     arguments += ["--state=job.state", "--resume", "--state-every=1",
                   "-o", "job.tok"]
-    import multiprocessing
     context, killed = multiprocessing.get_context("fork"), 0
-    while killed < int(number):
+    while killed < int(times):
         child = context.Process(target=_exit_main, args=arguments)
         child.start()
         child.join(rng.random() * lasts)
         if child.exitcode is None:
-            os.kill(child.pid, signal.SIGKILL)
+            number = rng.choice([signal.SIGKILL, signal.SIGTERM])
+            os.kill(child.pid, number)
             child.join()
+            assert child.exitcode in (-number, 0), child.exitcode
             killed += 1
         else:
             assert child.exitcode == 0
-        if child.exitcode == 0 or killed == int(number):
+        if child.exitcode == 0 or killed == int(times):
             if child.exitcode != 0:
                 assert _main(*arguments)[0] == 0
             for name, due in (("job.tok", wanted), ("bad", listed)):
                 with open(name, "rb") as file:
                     assert file.read() == due, name
-            if killed < int(number):
+            if killed < int(times):
                 for name in ("job.tok", "job.state", "bad"):
                     os.unlink(name)
     status, told = _main(*arguments)        # once more does nothing
     assert status == 0, told
     with open("job.tok", "rb") as file:
         assert file.read() == wanted
+
+
+def stops():
+    """SIGTERM, and SIGINT as a terminal sends it, while the job waits for
+    input: the state is saved, and the job continues from there."""
+    _tokenizer(_marked(CHATML))
+    for rows, workers, number in (
+            (_texts(1500), 1, signal.SIGTERM),
+            (_texts(1500), 2, signal.SIGINT),
+            (_chats(500), 2, signal.SIGINT)):
+        arguments = ["--tokenizer=tokenizer", "--workers=%d" % workers]
+        wanted = _bytes(_write(rows, "piped.in"), *arguments)
+        arguments += ["--state=s", "--resume", "-o", "made.tok", "-"]
+        os.unlink("made.tok")
+        reader, writer = os.pipe()
+        child = multiprocessing.get_context("fork").Process(
+            target=_in_group, args=(reader, writer, arguments))
+        child.start()
+        os.close(reader)
+        with open("piped.in", "rb") as file, os.fdopen(writer, "wb", 0) as pipe:
+            half = file.read(1 << 17)
+            assert file.read(1)
+            pipe.write(half)        # most of it was read then
+            os.killpg(child.pid, number)
+            child.join()
+        assert child.exitcode == -number, child.exitcode
+        with open("s") as file:
+            assert 0 < json.load(file)["rows"] < len(rows)
+        status, told = _main(*arguments)
+        assert status == 0, told
+        with open("made.tok", "rb") as file:
+            assert file.read() == wanted
+        os.unlink("s")
+
+
+def _in_group(reader, writer, arguments):
+    """The program in a process group of its own, fed by a pipe."""
+    os.setpgrp()
+    os.close(writer)
+    sys.stdin = os.fdopen(reader)
+    os._exit(tokenize.main(arguments))
 
 
 def states():

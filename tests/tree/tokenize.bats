@@ -43,6 +43,7 @@ inexact
 usage
 states
 kills 3
+stops
 import transformers.models.llama.modeling_llama
 import trl.trainer.sft_trainer
 completions
@@ -88,6 +89,10 @@ setup() {
 
 @test "a job that was killed is resumed to the byte" {
     holds kills
+}
+
+@test "SIGTERM and SIGINT save the state" {
+    holds stops
 }
 
 @test "a state is bound to its job" {
