@@ -34,16 +34,25 @@ from packstream.views import IGNORED
 
 # The columns of each kind of row, and others that it may have.  The first kind
 # whose columns are all there is taken.
-KINDS = {"messages": (("messages",), ("tools", "chat_template_kwargs")),
+KINDS = {"messages": (("messages",),
+                      ("system", "tools", "chat_template_kwargs")),
          "completion": (("prompt", "completion"),
                         ("tools", "chat_template_kwargs")),
          "pair": (("chosen", "rejected"),
                   ("prompt", "tools", "chat_template_kwargs")),
+         "conversations": (("conversations",),
+                           ("system", "tools", "chat_template_kwargs")),
          "text": (("text",), ())}
 LABELS = {"labels": Channel("i4", fill=IGNORED)}
-CHANNELS = {"messages": LABELS, "completion": LABELS, "text": {},
+CHANNELS = {"messages": LABELS, "conversations": LABELS,
+            "completion": LABELS, "text": {},
             "pair": {**LABELS, "pair": Channel("u8", per="sequence"),
                      "chosen": Channel("u1", per="sequence")}}
+# The roles that ShareGPT calls otherwise.
+ROLES = {"human": "user", "user": "user", "gpt": "assistant",
+         "chatgpt": "assistant", "model": "assistant",
+         "assistant": "assistant", "system": "system", "tool": "tool",
+         "observation": "tool"}
 MARKS = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
 MAX_PROMPTS = 64            # that are remembered
 SENTINEL = "packstream 5f0c9b27e1d84a63"    # content that no header has
@@ -77,8 +86,9 @@ def kind_of(names: Sequence[str]) -> str:
         if set(needed) <= set(names):
             return kind
     raise ValueError(
-        "no column messages, prompt and completion, chosen and rejected, or "
-        "text (columns: %s): name one of text or messages with --column"
+        "no column messages, conversations, prompt and completion, chosen and "
+        "rejected, or text (columns: %s): name one of text or messages with "
+        "--column"
         % printable(", ".join(names), 4096))
 
 
@@ -107,18 +117,30 @@ def checked(value: Any, name: str) -> Any:
     if not is_messages(value):
         raise Refused("%s: neither text nor a list of messages"
                       % printable(name))
-    for i, message in enumerate(value):
-        if not isinstance(message, Mapping) or \
-                not isinstance(message.get("role"), str):
-            raise Refused("%s: message %d is not an object with a role"
-                          % (printable(name), i))
-    return [{key: item for key, item in message.items() if item is not None}
-            for message in value]
+    return [message_of(message, "%s: message %d" % (printable(name), i))
+            for i, message in enumerate(value)]
+
+
+def message_of(given: Any, what: str) -> Dict[str, Any]:
+    """A message with a role; ShareGPT has `from` and `value`."""
+    message = {key: item for key, item in given.items() if item is not None} \
+        if isinstance(given, Mapping) else {}
+    if "role" not in message and "from" in message:
+        source = message.pop("from")
+        if not isinstance(source, str) or source not in ROLES:
+            raise Refused("%s is from %s: known are %s" % (
+                what, printable(ascii(source)), ", ".join(ROLES)))
+        message["role"] = ROLES[source]
+        if "value" in message:
+            message["content"] = message.pop("value")
+    if not isinstance(message.get("role"), str):
+        raise Refused("%s is not an object with a role" % what)
+    return message
 
 
 def parsed(value: Any) -> Any:
     """Tools and the like may be JSON in a string, for tables."""
-    return json.loads(value) if isinstance(value, str) else value
+    return json.loads(value or "null") if isinstance(value, str) else value
 
 
 def shared(one: Sequence, other: Sequence) -> int:
@@ -302,11 +324,19 @@ class Encoder:
             raise Refused("text: not a string")
         return [Piece(text)] if text else []
 
-    def _messages(self, row: Mapping[str, Any]) -> List[Piece]:
-        messages = checked(row.get("messages"), "messages")
+    def _messages(self, row: Mapping[str, Any], name: str = "messages"
+                  ) -> List[Piece]:
+        messages = checked(row.get(name), name)
         if isinstance(messages, str) or not messages:
-            raise Refused("messages: not a list of messages")
+            raise Refused("%s: not a list of messages" % name)
+        if row.get("system") and any("from" in turn for turn in row[name]):
+            if messages[0]["role"] == "system":
+                raise Refused("system: the conversation begins with another")
+            messages.insert(0, {"role": "system", "content": row["system"]})
         return [self._template(row).assistant_turns(messages)]
+
+    def _conversations(self, row: Mapping[str, Any]) -> List[Piece]:
+        return self._messages(row, "conversations")
 
     def _completion(self, row: Mapping[str, Any]) -> List[Piece]:
         prompt, completion = (checked(row.get(name), name)

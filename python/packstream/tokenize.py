@@ -515,8 +515,8 @@ def from_text(source: Any, tokenizer: Any, column: Optional[str] = None,
     tokenizer itself.
 
     Rows have the columns messages, prompt and completion, chosen and rejected,
-    or text; the first of these that are there are taken, unless `column` names
-    one of text or messages.  A text ends with `eos`, by default the
+    conversations as ShareGPT has them, or text; the first of these that are
+    there are taken, unless `column` names one of text or messages.  A text ends with `eos`, by default the
     tokenizer's; "" stands for none.  Labels of messages are those of the
     assistant's turns, and of completions those after the prompt.  A row whose
     labels would not be exact is an error, and so is one that is no such row.
@@ -536,8 +536,8 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
         "Files are JSON Lines, lines of text (both also compressed by gzip or "
         "zstd), parquet, Arrow, or folders that save_to_disk of datasets "
         "made; without FILE, standard input.  Rows have the columns messages, "
-        "prompt and completion, chosen and rejected, or text; the first of "
-        "these that are there are taken.",
+        "prompt and completion, chosen and rejected, conversations as ShareGPT "
+        "has them, or text; the first of these that are there are taken.",
         epilog="Labels are in the channel 'labels', -100 where there is none: "
         "of messages, the assistant's turns have labels, and of the others "
         "what follows the prompt.  A chosen and a rejected answer make two "

@@ -23,7 +23,7 @@ import numpy as np
 
 import forked
 import packstream
-from packstream import tokenize
+from packstream import encoder, tokenize
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 tokenize.TASK_BYTES = 1 << 12       # many tasks of few rows
@@ -251,6 +251,42 @@ def tools():
         for folder in (marked, _tokenizer(_marked(LLAMA, False), "plain")):
             found = _sequences(source, folder)
             assert [one[:2] for one in found] == wanted, source
+
+
+def sharegpt():
+    """Rows of ShareGPT are those of messages, with what is refused."""
+    rng, rows, given = random.Random(5), _chats(), []
+    names = {role: [name for name, known in encoder.ROLES.items()
+                    if known == role]
+             for role in encoder.ROLES.values()}
+    for row in rows:
+        row["messages"] += [{"role": "tool", "content": "7"},
+                            {"role": "assistant", "content": _say(rng)}]
+        turns = [{"from": rng.choice(names[message["role"]]),
+                  "value": message["content"]} for message in row["messages"]]
+        apart = turns[0]["from"] == "system" and rng.random() < 0.5
+        given.append({"id": "a", "conversations": turns[apart:], "tools": "",
+                      "system": turns[0]["value"] if apart else ""})
+    assert sum(bool(row["system"]) for row in given) > 3
+    import datasets
+    for template in (_marked(CHATML), _marked(LLAMA, False)):
+        folder = _tokenizer(template)
+        wanted = _sequences(rows, folder)
+        for source in (given, _write(given), datasets.Dataset.from_list(given),
+                       [{"conversations": row["messages"]} for row in rows]):
+            assert _sequences(source, folder) == wanted
+        renamed = [{**row, "talk": row["conversations"]} for row in given]
+        assert _sequences(renamed, folder, column="talk") == wanted
+    bad = [({"from": "bing", "value": "a"}, "message 0 is from 'bing': known"),
+           ({"from": ["gpt"], "value": "a"}, "message 0 is from \\['gpt'"),
+           ({"value": "a"}, "message 0 is not an object with a role"),
+           ({"from": "human", "value": "a"}, "the assistant says nothing")]
+    for turn, why in bad:
+        _raises("row 1: .*" + why, _sequences,
+                [given[0], {"conversations": [turn]}], folder)
+    _raises("row 0: system: the conversation begins with another", _sequences,
+            [{"system": "a", "conversations": [
+                {"from": "system", "value": "b"}]}], folder)
 
 
 def _prompts():

@@ -35,6 +35,7 @@ import transformers.models.auto.tokenization_auto
 import datasets
 masks
 tools
+sharegpt
 forms
 processes
 lines
@@ -59,6 +60,10 @@ setup() {
 
 @test "labels of chats: those of transformers, with marks or without; tools" {
     holds masks tools
+}
+
+@test "rows of ShareGPT are those of messages" {
+    holds sharegpt
 }
 
 @test "text, completions and pairs are as TRL prepares them" {
