@@ -201,7 +201,9 @@ def open_file(path: str) -> Iterator[Any]:
                     reader = pa.ipc.open_file(opened) if magic == b"ARROW1" \
                         else pa.ipc.open_stream(opened)
                 except pa.ArrowInvalid:
-                    raise ValueError("neither parquet nor Arrow") from None
+                    raise ValueError(
+                        "neither parquet nor Arrow: use packstream.tokenize "
+                        "for text and chats, tokcat for token ids") from None
             yield reader
             # To Arrow, the end of the file is the end of a stream.
             if os.fstat(file.fileno()).st_size < size:

@@ -27,6 +27,7 @@ from packstream.arrow import (MASK, TOKENS, check_columns, check_lengths,
 from packstream.library import ffi, lib, need_library
 from packstream.packer import OVERLONG, one_of, pack_lengths, packer_options
 from packstream.packs import PackError, printable
+from packstream.tokenize import TextSequences
 from packstream.views import IGNORED, MASKS
 
 # Values of a column that are made at a time: larger buffers cost more than the
@@ -325,8 +326,9 @@ def pack_dataset(dataset: Any, seq_length: int, *,
                  cache_file_name: Optional[str] = None,
                  **options: Any) -> Any:
     """Packs a datasets.Dataset or IterableDataset, each split of a DatasetDict,
-    or a pyarrow.Table: a row of the result has the tokens of several rows, at
-    most seq_length of them.
+    a pyarrow.Table, or what from_text gives, which becomes a Dataset in memory:
+    a row of the result has the tokens of several rows, at most seq_length of
+    them.
 
     A column has lists as long as that of the tokens, such as labels or masks,
     or a number for each row, such as a score.  A packed row has a list of such
@@ -365,6 +367,8 @@ def pack_dataset(dataset: Any, seq_length: int, *,
         if cache_file_name is not None:
             raise ValueError("an IterableDataset is not packed into a file")
         return pack_stream(dataset, seq_length, columns, arguments)
+    if isinstance(dataset, TextSequences):
+        dataset = dataset.dataset()
     is_table = isinstance(dataset, pa.Table)
     if not is_table and not hasattr(dataset, "_fingerprint"):
         raise TypeError("%s: neither a datasets.Dataset nor a pyarrow.Table; "

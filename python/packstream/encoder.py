@@ -510,6 +510,11 @@ def loaded(tokenizer: Any) -> Tuple[Any, Any, bytes]:
     chat, path = None, None
     if isinstance(tokenizer, (str, os.PathLike)):
         path = os.fspath(tokenizer)
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                "%s: no such tokenizer: name a tokenizer.json or the folder "
+                "of a tokenizer, such as DIR after 'hf download MODEL "
+                "--local-dir DIR'" % printable(path))
         if not os.path.isdir(path):
             with open(path, "rb") as file:
                 text = file.read()
@@ -519,7 +524,11 @@ def loaded(tokenizer: Any) -> Tuple[Any, Any, bytes]:
                 raise ValueError("%s: not a tokenizer.json: %s" % (
                     printable(path), problem)) from None
         from transformers import AutoTokenizer
-        chat = AutoTokenizer.from_pretrained(path, local_files_only=True)
+        try:
+            chat = AutoTokenizer.from_pretrained(path, local_files_only=True)
+        except (OSError, ValueError) as problem:
+            raise ValueError("%s: not the folder of a tokenizer: %s" % (
+                printable(path), " ".join(str(problem).split()))) from None
         path = os.path.join(path, "tokenizer.json")
     elif hasattr(tokenizer, "apply_chat_template"):
         chat = tokenizer

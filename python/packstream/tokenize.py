@@ -405,7 +405,7 @@ class Workers:
 class TextSequences:
     """Tokenized rows, an iterable of Columns, once; `schema` is what a
     TokenWriter of them is to be made with, and but for `special` and
-    `tokenizer` a Packer."""
+    `tokenizer` a Packer.  pack_dataset takes them, too."""
 
     def __init__(self, source: Any, tokenizer: Any,
                  column: Optional[str] = None, eos: Optional[str] = None,
@@ -483,6 +483,27 @@ class TextSequences:
             if len(encoded.columns):
                 yield encoded.columns
 
+    def dataset(self) -> Any:
+        """A datasets.Dataset in memory, of input_ids and the channels."""
+        import datasets
+        import pyarrow as pa
+
+        def batch_of(columns: Columns) -> Any:
+            made = {}
+            for name, values in columns.values.items():
+                array = pa.array(values)
+                if name == "tokens" or self.schema["channels"][name].per == \
+                        "token":
+                    array = pa.LargeListArray.from_arrays(columns.offsets,
+                                                          array)
+                made["input_ids" if name == "tokens" else name] = array
+            return pa.record_batch(made)
+
+        batches = [batch_of(columns) for columns in self]
+        if not batches:
+            raise ValueError("the input has no rows")
+        return datasets.Dataset(pa.Table.from_batches(batches))
+
 
 def skipped(tasks: Iterable[Task], skip: int) -> Iterator[Task]:
     end = 0
@@ -516,10 +537,11 @@ def from_text(source: Any, tokenizer: Any, column: Optional[str] = None,
 
     Rows have the columns messages, prompt and completion, chosen and rejected,
     conversations as ShareGPT has them, or text; the first of these that are
-    there are taken, unless `column` names one of text or messages.  A text ends with `eos`, by default the
-    tokenizer's; "" stands for none.  Labels of messages are those of the
-    assistant's turns, and of completions those after the prompt.  A row whose
-    labels would not be exact is an error, and so is one that is no such row.
+    there are taken, unless `column` names one of text or messages.  A text
+    ends with `eos`, by default the tokenizer's; "" stands for none.  Labels of
+    messages are those of the assistant's turns, and of completions those after
+    the prompt.  A row whose labels would not be exact is an error, and so is
+    one that is no such row.
 
     `form` is "jsonl" or "text" for files that do not show it.  `workers`
     processes, or threads for texts, tokenize, as many as there are processors
@@ -829,6 +851,8 @@ def check_names(asked: argparse.Namespace, files: List[str]) -> None:
 
 def write_all(asked: argparse.Namespace) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # That there is no PyTorch, which is not needed.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     saved = read_state(asked) if asked.state else {}
     sequences = from_text(asked.files, asked.tokenizer, asked.column,
                           asked.eos, asked.form, asked.workers)

@@ -830,7 +830,8 @@ def program(packcat):
             (65, ["--type=u16", "--column=labels"],
              "x.parquet: row %d: labels: -100 does not fit" % next(
                  i for i, row in enumerate(rows) if row)),
-            (65, ["no.parquet"], "no.parquet: neither parquet nor Arrow"),
+            (65, ["no.parquet"], "no.parquet: neither parquet nor Arrow: use "
+             "packstream.tokenize"),
             (64, ["--channel=labels:x"], "no number"),
             (64, ["--vocab=-1"], "vocab_size: -1"),
             (64, ["--vocab=x"], "argument --vocab: invalid int value: 'x'"),

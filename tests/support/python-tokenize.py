@@ -521,6 +521,29 @@ def lines():
             "rows.jsonl", folder)
 
 
+def packed():
+    """pack_dataset takes what from_text gives: its rows have the sequences."""
+    folder = _tokenizer(_marked(CHATML, False))
+    pair = {"prompt": "a", "chosen": " b c", "rejected": " d"}
+    for rows in (_chats(), _texts(), [pair] * 3):
+        made = packstream.pack_dataset(
+            packstream.from_text(rows, folder, workers=1), 512)
+        found = []
+        for row in made:
+            cuts = np.cumsum(row["seq_lengths"])[:-1]
+            n = len(row["seq_lengths"])
+            found += zip(*([part.tolist() for part in np.split(row[name], cuts)]
+                           if name in row else [None] * n
+                           for name in ("input_ids", "labels")),
+                         *(row.get(name, [None] * n)
+                           for name in ("pair", "chosen")))
+        assert len(made) < len(found)
+        assert sorted(found, key=str) == sorted(_sequences(rows, folder),
+                                                key=str)
+    _raises("has no rows", packstream.pack_dataset,
+            packstream.from_text([], folder), 512)
+
+
 # ---------------------------------------------------------------- refused
 
 GOOD = {"messages": [{"role": "user", "content": "a"},
@@ -626,13 +649,17 @@ def usage():
     folder, bare = _tokenizer(_marked(CHATML)), _tokenizer(None, "bare")
     chats, texts = _write([GOOD]), _write(_texts(3), "texts")
     _backend().save("only.json")
+    os.mkdir("empty")
     for status, why, *arguments in (
             (65, "name the folder", chats, "--tokenizer=bare/tokenizer.json"),
             (65, "chat_template is not set", chats, "--tokenizer", bare),
             (65, "--eos=TOKEN", texts, "--tokenizer=only.json"),
             (65, "no such token", texts, "--tokenizer=only.json", "--eos=qz"),
             (65, "not a tokenizer.json", texts, "--tokenizer", texts),
-            (1, "No such file", texts, "--tokenizer=none"),
+            (1, "none: no such tokenizer: name a tokenizer.json or the folder",
+             texts, "--tokenizer=none"),
+            (65, "empty: not the folder of a tokenizer", texts,
+             "--tokenizer=empty"),
             (1, "none: No such file", "none", "--tokenizer", bare),
             (65, "(columns: text)", texts, "--tokenizer", bare, "--column=x"),
             (64, "--tokenizer", texts),
@@ -656,6 +683,10 @@ def usage():
         _raises(why, _sequences, name, folder)
     status, told = _main(texts, "--tokenizer", bare, "-o", texts)
     assert status == 1 and "two roles" in told, told
+    assert forked.run(_advised, texts, "--tokenizer", bare, "-o",
+                      "made.tok") == 0
+    with open("told") as file:
+        assert not file.read()
     # A tokenizer.json with the tokens of tokenizer_config.json beside it, one
     # that would cut and pad, and the digest of tokcat.
     backend = _backend()
@@ -671,6 +702,13 @@ def usage():
         " packstat - | grep '^ *tokenizer'")
         if _bytes(texts, "--tokenizer=bare/tokenizer.json")]
     assert heads[0] == heads[1] != "", heads
+
+
+def _advised(*arguments):
+    """The program, and what transformers says where PyTorch is missing."""
+    from transformers.utils import logging
+    tokenize.main(list(arguments))
+    logging.get_logger("transformers").warning_advice("no PyTorch")
 
 
 # ----------------------------------------------------------------- resuming

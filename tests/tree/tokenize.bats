@@ -39,6 +39,7 @@ sharegpt
 forms
 processes
 lines
+packed
 rejects
 inexact
 usage
@@ -82,6 +83,10 @@ setup() {
 
 @test "what ends a line; empty files" {
     holds lines
+}
+
+@test "pack_dataset takes what from_text gives" {
+    holds packed
 }
 
 @test "rows that cannot be tokenized exactly are refused, and listed" {
