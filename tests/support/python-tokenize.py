@@ -941,6 +941,27 @@ def _split(batch):
     return found
 
 
+def page(path):
+    """The Python of docs/text-and-chat.md runs as it is printed, with the
+    files that the lines above it make."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    folder, rows = _tokenizer(_marked(CHATML, False)), _chats(3)
+    _bytes(_write(rows, "chat.jsonl"), "--tokenizer", folder)
+    subprocess.run("packstream -q -L256 -o chat.pks made.tok", shell=True,
+                   check=True)
+    with open(path) as file:
+        blocks = [block.split("```")[0]
+                  for block in file.read().split("```python\n")[1:]]
+    names = {}
+    for block in blocks:
+        exec(compile(block, path, "exec"), names)
+    assert len(blocks) > 2 and names["trainer"].state.global_step > 2
+    with open("some.tok", "rb") as file:
+        assert file.read() == _bytes(_write(rows[:2]), "--tokenizer", folder)
+    assert sum(map(sum, names["packed"]["seq_lengths"])) == sum(
+        len(ids) for ids, *_ in _sequences(rows[:2], folder))
+
+
 def starts():
     """From each kind of data that README.md names to a first step: the loss
     is that of the sequences one by one, and each of them is there."""

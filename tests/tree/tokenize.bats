@@ -51,6 +51,7 @@ import trl.trainer.sft_trainer
 completions
 pairs
 recipe
+page ${abs_top_srcdir:?}/docs/text-and-chat.md
 starts
 END
 }
@@ -121,6 +122,11 @@ setup() {
 
 @test "from chats to training: targets and losses are those of TRL" {
     holds recipe
+}
+
+@test "docs/text-and-chat.md: its Python runs" {
+    skip_without packstream
+    holds page
 }
 
 @test "README.md: five kinds of data, each to a first step of training" {
