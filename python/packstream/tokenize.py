@@ -398,8 +398,10 @@ class Workers:
             while pending:
                 first, future = pending.popleft()
                 yield first, future.result()
-        finally:
-            self._pool.shutdown(cancel_futures=True)
+        except BaseException:       # a signal does not wait for tasks
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        self._pool.shutdown()
 
 
 class TextSequences:
