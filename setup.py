@@ -2,8 +2,9 @@
 holds the library, and the programs.  pyproject.toml says the rest.
 
 The extension and the programs are linked with one build of the library.
-Each folder of src/ with a main.c is a program.  PACKSTREAM_PROGRAMS=no leaves
-the programs out, where `make install` installs them.
+Each folder of src/ with a main.c is a program.  Their manual pages go beside
+them, where man finds those of a PATH.  PACKSTREAM_PROGRAMS=no leaves both out,
+where `make install` installs them.
 
 SPDX-License-Identifier: MIT
 """
@@ -92,6 +93,9 @@ setup(version=version,
                 [archive("packcli", native.PROGRAM_INCLUDE, "src/cli/*.c",
                          "src/files/*.c", "src/wire/*.c")] * bool(programs),
       scripts=programs,
+      data_files=[("share/man/man" + section,
+                   sorted(glob.glob("man/*." + section)))
+                  for section in "157" * bool(programs)],
       cmdclass={"build_clib": build_library,
                 "build_scripts": build_programs},
       options={"build": {"build_base": scratch},

@@ -41,6 +41,8 @@ try_programs() {
         is_alone "$root/usr/local/bin/$program"
         run "$program" --version | grep -q "^$program (packstream)" ||
             fail "$program does not run"
+        [ -f "$root/usr/local/share/man/man1/$program.1" ] ||
+            fail "$program has no manual page"
     done
     seq 20000 | run tokcat -q --from=bytes >x.tok
     run packstream -q -L 512 -T 2 --overlong=split --zstd <x.tok >x.pks

@@ -1,10 +1,12 @@
 """ddp.py - packs in DistributedDataParallel.
 
     torchrun --nproc_per_node=2 ddp.py corpus.pks
+    srun python3 ddp.py corpus.pks          # or mpirun; set MASTER_ADDR and
+                                            # MASTER_PORT as for torchrun
 
 PackDataset takes rank and ranks from torch.distributed, and its workers share
-what is a rank's.  With drop_last all ranks make as many steps; with shuffle,
-set_epoch draws what is left out anew.
+the batches of their rank.  With drop_last all ranks make equally many steps;
+with shuffle, set_epoch draws anew which packs are left out.
 
 DDP takes the mean of the ranks' gradients, but packs of one rank may have
 more targets than those of another: each loss is weighted by them, so that the
@@ -13,8 +15,10 @@ step is that of the mean over all targets.
 SPDX-License-Identifier: MIT
 """
 
+import os
 import sys
 
+import packstream
 import torch
 from packstream import PackDataset, hf
 from torch import distributed
@@ -23,7 +27,24 @@ from torch.utils.data import DataLoader
 from transformers import LlamaConfig, LlamaForCausalLM
 
 
+# The variables of rank and ranks: torchrun's, Open MPI's, MPICH's and Slurm's.
+LAUNCHERS = (("RANK", "WORLD_SIZE"),
+             ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+             ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+
+
+def join():
+    """Joins the processes that the launcher started."""
+    for names in LAUNCHERS:
+        if all(name in os.environ for name in names):
+            rank, ranks = (int(os.environ[name]) for name in names)
+            return distributed.init_process_group("gloo", rank=rank,
+                                                  world_size=ranks)
+    sys.exit("ddp.py: start it with torchrun, srun or mpirun")
+
+
 def train(model, path, size=8, epochs=1, lr=1e-3, workers=2):
+    hf.check_attention(model)
     model = DistributedDataParallel(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr)
     data = PackDataset(path, size, convert=hf.rows, shuffle=1, drop_last=True)
@@ -45,8 +66,11 @@ def train(model, path, size=8, epochs=1, lr=1e-3, workers=2):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    distributed.init_process_group("gloo")
+    join()
     train(LlamaForCausalLM(LlamaConfig(
-        vocab_size=50000, hidden_size=64, intermediate_size=128,
-        num_hidden_layers=2, num_attention_heads=4)), sys.argv[1])
+        vocab_size=packstream.open(sys.argv[1]).header.vocab_size or sys.exit(
+            "%s: no vocabulary size: pack what tokcat --vocab=N writes"
+            % sys.argv[1]),
+        hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+        num_attention_heads=4)), sys.argv[1])
     distributed.destroy_process_group()

@@ -2,12 +2,13 @@
 
     python3 trainer.py corpus.pks
 
-hf.collate makes a batch of packs, a row for each; with flash-attention,
-functools.partial(hf.collate, convert=hf.flattened) makes one row of them all.
+hf.collator makes a batch of packs, a row for each, and first checks that the
+model keeps the sequences of a pack apart; with flash-attention,
+hf.collator(model, hf.flattened) makes one row without padding.
 remove_unused_columns would remove what the collator needs.
 
-Trainer shuffles, shares among the processes of torchrun and resumes from its
-checkpoints as with any Dataset.
+The vocabulary is that of the packs.  Trainer shuffles, assigns the packs to
+the processes of torchrun and resumes from its checkpoints as with any Dataset.
 
 SPDX-License-Identifier: MIT
 """
@@ -20,18 +21,22 @@ from transformers import (LlamaConfig, LlamaForCausalLM, Trainer,
                           TrainingArguments)
 
 
-def train(model, path, collate=hf.collate, **options):
+def train(model, packs, convert=hf.rows, **options):
     arguments = TrainingArguments("checkpoints", remove_unused_columns=False,
                                   dataloader_drop_last=True, **options)
-    trainer = Trainer(model, arguments, train_dataset=packstream.open(path),
-                      data_collator=collate)
+    trainer = Trainer(model, arguments, train_dataset=packs,
+                      data_collator=hf.collator(model, convert))
     return trainer.train()
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
+    packs = packstream.open(sys.argv[1])
     train(LlamaForCausalLM(LlamaConfig(
-        vocab_size=50000, hidden_size=64, intermediate_size=128,
-        num_hidden_layers=2, num_attention_heads=4)), sys.argv[1],
-        num_train_epochs=1, per_device_train_batch_size=8)
+        vocab_size=packs.header.vocab_size or sys.exit(
+            "%s: no vocabulary size: pack what tokcat --vocab=N writes"
+            % sys.argv[1]),
+        hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+        num_attention_heads=4)),
+        packs, max_steps=100, per_device_train_batch_size=8)

@@ -7,8 +7,8 @@ perhaps labels or a mask of the tokens to train on; MODEL is what
 from_pretrained takes.
 
 The rows are ready to train on: by default SFTTrainer would prepare them again
-and truncate them to max_length.  hf.collate restarts positions with each
-sequence, so that no sequence of a row sees another.  TRL trains in bf16 by
+and truncate them to max_length.  hf.collator restarts positions with each
+sequence, and checks that the model keeps the sequences of a row apart.  TRL trains in bf16 by
 default and fails on a device without it, such as a CPU.
 
 SPDX-License-Identifier: MIT
@@ -31,7 +31,8 @@ def train(model, tokenizer, dataset, seq_length, **options):
                           dataset_kwargs={"skip_prepare_dataset": True},
                           bf16=is_torch_bf16_gpu_available(), **options)
     trainer = SFTTrainer(model, arguments, train_dataset=packed,
-                         data_collator=hf.collate, processing_class=tokenizer)
+                         data_collator=hf.collator(model),
+                         processing_class=tokenizer)
     return trainer.train()
 
 

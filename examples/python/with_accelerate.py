@@ -27,7 +27,7 @@ def train(model, path, size=8, epochs=1, lr=1e-3, workers=2):
     optimizer = torch.optim.AdamW(model.parameters(), lr)
     loader = DataLoader(packstream.open(path), size, shuffle=True,
                         drop_last=True, num_workers=workers,
-                        collate_fn=hf.collate)
+                        collate_fn=hf.collator(model))
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
     for _ in range(epochs):
         for batch in loader:

@@ -1,37 +1,36 @@
 """hf.py - packs as Hugging Face models take packed sequences.
 
-    model(**hf.flattened(batch), use_cache=False)   # one row, no padding
-    model(**hf.rows(batch))                         # a row for each pack
-
     source = packstream.open("corpus.pks")     # or pack_dataset(...)
-    DataLoader(source, batch_size=8, collate_fn=hf.collate)
     Trainer(model, TrainingArguments(..., remove_unused_columns=False),
-            train_dataset=source, data_collator=hf.collate)
+            train_dataset=source, data_collator=hf.collator(model))
+
+    hf.check_attention(model)                  # in a loop of your own
+    model(**hf.rows(batch))                    # a row for each pack
+    model(**hf.flattened(batch))               # one row, no padding
 
 Labels come from the channel "labels" if the packs have one; otherwise from
 the tokens, without those that a "loss_mask", "assistant_masks" or
 "completion_mask" channel excludes.  `labels` names another channel;
 labels="tokens" makes every token a target.  See views.labels.
 
-flattened() gives what DataCollatorWithFlattening of transformers makes of the
-same sequences with return_flash_attn_kwargs=True: all in one row, without
-padding; positions restart at 0; the first label of a sequence is -100;
-boundaries are int32 and the longest lengths are plain integers.  It is for
-attn_implementation="flash_attention_2", which takes the boundaries.  rows()
-is for "sdpa", "eager" and "flex_attention", which find them in position_ids:
-there is less to mask than in one long row, and shapes stay the same.
+flattened() returns what DataCollatorWithFlattening of transformers returns
+for the same sequences with return_flash_attn_kwargs=True, and use_cache=False:
+positions restart at 0; the first label of a sequence is -100; boundaries are
+int32 and the longest lengths are plain integers.  It suits flash-attention,
+which computes no padding then.  In the shape of rows() other implementations
+have less to mask, and the shape of the tokens is the same in every batch.
 
-They find them only where there is no attention_mask and no cache; with a
-cache, which there is unless use_cache is False, each sequence attends to
-those before it.  Trainer asks for none, rows() says so in each batch, and
-with flattened() a loop of one's own has to.
+flash-attention takes the boundaries from cu_seq_lens_q; "sdpa", "eager" and
+"flex_attention" find them in position_ids, if there is neither an
+attention_mask nor a cache.  Both functions return all that, so the
+implementation is free.  The model is not: Llama, Qwen, Mistral, Mixtral, Phi,
+Gemma, OLMo, Granite, GPT-2, GPT-NeoX and their like keep sequences apart.
+Without flash-attention OPT, BLOOM, MPT, XGLM, BioGPT and older Falcons do not,
+nor do models with a state in place of attention, such as Mamba and RWKV, nor
+old versions of transformers.  check_attention() refuses them.
 
-Llama, Qwen, Mistral, Mixtral, Phi, Gemma, OLMo, Granite, GPT-2, GPT-NeoX and
-their like make masks of position_ids.  OPT, BLOOM, MPT, XGLM and BioGPT do not,
-nor does Falcon before transformers 5.24, nor what has a state in place of
-attention, such as Mamba and RWKV: there each sequence sees those before it,
-without a word.  Of any other, compare the loss of a batch with the losses of
-its sequences.
+Several GPUs need a process each (torchrun): torch's DataParallel, which
+Trainer uses in a single process, splits the boundaries in the wrong places.
 
 The models shift labels themselves, so those that are shifted already, as the
 header says, are shifted back; see views.labels.
@@ -41,6 +40,7 @@ SPDX-License-Identifier: MIT
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 import numpy as np
@@ -56,31 +56,37 @@ def row(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array.astype(np.int64))[None]
 
 
+def boundaries(cu: np.ndarray, longest: int) -> Dict[str, Any]:
+    """What flash-attention takes, and no cache, which hides position_ids from
+    other implementations."""
+    bounds = torch.from_numpy(cu)
+    return {"cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds,
+            "max_length_q": longest, "max_length_k": longest,
+            "use_cache": False}
+
+
 def flattened(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
     """int64 [1, T] each, and the boundaries."""
     cu = views.merged_cu(batch, "ragged")
-    longest = views.max_seqlen(batch, "ragged")
     own = views.labels(batch, labels)
-    bounds = torch.from_numpy(cu)
     return {
         "input_ids": row(views.compact(batch)),
         "labels": row(own[~views.padding(batch)]),
         "position_ids": row(views.positions(batch, "ragged", cu)),
-        "cu_seq_lens_q": bounds,
-        "cu_seq_lens_k": bounds,
-        "max_length_q": longest,
-        "max_length_k": longest,
+        **boundaries(cu, views.max_seqlen(batch, "ragged")),
     }
 
 
 def rows(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
-    """int64 [S, L] each; the padding is a sequence without labels."""
+    """int64 [S, L] each, and the boundaries; the padding is a sequence without
+    labels."""
+    cu = views.merged_cu(batch)
     return {
         "input_ids": torch.from_numpy(batch["tokens"].astype(np.int64)),
         "labels": torch.from_numpy(views.labels(batch, labels)),
         "position_ids": torch.from_numpy(
-            views.positions(batch).astype(np.int64)),
-        "use_cache": False,
+            views.positions(batch, cu=cu).astype(np.int64)),
+        **boundaries(cu, views.max_seqlen(batch)),
     }
 
 
@@ -117,3 +123,61 @@ def collate(packs: Sequence[Mapping[str, Any]],
             "gives; a PackDataset needs convert=hf.rows and batch_size=None")
     batch = stack(packs) if "cu" in packs[0] else batch_of_rows(packs)
     return convert(batch, **options)
+
+
+def collator(model: Any, convert: Callable[..., Dict[str, Any]] = rows,
+             **options: Any) -> Callable[[Sequence[Any]], Dict[str, Any]]:
+    """collate with these options, for a model that check_attention has
+    accepted.  The result does not refer to the model."""
+    check_attention(model, functools.partial(convert, **{
+        name: value for name, value in options.items() if name != "labels"}))
+    return functools.partial(collate, convert=convert, **options)
+
+
+def check_attention(model: Any,
+                    convert: Callable[..., Dict[str, Any]] = rows) -> None:
+    """Raises ValueError if the sequences of a pack attend to each other.
+
+    Runs the model on two batches that differ in the first sequence of each
+    row: the logits of the second one must be the same.  The model has to be
+    on its device and not sharded yet."""
+    implementation = getattr(model.config, "_attn_implementation", None)
+    tokens = np.full((2, 2, 8), 7)
+    tokens[1, :, :4] = [11, 3, 13, 5]
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        dtype = model.dtype
+        if "flash" in str(implementation) and dtype == torch.float32:
+            dtype = torch.bfloat16      # its kernels do not take float32
+        with torch.no_grad(), torch.autocast(
+                model.device.type, dtype, enabled=dtype != model.dtype):
+            logits = [_logits(model, batch, convert) for batch in tokens]
+    except Exception as problem:
+        raise RuntimeError(
+            "hf.check_attention: %s: %s: the model has to be on its device, "
+            "as by model.to(training_arguments.device), not sharded yet, and "
+            "to take position_ids" % (type(model).__name__, problem)
+            ) from problem
+    finally:
+        for module, training in modes:
+            module.training = training
+    change = (logits[1] - logits[0]).abs().reshape(-1, 8, logits[0].shape[-1])
+    rounding = max(1e-3, 2 * torch.finfo(dtype).eps)
+    if not change[:, 4:].max() <= rounding * change[:, :4].max():
+        raise ValueError(
+            "%s with attn_implementation=%r lets the sequences of a pack "
+            "attend to each other: use flash-attention, a newer transformers, "
+            "or a model that finds sequences in position_ids"
+            % (type(model).__name__, implementation))
+
+
+def _logits(model: Any, tokens: np.ndarray,
+            convert: Callable[..., Dict[str, Any]]) -> torch.Tensor:
+    """Of a batch of rows of two sequences of 4 tokens."""
+    inputs = collate([{"input_ids": ids, "labels": ids, "seq_lengths": [4, 4]}
+                      for ids in tokens], convert)
+    del inputs["labels"]
+    return model(**{
+        name: value.to(model.device) if torch.is_tensor(value) else value
+        for name, value in inputs.items()}).logits.float()

@@ -61,4 +61,5 @@ def header_of(info: Any) -> Header:
         tuple(info.schema.special), row, sequence,
         tuple(f.fill for f in fields if f.kind == PER_SEQUENCE),
         info.depth or None, info.block_packs, info.block_bytes,
-        *(None if n == UNKNOWN else n for n in counts))
+        *(None if n == UNKNOWN else n for n in counts),
+        schema=(info.schema.vocab_size,))

@@ -175,6 +175,11 @@ class Header(NamedTuple):
         """No pack can have more sequences."""
         return min(self.depth or self.capacity // self.align, MAX_SEQUENCES)
 
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens in the vocabulary, or 0 if it is unknown."""
+        return self.schema[0] if self.schema else 0
+
 
 class Field(NamedTuple):
     """An entry of the field table: a column of the rows of packs, or of the

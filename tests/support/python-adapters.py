@@ -218,8 +218,7 @@ def model_loss(path):
             num_hidden_layers=2, num_attention_heads=2,
             attn_implementation=name))
         for batch in packs.open_packs(path).batches(3):
-            found = model(**hf.flattened(batch, "tokens"),
-                          use_cache=False).loss
+            found = model(**hf.flattened(batch, "tokens")).loss
             losses = [(torch.nn.functional.cross_entropy(
                 model(input_ids=torch.tensor([row])).logits[0, :-1],
                 torch.tensor(row[1:]), reduction="sum"), len(row) - 1)
@@ -246,6 +245,7 @@ def shifted_flat(aligned, path):
 
 
 def compare_flat(found, wanted):
+    wanted = dict(wanted, use_cache=False)
     assert set(found) == set(wanted), (list(found), list(wanted))
     for name, value in wanted.items():
         assert type(found[name]) is type(value), name

@@ -104,7 +104,7 @@ class Watch:
 
     def after(self, model, _, batch, output):
         import torch
-        if self.busy:
+        if self.busy or "labels" not in batch:     # of hf.check_attention
             return
         self.busy = True
         self.steps.append(rows(batch))
@@ -429,6 +429,53 @@ def ddp_rank(rank, path):
     return watch.steps
 
 
+def launched(path):
+    """ddp.py in two processes with the variables of Slurm."""
+    import multiprocessing
+    import socket
+    import ddp
+    llama()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    context = multiprocessing.get_context("fork")
+    started = [context.Process(target=launched_rank, args=(path, ".", {
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+        "SLURM_PROCID": str(rank), "SLURM_NTASKS": "2"}))
+        for rank in range(2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+        assert process.exitcode == 0
+    launched_together(".")
+
+
+def launched_rank(path, folder, variables=()):
+    """A process of a launcher; it writes the sequences that it trains on."""
+    import json
+    from torch import distributed
+    import ddp
+    os.environ.update(variables)
+    ddp.join()
+    model = llama()
+    watch = Watch(model)
+    ddp.train(model, path, size=4, workers=0)
+    with open("%s/rank%d" % (folder, distributed.get_rank()), "w") as file:
+        json.dump(watch.found, file)
+    distributed.destroy_process_group()
+
+
+def launched_together(folder):
+    """Two processes have each made half of the steps."""
+    import json
+    found = []
+    for rank in range(2):
+        with open("%s/rank%d" % (folder, rank)) as file:
+            found.append(json.load(file))
+    assert all(found)
+    once(sum(found, []))
+
+
 # ---------------------------------------------------------------------
 # Accelerate
 
@@ -545,22 +592,20 @@ def accelerate_state(path):
 def hf_trainer(path):
     """With sdpa by rows, by one row as flash-attention takes it, and in two
     processes."""
-    import functools
     from packstream import hf
     import trainer
     llama()
-    flat = functools.partial(hf.collate, convert=hf.flattened)
-    for number, collate in ((1, hf.collate), (1, flat), (2, hf.collate)):
-        once(sum(processes(trainer_rank, path, collate, number=number), []))
+    for number, convert in ((1, hf.rows), (1, hf.flattened), (2, hf.rows)):
+        once(sum(processes(trainer_rank, path, convert, number=number), []))
     for packs in ({}, {"labels": [1]}, {"input_ids": [1]}):
         raises("remove_unused_columns=False", hf.collate, [packs])
 
 
-def trainer_rank(rank, path, collate):
+def trainer_rank(rank, path, convert):
     from trainer import train
     model = llama()
     watch = Watch(model)
-    train(model, path, collate, ddp_backend="gloo", **OPTIONS)
+    train(model, packstream.open(path), convert, ddp_backend="gloo", **OPTIONS)
     return watch.found
 
 
@@ -635,10 +680,60 @@ def models(path):
             batch = hf.rows(packstream.open(path)[:8])
             found = model(**batch).loss / watch.alone(rows(batch))
         finds = abs(found - 1) < 1e-5
+        if finds:
+            hf.check_attention(model)
+        else:
+            raises("attend to each other", hf.check_attention, model)
         assert finds or not right, (name, found)
         if finds and not right:
             print("%s finds them, with transformers %s"
                   % (name, transformers.__version__))
+
+
+def attention(path):
+    """Losses are those of the sequences alone with each implementation, also
+    with flash-attention, in place of whose kernels the same is computed here;
+    a model that does not find sequences is refused."""
+    import functools
+    import torch
+    import transformers
+    from packstream import hf
+
+    def attend(q, k, v, **options):
+        return torch.nn.functional.scaled_dot_product_attention(
+            *(x.transpose(-2, -3) for x in (q, k, v)),
+            is_causal=True).transpose(-2, -3)
+
+    def attend_varlen(q, k, v, cu_seqlens_q, **options):
+        lengths = cu_seqlens_q.diff().tolist()
+        return torch.cat([attend(*part) for part in zip(
+            *(x.split(lengths) for x in (q, k, v)))])
+    flash = transformers.modeling_flash_attention_utils
+    flash.lazy_import_flash_attention = lambda *arguments, **options: (
+        (attend, attend_varlen, None, None, None),
+        (lambda **options: {}, None))
+    torch.compiler.set_stance("force_eager")    # flex_attention
+    for name in ("sdpa", "eager", "flex_attention", "flash_attention_2"):
+        model = llama("sdpa")
+        model.config._attn_implementation = name
+        watch = Watch(model)
+        for convert in (hf.rows, hf.flattened):
+            watch.found = []
+            model.lm_head.eval()
+            hf.collator(model, convert, labels="tokens")
+            assert model.training and not model.lm_head.training
+            with torch.no_grad():
+                for packs in packstream.open(path).batches(8):
+                    model(**convert(packs))
+            once(watch.found)
+    opt = transformers.OPTForCausalLM(transformers.OPTConfig(
+        vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=2, ffn_dim=32, word_embed_proj_dim=32))
+    for convert in (hf.rows, hf.flattened):
+        raises("attend to each other", hf.collator, opt, convert)
+    opt.config._attn_implementation = "flash_attention_2"
+    hf.check_attention(opt)
+    raises("not sharded", hf.check_attention, opt.to("meta"))
 
 
 def bert(path):
@@ -654,6 +749,7 @@ def bert(path):
             num_hidden_layers=2, num_attention_heads=2,
             max_position_embeddings=CAPACITY,
             attn_implementation=attention)).eval()
+        hf.collator(model, hf.masked_rows, dtype=torch.float32)
         with torch.no_grad():
             for at in range(0, PACKS, 8):
                 packs = source[at:at + 8]
@@ -742,8 +838,7 @@ def packed_rows():
                for rows in (packed, masks, packed.with_format("torch"))]
     for batch in batches[1:]:
         for name, values in batches[0].items():
-            assert (batch[name] == values if name == "use_cache"
-                    else (batch[name] == values).all()), name
+            assert np.array_equal(batch[name], values), name
     wrong = dict(packed[0], labels=[1, 2])
     raises("labels has 2 values for", hf.collate, [wrong])
     raises_on_wrong_rows(packed)

@@ -48,10 +48,12 @@ import accelerate
 import transformers.models.llama.modeling_llama
 import transformers.trainer
 distributed ../x.pks
+launched ../x.pks
 accelerated ../x.pks
 grain_workers ../x.pks
 grain_program ../x.pks
 hf_trainer ../x.pks
+attention ../x.pks
 trainer_refuses ../x.pks
 import trl.trainer.sft_trainer
 trl_sft_trainer
@@ -77,6 +79,21 @@ setup() {
     holds ranks distributed
 }
 
+@test "DistributedDataParallel by Slurm's variables" {
+    holds launched
+}
+
+# bats test_tags=night
+@test "DistributedDataParallel under mpirun" {
+    skip_without mpirun
+    allow_mpirun
+    export MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + RANDOM % 10000))
+    mpirun -n 2 "$PEERS_PYTHON" \
+        "${abs_top_srcdir:?}/tests/support/python-recipes.py" \
+        launched_rank x.pks .
+    check launched_together .
+}
+
 @test "Accelerate: each pack once, prepared or not, or a plain refusal" {
     holds accelerated
 }
@@ -87,6 +104,21 @@ setup() {
 
 @test "Trainer, SFTTrainer of TRL; BERT; FlexAttention by block masks" {
     holds hf_trainer trl_sft_trainer bert flex
+}
+
+@test "each attention of transformers; models that mix sequences are refused" {
+    holds attention
+}
+
+# bats test_tags=night
+@test "trainer.py as a program" {
+    run -0 "$PEERS_PYTHON" "${abs_top_srcdir:?}/examples/python/trainer.py" \
+        x.pks
+    [[ $output == *train_loss* ]]
+    packcat --to=ids x.pks | tokcat -q --from=ids | packstream -q -L 64 -o n.pks
+    run -1 "$PEERS_PYTHON" "${abs_top_srcdir:?}/examples/python/trainer.py" \
+        n.pks
+    [[ $output == *'no vocabulary size'* ]]
 }
 
 # bats test_tags=night

@@ -28,7 +28,8 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     mkdir clone source
     (cd "${abs_top_srcdir:?}" &&
-        cp -R MANIFEST.in COPYING pyproject.toml setup.py python src "$OLDPWD/clone")
+        cp -R MANIFEST.in COPYING pyproject.toml setup.py python src man \
+            "$OLDPWD/clone")
     chmod -R u+w clone
     rm -rf clone/python/build clone/python/packstream.egg-info
     (cd clone && "$python" -c '
@@ -40,6 +41,8 @@ build_sdist("..")') >sdist.log 2>&1 || { mv sdist.log wheel.log; return 0; }
         --no-index -w wheels ./source >wheel.log 2>&1 || return 0
     # It has the pip of the system; to install another one takes long.
     "$python" -m venv --system-site-packages --without-pip venv
+    # pip removes the files of the manual, but not these folders.
+    mkdir -p venv/share/man
     find venv | sort >before
     venv/bin/python -m pip install -q --no-deps --no-index wheels/*.whl
 }
@@ -110,6 +113,10 @@ print(packstream.__version__)'
         cmp <("$bin/$name" --version) <("$name" --version)
     done
     [ "$(find "$bin" -name 'pack*' -o -name 'tok*' | wc -l)" -eq 8 ]
+    local page
+    for page in "$abs_top_srcdir"/man/*.[157]; do
+        cmp "$page" "$bin/../share/man/man${page##*.}/${page##*/}"
+    done
     seq 20000 | gzip | "$bin/tokcat" -q --from=bytes |
         "$bin/packstream" -q -L 64 --overlong=split --zstd >x.pks
     seq 20000 | tokcat -q --from=bytes |
