@@ -400,7 +400,10 @@ outside() {
 
 @test "other programs' files are called by their names" {
     local why="not token records: this looks like" bytes name option
+    local tables='(see python -m packstream.tokens for ids,'
+    tables+=' packstream.tokenize for text)'
     while IFS='|' read -r bytes name; do
+        name=${name/TABLES/"$tables"}
         # The bytes are a format: of escapes.
         # shellcheck disable=SC2059
         printf "$bytes" >x
@@ -424,9 +427,9 @@ outside() {
 \x93NUMPY\x01\x00v\x00|an array of numpy (see tokcat --from=npy)
 \x88\xdb\x34\x01\x01\x00\x00\x00\x01|a file of llm.c (see tokcat --from=llmc)
 MMIDIDX\x00\x00\x01|an index of Megatron-LM (see tokcat --from=megatron)
-PAR1\x15\x04\x15\x10|Parquet (see python3 -m packstream.tokens)
-ARROW1\x00\x00\xff|Arrow (see python3 -m packstream.tokens)
-\xff\xff\xff\xff\x10\x01\x00\x00|Arrow (see python3 -m packstream.tokens)
+PAR1\x15\x04\x15\x10|Parquet TABLES
+ARROW1\x00\x00\xff|Arrow TABLES
+\xff\xff\xff\xff\x10\x01\x00\x00|Arrow TABLES
 \x1f\x8b\x08\x00\x00\x00\x00\x00|gzip (see gzip -dc)
 BZh91AY&SY|bzip2 (see bzip2 -dc)
 \xfd7zXZ\x00\x00\x04|xz (see xz -dc)

@@ -1119,9 +1119,11 @@ looks_like() {
     seq 999 >>x
     looks_like llmc 'JSON (see tokcat --from=jsonl)' --split=9
     { printf 'PAR1\x15\x04\x15\x10'; seq 99; } >x
-    looks_like ids 'Parquet (see python3 -m packstream.tokens)'
-    looks_like jsonl 'Parquet (see python3 -m packstream.tokens)'
-    looks_like npy 'Parquet (see python3 -m packstream.tokens)'
+    local tables='(see python -m packstream.tokens for ids,'
+    tables+=' packstream.tokenize for text)'
+    looks_like ids "Parquet $tables"
+    looks_like jsonl "Parquet $tables"
+    looks_like npy "Parquet $tables"
     echo 1 | tokcat --from=ids >x
     looks_like jsonl 'token records (see packstream)'
     packstream -q -L 4 x -o y

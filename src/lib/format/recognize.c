@@ -9,6 +9,9 @@
 #include "bytes.h"
 #include "packstream.h"
 
+#define TABLES \
+    " (see python -m packstream.tokens for ids, packstream.tokenize for text)"
+
 static const struct {
     size_t n;
     const char *bytes;
@@ -20,8 +23,8 @@ static const struct {
     {8, "\xa1\xd9\x34\x01\x07\0\0\0", "a file of llm.c (see tokcat "
                                       "--from=llmc)"},
     {7, "MMIDIDX", "an index of Megatron-LM (see tokcat --from=megatron)"},
-    {4, "PAR1", "Parquet (see python3 -m packstream.tokens)"},
-    {6, "ARROW1", "Arrow (see python3 -m packstream.tokens)"},
+    {4, "PAR1", "Parquet" TABLES},
+    {6, "ARROW1", "Arrow" TABLES},
     {3, "\x1f\x8b\x08", "gzip (see gzip -dc)"},
     {4, "\x28\xb5\x2f\xfd", "zstd"},
     {3, "BZh", "bzip2 (see bzip2 -dc)"},
@@ -69,7 +72,7 @@ const char *ps_recognize(const void *bytes, size_t n)
      */
     if (n == 8 && load_u32(p) == UINT32_MAX && load_u32(p + 4) > 0 &&
         load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24)
-        return "Arrow (see python3 -m packstream.tokens)";
+        return "Arrow" TABLES;
     if (is_json(p, n))
         return "JSON (see tokcat --from=jsonl)";
 
