@@ -73,6 +73,31 @@ stopped() {
     cmp out wanted
 }
 
+@test "raw records, killed while input is awaited" {
+    local options=(--from=jsonl --raw --ignore=score)
+    rows 1000 >x
+    tokcat -q "${options[@]}" x >wanted
+    mkfifo in
+    "${abs_top_builddir:?}/tokcat" -q --state=s --resume --state-every=50 \
+        -o out "${options[@]}" <in 3>&- &
+    local pid=$!
+    opens 7 '>' in $pid
+    # The state is of 450 records; the output has 468.
+    head -n 480 x >&7
+    eventually is_larger out 20591
+    kill -KILL $pid
+    wait $pid || [ $? = 137 ]
+    exec 7>&-
+    [ -s s ]
+    head -c "$(size out)" wanted | cmp - out
+    echo rubbish >>out
+    stopped 32 "${options[@]}" x
+    resumes "${options[@]}" x
+    cmp out wanted
+    is 0 "" resumes "${options[@]}" x
+    cmp out wanted
+}
+
 @test "an ended job has nothing left to do" {
     rows 99 >x
     resumes --from=jsonl x
