@@ -408,6 +408,8 @@ static place read_number(json_columns *t, json_column *c, place p,
     integer = strtoll((const char *)p, NULL, 10);
     if (errno == ERANGE)
         return broken(t, p, too_large);
+    if (integer < INT32_MIN || integer > INT32_MAX)
+        c->kinds |= KIND_WIDE;
     *why = c->is_float || (integer >= c->min && integer <= c->max)
                ? element_integer(c->type, integer, bits)
                : ELEMENT_OUTSIDE;
@@ -610,6 +612,8 @@ static place read_member(json_columns *t, place p, unsigned char **to)
         c = &t->column[t->n + t->n_strays - 1];
         *c = json_column_of((const char *)*to, PS_F64);
         c->is_open = true;
+        c->min = INT32_MIN; /* read_number reports KIND_WIDE */
+        c->max = INT32_MAX;
         *to += n + 1;
     }
     p = skip_blanks(p);
@@ -648,6 +652,7 @@ bool json_columns_read(json_columns *t, const unsigned char *line, size_t n)
     t->n_strays = 0;
     t->misfit_at = NULL;
     t->broken = NULL;
+    t->line = line;
     t->end = line + n;
     for (uint32_t i = 0; i < t->n; i++)
         t->column[i].at = NULL;

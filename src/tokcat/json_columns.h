@@ -23,7 +23,9 @@ enum {
     KIND_REAL = 2, /* with a decimal point or an exponent */
     KIND_BOOLEAN = 4,
     KIND_NULL = 8,
-    KIND_OTHER = 16 /* a string, an object, or a nested list */
+    KIND_OTHER = 16, /* a string, an object, or a nested list */
+    KIND_WIDE = 32,  /* in an open column: an integer beyond i32 */
+    KIND_NUMBERS = KIND_INTEGER | KIND_REAL | KIND_BOOLEAN
 };
 
 /* A key and, after json_columns_read, its value in the line. */
@@ -68,6 +70,7 @@ typedef struct json_columns {
     const unsigned char *broken_at;
     const char *broken;
 
+    const unsigned char *line;
     const unsigned char *end; /* of the line, at its newline */
     /* elements of all columns, in the order of the line; owned */
     unsigned char *values;

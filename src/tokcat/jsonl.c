@@ -3,8 +3,9 @@
  * The other keys become channels.
  *
  * The first object with tokens determines the channels, except keys named by
- * --ignore.  It is then parsed again, into columns of the right types.  All
- * other objects must have the same keys.
+ * --ignore and keys that cannot be channels, which are left out.  It is then
+ * parsed again, into columns of the right types.  All other objects must have
+ * the same channels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,11 +49,11 @@ static const char *show(const unsigned char *value, char shown[SHOWN_BYTES])
 }
 
 /* Column of a byte, in UTF-8 characters, from 1. */
-static uint64_t column_of(const input_line *line, const unsigned char *at)
+static uint64_t column_of(const json_columns *t, const unsigned char *at)
 {
     uint64_t column = 1;
 
-    for (const unsigned char *p = line->bytes; p < at; p++)
+    for (const unsigned char *p = t->line; p < at; p++)
         column += (*p & 0xc0) != 0x80;
     return column;
 }
@@ -66,11 +67,11 @@ static int bad_json(const reader *r, const input_line *line)
     const json_columns *t = &r->columns;
     const unsigned char *nul = memchr(line->bytes, '\0', line->n);
     const size_t left = (size_t)(t->end - t->broken_at);
-    const uint64_t column = column_of(line, t->broken_at);
+    const uint64_t column = column_of(t, t->broken_at);
     char near[NEAR_BYTES + 1] = "";
 
     if (nul != NULL)
-        return input_bad_line(&r->in, column_of(line, nul), "a NUL byte (byte "
+        return input_bad_line(&r->in, column_of(t, nul), "a NUL byte (byte "
                               "%td of the line) is not JSON; the file may be "
                               "damaged", nul - line->bytes + 1);
     if (left >= sizeof INPUT_BOM - 1 &&
@@ -121,28 +122,48 @@ static int no_ids(const reader *r)
                       message_name(r->conf->ids_key), message_name(keys));
 }
 
-/* True if the values cannot be a channel and were not declared as one. */
-static bool is_no_channel(const json_columns *t, const json_column *c)
+/*
+ * Returns why a key is left out, or NULL.  A list of numbers with an invalid
+ * name is refused instead, since it can be data of the tokens; so are values
+ * that do not fit a declared or well-known channel.
+ */
+static const char *why_left_out(const json_columns *t, const json_column *c,
+                                char shown[SHOWN_BYTES])
 {
-    return (c->kinds & KIND_OTHER) != 0 && c >= t->column + t->n &&
-           known_find(c->key) == NULL;
-}
-
-static int leave_out(reader *r, const json_column *c)
-{
-    char shown[SHOWN_BYTES];
-
-    return reader_leave_out(r, c->key, c->is_list ? "not a list of numbers"
-                                                  : show(c->at, shown));
+    if (c < t->column + t->n || known_find(c->key) != NULL)
+        return NULL;
+    if ((c->kinds & KIND_OTHER) != 0)
+        return c->is_list ? "not a list of numbers" : show(c->at, shown);
+    if ((c->kinds & KIND_NUMBERS) == 0)
+        return c->length == 0 ? "an empty list" : "null (see --channel)";
+    if (!c->is_list && !known_good_name(c->key))
+        return "no channel can have this name";
+    return NULL;
 }
 
 static int no_channel(const reader *r, const json_column *c)
 {
+    const json_columns *t = &r->columns;
     char shown[SHOWN_BYTES];
 
-    return reader_bad(r, "%s: %s is no channel; leave it out with "
-                      "--ignore=%s", message_name(c->key), show(c->at, shown),
-                      message_name(c->key));
+    return input_bad_line(&r->in, column_of(t, c->at), "%s: %s%s; leave it "
+                          "out with --ignore=%s", c->key,
+                          c->is_list ? "not a list of numbers"
+                                     : show(c->at, shown),
+                          c->is_list ? "" : " is not a number", c->key);
+}
+
+/* Reports a list that does not have one element per token. */
+static int bad_length(const reader *r, const json_column *c)
+{
+    const json_columns *t = &r->columns;
+    const json_column *ids = &t->column[0];
+    const char *key = message_name(c->key);
+
+    return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, "
+                          "%s has length %zu; leave it out with --ignore=%s",
+                          key, c->length, message_name(ids->key), ids->length,
+                          key);
 }
 
 /* Reports the first value that does not fit its column. */
@@ -150,55 +171,51 @@ static int bad_value(const reader *r)
 {
     const json_columns *t = &r->columns;
     const json_column *c = t->misfit;
-    const char *type = ps_type_name(c->type);
+    const uint64_t column = column_of(t, t->misfit_at);
     char where[PS_NAME_BYTES + 24];
     char buffer[SHOWN_BYTES];
     char reason[READER_WHY_BYTES];
     const char *shown = show(t->misfit_at, buffer);
+    const char *why = "does not fit";
 
     if (c->is_ids) {
-        const char *why = t->misfit_why == ELEMENT_NO_NUMBER
-                              ? "is not a number"
-                          : t->misfit_why == ELEMENT_FRACTION
-                              ? "is not an integer"
-                          : *t->misfit_at == '-'
-                              ? "is negative"
-                              : reader_above_max(r, reason);
-
-        return reader_bad(r, "%s[%zu]: %s %s", message_name(c->key),
-                          t->misfit_index, shown, why);
+        why = t->misfit_why == ELEMENT_NO_NUMBER  ? "is not a number"
+              : t->misfit_why == ELEMENT_FRACTION ? "is not an integer"
+              : *t->misfit_at == '-'              ? "is negative"
+                                     : reader_above_max(r, reason);
+        return input_bad_line(&r->in, column, "%s[%zu]: %s %s",
+                              message_name(c->key), t->misfit_index, shown,
+                              why);
     }
     (void)snprintf(where, sizeof where, c->is_list ? "%s[%zu]" : "%s", c->key,
                    t->misfit_index);
-    switch (t->misfit_why) {
-    case ELEMENT_NULL:
-        return reader_bad(r, "%s: null needs a channel of floats, and this "
-                          "one is %s (see --channel)", where, type);
-    case ELEMENT_FRACTION:
-        return reader_bad(r, "%s: %s is not an integer, and the channel is "
-                          "%s (see --channel)", where, shown, type);
-    case ELEMENT_INEXACT:
-        return reader_bad(r, "%s: %s has no exact %s (see --channel)", where,
-                          shown, type);
-    case ELEMENT_OUTSIDE:
-        return reader_bad(r, "%s: %s does not fit %s (see --channel)", where,
-                          shown, type);
-    default:
-        return reader_bad(r, "%s: %s is not a number", where, shown);
-    }
+    if (t->misfit_why == ELEMENT_NO_NUMBER)
+        return input_bad_line(&r->in, column, "%s: %s is not a number; leave "
+                              "it out with --ignore=%s", where, shown,
+                              c->key);
+    if (t->misfit_why == ELEMENT_NULL)
+        why = "needs a channel of floats, and this one is";
+    if (t->misfit_why == ELEMENT_FRACTION)
+        why = "is not an integer, and the channel is";
+    if (t->misfit_why == ELEMENT_INEXACT)
+        why = "has no exact";
+    return input_bad_line(&r->in, column, "%s: %s %s %s; declare the type "
+                          "with --channel=%s:TYPE, or leave it out with "
+                          "--ignore=%s", where, shown, why,
+                          ps_type_name(c->type), c->key, c->key);
 }
 
 /* ---------------------------------------------------------------------
  * The channels, from the first object
  */
 
-/* Chooses a type from the kinds of the first values; false if undecided. */
-static bool guess_type(unsigned kinds, ps_type *type)
+/* Chooses a type from the kinds of the first values. */
+static ps_type guess_type(unsigned kinds)
 {
-    *type = (kinds & KIND_REAL) != 0      ? PS_F32
-            : (kinds & KIND_INTEGER) != 0 ? PS_I32
-                                          : PS_U8;
-    return (kinds & (KIND_REAL | KIND_INTEGER | KIND_BOOLEAN)) != 0;
+    return (kinds & (KIND_REAL | KIND_NULL)) != 0 ? PS_F32
+           : (kinds & KIND_WIDE) != 0             ? PS_I64
+           : (kinds & KIND_INTEGER) != 0          ? PS_I32
+                                                  : PS_U8;
 }
 
 static ps_kind kind_of(const json_column *c)
@@ -211,23 +228,19 @@ static int learn_channel(reader *r, const json_column *from)
     ps_schema *s = &r->out.schema;
     const char *key = from->key;
     const known_channel *k = known_find(key);
-    ps_channel c = {.kind = kind_of(from)};
+    ps_channel c = {.kind = kind_of(from),
+                    .type = k != NULL ? k->type : guess_type(from->kinds)};
 
     if (!known_good_name(key))
         return reader_bad(r, "the key '%s' cannot name a channel; leave it "
                           "out with --ignore=%s", message_name(key),
                           message_name(key));
-    if (k != NULL)
-        c.type = k->type;
-    else if (!guess_type(from->kinds, &c.type))
-        return reader_bad(r, "%s: null does not tell the type; declare it "
-                          "with --channel=%s:TYPE, or leave it out with "
-                          "--ignore=%s", key, key, key);
     memcpy(c.name, key, from->key_bytes);
     c.fill = known_fill(key, c.type);
     if (s->n_channels == PS_MAX_CHANNELS)
-        return reader_bad(r, "%s: there can be no more than %d channels",
-                          key, PS_MAX_CHANNELS);
+        return reader_bad(r, "%s: there can be no more than %d channels; "
+                          "leave some out with --ignore", key,
+                          PS_MAX_CHANNELS);
     s->channels[s->n_channels++] = c;
     return STATUS_OK;
 }
@@ -240,6 +253,7 @@ static int learn_channels(reader *r)
 {
     const json_columns *t = &r->columns;
     ps_schema *s = &r->out.schema;
+    char shown[SHOWN_BYTES];
     int status = STATUS_OK;
 
     for (uint32_t i = 0; i < s->n_channels; i++) {
@@ -252,8 +266,10 @@ static int learn_channels(reader *r)
     }
     for (uint32_t i = 0; i < t->n_strays && status == STATUS_OK; i++) {
         const json_column *c = &t->column[t->n + i];
+        const char *why = why_left_out(t, c, shown);
 
-        status = is_no_channel(t, c) ? leave_out(r, c) : learn_channel(r, c);
+        status = why != NULL ? reader_leave_out(r, c->key, why)
+                             : learn_channel(r, c);
     }
     if (status == STATUS_OK && !s->framed &&
         reader_find_channel(r, "attention_mask") != PS_TOKENS)
@@ -320,6 +336,7 @@ static int check_values(reader *r)
     const json_columns *t = &r->columns;
     const json_column *ids = &t->column[0];
     const uint32_t n = t->n + t->n_strays;
+    char shown[SHOWN_BYTES];
 
     for (uint32_t i = 1; i < t->n; i++)
         if (t->column[i].is_ignored && t->column[i].at != NULL)
@@ -331,14 +348,13 @@ static int check_values(reader *r)
     for (uint32_t i = 0; i < n; i++) {
         const json_column *c = &t->column[i];
 
-        if (c->at == NULL || c->is_ignored || is_no_channel(t, c))
+        if (c->at == NULL || c->is_ignored ||
+            why_left_out(t, c, shown) != NULL)
             continue;
         if ((c->kinds & KIND_OTHER) != 0)
             return c->is_open ? no_channel(r, c) : bad_value(r);
         if (c->is_list && c->length != ids->length)
-            return reader_bad(r, "%s has length %zu, %s has length %zu",
-                              message_name(c->key), c->length,
-                              message_name(ids->key), ids->length);
+            return bad_length(r, c);
     }
     if (t->n_strays == JSON_STRAYS)
         return reader_bad(r, "%d keys or more; leave some out with --ignore",
@@ -351,28 +367,34 @@ static int check_keys(reader *r)
 {
     const json_columns *t = &r->columns;
     const ps_schema *s = &r->out.schema;
+    char shown[SHOWN_BYTES];
 
     for (uint32_t i = 0; i < s->n_channels; i++) {
         const json_column *c = &t->column[1 + i];
 
         if (c->at == NULL)
-            return reader_bad(r, "no key '%s', which the first record has",
+            return reader_bad(r, "no key '%s', which the first record has; "
+                              "leave it out with --ignore=%s", c->key,
                               c->key);
         if (kind_of(c) != s->channels[i].kind)
-            return reader_bad(r, c->is_list
-                                     ? "%s: a list here, but not in the first "
-                                       "record"
-                                     : "%s: no list here, but one in the "
-                                       "first record", c->key);
+            return input_bad_line(&r->in, column_of(t, c->at), "%s: %s; "
+                                  "leave it out with --ignore=%s", c->key,
+                                  c->is_list ? "a list here, but not in the "
+                                               "first record"
+                                             : "no list here, but one in the "
+                                               "first record", c->key);
     }
     for (uint32_t i = 0; i < t->n_strays; i++) {
         const json_column *c = &t->column[t->n + i];
-        int status = STATUS_OK;
+        const char *why = why_left_out(t, c, shown);
+        int status;
 
-        if (!is_no_channel(t, c))
-            return reader_bad(r, "the key '%s' is not in the first record",
-                              message_name(c->key));
-        status = leave_out(r, c);
+        if (why == NULL)
+            return input_bad_line(&r->in, column_of(t, c->at), "the key '%s' "
+                                  "is not in the first record; leave it out "
+                                  "with --ignore=%s", message_name(c->key),
+                                  message_name(c->key));
+        status = reader_leave_out(r, c->key, why);
         if (status != STATUS_OK)
             return status;
     }

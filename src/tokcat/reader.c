@@ -97,20 +97,20 @@ bool reader_ignores(reader *r, const char *key)
     return found != 0;
 }
 
-int reader_leave_out(reader *r, const char *key, const char *what)
+int reader_leave_out(reader *r, const char *key, const char *why)
 {
     char *copy;
 
     if (r->n_left_out == CONF_IGNORED)
-        return reader_bad(r, "%s: more than %d keys hold no numbers; leave "
-                          "them out of the rows", message_name(key),
+        return reader_bad(r, "%s: more than %d keys cannot be channels; "
+                          "leave them out of the rows", message_name(key),
                           CONF_IGNORED);
     copy = strdup(key);
     if (copy == NULL)
         return reader_no_memory(r);
     r->left_out[r->n_left_out++] = copy;
     message_warning("%s: leaving out '%s': %s", input_name(&r->in),
-                    message_name(key), what);
+                    message_name(key), why);
     return STATUS_OK;
 }
 

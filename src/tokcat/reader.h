@@ -120,10 +120,10 @@ int reader_empty(reader *r, uint64_t n);
 bool reader_ignores(reader *r, const char *key);
 
 /*
- * Ignores a key from now on, with a warning that it contains `what` ("a
- * string") instead of numbers.  Returns an exit status.
+ * Ignores a key from now on, with a warning that says `why` ("a string").
+ * Returns an exit status.
  */
-int reader_leave_out(reader *r, const char *key, const char *what);
+int reader_leave_out(reader *r, const char *key, const char *why);
 
 /* Reports that memory is exhausted; returns STATUS_FAILURE. */
 int reader_no_memory(const reader *r);

@@ -157,21 +157,25 @@ static bool learn_tree(reader *r, const char *key, const json_t *value)
     ps_schema *s = &r->out.schema;
     const size_t n = json_is_array(value) ? json_array_size(value) : 1;
     const known_channel *k = known_find(key);
-    bool real = false, integer = false, boolean = false;
+    bool real = false, wide = false, integer = false;
     ps_channel c = {.kind = kind_of_tree(value)};
 
     for (size_t i = 0; i < n; i++) {
         const json_t *element =
             json_is_array(value) ? json_array_get(value, i) : value;
 
-        real = real || json_is_real(element);
+        real = real || json_is_real(element) || json_is_null(element);
         integer = integer || json_is_integer(element);
-        boolean = boolean || json_is_boolean(element);
+        wide = wide || json_integer_value(element) < INT32_MIN ||
+               json_integer_value(element) > INT32_MAX;
     }
-    if (!known_good_name(key) || s->n_channels == PS_MAX_CHANNELS ||
-        (k == NULL && !real && !integer && !boolean))
+    if (!known_good_name(key) || s->n_channels == PS_MAX_CHANNELS)
         return false;
-    c.type = k != NULL ? k->type : real ? PS_F32 : integer ? PS_I32 : PS_U8;
+    c.type = k != NULL ? k->type
+             : real    ? PS_F32
+             : wide    ? PS_I64
+             : integer ? PS_I32
+                       : PS_U8;
     memcpy(c.name, key, strlen(key));
     c.fill = known_fill(key, c.type);
     s->channels[s->n_channels++] = c;
@@ -194,11 +198,25 @@ static bool has_others(const json_t *value)
     return !json_is_array(value) && !is_scalar(value);
 }
 
-/* A key that nobody knows, and that holds no numbers. */
+/* A number, true or false, or a list with one of them. */
+static bool has_numbers(const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (has_numbers(json_array_get(value, i)))
+            return true;
+    return json_is_number(value) || json_is_boolean(value);
+}
+
+/*
+ * A key that nobody knows, and that holds no numbers, or one alone under a name
+ * that no channel can have.
+ */
 static bool is_left_out(reader *r, const char *key, const json_t *value)
 {
     return names_channel(r, key) && reader_find_channel(r, key) == PS_TOKENS &&
-           known_find(key) == NULL && has_others(value);
+           known_find(key) == NULL &&
+           (has_others(value) || !has_numbers(value) ||
+            (!json_is_array(value) && !known_good_name(key)));
 }
 
 static bool learn_trees(reader *r, json_t *object)

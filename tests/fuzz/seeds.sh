@@ -273,6 +273,8 @@ jsonl_seeds() {
     printf '{"input_ids":[1,2],"x":{"y":[]}}\n' | seed jsonl ignored 32 0
     printf '{"input_ids":[1,2],"b":[true,false],"f":[1e3,null]}\n' |
         seed jsonl kinds 0 0
+    printf '{"input_ids":[1],"id":-2147483649,"%s":%s,"t":[null,2]}\n' \
+        a null a 0.5 index 1 b '[]' b '[1]' c '[null]' | seed jsonl left-out 0 0
     printf '{"input_ids":[1],"input_ids":[2]}\n' | seed jsonl twice 0 0
     printf '{"input_ids":[65536]}\n' | seed jsonl large 0 0
     printf '{"input_ids":[1.5]}\n' | seed jsonl fraction 0 0

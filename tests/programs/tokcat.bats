@@ -32,20 +32,37 @@ bad_json() {
 }
 
 # bad_values: lines KEY|VALUE|WHY|OPTION; "$line", or else the good one, with
-# this value instead.
+# this value instead.  The message names the column of the bad element.
 bad_values() {
-    local key value why option
+    local key value why option before column
     while IFS='|' read -r key value why option; do
         [[ ${line-$good} =~ ^(.*\"$key\":)(\[[^]]*\]|[0-9]+)(.*)$ ]]
-        bad_json "${BASH_REMATCH[1]}$value${BASH_REMATCH[3]}" ": $key$why" \
-            ${option:+"$option"}
+        before=${BASH_REMATCH[1]}
+        column=$((${#before} + 1))
+        case $why in
+        '[0]'*) column=$((column + 1)) ;;
+        '[1]'*) before+=${value%,*}, column=$((${#before} + 1)) ;;
+        esac
+        bad_json "${BASH_REMATCH[1]}$value${BASH_REMATCH[3]}" \
+            ", column $column: $key$why" ${option:+"$option"}
     done
 }
 
-# bad_first LINE WHY [OPTION...]: the same for a first line.
+# remedy KEY: what the message of a channel ends with.
+remedy() {
+    echo "; leave it out with --ignore=$1"
+}
+
+# typed KEY: the same where another type would do.
+typed() {
+    echo "; declare the type with --channel=$1:TYPE, or leave it out with\
+ --ignore=$1"
+}
+
+# bad_first LINE WHY [OPTION...]: the same of a first line.
 bad_first() {
     printf '%s\n' "$1" >x.jsonl
-    is 65 "tokcat: x.jsonl: line 1: $2" tokcat --from=jsonl "${@:3}" x.jsonl
+    is 65 "tokcat: x.jsonl: line 1$2" tokcat --from=jsonl "${@:3}" x.jsonl
 }
 
 # ------------------------------------------------------------------- ids
@@ -528,7 +545,7 @@ while at < len(data):
     echo >x
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
     bad_first '{"input_ids":[],"x":[1]}' \
-        "x has length 1, input_ids has length 0"
+        ", column 21: x has length 1, input_ids has length 0$(remedy x)"
 }
 
 @test "jsonl: broken JSON" {
@@ -648,15 +665,19 @@ END
     bad_json '{"input_ids":5,"labels":[1],"score":2}' \
         ": input_ids: not a list"
     bad_first '{"input_ids":[1]}' \
-        "no key 'ids' (keys: input_ids)$remedy" --ids-key=ids
-    bad_first '{}' "no key 'input_ids' (keys: none)$remedy"
+        ": no key 'ids' (keys: input_ids)$remedy" --ids-key=ids
+    bad_first '{}' ": no key 'input_ids' (keys: none)$remedy"
     bad_first '{"messages":[{"role":"user","content":"x"}],"id":7}' \
-        "no key 'input_ids' (keys: messages, id)$remedy"
+        ": no key 'input_ids' (keys: messages, id)$remedy"
+    bad_first '{"conversations":[{"from":"human","value":"x"}]}' \
+        ": no key 'input_ids' (keys: conversations)$remedy"
+    bad_first '{"prompt":"x","completion":"y"}' \
+        ": no key 'input_ids' (keys: prompt, completion)$remedy"
     # Of many or long keys it shows some, and of none what steers a terminal.
     bad_first '{"a\u001b[2J":1,"b":2,"'"$long"'":3,"d":4,"e":5,"f":6}' \
-        "no key 'input_ids' (keys: a?[2J, b, ${long:0:32}..., d, e,\
+        ": no key 'input_ids' (keys: a?[2J, b, ${long:0:32}..., d, e,\
  ...)$remedy"
-    bad_first '{"ids":null}' "ids: not a list" --ids-key=ids
+    bad_first '{"ids":null}' ": ids: not a list" --ids-key=ids
 }
 
 @test "jsonl: what is no token id" {
@@ -678,46 +699,61 @@ END
 
 @test "jsonl: every line must have the same columns" {
     bad_json '{"input_ids":[1,2],"labels":[1],"score":2}' \
-        ": labels has length 1, input_ids has length 2"
+        ", column 29: labels has length 1, input_ids has length 2$(
+            remedy labels)"
     bad_json '{"input_ids":[1],"labels":[1,2],"score":2}' \
-        ": labels has length 2, input_ids has length 1"
+        ", column 27: labels has length 2, input_ids has length 1$(
+            remedy labels)"
+    bad_json '{"input_ids":[1],"labels":[],"score":2}' \
+        ", column 27: labels has length 0, input_ids has length 1$(
+            remedy labels)"
     bad_json '{"input_ids":[1],"score":2}' \
-        ": no key 'labels', which the first record has"
+        ": no key 'labels', which the first record has$(remedy labels)"
     bad_json '{"input_ids":[1],"labels":[1],"score":2,"extra":3}' \
-        ": the key 'extra' is not in the first record"
+        ", column 49: the key 'extra' is not in the first record$(
+            remedy extra)"
     bad_json '{"input_ids":[1],"labels":[1],"score":[2]}' \
-        ": score: a list here, but not in the first record"
+        ", column 39: score: a list here, but not in the first record$(
+            remedy score)"
     bad_json '{"input_ids":[1],"labels":1,"score":2}' \
-        ": labels: no list here, but one in the first record"
+        ", column 27: labels: no list here, but one in the first record$(
+            remedy labels)"
     bad_first '{"input_ids":[1],"x":[1]}' \
-        "no key 'y', which --channel declares" --channel=y:u8
+        ": no key 'y', which --channel declares" --channel=y:u8
+    bad_first '{"input_ids":[1,2,3],"x":[1,3]}' \
+        ", column 26: x has length 2, input_ids has length 3$(remedy x)"
 }
 
 @test "jsonl: values that a channel cannot hold" {
-    bad_json '{"input_ids":[1],"labels":[0.5],"score":2}' ": labels[0]: 0.5\
- is not an integer, and the channel is i32 (see --channel)"
-    bad_json '{"input_ids":[1],"labels":[null],"score":2}' ": labels[0]:\
- null needs a channel of floats, and this one is i32 (see --channel)"
+    local labels score
+    labels=$(typed labels)
+    score=$(typed score)
     bad_json '{"input_ids":[1,2],"labels":[1,[2]],"score":2}' \
-        ": labels[1]: a list is not a number"
+        ", column 32: labels[1]: a list is not a number$(remedy labels)"
     bad_values <<END
-score|2147483648|: 2147483648 does not fit i32 (see --channel)
-score|-2147483649|: -2147483649 does not fit i32 (see --channel)
-score|"2"|: a string is not a number
-labels|[256]|[0]: 256 does not fit u8 (see --channel)|--channel=labels:u8
-labels|[-1]|[0]: -1 does not fit u64 (see --channel)|--channel=labels:u64
-score|65536|: 65536 does not fit u16 (see --channel)|--channel=score:u16
-score|4294967296|: 4294967296 does not fit u32 (see --channel)|\
---channel=score:u32
+labels|[0.5]|[0]: 0.5 is not an integer, and the channel is i32$labels
+labels|[null]|[0]: null needs a channel of floats, and this one is i32$labels
+score|null|: null needs a channel of floats, and this one is i32$score
+score|""|: a string is not a number$(remedy score)
+score|{}|: an object is not a number$(remedy score)
+score|2147483648|: 2147483648 does not fit i32$score
+score|-2147483649|: -2147483649 does not fit i32$score
+score|"2"|: a string is not a number$(remedy score)
+labels|[256]|[0]: 256 does not fit u8$labels|--channel=labels:u8
+labels|[-1]|[0]: -1 does not fit u64$labels|--channel=labels:u64
+score|65536|: 65536 does not fit u16$score|--channel=score:u16
+score|4294967296|: 4294967296 does not fit u32$score|--channel=score:u32
 END
 }
 
 @test "jsonl: floats hold integers exactly or not at all" {
+    local score
+    score=$(typed score)
     bad_values <<END
-score|16777217|: 16777217 has no exact f32 (see --channel)|--channel=score:f32
-score|-9007199254740993|: -9007199254740993 has no exact f64 (see --channel)|\
+score|16777217|: 16777217 has no exact f32$score|--channel=score:f32
+score|-9007199254740993|: -9007199254740993 has no exact f64$score|\
 --channel=score:f64
-score|3.5e38|: 3.5e38 does not fit f32 (see --channel)|--channel=score:f32
+score|3.5e38|: 3.5e38 does not fit f32$score|--channel=score:f32
 END
     # Even numbers go further, and decimals are rounded.
     echo '{"input_ids":[1,2,3],"x":[33554432,-9223372036854775808,0.1]}' |
@@ -726,24 +762,43 @@ END
         [33554432, -9223372036854775808, 0.1]]]}'
 }
 
+@test "jsonl: integers beyond i32, and lists with null, tell the type" {
+    echo '{"input_ids":[1,2],"id":1723456789012,"a":[0,-2147483649],
+        "b":[2147483647,-2147483648],"w":[null,7],"t":[true,null]}' |
+        tr -d '\n' | tokcat --from=jsonl >got
+    got_stream '{"channels": [["id", "i64", "sequence", 0],
+        ["a", "i64", "token", 0], ["b", "i32", "token", 0],
+        ["w", "f32", "token", 0], ["t", "f32", "token", 0]],
+        "records": [[[1, 2], 1723456789012, [0, -2147483649],
+            [2147483647, -2147483648], [null, 7], [1, null]]]}'
+}
+
 @test "jsonl: keys without numbers are left out, with a warning each" {
     cat >x <<'END'
-{"input_ids":[],"empty":"not yet: this row has no tokens"}
-{"input_ids":[1],"text":"a \" \u00e9","meta":{"a":[{"b":null}]},"s":2}
-{"s":3,"input_ids":[2],"text":5,"meta":null,"words":["a",1]}
-{"s":4,"input_ids":[3],"words":[1,2,3]}
+{"input_ids":[],"empty":"not yet: this row has no tokens","tags":[]}
+{"input_ids":[1],"text":"a \" \u00e9","meta":{"a":[{"b":null}]},"s":2,"id":17}
+{"s":3,"id":18,"input_ids":[2],"text":5,"meta":null,"words":["a",1],"z":null}
+{"s":4,"id":19,"input_ids":[3],"words":[1,2,3],"tags":[],"nulls":[null]}
+{"s":5,"id":20,"input_ids":[4],"tags":["a"],"nulls":[1],"z":0.5}
+{"s":6,"id":21,"input_ids":[5],"tags":[1,2],"index":6,"a-b":true}
 END
     run -0 --separate-stderr tokcat --from=jsonl -o got x
     diff - <(echo "$stderr") <<'END'
 tokcat: x: leaving out 'text': a string
 tokcat: x: leaving out 'meta': an object
 tokcat: x: leaving out 'words': not a list of numbers
+tokcat: x: leaving out 'z': null (see --channel)
+tokcat: x: leaving out 'tags': an empty list
+tokcat: x: leaving out 'nulls': null (see --channel)
+tokcat: x: leaving out 'index': no channel can have this name
+tokcat: x: leaving out 'a-b': no channel can have this name
 tokcat: 1 empty sequence skipped
 END
-    got_stream '{"channels": [["s", "i32", "sequence", 0]],
-        "records": [[[1], 2], [[2], 3], [[3], 4]]}'
-    tokcat -q --from=jsonl --ignore=text --ignore=meta --ignore=words \
-        --ignore=empty x | cmp - got
+    got_stream '{"channels": [["s", "i32", "sequence", 0],
+        ["id", "i32", "sequence", 0]], "records": [[[1], 2, 17], [[2], 3, 18],
+        [[3], 4, 19], [[4], 5, 20], [[5], 6, 21]]}'
+    tokcat -q --from=jsonl --ignore={text,meta,words,empty,z,tags,nulls} \
+        --ignore={index,a-b} x | cmp - got
     run -0 tokcat -q --from=jsonl -o got x
     [ -z "$output" ]
     # As many as --ignore can name, and not one more.
@@ -751,29 +806,28 @@ END
         for (i = 0; i < 64; i++) printf ",\"t%d\":\"\"", i; print "}" }' >x
     tokcat -q --from=jsonl --raw x | cmp - <(record16 1)
     { cat x; echo '{"input_ids":[1],"u":""}'; } >y
-    is 65 "tokcat: y: line 2: u: more than 64 keys hold no numbers; leave\
+    is 65 "tokcat: y: line 2: u: more than 64 keys cannot be channels; leave\
  them out of the rows" tokcat -q --from=jsonl -o z y
 }
 
 @test "jsonl: what can be no channel" {
     bad_first '{"input_ids":[1],"labels":["a"]}' \
-        "labels: a list is no channel; leave it out with --ignore=labels"
+        ", column 27: labels: not a list of numbers$(remedy labels)"
     bad_first '{"input_ids":[1],"text":"hello"}' \
-        "text: a string is no channel; leave it out with --ignore=text" \
+        ", column 25: text: a string is not a number$(remedy text)" \
         --channel=text:u8
-    bad_first '{"input_ids":[1],"x":null}' \
-        "x: null does not tell the type; declare it with --channel=x:TYPE, or\
- leave it out with --ignore=x"
-    bad_first '{"input_ids":[1],"x":[null]}' \
-        "x: null does not tell the type; declare it with --channel=x:TYPE, or\
- leave it out with --ignore=x"
+    # Labels and declared channels are not left out.
+    bad_first '{"input_ids":[1],"labels":null}' ", column 27: labels: null\
+ needs a channel of floats, and this one is i32$(typed labels)"
+    bad_first '{"input_ids":[1],"x":[]}' ", column 22: x has length 0,\
+ input_ids has length 1$(remedy x)" --channel=x:f32
     local key
     for key in a-b 1a '' _a tokens cu a23456789012345678901234; do
-        bad_first "{\"input_ids\":[1],\"$key\":1}" "the key '$key' cannot\
- name a channel; leave it out with --ignore=$key"
+        bad_first "{\"input_ids\":[1],\"$key\":[1]}" ": the key '$key' cannot\
+ name a channel$(remedy "$key")"
     done
-    bad_first $'{"input_ids":[1],"\xc3\xa9":1}' "the key '??' cannot name a\
- channel; leave it out with --ignore=??"
+    bad_first $'{"input_ids":[1],"\xc3\xa9":[1]}' ": the key '??' cannot name\
+ a channel$(remedy '??')"
 }
 
 @test "jsonl: 23 channels and no more" {
@@ -782,14 +836,15 @@ END
     echo "$line}" | tokcat --from=jsonl >got
     [ "$(size got)" = $((136 + 23 * 64 + 4 + 2 + 23 * 4 + 48 + 32)) ]
     bad_first "$line,\"c24\":24}" \
-        "c24: there can be no more than 23 channels"
+        ": c24: there can be no more than 23 channels; leave some out with\
+ --ignore"
 }
 
 @test "jsonl: channels are not lost in a raw stream" {
     bad_first '{"input_ids":[1],"x":[1]}' \
-        "x: --raw cannot keep channels; leave it out with --ignore=x" --raw
+        ": x: --raw cannot keep channels; leave it out with --ignore=x" --raw
     bad_first '{"input_ids":[1,0],"attention_mask":[1,0]}' \
-        "attention_mask: --raw cannot keep channels, nor leave out the padding\
+        ": attention_mask: --raw cannot keep channels, nor leave out the padding\
  of a mask; write framed records" --raw
 }
 
@@ -805,7 +860,8 @@ END
     echo '{"input_ids":[5],"score":3}' >c
     tokcat --from=jsonl a b >got
     cat a <(echo) b | tokcat --from=jsonl | cmp - got
-    is 65 "tokcat: c: line 1: no key 'labels', which the first record has" \
+    is 65 "tokcat: c: line 1: no key 'labels', which the first record has$(
+        remedy labels)" \
         tokcat --from=jsonl a b c
 }
 
