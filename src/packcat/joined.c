@@ -21,12 +21,12 @@
  */
 static bool check_can_follow(input *in, const ps_totals *sums)
 {
-    const uint32_t window = input_info(in)->window;
+    const uint32_t displacement = input_info(in)->max_displacement;
 
-    if (window > in->first.window)
+    if (displacement > in->first.max_displacement)
         return input_fail(in, "its window is %" PRIu32 ", and that of the "
                           "first stream only %" PRIu32 ": name it first",
-                          window, in->first.window);
+                          displacement, in->first.max_displacement);
     if (sums->input_sequences > INT64_MAX)
         return input_fail(in, "the streams before it count %" PRIu64
                           " sequences, more than there can be",

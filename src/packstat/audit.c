@@ -186,7 +186,7 @@ static bool make_room(audit *a)
      * piece of a split sequence can be written long before the rest.
      */
     const uint64_t max_ahead =
-        (uint64_t)a->info->window * ps_max_sequences(a->info) +
+        (uint64_t)a->info->max_displacement * ps_max_sequences(a->info) +
         (a->info->split ? 1 : 0);
     const size_t capacity =
         a->log_capacity == 0 ? FIRST_CAPACITY : a->log_capacity * 2;

@@ -378,10 +378,10 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
      * The window limits what a reader that restores the order holds when the
      * oldest sequence arrives.  For any other sequence it holds less.
      */
-    if (has_oldest && c->ahead > c->info->window)
+    if (has_oldest && c->ahead > c->info->max_displacement)
         FAULT(c, "sequence " U64 " comes after " U64 " sequences or pieces "
               "with higher ids; the window allows " U32,
-              c->oldest - c->base, c->ahead, c->info->window);
+              c->oldest - c->base, c->ahead, c->info->max_displacement);
     if (!pass(c, number_of(c, lowest)) || !take_pieces(c, pack) ||
         !pass(c, number_of(c, pack->watermark)))
         return c->stopped;

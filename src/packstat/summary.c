@@ -297,7 +297,7 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
         print_count(out, "depth cap", info->depth, "sequences");
     if (info->align > 1)
         print_count(out, "alignment", info->align, "tokens");
-    print_count(out, "max delay", info->window, "records");
+    print_count(out, "max delay", info->max_displacement, "records");
     if (info->seed != 0)
         print_line(out, "seed", "%" PRIu64, info->seed);
     print_line(out, "token type", "%s, padded with %" PRIu32,

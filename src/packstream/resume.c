@@ -429,10 +429,10 @@ void resume_start(resume *r, const ps_pack_info *info, uint64_t packs)
         every = STATE_FILE_EVERY / info->row_bytes + 1;
     r->next_packs = packs > UINT64_MAX - every ? UINT64_MAX : packs + every;
     /* Marks must reach back to the oldest sequence that can be held. */
-    r->position_every = info->window / FEW_POSITIONS + 1;
+    r->position_every = info->max_displacement / FEW_POSITIONS + 1;
     if (r->position_every > FAR_POSITIONS)
         r->position_every =
-            info->window / (RESUME_POSITIONS / 2) + FAR_POSITIONS;
+            info->max_displacement / (RESUME_POSITIONS / 2) + FAR_POSITIONS;
 }
 
 void resume_add_position(resume *r, const input_position *position)

@@ -203,7 +203,8 @@ void check_packs(const bytes *b, const expected *e)
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
     assert_int_equal(ps_pack_file_packs(file), e->n);
     assert_totals(ps_pack_file_totals(file), &e->totals);
-    assert_int_equal(ps_pack_file_info(file)->window, e->info.window);
+    assert_int_equal(ps_pack_file_info(file)->max_displacement,
+                     e->info.max_displacement);
     assert_int_equal(ps_pack_file_info(file)->row_bytes, e->info.row_bytes);
     assert_int_equal(ps_pack_file_info(file)->depth, e->info.depth);
     check_heads(file, e);

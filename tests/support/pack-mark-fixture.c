@@ -124,7 +124,8 @@ void check_rest(ps_pack_reader *r, const expected *e, const mark *marks,
     assert_result(ps_pack_reader_next(r, &pack, &err), PS_END, &err);
     assert_true(is(r, &marks[e->n]));
     assert_totals(ps_pack_reader_totals(r), &e->totals);
-    assert_int_equal(ps_pack_reader_info(r)->window, e->info.window);
+    assert_int_equal(ps_pack_reader_info(r)->max_displacement,
+                     e->info.max_displacement);
 }
 
 given make_given(bytes b)

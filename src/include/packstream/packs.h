@@ -38,9 +38,9 @@ typedef struct ps_pack_info {
     uint16_t version_minor;
     uint32_t capacity; /* L, tokens */
     uint32_t depth;    /* maximum number of sequences per pack; 0: unknown */
-    uint32_t window;   /* maximum number of sequences that precede one with a
-                          smaller id; bounds the memory of a reader that
-                          restores input order */
+    uint32_t max_displacement; /* maximum number of sequences that precede one
+                          with a smaller id; bounds the memory of a reader
+                          that restores input order */
     bool split;        /* overlong sequences were split into pieces */
     bool share;        /* the stream is a share: its other packs are
                           elsewhere */
@@ -153,9 +153,9 @@ PS_MUST_CHECK ps_result ps_pack_reader_open(ps_pack_reader **reader, int fd,
                                             ps_error *err);
 
 /*
- * The first header, with `window` set to the maximum of the streams so far.  If
- * it does not state the depth and the input is a complete regular file, `depth`
- * is that of the deepest pack in the file.  Valid as long as the reader.
+ * The first header, with the maximum `max_displacement` so far.  If it does not
+ * state the depth and the input is a complete regular file, `depth` is that of
+ * the deepest pack in the file.  Valid as long as the reader.
  */
 const ps_pack_info *ps_pack_reader_info(const ps_pack_reader *reader);
 
@@ -265,8 +265,8 @@ PS_MUST_CHECK ps_result ps_pack_file_open(ps_pack_file **file, int fd,
                                           ps_error *err);
 
 /*
- * The first header, with `window` set to the maximum of all streams, and
- * `depth` to that of the deepest pack if no header states it.
+ * The first header, with the maximum `max_displacement` of all streams, and
+ * the `depth` of the deepest pack if no header states it.
  */
 const ps_pack_info *ps_pack_file_info(const ps_pack_file *file);
 
@@ -356,7 +356,7 @@ typedef struct ps_pack_writer_options {
     int level;
     uint32_t threads;
     bool shuffled; /* packs come in any order, possibly from several streams:
-                      watermarks are 0, and the window is PS_MAX_WINDOW */
+                      watermarks are 0, and max_displacement is PS_MAX_WINDOW */
     bool joined;   /* all packs come, stream after stream: the output is one
                       whole stream, not a share */
 } ps_pack_writer_options;
@@ -471,7 +471,7 @@ void ps_unpacker_set_max_bytes(ps_unpacker *unpacker, uint64_t bytes);
  * sequence is returned as it was packed.
  * Results as ps_pack_reader_next; in input order also PS_ERR_CORRUPT (a
  * duplicate id, an id below the watermark, or pieces that do not join) and
- * PS_ERR_LIMIT (more sequences to hold back than the header's window or the
+ * PS_ERR_LIMIT (more sequences to hold back than max_displacement or the
  * byte limit allows).
  */
 PS_MUST_CHECK ps_result ps_unpacker_next(ps_unpacker *unpacker,

@@ -96,7 +96,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     store_u64(to + AT_N_TOKENS, info->n_tokens);
     store_u32(to + AT_CAPACITY, info->capacity);
     store_u32(to + AT_DEPTH, info->depth);
-    store_u32(to + AT_WINDOW, info->window);
+    store_u32(to + AT_WINDOW, info->max_displacement);
     store_u32(to + AT_VOCAB_SIZE, info->schema.vocab_size);
     store_u64(to + AT_MAX_SEQLEN, info->max_seqlen);
     store_u64(to + AT_MIN_FILL, info->min_fill);
@@ -147,7 +147,7 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
     info->n_tokens = load_u64(from + AT_N_TOKENS);
     info->capacity = load_u32(from + AT_CAPACITY);
     info->depth = load_u32(from + AT_DEPTH);
-    info->window = load_u32(from + AT_WINDOW);
+    info->max_displacement = load_u32(from + AT_WINDOW);
     info->max_seqlen = load_u64(from + AT_MAX_SEQLEN);
     info->min_fill = load_u64(from + AT_MIN_FILL);
     info->seed = load_u64(from + AT_SEED);

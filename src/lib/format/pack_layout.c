@@ -152,7 +152,7 @@ ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the capacity must be between 1 and %" PRIu32,
                        PS_MAX_CAPACITY);
-    if (info->window == 0 || info->window > PS_MAX_WINDOW)
+    if (info->max_displacement == 0 || info->max_displacement > PS_MAX_WINDOW)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the window must be between 1 and %" PRIu32,
                        PS_MAX_WINDOW);

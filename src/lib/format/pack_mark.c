@@ -53,7 +53,7 @@ void ps_pack_mark_encode(const ps_pack_place *place,
     store_u64(mark + AT_LAST, place->last);
     store_u64(mark + AT_NEWEST, place->newest);
     store_u32(mark + AT_STREAM, place->stream);
-    store_u32(mark + AT_WINDOW, place->window);
+    store_u32(mark + AT_WINDOW, place->max_displacement);
     ps_totals_encode(&place->seen, place->digest, mark + AT_SEEN);
     ps_totals_encode(&place->before, 0, mark + AT_BEFORE);
     store_u32(mark + AT_INDEX, index->n_blocks);
@@ -89,7 +89,7 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
     place->last = load_u64(mark + AT_LAST);
     place->newest = load_u64(mark + AT_NEWEST);
     place->stream = load_u32(mark + AT_STREAM);
-    place->window = load_u32(mark + AT_WINDOW);
+    place->max_displacement = load_u32(mark + AT_WINDOW);
     ps_totals_decode(mark + AT_SEEN, &place->seen, &place->digest);
     ps_totals_decode(mark + AT_BEFORE, &place->before, &none);
     place->index = (ps_index_seen){
@@ -102,15 +102,15 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
     };
 
     /* Reject positions that cannot exist. */
-    possible =
-        seen->packs <= PACKS_MAX && before->packs <= PACKS_MAX &&
-        (place->index.n_blocks <= PS_INDEX_BLOCKS ||
-         place->index.n_blocks == PS_INDEX_UNSEEN) &&
-        place->window > 0 && place->window <= PS_MAX_WINDOW &&
-        (seen->packs > 0 || (place->last == 0 && place->newest == 0 &&
-                             place->digest == place->header)) &&
-        (place->stream > 0 ||
-         (place->first_header == place->header && before->packs == 0));
+    possible = seen->packs <= PACKS_MAX && before->packs <= PACKS_MAX &&
+               (place->index.n_blocks <= PS_INDEX_BLOCKS ||
+                place->index.n_blocks == PS_INDEX_UNSEEN) &&
+               place->max_displacement > 0 &&
+               place->max_displacement <= PS_MAX_WINDOW &&
+               (seen->packs > 0 || (place->last == 0 && place->newest == 0 &&
+                                    place->digest == place->header)) &&
+               (place->stream > 0 ||
+                (place->first_header == place->header && before->packs == 0));
     if (none != 0 || !possible ||
         !all_zero(mark + AT_ZERO, AT_CHECKSUM - AT_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,

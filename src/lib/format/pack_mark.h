@@ -33,7 +33,7 @@ typedef struct ps_pack_place {
     uint64_t digest;       /* of this stream so far */
     uint64_t newest;       /* greatest id in this stream so far */
     uint32_t stream;       /* number of streams before this one */
-    uint32_t window;       /* maximum of the streams so far */
+    uint32_t max_displacement; /* maximum of the streams so far */
     ps_index_seen index;   /* of this stream */
     ps_totals seen;        /* of this stream so far, from its packs */
     ps_totals before;      /* of the earlier streams */

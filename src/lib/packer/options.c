@@ -274,7 +274,7 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         /*
          * A sequence can be overtaken only by those that arrive while it waits.
          */
-        .window = (uint32_t)o->max_delay,
+        .max_displacement = (uint32_t)o->max_delay,
         .split = o->overlong == PS_OVERLONG_SPLIT ||
                  o->policy == PS_POLICY_CONCAT,
         .align = o->align,

@@ -58,7 +58,7 @@ typedef struct table {
 
 struct ps_pack_file {
     ps_random_input *input;
-    ps_pack_info info; /* of the first stream, with the maximum window and
+    ps_pack_info info; /* of the first stream, with the maximum displacement and
                           depth */
     ps_totals totals;
     stream *streams;
@@ -228,8 +228,8 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     if (r != PS_OK)
         return r;
     s.packs = found.totals.packs;
-    if (info.window > f->info.window)
-        f->info.window = info.window;
+    if (info.max_displacement > f->info.max_displacement)
+        f->info.max_displacement = info.max_displacement;
     if (info.depth == 0)
         info.depth = found.totals.max_depth;
     if (info.depth > f->info.depth)

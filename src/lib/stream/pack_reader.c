@@ -291,8 +291,8 @@ static ps_result go_on(ps_pack_reader *r, ps_error *err)
                        " cannot follow the first: %s",
                        at, why.text);
     r->place.stream++;
-    if (r->current.window > r->info.window)
-        r->info.window = r->current.window;
+    if (r->current.max_displacement > r->info.max_displacement)
+        r->info.max_displacement = r->current.max_displacement;
     return result;
 }
 

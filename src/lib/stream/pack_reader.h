@@ -17,7 +17,7 @@ struct ps_pack_reader {
     ps_pack_info info;    /* of the first stream */
     ps_pack_info current; /* of the current stream; same geometry */
     bool at_end;          /* PS_END was returned */
-    ps_pack_place place;  /* after the last pack; the window is in `info` */
+    ps_pack_place place;  /* after the last pack, but max_displacement */
     ps_totals ended;      /* totals of the streams that have ended */
     uint32_t rank;        /* return packs whose number is `rank` modulo
                              `ranks` */

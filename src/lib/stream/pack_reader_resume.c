@@ -24,7 +24,7 @@ void ps_pack_reader_save(const ps_pack_reader *r,
 {
     ps_pack_place place = r->place;
 
-    place.window = r->info.window;
+    place.max_displacement = r->info.max_displacement;
     ps_pack_mark_encode(&place, mark);
 }
 
@@ -39,8 +39,8 @@ static void adopt(ps_pack_reader *r, const ps_pack_place *place)
 {
     r->place = *place;
     r->ended = place->before;
-    if (place->window > r->info.window)
-        r->info.window = place->window;
+    if (place->max_displacement > r->info.max_displacement)
+        r->info.max_displacement = place->max_displacement;
 }
 
 /*

@@ -41,7 +41,7 @@ static ps_result set_info(ps_pack_writer *w, const ps_pack_info *info,
         w->info.depth = 0;
     }
     if (w->shuffled)
-        w->info.window = PS_MAX_WINDOW;
+        w->info.max_displacement = PS_MAX_WINDOW;
     w->info.n_packs = w->info.n_sequences = w->info.n_tokens = PS_UNKNOWN;
     w->info.max_seqlen = w->info.min_fill = PS_UNKNOWN;
     w->info.block_packs = w->block_packs;

@@ -5,7 +5,7 @@
  *
  * In input order, a sequence is returned once all sequences with lower ids have
  * arrived, which the watermark of each pack indicates.  Early sequences are
- * kept in a heap.  Their number is bounded by the header's window
+ * kept in a heap.  Their number is bounded by the header's maximum displacement
  * (packstream(5), "Words"), and their size by the caller.
  */
 
@@ -100,9 +100,9 @@ static ps_result copy_out(const ps_unpacker *u, const ps_pack *pack,
 static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                               uint32_t i, ps_error *err)
 {
-    const uint64_t window = u->info->window;
+    const uint64_t behind = u->info->max_displacement;
     const uint64_t depth = ps_max_sequences(ps_pack_reader_stream(u->reader));
-    /* Pieces of one sequence can be held beyond the window. */
+    /* Pieces of one sequence can be held beyond them. */
     const uint64_t pieces =
         u->info->split ? PS_MAX_SEQUENCE_BYTES / u->shape.per_token : 0;
     const ps_piece piece = ps_pack_piece(u->info, pack, i);
@@ -121,13 +121,13 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                        "pack %" PRIu64 " in the block at byte %" PRIu64
                        ": sequence %" PRIu64 " %s",
                        pack->index, pack->offset, piece.id, fault);
-    if (u->heap.tokens + piece.n_tok > window * u->info->capacity + pieces ||
-        u->heap.count >= window * depth + pieces)
+    if (u->heap.tokens + piece.n_tok > behind * u->info->capacity + pieces ||
+        u->heap.count >= behind * depth + pieces)
         return ps_fail(err, PS_ERR_LIMIT,
                        "pack %" PRIu64 " in the block at byte %" PRIu64
                        ": the sequences are further out of order than the "
                        "window of %" PRIu32 " in the header allows",
-                       pack->index, pack->offset, u->info->window);
+                       pack->index, pack->offset, u->info->max_displacement);
     if (u->heap.bytes > u->max_bytes || bytes > u->max_bytes - u->heap.bytes)
         return ps_fail(err, PS_ERR_LIMIT,
                        "pack %" PRIu64 " in the block at byte %" PRIu64

@@ -32,7 +32,7 @@ static ps_pack_info make_info(void)
 {
     ps_pack_info info = {.version_major = 2,
                          .capacity = 10,
-                         .window = 8,
+                         .max_displacement = 8,
                          .align = 1,
                          .schema = ps_schema_raw(PS_U16),
                          .block_packs = 4};

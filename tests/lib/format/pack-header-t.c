@@ -41,7 +41,7 @@ static ps_pack_info make_info(const ps_schema *schema, uint32_t capacity,
     ps_pack_info info = {.version_major = 2,
                          .capacity = capacity,
                          .depth = depth,
-                         .window = 7,
+                         .max_displacement = 7,
                          .split = split,
                          .align = 1,
                          .pad_id = 3,
@@ -72,7 +72,7 @@ static void assert_same_info(const ps_pack_info *a, const ps_pack_info *b)
     assert_int_equal(a->version_minor, b->version_minor);
     assert_int_equal(a->capacity, b->capacity);
     assert_int_equal(a->depth, b->depth);
-    assert_int_equal(a->window, b->window);
+    assert_int_equal(a->max_displacement, b->max_displacement);
     assert_int_equal(a->split, b->split);
     assert_int_equal(a->align, b->align);
     assert_int_equal(a->pad_id, b->pad_id);
@@ -362,9 +362,9 @@ static void test_limits(void **state)
     EXPECT(align, 20, PS_ERR_ARGUMENT); /* 5 fit, the depth is 10 */
     EXPECT(align, 3, PS_ERR_ARGUMENT);
     EXPECT(align, 0, PS_ERR_ARGUMENT);
-    EXPECT(window, 0, PS_ERR_ARGUMENT);
-    EXPECT(window, PS_MAX_WINDOW, PS_OK);
-    EXPECT(window, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
+    EXPECT(max_displacement, 0, PS_ERR_ARGUMENT);
+    EXPECT(max_displacement, PS_MAX_WINDOW, PS_OK);
+    EXPECT(max_displacement, PS_MAX_WINDOW + 1, PS_ERR_ARGUMENT);
     EXPECT(block_packs, 3, PS_ERR_ARGUMENT);
     EXPECT(block_packs, 65536, PS_OK);
     EXPECT(block_packs, 1 << 17, PS_ERR_ARGUMENT);

@@ -52,7 +52,7 @@ static ps_pack_info rich_info(void)
     ps_pack_info info = {.version_major = 2,
                          .capacity = 20,
                          .depth = 6,
-                         .window = 7,
+                         .max_displacement = 7,
                          .split = true,
                          .align = 1,
                          .schema = rich_schema(PS_U16),
@@ -479,7 +479,7 @@ static void test_equality(void **state)
     b = a;
     b.n_packs = 3; /* each stream has its own */
     b.n_tokens = 9;
-    b.window++;
+    b.max_displacement++;
     b.depth = 0;
     b.block_packs = 1;
     b.block_bytes = 64;

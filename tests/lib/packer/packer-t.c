@@ -104,7 +104,7 @@ static void check_overtaking(audit *a, const ps_pack *pack)
 {
     while (a->counted <= pack->watermark && a->counted < a->c->count)
         a->done += a->pieces[a->counted++];
-    assert_true(a->came - a->done <= a->info->window);
+    assert_true(a->came - a->done <= a->info->max_displacement);
 }
 
 static void check_pack(audit *a, const ps_pack *pack)
@@ -226,7 +226,7 @@ static void audit_packing(const corpus *c, const ps_packer_options *options,
     assert_true(a.kept != NULL && a.pieces != NULL);
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
     a.info = ps_pack_reader_info(reader);
-    assert_int_equal(a.info->window, promised_delay(options));
+    assert_int_equal(a.info->max_displacement, promised_delay(options));
     assert_int_equal(a.info->align, options->align > 1 ? options->align : 1);
     /* Without a cap it is the greatest in any pack. */
     if (options->depth == 0 && options->policy != PS_POLICY_NONE)

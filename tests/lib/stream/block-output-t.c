@@ -42,7 +42,7 @@ static ps_pack_info info_of(const shape *s)
 {
     ps_pack_info info = {.version_major = 2,
                          .capacity = s->capacity,
-                         .window = 8,
+                         .max_displacement = 8,
                          .align = 1,
                          .schema = ps_schema_raw(PS_U16),
                          .n_packs = PS_UNKNOWN,

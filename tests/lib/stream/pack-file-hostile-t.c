@@ -431,7 +431,7 @@ static void test_no_memory_for_promises(void **state)
 static void test_no_memory_for_a_block(void **state)
 {
     ps_pack_info info = {.capacity = PS_MAX_CAPACITY,
-                         .window = 1,
+                         .max_displacement = 1,
                          .align = 1,
                          .schema = ps_schema_raw(PS_U32)};
     unsigned char block[PS_BLOCK_HEAD_BYTES];

@@ -45,7 +45,7 @@ static void test_info(void **state)
     assert_int_equal(info->version_minor, 0);
     assert_int_equal(info->capacity, 40);
     assert_int_equal(info->depth, 6);
-    assert_int_equal(info->window, 14); /* twice 7 */
+    assert_int_equal(info->max_displacement, 14); /* twice 7 */
     assert_true(info->split);
     assert_int_equal(info->pad_id, 5);
     assert_true(ps_schema_equal(&info->schema, &schema));

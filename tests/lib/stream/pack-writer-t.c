@@ -88,7 +88,7 @@ static void check_share(const bytes *b, const expected *e, uint32_t which)
     assert_ok(ps_pack_info_compare(&got.info, &e->info, &err), &err);
     assert_true(got.info.n_packs == PS_UNKNOWN);
     assert_true(got.info.min_fill == PS_UNKNOWN);
-    assert_int_equal(got.info.window, e->info.window);
+    assert_int_equal(got.info.max_displacement, e->info.max_displacement);
     assert_int_equal(got.info.seed, e->info.seed);
     for (uint64_t i = 0; i < e->n; i++)
         if (goes(which, i)) {
@@ -220,13 +220,13 @@ static void test_streams(void **state)
     }
     fd = open_bytes(&all);
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
-    assert_int_equal(ps_pack_file_info(file)->window, 18);
+    assert_int_equal(ps_pack_file_info(file)->max_displacement, 18);
     for (uint32_t i = 0; i < COUNT(windows); i++) {
         ps_pack_info info;
         ps_totals totals;
 
         assert_ok(ps_pack_file_stream(file, i, &info, &totals, &err), &err);
-        assert_int_equal(info.window, 2 * windows[i]);
+        assert_int_equal(info.max_displacement, 2 * windows[i]);
         assert_totals(&totals, &e[i].totals);
     }
     assert_result(ps_pack_file_stream(file, COUNT(windows), &e[0].info,
@@ -273,11 +273,11 @@ static void test_reader_stream(void **state)
 
     join_bytes(&b, make_pack_stream(20, 4, 4));
     r = open_packs(&b, ZSTD_PIPE, &fd);
-    assert_int_equal(ps_pack_reader_stream(r)->window, 18);
+    assert_int_equal(ps_pack_reader_stream(r)->max_displacement, 18);
     while ((result = ps_pack_reader_next(r, &pack, &err)) == PS_OK) {
-        assert_int_equal(ps_pack_reader_stream(r)->window,
+        assert_int_equal(ps_pack_reader_stream(r)->max_displacement,
                          pack.stream == 0 ? 18 : 8);
-        assert_int_equal(ps_pack_reader_info(r)->window, 18);
+        assert_int_equal(ps_pack_reader_info(r)->max_displacement, 18);
     }
     assert_result(result, PS_END, &err);
     close_packs(r, fd);
@@ -529,7 +529,7 @@ static void test_shuffled(void **state)
     free_bytes(&b);
     b = read_back(fd);
     got = read_whole(&b);
-    assert_int_equal(got.info.window, PS_MAX_WINDOW);
+    assert_int_equal(got.info.max_displacement, PS_MAX_WINDOW);
     assert_int_equal(got.n, e.n);
     for (uint64_t i = 0; i < e.n; i++) {
         const ps_pack *pack = &got.packs[i];

@@ -45,7 +45,7 @@ static void begin(maker *m, uint32_t window, uint32_t depth, bool split)
 
     *m = (maker){.info = {.capacity = CAPACITY,
                           .depth = depth,
-                          .window = window,
+                          .max_displacement = window,
                           .split = split,
                           .align = 1,
                           .block_packs = 1,
