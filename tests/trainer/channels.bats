@@ -71,36 +71,36 @@ typed() {
             packstream -q -t u32 -L 16 >b.pks
     }
     one '{"input_ids":[1,4294967294]}' --mask-id=4
-    refused 65 "pack 0: tokens of 4294967294, which is not from 0 to 59" \
+    refused 65 "pack 0: tokens of 4294967294, must be from 0 to 59" \
         train --vocab=60 b.pks
     local type value
     for value in u32:4294967295 i32:-1 i64:9223372036854775807; do
         type=${value%:*} value=${value#*:}
         one "{\"input_ids\":[1,2],\"token_type_ids\":[0,$value]}" \
             --mask-id=4 --channel=token_type_ids:"$type"
-        refused 65 "token_type_ids of $value, which is not from 0 to 1" \
+        refused 65 "token_type_ids of $value, must be from 0 to 1" \
             train --vocab=60 b.pks
     done
     for value in u32:4294967295 i64:-2147483649 i64:4294967296; do
         type=${value%:*} value=${value#*:}
         one "{\"input_ids\":[1,2],\"next_sentence_label\":$value}" \
             --mask-id=4 --channel=next_sentence_label:"$type"
-        refused 65 "next_sentence_label of $value, which is not from -1 to 1" \
+        refused 65 "next_sentence_label of $value, must be from -1 to 1" \
             train --vocab=60 b.pks
     done
     one '{"input_ids":[1,2],"labels":[-100,4294967296]}' --channel=labels:i64
-    refused 65 "labels of 4294967296, which is not from 0 to 59" \
+    refused 65 "labels of 4294967296, must be from 0 to 59" \
         train --vocab=60 b.pks
     one '{"input_ids":[1,2],"labels":[-100,4294967196]}' --channel=labels:i64
-    refused 65 "labels of 4294967196, which is not" train --vocab=60 b.pks
+    refused 65 "labels of 4294967196, must be" train --vocab=60 b.pks
 }
 
 @test "labels that cannot be -100 are refused, and a way out is told" {
     printf '{"input_ids":[5,6],"labels":[5,6]}\n' >some
     for type in u8 u16 u32 u64; do
         packs --channel=labels:$type <some >a.pks
-        refused 64 "a.pks: its channel labels is $type, which cannot hold the \
--100 of a token that is not masked" train a.pks
+        refused 64 "a.pks: channel labels is $type, which cannot hold -100" \
+            train a.pks
         [[ $output == *"tokcat --channel=labels:i32:-100"* ]]
     done
     packs --channel=labels:i32:-100 <some >a.pks
@@ -112,10 +112,10 @@ typed() {
     typed u8 i32 i32 <some >a.pks
     packs --ignore=labels --ignore=token_type_ids \
         --ignore=next_sentence_label <some >b.pks
-    refused 64 "a.pks: it has labels, so that its tokens are masked already, \
-and --mask is for streams without" train --mask=0.15 a.pks
-    refused 64 "a.pks: it has labels" train --mask=0 a.pks
-    refused 64 "a.pks: it has labels" train --mask=0.2 b.pks a.pks
+    refused 64 "a.pks: has labels: --mask is for streams without labels" \
+        train --mask=0.15 a.pks
+    refused 64 "a.pks: has labels" train --mask=0 a.pks
+    refused 64 "a.pks: has labels" train --mask=0.2 b.pks a.pks
     # What is not asked for is 0.15, also to a checkpoint.
     train --steps=2 --save=s b.pks >one
     train --steps=4 --save=s --resume --mask=0.15 b.pks >two
@@ -129,8 +129,8 @@ and --mask is for streams without" train --mask=0.15 a.pks
     lines >some
     packs --ignore=labels --channel=token_type_ids:u8 \
         --ignore=next_sentence_label <some >a.pks
-    refused 64 "a.pks: there is nothing to learn: it has neither labels nor \
-next_sentence_label, and --mask=0 masks no token" train --mask=0 a.pks
+    refused 64 "a.pks: nothing to learn: no labels, no next_sentence_label, \
+and --mask=0" train --mask=0 a.pks
     packs --ignore=labels --ignore=token_type_ids \
         --channel=next_sentence_label:i32 <some >b.pks
     train --mask=0 b.pks >out
@@ -141,8 +141,8 @@ next_sentence_label, and --mask=0 masks no token" train --mask=0 a.pks
     printf '{"input_ids":[5,6],"labels":[-100,-100]}\n%.0s' {1..20} >none
     lines >some
     packs --channel=labels:i32:-100 <none >a.pks
-    refused 65 "a.pks: nothing was learnt: in no step a token was masked, or \
-a sequence had a next_sentence_label" train --packs=1 a.pks
+    refused 65 "a.pks: nothing was learnt: no step had masked tokens or \
+next-sentence labels" train --packs=1 a.pks
     # Nor is there anything to mask in special tokens.
     printf '{"input_ids":[2,0]}\n' | packs >b.pks
     refused 65 "nothing was learnt" train b.pks

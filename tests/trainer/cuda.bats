@@ -177,17 +177,17 @@ same() {
 # bats test_tags=gpu
 @test "what the back end does not have is refused" {
     speaker="bert-train: "
-    refused 64 "--device=cuda has no --attention=dense" \
+    refused 64 "--device=cuda does not support --attention=dense" \
         gpu --attention=dense x.pks
-    refused 64 "--device=cuda has --hidden up to 8192" \
+    refused 64 "--device=cuda supports --hidden up to 8192" \
         gpu --hidden=8200 --heads=100 x.pks
-    refused 64 "--device=cuda has heads of a width up to 128" \
+    refused 64 "--device=cuda supports heads of a width up to 128" \
         gpu --hidden=258 --heads=2 x.pks
-    refused 64 "--graphs is for --device=cuda" \
+    refused 64 "--graphs needs --device=cuda" \
         train --graphs=on x.pks
     refused 64 "--graphs=maybe: must be off, rounded or on" \
         gpu --graphs=maybe x.pks
-    refused 64 "--precision of the CPU is float" \
+    refused 64 "--device=cpu supports --precision=float only" \
         train --precision=bf16 x.pks
     refused 64 "--precision=half: must be float, tf32 or bf16" \
         gpu --precision=half x.pks
@@ -309,7 +309,7 @@ keeps() {
     for graphs in on ${LONG:+off}; do
         wild=(--rate=1000 --clip=0 "--graphs=$graphs")
         rm -f part whole
-        refused 1 ": the loss is no number any more" \
+        refused 1 ": the loss is not finite" \
             gpu --save=part --report=20 "${wild[@]}" x.pks
         made=$(number part 32 8)
         [ "$made" -gt 0 ]

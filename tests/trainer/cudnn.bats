@@ -83,10 +83,10 @@ same() {
     chooses cudnn "the fastest"
     chooses cudnn "the fastest" --attention=auto --rows=padded
     chooses varlen "a run with --save resumes bit for bit" --save=part
-    chooses varlen "--attention=cudnn has --precision=bf16" --precision=float \
+    chooses varlen "--attention=cudnn needs --precision=bf16" --precision=float \
         --save=part
-    chooses varlen "--attention=cudnn has heads of a width" --heads=4
-    chooses varlen "--attention=cudnn does without --graphs=on" --graphs=on
+    chooses varlen "--attention=cudnn needs heads whose width" --heads=4
+    chooses varlen "--attention=cudnn excludes --graphs=on" --graphs=on
     chooses varlen "--graphs=rounded has the bits of" --graphs=rounded
     fail=cudnnCreate:1 chooses varlen "attention by cuDNN, a handle: "
     for n in 1 2; do # forward, and backward
@@ -147,15 +147,15 @@ same() {
 # bats test_tags=gpu
 @test "what it does not have is refused" {
     speaker="bert-train: "
-    refused 64 "--attention=cudnn wants --device=cuda" \
+    refused 64 "--attention=cudnn needs --device=cuda" \
         bert-train --attention=cudnn x.pks
-    refused 64 "--attention=cudnn does without --graphs=on" \
+    refused 64 "--attention=cudnn excludes --graphs=on" \
         bert-train --device=cuda --attention=cudnn --graphs=on x.pks
     for precision in float tf32; do
-        refused 64 "--attention=cudnn has --precision=bf16 only" \
+        refused 64 "--attention=cudnn needs --precision=bf16" \
             cudnn --precision=$precision x.pks
     done
-    refused 64 "--attention=cudnn has heads of a width that 8 divides" \
+    refused 64 "--attention=cudnn needs heads whose width is a multiple of 8" \
         cudnn --heads=4 x.pks
     run -0 cudnn --hidden=128 --heads=1 --steps=1 x.pks
 }

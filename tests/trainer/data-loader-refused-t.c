@@ -26,17 +26,17 @@ static void test_bad_numbers(void **state)
         const char *why;
     } cases[] = {
         {{2, {1, 50}, {0}, {-100, -100}, 0}, 50,
-         "pack 0: tokens of 50, which is not from 0 to 49"},
+         "pack 0: tokens of 50, must be from 0 to 49"},
         {{1, {1}, {2}, {-100}, 0}, 0,
-         "pack 0: token_type_ids of 2, which is not from 0 to 1"},
+         "pack 0: token_type_ids of 2, must be from 0 to 1"},
         {{1, {1}, {0}, {100}, 0}, 0,
-         "pack 0: labels of 100, which is not from 0 to 99"},
+         "pack 0: labels of 100, must be from 0 to 99"},
         {{1, {1}, {0}, {-1}, 0}, 0,
-         "pack 0: labels of -1, which is not from 0 to 99"},
+         "pack 0: labels of -1, must be from 0 to 99"},
         {{1, {1}, {0}, {-100}, 2}, 0,
-         "pack 0: next_sentence_label of 2, which is not from -1 to 1"},
+         "pack 0: next_sentence_label of 2, must be from -1 to 1"},
         {{1, {1}, {0}, {-100}, -2}, 0,
-         "pack 0: next_sentence_label of -2, which is not from -1 to 1"},
+         "pack 0: next_sentence_label of -2, must be from -1 to 1"},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -56,8 +56,8 @@ static void test_pieces(void **state)
     s.packing.capacity = 3;
     s.packing.overlong = PS_OVERLONG_SPLIT;
     refuse_next(&s, PS_ERR_ARGUMENT,
-                "pack 2 holds a piece of sequence 2, and BERT learns from "
-                "whole ones");
+                "pack 2 has a piece of sequence 2: BERT needs whole "
+                "sequences");
 }
 
 /* A feed that cannot be opened; `why` is a part of what it tells. */
@@ -81,26 +81,25 @@ static void test_bad_streams(void **state)
     refuse_open(s, "no mask token");
     s = make_stand(WITH_ALL, 1, 1);
     s.schema.vocab_size = 0;
-    refuse_open(s, "does not declare how large its vocabulary is");
+    refuse_open(s, "declares no vocabulary size");
     s = make_stand(WITH_LABELS, 1, 1);
     s.schema.labels = PS_LABELS_SHIFTED;
-    refuse_open(s, "for the token behind them");
+    refuse_open(s, "shifted to the next token");
     s = make_stand(WITH_LABELS, 1, 1);
     s.schema.channels[0].type = PS_F32;
     s.schema.channels[0].fill = 0;
-    refuse_open(s, "labels is not a whole number for each token");
+    refuse_open(s, "channel labels must be an integer per token");
     s = make_stand(WITH_NSP, 1, 1);
     s.schema.channels[0].type = PS_F32;
     s.schema.channels[0].fill = 0;
-    refuse_open(s, "is not a whole number for each sequence");
+    refuse_open(s, "must be an integer per sequence");
     s = make_stand(WITH_ALL, 2, 1);
     s.packing.align = 4;
     refuse_open(s, "its sequences are aligned to 4");
     /* All tokens would be masked ones. */
     s = make_stand(WITH_LABELS, 1, 1);
     s.schema.channels[0].type = PS_U32;
-    refuse_open(s, "its channel labels is u32, which cannot hold the -100 of "
-                   "a token that is not masked: it has to be i32 or i64");
+    refuse_open(s, "channel labels is u32, which cannot hold -100");
 }
 
 static void test_shares(void **state)
@@ -110,10 +109,10 @@ static void test_shares(void **state)
         double share;
         const char *why;
     } cases[] = {
-        {WITH_LABELS, 0.15, "--mask is for streams without"},
-        {WITH_ALL, 0, "--mask is for streams without"},
-        {0, 0, "there is nothing to learn"},
-        {WITH_TYPES, 0, "there is nothing to learn"},
+        {WITH_LABELS, 0.15, "--mask is for streams without labels"},
+        {WITH_ALL, 0, "--mask is for streams without labels"},
+        {0, 0, "nothing to learn"},
+        {WITH_TYPES, 0, "nothing to learn"},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -140,7 +139,7 @@ static void test_other_capacity(void **state)
     one.options.n_names = 2;
     open_stand(&one);
     assert_result(tr_loader_next(one.loader, &err), PS_ERR_ARGUMENT, &err);
-    assert_non_null(strstr(err.text, "of 16 tokens, those before of 8"));
+    assert_non_null(strstr(err.text, "of 16 tokens, previous files of 8"));
     assert_string_equal(tr_loader_name(one.loader), two.name);
     close_stand(&one);
     close_stand(&two);

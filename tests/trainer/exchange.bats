@@ -158,7 +158,7 @@ fault() {
 
 @test "what comes from other ranks is checked" {
     packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
-    fault trade 65 'x.0.pks: pack * of a batch came from rank 1 as another one'
+    fault trade 65 'x.0.pks: pack * of a batch came from rank 1 with other contents'
     fault offer 65 'x.0.pks: rank 1 has 1000000 packs more for a batch'
     fault table 65 'x.0.pks: rank 1 has a pack of * sequences and 1000 tokens'
 }
@@ -182,16 +182,16 @@ fault() {
 
 @test "an MPI for one thread is refused" {
     packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
-    fault level 1 'this MPI lets one thread talk at a time'
+    fault level 1 'ranks that exchange packs need an MPI with'
 }
 
 @test "ranks with other packs, and names that say nothing, are refused" {
     cp x.pks o.0.pks
     text | sequences --short=1 | records | packstream -q -L 64 >o.1.pks
     run -64 --separate-stderr ranks 2 "${small[@]}" 'o.%d.pks'
-    one_message 'o.1.pks: packs of 64 tokens below 60, while the first rank has packs of 32 tokens below 60'
+    one_message 'o.1.pks: packs of 64 tokens below 60, rank 0 has packs of 32 tokens below 60'
     run -64 --separate-stderr ranks 2 "${small[@]}" --packs=1 'o.%d.pks'
-    one_message 'o.%d.pks: --packs=1 is less than one for each of 2 ranks with shards of their own'
+    one_message 'o.%d.pks: --packs=1 is less than one for each of 2 ranks with shards'
     run -64 --separate-stderr train 'o.%d.pks' x.pks
     one_message 'x.pks: has no %d for the rank, as other names have'
 }

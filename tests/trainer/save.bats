@@ -190,10 +190,10 @@ stalled_silently() {
 
 @test "a run whose loss is no number any more is kept as it was before" {
     wild=(--rate=1000 --clip=0 --epochs=100 x.pks)
-    refused 1 "the loss is no number any more" train --save=part "${wild[@]}"
+    refused 1 "the loss is not finite" train --save=part "${wild[@]}"
     whole "$(steps_in part)" "${wild[@]}"
     cmp whole part
-    refused 1 "the loss is no number any more" \
+    refused 1 "the loss is not finite" \
         train --save=part --resume "${wild[@]}"
 }
 
@@ -237,10 +237,10 @@ skip_without_far() {
 @test "what such a device did before a loss that is no number is kept" {
     skip_without_far
     wild=(--rate=1000 --clip=0 --epochs=100 x.pks)
-    refused 1 "the loss is no number any more" train --save=whole "${wild[@]}"
+    refused 1 "the loss is not finite" train --save=whole "${wild[@]}"
     steps=$(steps_in whole)
     [ "$steps" -gt 0 ]
-    refused 1 "step $((steps + 1)): the loss is no number any more" \
+    refused 1 "step $((steps + 1)): the loss is not finite" \
         far --save=part --report=1000 "${wild[@]}"
     cmp whole part
     # What was learnt before is printed, too.

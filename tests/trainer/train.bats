@@ -129,7 +129,7 @@ numbers() {
     numbers two >second
     run -1 cmp -s first second
     tokcat -q --from=jsonl --vocab=$vocab plain | packstream -q -L 32 >y.pks
-    refused 64 "y.pks: it has no labels, and declares no mask token" \
+    refused 64 "y.pks: has no labels, and declares no mask token" \
         train y.pks
 }
 
@@ -228,7 +228,7 @@ goes_on() {
     flip s 5000
     refused 65 "s: the checkpoint is damaged" train --save=s --resume x.pks
     head -c 5000 s >t
-    refused 65 "t: the checkpoint is cut" train --save=t --resume x.pks
+    refused 65 "t: the checkpoint is truncated" train --save=t --resume x.pks
     refused 1 "none/s: No such file" train --steps=1 --save=none/s x.pks
 }
 
@@ -244,8 +244,8 @@ goes_on() {
         train --positions=16 x.pks
     refused 64 "--packs and --sequences exclude" train --packs=1 --sequences=1
     refused 64 "--heads does not divide --hidden" train --heads=3 x.pks
-    refused 64 "--total is not above --warmup" train --total=5 --warmup=5
-    refused 64 "--resume and --save-every want --save" train --resume
+    refused 64 "--total must be greater than --warmup" train --total=5 --warmup=5
+    refused 64 "--resume and --save-every need --save" train --resume
     refused 64 "--attention=wide: must be varlen, dense, cudnn or auto" \
         train --attention=wide
     refused 64 "--rate=x: must be a number, 0 or more" train --rate=x
@@ -291,7 +291,7 @@ goes_on() {
     done
     python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-10 padded.double \
         packed.double
-    refused 64 "goes beyond a batch of 17 sequences; packs made with" \
+    refused 64 "crosses the end of a batch of 17 sequences: make packs with" \
         train --sequences=17 packed.pks
 }
 
@@ -327,7 +327,7 @@ goes_on() {
     [ "$(wc -l <unpadded)" -eq 8 ]
     python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-5 padded stripped \
         unpadded dense.padded dense.stripped
-    refused 64 "--attention=dense has no --rows=unpadded" \
+    refused 64 "--attention=dense does not support --rows=unpadded" \
         train --rows=unpadded --attention=dense x.pks
     refused 64 "--rows=none: must be padded, stripped or unpadded" \
         train --rows=none x.pks

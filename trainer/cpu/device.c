@@ -44,8 +44,7 @@ static void fill_bytes(tr_device *d, void *to, int byte, size_t bytes)
     memset(to, byte, bytes);
 }
 
-static void copy_bytes(tr_device *d, void *to, const void *from,
-                       size_t bytes)
+static void copy_bytes(tr_device *d, void *to, const void *from, size_t bytes)
 {
     (void)d;
     memcpy(to, from, bytes);

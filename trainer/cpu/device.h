@@ -52,8 +52,7 @@ void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
 
 /* Not an operation by itself. */
 void tr_cpu_gelu_forward(size_t n, const real *u, real *y);
-void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u,
-                          void *dy);
+void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u, void *dy);
 
 void tr_cpu_norm_forward(tr_device *d, const tr_norm *norm, size_t rows,
                          const void *x, const tr_norm_kept *kept,
@@ -92,8 +91,7 @@ void tr_cpu_gather_rows(tr_device *d, size_t n, size_t width,
 void tr_cpu_scatter_rows(tr_device *d, size_t n, size_t width,
                          const int32_t *index, const void *rows, void *x);
 void tr_cpu_tanh_forward(tr_device *d, size_t n, void *x);
-void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y,
-                          void *dy);
+void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y, void *dy);
 void tr_cpu_cross_entropy(tr_device *d, tr_loss which, size_t rows,
                           size_t columns, size_t stride, void *x,
                           const int32_t *label, const real *weight,

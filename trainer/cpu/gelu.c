@@ -50,8 +50,7 @@ void tr_cpu_gelu_forward(size_t n, const real *u, real *y)
         forward(count(n, at), u + at, y + at);
 }
 
-void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u,
-                          void *dy)
+void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u, void *dy)
 {
     const real *const from = u;
     real *const slope = dy;

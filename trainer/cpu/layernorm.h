@@ -9,7 +9,6 @@
 #include "model/ops.h"
 
 /* hat[] holds the input and becomes what is kept. */
-void tr_norm_row(const tr_norm *norm, real *hat, real *inverse,
-                 real *y);
+void tr_norm_row(const tr_norm *norm, real *hat, real *inverse, real *y);
 
 #endif /* TR_CPU_LAYERNORM_H */

@@ -21,8 +21,7 @@ void tr_softmax_row(size_t n, real *x);
  * dx = y (dx - sum of y dx), y being the softmax.  If dropout follows it, y is
  * negative where that drops, and `scale` is what it does to the others.
  */
-void tr_softmax_backward_row(size_t n, const real *y, real scale,
-                             real *dx);
+void tr_softmax_backward_row(size_t n, const real *y, real scale, real *dx);
 
 /*
  * Returns the negative logarithm of the likelihood of `label`; x becomes the

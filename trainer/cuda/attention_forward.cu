@@ -109,8 +109,7 @@ attention_forward_kernel(const attention_job<real> job)
 }
 
 template <int WIDTH>
-static void forward(tr_cuda *c, const tr_attend *a, const void *qkv,
-                    void *out)
+static void forward(tr_cuda *c, const tr_attend *a, const void *qkv, void *out)
 {
     typedef attention_layout<WIDTH> shared;
     attention_job<real> job = job_of<real>(a, qkv);

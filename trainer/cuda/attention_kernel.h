@@ -62,8 +62,8 @@ static __device__ inline attention_piece piece_of(const attention_job<V> &job)
 /* By which a row of scores is dropped; `row` counts in the span. */
 template <typename V>
 static __device__ inline tr_dropout_key key_of(const attention_job<V> &job,
-                                                 const attention_piece &p,
-                                                 uint32_t row)
+                                               const attention_piece &p,
+                                               uint32_t row)
 {
     return tr_dropout_scores(&job.dropout, job.site, p.place, row, p.head,
                              job.heads);

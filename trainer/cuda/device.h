@@ -145,8 +145,7 @@ void tr_cuda_free(tr_cuda *c, void *block);
  * since something failed, or the step is launched again as a graph, in which it
  * is.  The arguments tell one from another.
  */
-bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size,
-                  uint64_t more);
+bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more);
 
 /* Whether the step is launched again, so that nothing comes into a stream. */
 bool tr_cuda_replays(const tr_cuda *c);

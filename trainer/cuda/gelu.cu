@@ -74,8 +74,7 @@ void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y)
     });
 }
 
-void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u,
-                           void *dy)
+void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u, void *dy)
 {
     tr_cuda *const c = cuda_of(device);
 

@@ -145,8 +145,7 @@ static known *look_up(tr_graphs *g, const shape *s)
 
 /* ---- What a step asks for ---- */
 
-bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size,
-                  uint64_t more)
+bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more)
 {
     tr_graphs *const g = c->graphs;
 

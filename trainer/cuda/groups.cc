@@ -35,8 +35,7 @@ static void round_up(const tr_batch *batch, int32_t *list,
     }
 }
 
-void tr_cuda_group(const tr_batch *batch, int32_t *list,
-                   struct tr_group *group)
+void tr_cuda_group(const tr_batch *batch, int32_t *list, struct tr_group *group)
 {
     const auto length = [batch](int32_t span) {
         return batch->cu[span + 1] - batch->cu[span];

@@ -175,7 +175,7 @@ static bool fits(const tr_chunks *t, size_t n_parts, const tr_part *parts,
 
 /* The table for these parts, made if it is for others. */
 static tr_chunks *table_of(tr_cuda *c, size_t n_parts,
-                             const tr_part *parts, size_t numbers)
+                           const tr_part *parts, size_t numbers)
 {
     if (c->chunks == NULL)
         c->chunks = new (std::nothrow) tr_chunks();

@@ -12,7 +12,7 @@
 #include "cuda/product.h"
 
 static tr_product forward(tr_cuda *c, const tr_linear *l, size_t rows,
-                            const void *x, bool bias, void *y)
+                          const void *x, bool bias, void *y)
 {
     tr_product p = {};
 
@@ -55,7 +55,7 @@ static void linear_gelu_forward(tr_device *d, const tr_linear *l,
 }
 
 static tr_product backward(tr_cuda *c, const tr_linear *l, size_t rows,
-                             const void *dy, int beta, void *dx)
+                           const void *dy, int beta, void *dx)
 {
     tr_product p = {};
 

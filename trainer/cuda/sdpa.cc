@@ -159,8 +159,7 @@ static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
 }
 
 /* The plans for a batch are made here, before the step begins. */
-static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t,
-                      bool)
+static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
 {
     tr_cuda *const c = cuda_of(d);
     tr_sdpa *const all = c->sdpa;

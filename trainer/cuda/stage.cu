@@ -203,8 +203,7 @@ static void pack_arrays(layout *l, tr_batch *b)
     pack(l, b->n_mlm, &b->mlm_weight);
 }
 
-static void pack_groups(layout *l, const tr_batch *batch,
-                        tr_group *groups)
+static void pack_groups(layout *l, const tr_batch *batch, tr_group *groups)
 {
     int32_t *there;
     int32_t *const here = reserve(l, tr_groups_max(spans_of(batch)), &there);

@@ -53,7 +53,7 @@ static ps_result find(channel *c, const ps_pack_info *info, ps_error *err)
          is_whole_number(c->field->channel.type)))
         return PS_OK;
     return tr_error(err, PS_ERR_ARGUMENT,
-                    "its channel %s is not a whole number for each %s",
+                    "channel %s must be an integer per %s",
                     c->name, c->kind == PS_PER_TOKEN ? "token" : "sequence");
 }
 
@@ -79,22 +79,17 @@ static ps_result check_labels(const tr_builder *f, ps_error *err)
     const ps_type type = f->channels[LABELS].field->channel.type;
 
     if (f->info->schema.labels == PS_LABELS_SHIFTED)
-        return tr_error(
-            err, PS_ERR_ARGUMENT,
-            "its labels are for the token behind them, not their own "
-            "as masked tokens want it");
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "its labels are shifted to the next token: masked "
+                        "tokens need tokcat --labels=aligned");
     if (type != PS_I32 && type != PS_I64)
-        return tr_error(
-            err, PS_ERR_ARGUMENT,
-            "its channel labels is %s, which cannot hold the %d of a "
-            "token that is not masked: it has to be i32 or i64 "
-            "(tokcat --channel=labels:i32:%d makes it so)",
-            ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "channel labels is %s, which cannot hold %d: use "
+                        "tokcat --channel=labels:i32:%d",
+                        ps_type_name(type), PS_NO_LABEL, PS_NO_LABEL);
     if (f->options.mask_share >= 0)
-        return tr_error(
-            err, PS_ERR_ARGUMENT,
-            "it has labels, so that its tokens are masked already, "
-            "and --mask is for streams without");
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "has labels: --mask is for streams without labels");
     return PS_OK;
 }
 
@@ -110,15 +105,14 @@ static ps_result use_masking(tr_builder *f, ps_error *err)
                               .n_special = TR_MASKING_SPECIALS};
     memcpy(f->masking.special, schema->special, sizeof f->masking.special);
     if (f->masking.share > 0 && f->masking.mask_id >= f->vocab_size)
-        return tr_error(
-            err, PS_ERR_ARGUMENT,
-            "it has no labels, and declares no mask token below the "
-            "vocabulary of %" PRIu32,
-            f->vocab_size);
+        return tr_error(err, PS_ERR_ARGUMENT,
+                        "has no labels, and declares no mask token below the "
+                        "vocabulary size %" PRIu32,
+                        f->vocab_size);
     if (f->masking.share <= 0 && f->channels[NSP].field == NULL)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "there is nothing to learn: it has neither labels nor "
-                        "next_sentence_label, and --mask=0 masks no token");
+                        "nothing to learn: no labels, no next_sentence_label, "
+                        "and --mask=0");
     return PS_OK;
 }
 
@@ -128,20 +122,19 @@ ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info, ps_error *err)
 
     if (f->info != NULL && f->capacity != info->capacity)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "its packs are of %" PRIu32 " tokens, those before of "
+                        "has packs of %" PRIu32 " tokens, previous files of "
                         "%" PRIu32, info->capacity, f->capacity);
     /* Attention of every token to every other would see the gaps. */
     if (info->align > 1)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "its sequences are aligned to %" PRIu32
-                        ", with padding "
-                        "between them: pack it without --align",
+                        ": pack it without --align",
                         info->align);
     if (f->vocab_size == 0)
         f->vocab_size = info->schema.vocab_size;
     if (f->vocab_size == 0 || f->vocab_size > INT32_MAX)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "it does not declare how large its vocabulary is");
+                        "declares no vocabulary size: use --vocab");
     f->info = info;
     f->capacity = info->capacity;
     f->pad_id = info->pad_id < f->vocab_size ? info->pad_id : 0;
@@ -198,7 +191,7 @@ ps_result tr_builder_grow(tr_builder *f, ps_error *err)
 
     if (packs * f->capacity > INT32_MAX)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "batches of so many tokens are too large");
+                        "the batch has too many tokens");
     if (!grow_all(f, packs, f->capacity))
         return tr_error(err, PS_ERR_MEMORY, "no memory for a batch");
     f->room = (uint32_t)packs;
@@ -216,8 +209,8 @@ static ps_result check_whole(const tr_builder *f, const ps_pack *pack,
         if (piece.n_tok != piece.seq_len)
             return tr_error(err, PS_ERR_ARGUMENT,
                             "pack %" PRIu64
-                            " holds a piece of sequence %" PRIu64
-                            ", and BERT learns from whole ones",
+                            " has a piece of sequence %" PRIu64
+                            ": BERT needs whole sequences",
                             pack->index, piece.id);
     }
     return PS_OK;
@@ -240,8 +233,7 @@ static ps_result take(const tr_builder *f, const ps_pack *pack,
         if ((value < c->min || value >= c->end) && value != c->without)
             r = tr_error(err, PS_ERR_RANGE,
                          "pack %" PRIu64 ": %s of %" PRId64
-                         ", which is not from "
-                         "%" PRId64 " to %" PRId64,
+                         ", must be from %" PRId64 " to %" PRId64,
                          pack->index, c->name, value, c->min, c->end - 1);
         to[i] = (int32_t)value;
     }

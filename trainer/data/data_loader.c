@@ -40,7 +40,7 @@ static ps_result check_options(const tr_loader_options *o, ps_error *err)
         return tr_error(
             err, PS_ERR_ARGUMENT,
             "--%s=%" PRIu32 " is less than one for each of %" PRIu32
-            " ranks with shards of their own",
+            " ranks with shards",
             o->packs > 0 ? "packs" : "sequences", amount, o->ranks);
     return PS_OK;
 }

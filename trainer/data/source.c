@@ -78,7 +78,7 @@ static ps_result wait_input(void *context, ps_error *err)
     while (poll(both, 2, -1) < 0 && errno == EINTR)
         continue;
     if (both[0].revents != 0)
-        return tr_error(err, PS_ERR_IO, "nobody wants its packs any more");
+        return tr_error(err, PS_ERR_IO, "reading was stopped");
     return PS_OK;
 }
 
@@ -174,9 +174,9 @@ static ps_result check_fits(const tr_source *s, const ps_pack *pack,
     if (most == 0 || sequences <= most)
         return PS_OK;
     return tr_error(err, PS_ERR_ARGUMENT,
-                    "pack %" PRIu64 " goes beyond a batch of %" PRIu32
-                    " sequences; packs made with --flush-every=%" PRIu32
-                    " do not", pack->index, most, most);
+                    "pack %" PRIu64 " crosses the end of a batch of %" PRIu32
+                    " sequences: make packs with --flush-every=%" PRIu32,
+                    pack->index, most, most);
 }
 
 /*

@@ -52,8 +52,7 @@ static inline tr_dropout_key tr_dropout_row(const tr_dropout *dropout,
 
 /* Where a row is in the padded batch of all ranks. */
 TR_HOST_DEVICE
-static inline uint32_t tr_dropout_place(const tr_dropout *dropout,
-                                        size_t row)
+static inline uint32_t tr_dropout_place(const tr_dropout *dropout, size_t row)
 {
     return (uint32_t)(dropout->place ? dropout->place[row] : (int32_t)row);
 }

@@ -143,8 +143,7 @@ typedef struct tr_ops {
     void (*fill)(tr_device *d, void *to, int byte, size_t bytes);
     /* From and to the host's memory; waits until it is done. */
     void (*upload)(tr_device *d, void *to, const void *from, size_t bytes);
-    void (*download)(tr_device *d, void *to, const void *from,
-                     size_t bytes);
+    void (*download)(tr_device *d, void *to, const void *from, size_t bytes);
 
     /*
      * The weights were written by upload(): a device that has a copy of them

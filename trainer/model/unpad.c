@@ -112,8 +112,7 @@ static bool make_room(tr_unpad *s, const tr_batch *batch)
     return s->numbers;
 }
 
-const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch,
-                              tr_rows rows)
+const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch, tr_rows rows)
 {
     stripping of = {.from = batch};
     tr_batch *const b = &s->batch;

@@ -28,8 +28,7 @@ typedef struct tr_unpad {
  * Returns a padded batch reduced to `rows`, valid until the next call.  Arrays
  * that do not change are those of `batch`.  NULL: no memory.
  */
-const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch,
-                              tr_rows rows);
+const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch, tr_rows rows);
 void tr_unpad_free(tr_unpad *s);
 
 #endif /* TR_MODEL_UNPAD_H */

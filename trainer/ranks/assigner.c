@@ -63,7 +63,7 @@ static ps_result make_room(tr_assigner *s, uint32_t each, ps_error *err)
     s->costs = calloc((size_t)s->ranks * each, sizeof *s->costs);
     s->dealt = calloc((size_t)s->ranks * each, sizeof *s->dealt);
     if (s->costs == NULL || s->dealt == NULL)
-        return tr_error(err, PS_ERR_MEMORY, "no memory for a deal");
+        return tr_error(err, PS_ERR_MEMORY, "no memory for an assignment");
     s->each = each;
     return PS_OK;
 }

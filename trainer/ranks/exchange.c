@@ -196,7 +196,7 @@ static ps_result take_form(tr_exchange *x, tr_batch_shape *shape, ps_error *err)
          shape->vocab_size != first.vocab_size || shape->types != first.types))
         return tr_error(err, PS_ERR_ARGUMENT,
                         "packs of %" PRIu32 " tokens below %" PRIu32
-                        ", while the first rank has packs of %" PRIu32
+                        ", rank 0 has packs of %" PRIu32
                         " tokens below %" PRIu32, shape->capacity,
                         shape->vocab_size, first.capacity, first.vocab_size);
     *shape = x->shape = first;

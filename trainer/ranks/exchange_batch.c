@@ -287,7 +287,7 @@ static ps_result fill_slot(tr_exchange *x, slot *s)
             return tr_error(&x->err, PS_ERR_CORRUPT,
                             "pack %" PRIu32
                             " of a batch came from rank %" PRIu32
-                            " as another one",
+                            " with other contents",
                             i, tr_plan_reader(&x->plan, i));
         r = tr_builder_insert(s->builder, i, &row->pack, from, &x->err);
         from += n;

@@ -84,7 +84,7 @@ ps_result tr_plan_begin(tr_plan *p, uint32_t capacity, const uint64_t *packs,
     p->first[p->ranks] = p->n = (uint32_t)n;
     if (n > room)
         return tr_error(err, PS_ERR_LIMIT,
-                        "batches of so many tokens are too large");
+                        "the batch has too many tokens");
     return PS_OK;
 }
 
@@ -192,6 +192,6 @@ ps_result tr_plan_count(tr_plan *p, ps_error *err)
         return PS_OK;
     return tr_error(
         err, PS_ERR_LIMIT,
-        "a rank would send or get 2^31 numbers or more in one step: "
-        "smaller steps do not");
+        "a rank would send or receive 2^31 numbers in a step: use "
+        "smaller steps");
 }

@@ -135,7 +135,7 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
                         "a checkpoint of another version");
     if (probe != PROBE || load_u32(head + AT_REAL_BYTES) != sizeof(real))
         return tr_error(err, PS_ERR_UNSUPPORTED,
-                        "its numbers are of another type than ours");
+                        "saved by another type of machine or build");
     if (load_u32(head + AT_SETTINGS_BYTES) >= CHECKPOINT_SETTINGS)
         return tr_error(err, PS_ERR_CORRUPT, "the checkpoint is damaged");
     return PS_OK;
@@ -181,7 +181,8 @@ static ps_result get(stream *s, void *bytes, size_t n)
         if (got < 0)
             return tr_error_errno(s->err);
         if (got == 0)
-            return tr_error(s->err, PS_ERR_TRUNCATED, "the checkpoint is cut");
+            return tr_error(s->err, PS_ERR_TRUNCATED,
+                            "the checkpoint is truncated");
         to += got;
         n -= (size_t)got;
     }
@@ -322,7 +323,7 @@ static ps_result get_end(stream *s)
         return tr_error_errno(s->err);
     if (got > 0)
         return tr_error(s->err, PS_ERR_CORRUPT,
-                        "something follows the checkpoint");
+                        "trailing bytes after the checkpoint");
     return PS_OK;
 }
 

@@ -179,14 +179,14 @@ static conf defaults(void)
 static const char *check_cudnn(const conf *c)
 {
     if (c->device != CONF_CUDA)
-        return "--attention=cudnn wants --device=cuda";
+        return "--attention=cudnn needs --device=cuda";
     if (c->precision != TR_BF16)
-        return "--attention=cudnn has --precision=bf16 only";
+        return "--attention=cudnn needs --precision=bf16";
     if (c->graphs == BERT_GRAPHS)
-        return "--attention=cudnn does without --graphs=on";
+        return "--attention=cudnn excludes --graphs=on";
     if (c->model.hidden / c->model.heads % TR_CUDNN_HEAD != 0)
-        return "--attention=cudnn has heads of a width that "
-               WORD(TR_CUDNN_HEAD) " divides";
+        return "--attention=cudnn needs heads whose width is a multiple of "
+               WORD(TR_CUDNN_HEAD);
     return NULL;
 }
 
@@ -227,17 +227,17 @@ static const char *check_device(conf *c)
     if (c->precision < 0)
         c->precision = cuda ? TR_BF16 : TR_FLOAT;
     if (!cuda && c->graphs != BERT_EXACT)
-        return "--graphs is for --device=cuda";
+        return "--graphs needs --device=cuda";
     if (!cuda)
         return c->precision == TR_FLOAT
-                   ? NULL : "--precision of the CPU is float";
+                   ? NULL : "--device=cpu supports --precision=float only";
     if (c->attention == BERT_DENSE)
-        return "--device=cuda has no --attention=dense";
+        return "--device=cuda does not support --attention=dense";
     if (c->model.hidden > TR_CUDA_HIDDEN_MAX)
-        return "--device=cuda has --hidden up to "
+        return "--device=cuda supports --hidden up to "
                WORD(TR_CUDA_HIDDEN_MAX);
     if (c->model.hidden / c->model.heads > TR_CUDA_HEAD_MAX)
-        return "--device=cuda has heads of a width up to "
+        return "--device=cuda supports heads of a width up to "
                WORD(TR_CUDA_HEAD_MAX);
     return NULL;
 }
@@ -248,24 +248,24 @@ static const char *check(conf *c)
     const char *wrong;
 
     if (c->loader.packs > 0 && c->loader.sequences > 0)
-        return "--packs and --sequences exclude one another";
+        return "--packs and --sequences exclude each other";
     if (c->loader.packs == 0 && c->loader.sequences == 0)
         c->loader.packs = 16;
     if (c->model.hidden % c->model.heads != 0)
         return "--heads does not divide --hidden";
     if (c->rate.total > 0 && c->rate.total <= c->rate.warmup)
-        return "--total is not above --warmup";
+        return "--total must be greater than --warmup";
     if (c->save != NULL && *c->save == '\0')
         return "--save must be the name of a file";
     if (c->save == NULL && (c->resume || c->save_every > 0))
-        return "--resume and --save-every want --save";
+        return "--resume and --save-every need --save";
     if (c->model.intermediate == 0)
         c->model.intermediate = 4 * c->model.hidden;
     c->loader.seed = c->seed;
     if (c->rows < 0)
         c->rows = c->attention == BERT_DENSE ? TR_PADDED : TR_UNPADDED;
     if (c->rows == TR_UNPADDED && c->attention == BERT_DENSE)
-        return "--attention=dense has no --rows=unpadded";
+        return "--attention=dense does not support --rows=unpadded";
     c->loader.pads = c->rows != TR_UNPADDED;
     /* Batches of so many sequences are the same, packed or not. */
     if (c->factor < 0)

@@ -90,7 +90,7 @@ static int complain_difference(const training *t)
         rank_message("the ranks have different options");
         return STATUS_USAGE;
     }
-    rank_message("%s: the ranks read other packs behind step %" PRIu64,
+    rank_message("%s: the ranks read different packs after step %" PRIu64,
                  tr_loader_name(t->loader), t->now.steps);
     return STATUS_FAILURE;
 }
@@ -207,7 +207,7 @@ static int settle_steps(training *t)
         settle_good(t, &r);
     if (r.steps == n)
         return STATUS_OK;
-    rank_message("step %" PRIu64 ": the loss is no number any more "
+    rank_message("step %" PRIu64 ": the loss is not finite "
                  "(a lower --rate may help)", t->queue[r.steps].report.step);
     return STATUS_FAILURE;
 }
@@ -352,8 +352,8 @@ static int settle_input(training *t)
     tr_workers_copy(&t->workers, input, sizeof *input);
     if (is_alone(t) || *input == TR_INPUT_SHARED || t->workers.has_second)
         return STATUS_OK;
-    return complain("this MPI lets one thread talk at a time, and ranks that "
-                    "exchange packs have two that do (MPI_THREAD_MULTIPLE)");
+    return complain("ranks that exchange packs need an MPI with "
+                    "MPI_THREAD_MULTIPLE");
 }
 
 /* Refuses CUDA graphs with several processes. */
@@ -361,8 +361,7 @@ static int settle_graphs(const training *t)
 {
     if (is_alone(t) || t->conf.graphs != BERT_GRAPHS)
         return STATUS_OK;
-    rank_message("--graphs=on is for one process: sums over several are "
-                 "no part of a graph");
+    rank_message("--graphs=on is for one process");
     return STATUS_USAGE;
 }
 
@@ -676,8 +675,8 @@ static int finish(training *t, int status)
         "%s: %s", tr_loader_name(t->loader),
         t->state.run.steps == 0
             ? "no packs"
-            : "nothing was learnt: in no step a token was masked, or a "
-              "sequence had a next_sentence_label");
+            : "nothing was learnt: no step had masked tokens or "
+              "next-sentence labels");
     return STATUS_DATA;
 }
 

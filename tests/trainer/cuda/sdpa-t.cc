@@ -101,7 +101,7 @@ static answer compute(const rig &r, const problem &p)
     l.stage();
     const tr_attend first = l.layer(0, kept, scratch.p + 64);
     const tr_attend second = l.layer(1, kept.p + l.kept_bytes,
-                                       scratch.p + 64);
+                                     scratch.p + 64);
 
     r.ops->attention_forward(r.d, &first, l.qkv, out);
     r.ops->attention_forward(r.d, &second, l.qkv, other);

@@ -40,8 +40,7 @@ static void *take_bytes(dealing *deal, size_t bytes)
 
 static void *take(dealing *deal, size_t rows, size_t columns)
 {
-    return take_bytes(deal, tr_times(tr_times(rows, columns),
-                                     deal->value));
+    return take_bytes(deal, tr_times(tr_times(rows, columns), deal->value));
 }
 
 /* Values from one row of logits to the next. */

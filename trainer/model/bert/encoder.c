@@ -18,14 +18,14 @@ typedef struct layer_parts {
 } layer_parts;
 
 static tr_linear linear_at(const bert_params *params, uint32_t layer,
-                             size_t weight, size_t bias, size_t times)
+                           size_t weight, size_t bias, size_t times)
 {
     return bert_params_linear(params, bert_params_layer(layer, weight),
                               bert_params_layer(layer, bias), times);
 }
 
 static tr_norm norm_at(const bert_params *params, uint32_t layer,
-                         size_t gain, size_t bias)
+                       size_t gain, size_t bias)
 {
     return bert_params_norm(params, bert_params_layer(layer, gain),
                             bert_params_layer(layer, bias));

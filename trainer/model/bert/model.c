@@ -154,7 +154,7 @@ void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how)
 
 /* What of a batch is computed; NULL: no memory. */
 static const tr_batch *rows_of(bert_model *model, const tr_batch *padded,
-                                 tr_rows rows)
+                               tr_rows rows)
 {
     const tr_batch *const batch =
         tr_unpad_rows(&model->unpad, padded, rows);

@@ -192,8 +192,7 @@ tr_linear bert_params_linear(const bert_params *params, size_t weight,
         .bias_gradient = bert_params_gradient(params, bias)};
 }
 
-tr_norm bert_params_norm(const bert_params *params, size_t gain,
-                         size_t bias)
+tr_norm bert_params_norm(const bert_params *params, size_t gain, size_t bias)
 {
     return (tr_norm){
         .width = params->tensors[gain].columns,

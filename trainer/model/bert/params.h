@@ -96,7 +96,6 @@ real *bert_params_gradient(const bert_params *params, size_t tensor);
 /* `times` such layers side by side, of which these are the first tensors. */
 tr_linear bert_params_linear(const bert_params *params, size_t weight,
                              size_t bias, size_t times);
-tr_norm bert_params_norm(const bert_params *params, size_t gain,
-                         size_t bias);
+tr_norm bert_params_norm(const bert_params *params, size_t gain, size_t bias);
 
 #endif /* BERT_PARAMS_H */
