@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "deal/deal.h"
+#include "deal/sets.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -37,13 +37,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "deal/sort.h"
 #include "packstream.h"
-
-/* An item to assign.  When sorting sets or pairs, it represents one of them. */
-typedef struct ps_deal_item {
-    uint64_t cost;
-    uint32_t index; /* index in the caller's costs */
-} ps_deal_item;
 
 /* The items of one rank, linked in a ring, and their sum. */
 typedef struct ps_deal_set {
@@ -85,27 +80,5 @@ static inline void ps_deal_link(uint32_t *links, uint32_t a, uint32_t b)
     links[a] = links[b];
     links[b] = next;
 }
-
-/*
- * Stable sort by cost in descending order.  `spare` has room for n items.
- * Insertion sort is for few items, or few out of place.
- */
-void ps_deal_sort(ps_deal_item *items, ps_deal_item *spare, uint32_t n);
-void ps_deal_insertion_sort(ps_deal_item *items, uint32_t n);
-
-/*
- * Divide the sorted items into `ranks` sets and return the maximum sum.  The
- * first function writes deal->sets and links, the second spare_sets and
- * spare_links.
- */
-uint64_t ps_deal_difference(ps_deal *deal);
-uint64_t ps_deal_longest_first(ps_deal *deal);
-
-/*
- * Swaps items between deal->sets until the maximum sum is good enough, no swap
- * lowers it, or the work reaches a constant times `n`.  deal->items must have
- * the items of set 0, then set 1 and so on, each set in descending order.
- */
-void ps_deal_exchange(ps_deal *deal);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "deal/deal.h"
+#include "deal/sets.h"
 
 static ps_deal_set *block_at(const ps_deal *d, uint32_t block)
 {

@@ -6,7 +6,7 @@
  */
 
 #include "base/mem_bound.h"
-#include "deal/deal.h"
+#include "deal/sets.h"
 
 /* Number of sets with the least sums that are tried first. */
 #define EMPTIEST 32

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "deal/deal.h"
+#include "deal/sets.h"
 
 /* True if set `a` precedes `b`: lower sum, then lower number. */
 static bool is_before(const ps_deal_set *sets, uint32_t a, uint32_t b)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "deal/deal.h"
+#include "deal/sort.h"
 
 #define FEW 48 /* insertion sort is faster below this */
 

@@ -26,7 +26,9 @@
 #include "bytes.h"
 #include "format/pack_header.h"
 #include "format/totals.h"
+#include "packer/emit.h"
 #include "packer/packer.h"
+#include "packer/refill.h"
 
 #define STATE_MAGIC "\x89PKT\r\n\x1a\n"
 #define STATE_MAGIC_BYTES 8
@@ -69,11 +71,11 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
     unsigned char header[PS_PACK_HEADER_BYTES];
     unsigned char totals[PS_TOTALS_BYTES];
 
-    ps_save_u32(saver, p->options.compressed);
-    ps_save_u32(saver, (uint32_t)p->options.level);
-    ps_packer_options_encode(p, options);
+    ps_save_u32(saver, p->set.options.compressed);
+    ps_save_u32(saver, (uint32_t)p->set.options.level);
+    ps_settings_encode(&p->set, options);
     ps_save_bytes(saver, options, sizeof options);
-    ps_pack_header_encode(&p->info, header);
+    ps_pack_header_encode(&p->set.info, header);
     ps_save_bytes(saver, header, sizeof header);
 
     ps_totals_encode(&p->totals, 0, totals);
@@ -247,7 +249,7 @@ ps_result ps_state_read(const unsigned char *state, size_t bytes,
  */
 static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 {
-    const ps_pack_info *info = &p->info;
+    const ps_pack_info *info = &p->set.info;
     uint32_t compressed = ps_load_within(restorer, 0, 1);
     uint32_t level = ps_load_u32(restorer);
     const unsigned char *then = ps_load_bytes(restorer, PS_OPTIONS_BYTES);
@@ -260,16 +262,16 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
 
     if (restorer->failed)
         return damaged(err);
-    if (compressed != p->options.compressed)
+    if (compressed != p->set.options.compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is of packs that are %scompressed, these "
                        "are%s",
                        compressed ? "" : "not ", compressed ? " not" : "");
-    if (compressed != 0 && level != (uint32_t)p->options.level)
+    if (compressed != 0 && level != (uint32_t)p->set.options.level)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state was saved with level %" PRId32
                        " of compression, not %d",
-                       (int32_t)level, p->options.level);
+                       (int32_t)level, p->set.options.level);
     ps_pack_header_encode(info, ours);
     if (memcmp(ours, header, sizeof ours) == 0)
         return PS_OK;
@@ -293,9 +295,9 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
     if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the state is of other token records: %s", why.text);
-    ps_packer_options_encode(p, now);
+    ps_settings_encode(&p->set, now);
     return ps_fail(err, PS_ERR_ARGUMENT, "the state was saved with %s",
-                   ps_packer_options_compare(then, now, &why) == PS_OK
+                   ps_settings_compare(then, now, &why) == PS_OK
                        ? "another header"
                        : why.text);
 }
@@ -427,7 +429,7 @@ static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
 static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
                              const ps_state *summary, ps_error *err)
 {
-    const ps_engine_options options = ps_packer_engine_options(p);
+    const ps_engine_options options = ps_settings_engine(&p->set);
     uint32_t *slots = malloc(p->engine->n_slots * sizeof *slots);
     uint32_t n = 0;
     ps_result r;
@@ -443,10 +445,11 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
         h->seq_off = ps_load_u32(restorer);
         h->seq_len = ps_load_u32(restorer);
         n_tok = ps_packer_length(p, slots[i]);
-        p->bytes += ps_packer_store_bytes(p, n_tok);
+        p->bytes += ps_settings_store_bytes(&p->set, n_tok);
         if (restorer->failed || h->id < summary->resume_from_id ||
             h->id >= summary->input_sequences || h->seq_off >= h->seq_len ||
-            ps_packer_units(p, n_tok) != ps_engine_length(p->engine, slots[i]))
+            ps_settings_units(&p->set, n_tok) !=
+                ps_engine_length(p->engine, slots[i]))
             r = damaged(err);
     }
     if (r == PS_OK)

@@ -11,7 +11,7 @@
 
 #include "base/prefetch.h"
 #include "format/totals.h"
-#include "packer/packer.h"
+#include "packer/emit.h"
 
 /* The hardware prefetcher gets the rest of a payload. */
 #define PREFETCH_BYTES 1024
@@ -26,7 +26,7 @@ static const unsigned char *column_of(const ps_packer *p,
     uint64_t n_tok = h->seq_len;
 
     if (!column->per_token)
-        return h->payload + p->shape.per_token * n_tok + column->before;
+        return h->payload + p->set.shape.per_token * n_tok + column->before;
     return h->payload + column->before * n_tok +
            (uint64_t)h->seq_off * column->bytes;
 }
@@ -44,10 +44,10 @@ ps_result ps_packer_store(ps_packer *p, uint32_t slot, ps_error *err)
 
     if (n_tok == h->seq_len)
         return ps_store_append(p->store, slot, h->payload,
-                               ps_packer_payload_bytes(p, n_tok), err);
-    for (uint32_t l = 0; l < p->n_columns && r == PS_OK; l++)
-        r = ps_store_append(p->store, slot, column_of(p, &p->columns[l], h),
-                            column_bytes(&p->columns[l], n_tok), err);
+                               ps_settings_payload_bytes(&p->set, n_tok), err);
+    for (uint32_t l = 0; l < p->set.n_columns && r == PS_OK; l++)
+        r = ps_store_append(p->store, slot, column_of(p, &p->set.columns[l], h),
+                            column_bytes(&p->set.columns[l], n_tok), err);
     return r;
 }
 
@@ -74,9 +74,9 @@ void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
 {
     ps_store_cursor cursor = ps_store_start(p->store, slot);
 
-    for (uint32_t l = 0; l < p->n_columns; l++) {
-        copy_column(p, slot, &cursor, &p->columns[l], n_tok, payload);
-        payload += column_bytes(&p->columns[l], n_tok);
+    for (uint32_t l = 0; l < p->set.n_columns; l++) {
+        copy_column(p, slot, &cursor, &p->set.columns[l], n_tok, payload);
+        payload += column_bytes(&p->set.columns[l], n_tok);
     }
 }
 
@@ -87,7 +87,7 @@ static void prefetch(const ps_packer *p, const uint32_t *slots, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const ps_held *h = &p->held[slots[i]];
-        const size_t tokens = (size_t)p->shape.token_bytes * h->seq_len;
+        const size_t tokens = (size_t)p->set.shape.token_bytes * h->seq_len;
 
         if (h->block == NULL)
             ps_store_prefetch(p->store, slots[i]);
@@ -105,8 +105,8 @@ static void copy_to_pack(const ps_packer *p, uint32_t slot, uint32_t n_tok,
     unsigned char *seq = ps_pack_next_sequence(pack);
     ps_store_cursor cursor = ps_store_start(p->store, slot);
 
-    for (uint32_t l = 0; l < p->n_columns; l++) {
-        const ps_payload_column *column = &p->columns[l];
+    for (uint32_t l = 0; l < p->set.n_columns; l++) {
+        const ps_payload_column *column = &p->set.columns[l];
         unsigned char *to = column->per_token
                                 ? pack->row + (size_t)column->bytes *
                                                   pack->n_rows
@@ -126,8 +126,8 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
                             .seq_len = h->seq_len};
 
     /* Fast path: most streams have no channels. */
-    if (p->n_columns == 1 && h->block != NULL) {
-        const size_t bytes = p->shape.token_bytes;
+    if (p->set.n_columns == 1 && h->block != NULL) {
+        const size_t bytes = p->set.shape.token_bytes;
 
         memcpy(pack->row + bytes * pack->n_rows,
                h->payload + bytes * piece.seq_off, bytes * piece.n_tok);
@@ -140,8 +140,8 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
     else
         ps_block_release(h->block);
     h->block = NULL;
-    if (p->options.max_bytes != 0)
-        p->bytes -= ps_packer_store_bytes(p, piece.n_tok);
+    if (p->set.options.max_bytes != 0)
+        p->bytes -= ps_settings_store_bytes(&p->set, piece.n_tok);
 }
 
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
@@ -197,7 +197,7 @@ ps_result ps_packer_make_room(ps_packer *p, uint64_t bytes, ps_error *err)
     uint32_t n = 1;
     ps_result r = PS_OK;
 
-    while (r == PS_OK && n > 0 && bytes > p->options.max_bytes - p->bytes) {
+    while (r == PS_OK && n > 0 && bytes > p->set.options.max_bytes - p->bytes) {
         const uint32_t *slots;
 
         r = ps_engine_evict(p->engine, &slots, &n, err);

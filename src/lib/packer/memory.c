@@ -32,29 +32,28 @@ static void add(uint64_t *sum, uint64_t bytes)
 }
 
 /* Everything opened by ps_packer_start. */
-static uint64_t start_bytes(const ps_packer *p)
+static uint64_t start_bytes(const ps_settings *s)
 {
-    const ps_output_options output = ps_packer_output_options(p);
-    const ps_engine_options o = ps_packer_engine_options(p);
+    const ps_output_options output = ps_settings_output(s);
+    const ps_engine_options o = ps_settings_engine(s);
     const uint32_t slots = ps_engine_slots_for(&o);
-    uint64_t stored = ps_packer_window_bytes(p);
-    uint32_t blocks = ps_packer_max_blocks(p);
+    uint64_t stored = ps_settings_window_bytes(s);
+    uint32_t blocks = ps_settings_max_blocks(s);
     uint64_t bytes = ps_engine_bytes(&o);
 
     add(&bytes, ps_mem_array(slots, sizeof(ps_held)));
 
-    if (p->options.order == PS_PACKS_SHUFFLED)
+    if (s->options.order == PS_PACKS_SHUFFLED)
         add(&stored,
-            ps_packer_chunks(p,
-                             ps_shuffle_sequences(o.window, o.depth),
-                             PS_SHUFFLE_MAX_PACKS));
-    if (p->options.max_bytes != 0)
-        stored = ps_mem_min(stored, p->options.max_bytes);
+            ps_settings_chunks(s, ps_shuffle_sequences(o.window, o.depth),
+                               PS_SHUFFLE_MAX_PACKS));
+    if (s->options.max_bytes != 0)
+        stored = ps_mem_min(stored, s->options.max_bytes);
     add(&bytes, ps_store_bytes(slots, stored));
     /* Payloads can also be in the reader's blocks. */
     if (blocks != 0)
         add(&bytes, ps_pool_bytes((uint64_t)blocks + 1));
-    add(&bytes, ps_block_output_bytes(&p->info, &output));
+    add(&bytes, ps_block_output_bytes(&s->info, &output));
     return bytes;
 }
 
@@ -62,17 +61,17 @@ uint64_t ps_packer_memory(const ps_schema *schema,
                           const ps_packer_options *options)
 {
     const ps_histogram *h = options->learn_from;
-    ps_packer p = {.fd = -1};
+    ps_settings s = {0};
     uint64_t bytes;
 
-    if (ps_packer_set_options(&p, schema, options, NULL) != PS_OK)
+    if (ps_settings_set(&s, schema, options, NULL) != PS_OK)
         return UINT64_MAX;
-    bytes = start_bytes(&p);
+    bytes = start_bytes(&s);
     /* The histogram and a copy in units. */
     if (h != NULL)
         add(&bytes, ps_mem_times(2, ps_histogram_bytes(
                                         (uint32_t)ps_histogram_size(h))));
-    add(&bytes, ps_mem_array(1, sizeof p));
+    add(&bytes, ps_mem_array(1, sizeof(ps_packer)));
     return bytes;
 }
 
@@ -80,25 +79,25 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
                                const ps_packer_options *options,
                                size_t note_bytes)
 {
-    ps_packer p = {.fd = -1};
+    ps_settings s = {0};
     ps_output_options output;
     ps_engine_options o;
     uint64_t slots;
     uint64_t state;
     uint64_t bytes;
 
-    if (ps_packer_set_options(&p, schema, options, NULL) != PS_OK)
+    if (ps_settings_set(&s, schema, options, NULL) != PS_OK)
         return UINT64_MAX;
-    o = ps_packer_engine_options(&p);
+    o = ps_settings_engine(&s);
     slots = ps_engine_slots_for(&o);
     state = ps_mem_sum(note_bytes, STATE_HEAD_BYTES);
     add(&state, slots * STATE_SLOT_BYTES);
-    add(&state, ps_mem_min(p.info.capacity, STATE_MAX_TOKENS) *
-                    STATE_TOKEN_BYTES);
+    add(&state,
+        ps_mem_min(s.info.capacity, STATE_MAX_TOKENS) * STATE_TOKEN_BYTES);
     /* The open block and the index so far. */
-    add(&state, p.info.block_bytes);
+    add(&state, s.info.block_bytes);
     add(&state, (uint64_t)2 * PS_INDEX_BLOCKS * PS_ENTRY_BYTES);
-    output = ps_packer_output_options(&p);
+    output = ps_settings_output(&s);
     if (output.compressed)
         add(&state, ps_seek_table_takes(output.max_frames));
 
@@ -108,6 +107,6 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     /* The sequences held are sorted by id, and one payload is copied. */
     add(&bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
     add(&bytes,
-        ps_mem_array(2, ps_packer_payload_bytes(&p, p.info.capacity)));
+        ps_mem_array(2, ps_settings_payload_bytes(&s, s.info.capacity)));
     return bytes;
 }

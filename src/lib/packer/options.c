@@ -13,7 +13,8 @@
 #include "base/mem_bound.h"
 #include "bytes.h"
 #include "format/version.h"
-#include "packer/packer.h"
+#include "io/block.h"
+#include "packer/options.h"
 
 /* Any more packs would exceed 64 bits of bytes. */
 #define MAX_PACKS (UINT64_MAX / PS_MAX_ROW_BYTES)
@@ -64,10 +65,10 @@ static uint64_t hash_of_lengths(const ps_histogram *h)
     return hash;
 }
 
-void ps_packer_options_encode(const ps_packer *p,
-                              unsigned char to[PS_OPTIONS_BYTES])
+void ps_settings_encode(const ps_settings *s,
+                        unsigned char to[PS_OPTIONS_BYTES])
 {
-    const ps_packer_options *o = &p->options;
+    const ps_packer_options *o = &s->options;
     const char *policy = ps_policy_name(o->policy);
 
     memset(to, 0, PS_OPTIONS_BYTES);
@@ -84,11 +85,11 @@ void ps_packer_options_encode(const ps_packer *p,
     store_u64(to + AT_MAX_BYTES, o->max_bytes);
     to[AT_EVEN_COST] = o->even_cost;
     store_u32(to + AT_ALIGN, o->align > 1 ? o->align : 0);
-    store_u64(to + AT_LEARNED, p->learned);
+    store_u64(to + AT_LEARNED, s->learned);
 }
 
-ps_result ps_packer_options_compare(const unsigned char *then,
-                                    const unsigned char *now, ps_error *err)
+ps_result ps_settings_compare(const unsigned char *then,
+                              const unsigned char *now, ps_error *err)
 {
     static const struct {
         const char *name;
@@ -249,11 +250,10 @@ static ps_packer_options complete_options(const ps_packer_options *options)
     return o;
 }
 
-ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
-                                const ps_packer_options *options,
-                                ps_error *err)
+ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
+                          const ps_packer_options *options, ps_error *err)
 {
-    const ps_packer_options *o = &p->options;
+    const ps_packer_options *o = &s->options;
     unsigned char encoded[PS_OPTIONS_BYTES];
     uint64_t bytes;
     ps_result r = ps_schema_check(schema, err);
@@ -262,11 +262,11 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         r = check_options(schema, options, err);
     if (r != PS_OK)
         return r;
-    p->options = complete_options(options);
-    p->learned = hash_of_lengths(o->learn_from);
-    p->shape = ps_schema_shape(schema);
-    ps_packer_options_encode(p, encoded);
-    p->info = (ps_pack_info){
+    s->options = complete_options(options);
+    s->learned = hash_of_lengths(o->learn_from);
+    s->shape = ps_schema_shape(schema);
+    ps_settings_encode(s, encoded);
+    s->info = (ps_pack_info){
         .version_major = PS_PACK_MAJOR,
         .version_minor = PS_FORMAT_MINOR,
         .capacity = o->capacity,
@@ -275,8 +275,8 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
          * A sequence can be overtaken only by those that arrive while it waits.
          */
         .max_displacement = (uint32_t)o->max_delay,
-        .split = o->overlong == PS_OVERLONG_SPLIT ||
-                 o->policy == PS_POLICY_CONCAT,
+        .split =
+            o->overlong == PS_OVERLONG_SPLIT || o->policy == PS_POLICY_CONCAT,
         .align = o->align,
         .pad_id = o->pad_id,
         .schema = *schema,
@@ -289,10 +289,10 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
         .max_seqlen = PS_UNKNOWN,
         .min_fill = PS_UNKNOWN,
     };
-    r = ps_layout(&p->info, err);
+    r = ps_layout(&s->info, err);
     if (r != PS_OK)
         return r;
-    bytes = ps_packer_store_bytes(p, o->capacity);
+    bytes = ps_settings_store_bytes(s, o->capacity);
     if (o->max_bytes != 0 && bytes > o->max_bytes)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "a sequence of %" PRIu32 " tokens takes %" PRIu64
@@ -305,42 +305,42 @@ ps_result ps_packer_set_options(ps_packer *p, const ps_schema *schema,
 ps_result ps_packer_check(const ps_schema *schema,
                           const ps_packer_options *options, ps_error *err)
 {
-    ps_packer p = {.fd = -1};
+    ps_settings s = {0};
 
-    return ps_packer_set_options(&p, schema, options, err);
+    return ps_settings_set(&s, schema, options, err);
 }
 
-uint32_t ps_packer_depth(const ps_packer *p)
+uint32_t ps_settings_depth(const ps_settings *s)
 {
-    const uint32_t depth = ps_max_sequences(&p->info);
+    const uint32_t depth = ps_max_sequences(&s->info);
 
     /* All sequences of a pack were in the window at the same time. */
-    return depth < p->options.max_window ? depth : p->options.max_window;
+    return depth < s->options.max_window ? depth : s->options.max_window;
 }
 
-ps_engine_options ps_packer_engine_options(const ps_packer *p)
+ps_engine_options ps_settings_engine(const ps_settings *s)
 {
-    const uint32_t capacity = ps_packer_units(p, p->info.capacity);
-    const bool by_tokens = p->options.window == 0;
+    const uint32_t capacity = ps_settings_units(s, s->info.capacity);
+    const bool by_tokens = s->options.window == 0;
 
     return (ps_engine_options){
         .capacity = capacity,
-        .depth = ps_packer_depth(p),
-        .window = p->options.max_window,
+        .depth = ps_settings_depth(s),
+        .window = s->options.max_window,
         .least = by_tokens ? LEAST_WINDOW : 0,
         .enough = by_tokens ? (uint64_t)WINDOW_PACKS * capacity : 0,
-        .policy = p->options.policy,
-        .order = p->options.order,
-        .seed = p->options.seed,
-        .max_delay = p->options.max_delay,
-        .even_cost = p->options.even_cost,
+        .policy = s->options.policy,
+        .order = s->options.order,
+        .seed = s->options.seed,
+        .max_delay = s->options.max_delay,
+        .even_cost = s->options.even_cost,
     };
 }
 
-ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
-                             ps_error *err)
+ps_result ps_settings_expected(const ps_settings *s, ps_histogram **expected,
+                               ps_error *err)
 {
-    const ps_histogram *h = p->options.learn_from;
+    const ps_histogram *h = s->options.learn_from;
     ps_result r = PS_OK;
 
     *expected = NULL;
@@ -348,7 +348,7 @@ ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
         r = ps_histogram_open(expected, err);
     for (size_t i = 0; r == PS_OK && h != NULL && i < ps_histogram_size(h); i++)
         r = ps_histogram_add(*expected,
-                             ps_packer_units(p, ps_histogram_length(h, i)),
+                             ps_settings_units(s, ps_histogram_length(h, i)),
                              ps_histogram_count(h, i), err);
     if (r != PS_OK) {
         ps_histogram_free(*expected);
@@ -357,55 +357,55 @@ ps_result ps_packer_expected(const ps_packer *p, ps_histogram **expected,
     return r;
 }
 
-ps_output_options ps_packer_output_options(const ps_packer *p)
+ps_output_options ps_settings_output(const ps_settings *s)
 {
     return (ps_output_options){
-        .threads = p->options.threads,
-        .compressed = p->options.compressed,
-        .level = p->options.level,
-        .max_frames = p->options.max_frames,
-        .write = p->options.write,
-        .write_context = p->options.write_context,
+        .threads = s->options.threads,
+        .compressed = s->options.compressed,
+        .level = s->options.level,
+        .max_frames = s->options.max_frames,
+        .write = s->options.write,
+        .write_context = s->options.write_context,
     };
 }
 
-uint64_t ps_packer_chunks(const ps_packer *p, uint64_t n, uint64_t packs)
+uint64_t ps_settings_chunks(const ps_settings *s, uint64_t n, uint64_t packs)
 {
-    const uint64_t longest = ps_packer_store_bytes(p, p->info.capacity);
+    const uint64_t longest = ps_settings_store_bytes(s, s->info.capacity);
     uint64_t bytes =
-        ps_mem_times(packs, (uint64_t)p->shape.per_token * p->info.capacity);
+        ps_mem_times(packs, (uint64_t)s->shape.per_token * s->info.capacity);
 
     /* Each payload wastes less than one chunk. */
-    bytes = ps_mem_sum(bytes,
-                       ps_mem_times(n, ps_packer_store_bytes(p, 0) +
-                                           PS_STORE_CHUNK_BYTES));
+    bytes = ps_mem_sum(bytes, ps_mem_times(n, ps_settings_store_bytes(s, 0) +
+                                                  PS_STORE_CHUNK_BYTES));
     return ps_mem_min(ps_mem_times(n, longest), bytes);
 }
 
 /* Bytes in chunks of `n` sequences in the window. */
-static uint64_t window_chunks(const ps_packer *p, uint32_t n)
+static uint64_t window_chunks(const ps_settings *s, uint32_t n)
 {
     const uint32_t packs =
-        p->options.window == 0 ? LEAST_WINDOW : p->options.window;
+        s->options.window == 0 ? LEAST_WINDOW : s->options.window;
 
     /* The open pack, plus a sequence that does not fit it. */
-    return ps_packer_chunks(p, n, takes_as_they_come(&p->options) ? 2 : packs);
+    return ps_settings_chunks(s, n,
+                              takes_as_they_come(&s->options) ? 2 : packs);
 }
 
-uint64_t ps_packer_window_bytes(const ps_packer *p)
+uint64_t ps_settings_window_bytes(const ps_settings *s)
 {
-    return window_chunks(p, p->options.max_window);
+    return window_chunks(s, s->options.max_window);
 }
 
-uint32_t ps_packer_max_blocks(const ps_packer *p)
+uint32_t ps_settings_max_blocks(const ps_settings *s)
 {
-    const uint32_t most = p->options.max_window;
+    const uint32_t most = s->options.max_window;
     uint64_t blocks;
 
-    if (p->options.max_bytes != 0)
+    if (s->options.max_bytes != 0)
         return 0;
     /* Holding the blocks of a larger default window is not faster. */
-    blocks = window_chunks(p, p->options.window == 0 ? LEAST_WINDOW : most) /
+    blocks = window_chunks(s, s->options.window == 0 ? LEAST_WINDOW : most) /
              PS_BLOCK_BYTES;
     return blocks < UINT32_MAX - MIN_BLOCKS ? (uint32_t)blocks + MIN_BLOCKS
                                             : UINT32_MAX;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "packer/packer.h"
+#include "packer/options.h"
 
 /* The assignment so far.  `order` and `ends` are the caller's arrays. */
 typedef struct assignment {
@@ -41,7 +41,7 @@ static ps_result emit(assignment *a, ps_emit_mode mode, ps_error *err)
 }
 
 /* Admits the sequences in order, like ps_packer_put. */
-static ps_result admit_all(const ps_packer *p, assignment *a,
+static ps_result admit_all(const ps_settings *s, assignment *a,
                            const uint32_t *lengths, uint64_t n, ps_error *err)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -50,16 +50,17 @@ static ps_result admit_all(const ps_packer *p, assignment *a,
         if (lengths[i] == 0)
             return ps_fail(err, PS_ERR_EMPTY,
                            "sequence %" PRIu64 " has no tokens", i);
-        if (lengths[i] > p->info.capacity)
+        if (lengths[i] > s->info.capacity)
             return ps_fail(err, PS_ERR_OVERLONG,
                            "sequence %" PRIu64 " has %" PRIu32 " tokens, more "
                            "than the capacity of %" PRIu32,
-                           i, lengths[i], p->info.capacity);
+                           i, lengths[i], s->info.capacity);
         ps_engine_tick(a->engine);
         r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
-        a->ids[ps_engine_admit(a->engine, ps_packer_units(p, lengths[i]))] = i;
+        a->ids[ps_engine_admit(a->engine, ps_settings_units(s, lengths[i]))] =
+            i;
         r = emit(a, PS_EMIT_DUE, err);
         if (r != PS_OK)
             return r;
@@ -76,7 +77,7 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     ps_packer_options o = *options;
     ps_engine_options engine;
     ps_histogram *expected;
-    ps_packer p = {0};
+    ps_settings s = {0};
     ps_result r;
 
     *n_packs = 0;
@@ -92,14 +93,14 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     o.max_bytes = 0;
     o.first_pack = 0;
     o.block_packs = 0;
-    r = ps_packer_set_options(&p, &schema, &o, err);
+    r = ps_settings_set(&s, &schema, &o, err);
     if (r != PS_OK)
         return r;
 
-    r = ps_packer_expected(&p, &expected, err);
+    r = ps_settings_expected(&s, &expected, err);
     if (r != PS_OK)
         return r;
-    engine = ps_packer_engine_options(&p);
+    engine = ps_settings_engine(&s);
     engine.learn_from = expected;
     r = ps_engine_open(&a.engine, &engine, err);
     ps_histogram_free(expected);
@@ -107,7 +108,7 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
         return r;
     a.ids = calloc(a.engine->n_slots, sizeof *a.ids);
     r = a.ids == NULL ? ps_fail_memory(err)
-                      : admit_all(&p, &a, lengths, n, err);
+                      : admit_all(&s, &a, lengths, n, err);
     if (r == PS_OK)
         *n_packs = a.n_packs;
     free(a.ids);

@@ -4,7 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include "packer/emit.h"
 #include "packer/packer.h"
+#include "packer/refill.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,10 +24,10 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
     if (p == NULL)
         return ps_fail_memory(err);
     p->fd = fd;
-    r = ps_packer_set_options(p, schema, options, err);
+    r = ps_settings_set(&p->set, schema, options, err);
     if (r == PS_OK) {
-        p->n_columns = ps_payload_columns(&p->info, p->columns);
-        p->max_blocks = ps_packer_max_blocks(p);
+        p->set.n_columns = ps_payload_columns(&p->set.info, p->set.columns);
+        p->max_blocks = ps_settings_max_blocks(&p->set);
         return PS_OK;
     }
     ps_packer_free(p);
@@ -36,10 +38,10 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
 ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
                           ps_error *err)
 {
-    ps_engine_options engine = ps_packer_engine_options(p);
-    ps_output_options output = ps_packer_output_options(p);
+    ps_engine_options engine = ps_settings_engine(&p->set);
+    ps_output_options output = ps_settings_output(&p->set);
     ps_histogram *expected;
-    ps_result r = ps_packer_expected(p, &expected, err);
+    ps_result r = ps_settings_expected(&p->set, &expected, err);
 
     engine.learn_from = expected;
     if (r == PS_OK)
@@ -58,13 +60,13 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
         output.table = place->table;
         output.table_bytes = place->table_bytes;
     }
-    p->output.first_pack = p->options.first_pack;
-    return ps_block_output_open(&p->output, p->fd, &p->info, &output, err);
+    p->output.first_pack = p->set.options.first_pack;
+    return ps_block_output_open(&p->output, p->fd, &p->set.info, &output, err);
 }
 
 ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err)
 {
-    const uint64_t first = p->options.first_pack;
+    const uint64_t first = p->set.options.first_pack;
 
     if (first > 0 && first < p->output.followed)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -127,11 +129,11 @@ static ps_result finish(ps_packer *p, ps_error *err)
         r = ps_block_output_settle(&p->output, err);
     if (r == PS_OK)
         r = ps_packer_check_replay(p, err);
-    if (r == PS_OK && p->options.first_pack > p->totals.packs)
+    if (r == PS_OK && p->set.options.first_pack > p->totals.packs)
         r = ps_fail(err, PS_ERR_ARGUMENT,
                     "there are %" PRIu64 " packs, none behind them has the "
                     "index %" PRIu64,
-                    p->totals.packs, p->options.first_pack);
+                    p->totals.packs, p->set.options.first_pack);
     if (r == PS_OK)
         r = ps_block_output_end(&p->output, &p->totals, err);
     return r == PS_OK ? ps_output_finish(p->output.output, err) : r;
@@ -193,7 +195,7 @@ ps_rejected ps_packer_rejected(const ps_packer *p, ps_reject reason)
 
 const ps_pack_info *ps_packer_info(const ps_packer *p)
 {
-    return &p->info;
+    return &p->set.info;
 }
 
 uint64_t ps_packer_delay(const ps_packer *p)

@@ -12,7 +12,8 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "packer/packer.h"
+#include "packer/emit.h"
+#include "packer/refill.h"
 #include "stream/token_reader.h"
 
 /* ---- Admitting ---- */
@@ -29,11 +30,12 @@ static inline ps_result admit(ps_packer *p, const ps_sequence *sequence,
     uint32_t slot;
     ps_result r = PS_OK;
 
-    if (p->options.max_bytes != 0)
-        r = ps_packer_make_room(p, ps_packer_store_bytes(p, n_tok), err);
+    if (p->set.options.max_bytes != 0)
+        r = ps_packer_make_room(p, ps_settings_store_bytes(&p->set, n_tok),
+                                err);
     if (r != PS_OK)
         return r;
-    slot = ps_engine_admit(p->engine, ps_packer_units(p, n_tok));
+    slot = ps_engine_admit(p->engine, ps_settings_units(&p->set, n_tok));
     p->held[slot].id = sequence->id;
     p->held[slot].seq_off = off;
     p->held[slot].seq_len = sequence->n_tok;
@@ -58,13 +60,13 @@ static ps_result put_pieces(ps_packer *p, const ps_sequence *sequence,
 
     while (off < n_tok) {
         const uint32_t left = n_tok - off;
-        uint32_t n = p->info.capacity;
+        uint32_t n = p->set.info.capacity;
         ps_result r = ps_packer_tick(p, err);
 
         if (r != PS_OK)
             return r;
-        if (p->options.policy == PS_POLICY_CONCAT)
-            n -= (uint32_t)p->engine->window.tokens * p->info.align;
+        if (p->set.options.policy == PS_POLICY_CONCAT)
+            n -= (uint32_t)p->engine->window.tokens * p->set.info.align;
         if (left < n)
             n = left;
         /* The id itself can follow until the last piece is admitted. */
@@ -120,14 +122,14 @@ static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
 static ps_result check_payload(const ps_packer *p,
                                const ps_sequence *sequence, ps_error *err)
 {
-    const uint64_t bytes = ps_shape_bytes(&p->shape, sequence->n_tok);
+    const uint64_t bytes = ps_shape_bytes(&p->set.shape, sequence->n_tok);
     bool is_right = sequence->payload_bytes == bytes;
 
     if (sequence->payload == NULL)
-        is_right = sequence->n_tok > p->info.capacity &&
-                   p->options.policy != PS_POLICY_CONCAT &&
-                   (p->options.overlong == PS_OVERLONG_DROP ||
-                    p->options.overlong == PS_OVERLONG_ERROR);
+        is_right = sequence->n_tok > p->set.info.capacity &&
+                   p->set.options.policy != PS_POLICY_CONCAT &&
+                   (p->set.options.overlong == PS_OVERLONG_DROP ||
+                    p->set.options.overlong == PS_OVERLONG_ERROR);
     if (sequence->n_tok == 0 || !is_right)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "sequence %" PRIu64 " has %" PRIu32
@@ -160,18 +162,18 @@ static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
     if (r != PS_OK)
         return r;
     count_input(p, sequence);
-    if (p->options.policy == PS_POLICY_CONCAT)
+    if (p->set.options.policy == PS_POLICY_CONCAT)
         return put_pieces(p, sequence, n_tok, err);
-    if (n_tok <= p->info.capacity)
+    if (n_tok <= p->set.info.capacity)
         return put_whole(p, sequence, err);
 
-    switch (p->options.overlong) {
+    switch (p->set.options.overlong) {
     case PS_OVERLONG_DROP:
         return leave_out(p, sequence, PS_REJECT_OVERLONG, err);
     case PS_OVERLONG_TRUNCATE:
         p->totals.truncated_sequences++;
-        p->totals.truncated_tokens += n_tok - p->info.capacity;
-        return put_pieces(p, sequence, p->info.capacity, err);
+        p->totals.truncated_tokens += n_tok - p->set.info.capacity;
+        return put_pieces(p, sequence, p->set.info.capacity, err);
     case PS_OVERLONG_SPLIT:
         return put_pieces(p, sequence, n_tok, err);
     case PS_OVERLONG_ERROR:
@@ -180,7 +182,7 @@ static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
     return ps_fail(err, PS_ERR_OVERLONG,
                    "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32
                    " tokens, more than the capacity of %" PRIu32,
-                   sequence->id, sequence->offset, n_tok, p->info.capacity);
+                   sequence->id, sequence->offset, n_tok, p->set.info.capacity);
 }
 
 ps_result ps_packer_put(ps_packer *p, const ps_sequence *sequence,
@@ -205,7 +207,7 @@ ps_result ps_packer_put_ready(ps_packer *p, ps_token_reader *reader,
     if (p->refill != NULL)
         return PS_OK;
     while (r == PS_OK && left > 0 && p->totals.packs < packs &&
-           ps_token_reader_is_ready(reader, p->info.capacity)) {
+           ps_token_reader_is_ready(reader, p->set.info.capacity)) {
         ps_sequence sequence;
 
         r = ps_token_reader_take_ready(reader, &sequence, err);

@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "format/digest.h"
-#include "packer/packer.h"
+#include "packer/emit.h"
+#include "packer/refill.h"
 
 /* A held sequence or piece. */
 typedef struct item {
@@ -62,7 +63,8 @@ static uint64_t chain(const ps_packer *p, uint32_t slot,
 
     ps_packer_get(p, slot, n_tok, payload);
     return ps_token_digest(
-        before, n_tok, ps_hash(payload, ps_packer_payload_bytes(p, n_tok)));
+        before, n_tok,
+        ps_hash(payload, ps_settings_payload_bytes(&p->set, n_tok)));
 }
 
 ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
@@ -70,7 +72,7 @@ ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
 {
     item *items = in_order(p, slots, n);
     unsigned char *payload =
-        malloc(ps_packer_payload_bytes(p, p->info.capacity));
+        malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
     bool have_memory = items != NULL && payload != NULL;
 
     *hash = 0;
@@ -95,7 +97,8 @@ ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
     return f->items == NULL ? ps_fail_memory(err) : PS_OK;
 }
 
-static ps_result fail_input_changed(const ps_packer *p, uint64_t id, ps_error *err)
+static ps_result fail_input_changed(const ps_packer *p, uint64_t id,
+                                    ps_error *err)
 {
     return ps_fail(err, PS_ERR_CORRUPT,
                    "the input is not what it was when the state was saved: "
@@ -114,7 +117,7 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
 
     if (f->at == f->n || f->items[f->at].id != sequence->id)
         return PS_OK;
-    payload = malloc(ps_packer_payload_bytes(p, p->info.capacity));
+    payload = malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
     if (payload == NULL)
         return ps_fail_memory(err);
     while (r == PS_OK && f->at < f->n &&
@@ -124,7 +127,7 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
         if (sequence->payload == NULL ||
             p->held[i->slot].seq_len != sequence->n_tok ||
             sequence->payload_bytes !=
-                ps_packer_payload_bytes(p, sequence->n_tok))
+                ps_settings_payload_bytes(&p->set, sequence->n_tok))
             r = fail_input_changed(p, sequence->id, err);
         else
             r = ps_packer_keep(p, i->slot, sequence, err);

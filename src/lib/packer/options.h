@@ -1,0 +1,103 @@
+/*
+ * options.h - the options of a packer, completed, and what follows from
+ * them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+#ifndef LIB_PACKER_OPTIONS_H
+#define LIB_PACKER_OPTIONS_H
+
+#include "bytes.h"
+#include "engine/engine.h"
+#include "format/pack.h"
+#include "format/schema.h"
+#include "packer/payload_store.h"
+#include "packstream.h"
+#include "stream/block_output.h"
+
+/* Set by ps_settings_set, and constant afterwards. */
+typedef struct ps_settings {
+    ps_packer_options options; /* with defaults; `learn_from` is the caller's
+                                  and invalid after opening */
+    uint64_t learned;          /* hash of the histogram learned from; 0: none */
+    ps_pack_info info;
+    ps_shape shape;
+    ps_payload_column columns[PS_MAX_FIELDS]; /* in payload order */
+    uint32_t n_columns;
+} ps_settings;
+
+/* Checks schema and options, and sets options, shape and header. */
+ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
+                          const ps_packer_options *options, ps_error *err);
+
+/*
+ * Encodes the options that determine the output.  Their hash is in the header.
+ */
+#define PS_OPTIONS_BYTES 96
+void ps_settings_encode(const ps_settings *s,
+                        unsigned char to[PS_OPTIONS_BYTES]);
+
+/*
+ * Compares encoded options.  PS_OK, PS_ERR_ARGUMENT (the text names the first
+ * difference).
+ */
+ps_result ps_settings_compare(const unsigned char *then,
+                              const unsigned char *now, ps_error *err);
+
+/* Options of the output, without its position. */
+ps_output_options ps_settings_output(const ps_settings *s);
+
+/*
+ * Maximum number of sequences per pack, taking capacity and window into
+ * account.
+ */
+uint32_t ps_settings_depth(const ps_settings *s);
+
+/* Options of the engine, without learn_from. */
+ps_engine_options ps_settings_engine(const ps_settings *s);
+
+/*
+ * Returns the histogram for the engine, in its units, or NULL.  The caller
+ * frees it.  PS_OK, PS_ERR_MEMORY.
+ */
+ps_result ps_settings_expected(const ps_settings *s, ps_histogram **expected,
+                               ps_error *err);
+
+/*
+ * Upper bound, in bytes, on the payloads of `n` sequences in whole chunks, if
+ * their total length is at most that of `packs` packs; and the same for all
+ * sequences in the window.
+ */
+uint64_t ps_settings_chunks(const ps_settings *s, uint64_t n, uint64_t packs);
+uint64_t ps_settings_window_bytes(const ps_settings *s);
+
+/*
+ * Maximum number of reader blocks that may be held: as many as the payloads in
+ * the window fill.  0 with max_bytes.
+ */
+uint32_t ps_settings_max_blocks(const ps_settings *s);
+
+/* Size of a payload in bytes, for at most PS_MAX_SEQUENCE_BYTES. */
+static inline size_t ps_settings_payload_bytes(const ps_settings *s,
+                                               uint32_t n_tok)
+{
+    return (size_t)ps_shape_bytes(&s->shape, n_tok);
+}
+
+/* Its size in the store in bytes: whole chunks. */
+static inline uint64_t ps_settings_store_bytes(const ps_settings *s,
+                                               uint32_t n_tok)
+{
+    return round_up(ps_shape_bytes(&s->shape, n_tok), PS_STORE_CHUNK_BYTES);
+}
+
+/* Length in units of the engine, each `align` tokens, rounded up. */
+static inline uint32_t ps_settings_units(const ps_settings *s, uint32_t n_tok)
+{
+    const uint32_t align = s->info.align;
+
+    return align == 1 ? n_tok : n_tok / align + (n_tok % align != 0);
+}
+
+#endif
