@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/options.h"
 #include "files/atomic_file.h"
 #include "packstream.h"
 
@@ -22,6 +23,24 @@
 
 /* Default of --state-every: bytes of output between two states. */
 #define STATE_FILE_EVERY ((uint64_t)256 << 20)
+
+/*
+ * Entries of an option table for --state, --state-every and --resume, which set
+ * `state`, `state_every` and `resume`.  `files` and `units` are words for the
+ * help; a checkpoint is also due at `moments`.
+ */
+#define STATE_FILE_ENTRIES(conf, files, units, moments)                       \
+    {0, "state", "FILE", "save checkpoints for --resume in " files,           \
+     OPTION_CALL_FOR(conf, state, state_file_set_name)},                      \
+    {0, "state-every", "N",                                                   \
+     "save one every N " units " (default: 256 MiB of\n"                      \
+     "them), and " moments,                                                   \
+     OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),                         \
+     .why = "must be a number of " units " from 1"},                          \
+    {0, "resume", NULL,                                                       \
+     "continue from the last checkpoint, or start if\n"                       \
+     "there is no FILE",                                                      \
+     OPTION_FLAG(conf, resume)}
 
 /* An option_setter for a file name. */
 const char *state_file_set_name(void *member, const char *value);

@@ -125,17 +125,8 @@ static const option_entry entries[] = {
      "work on up to N threads, of which one packs; 0\n"
      "(default): as many as there are processors",
      OPTION_NUMBER(conf, threads, 0, THREADS_MAX)},
-    {0, "state", "FILE", "keep in FILE what --resume needs",
-     OPTION_CALL_FOR(conf, state, state_file_set_name)},
-    {0, "state-every", "N",
-     "write it after every N packs (default: 256 MiB of\n"
-     "them), and at the end or on SIGTERM or SIGINT",
-     OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),
-     .why = "must be a number of packs from 1"},
-    {0, "resume", NULL,
-     "go on where --state=FILE says, or begin if there\n"
-     "is no FILE",
-     OPTION_FLAG(conf, resume)},
+    STATE_FILE_ENTRIES(conf, "FILE", "packs",
+                       "at the end or on SIGTERM or SIGINT"),
     {0, "verify", NULL,
      "with --resume, first read all that was written, and\n"
      "go on only if it is whole",

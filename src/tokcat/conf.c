@@ -100,17 +100,7 @@ static const option_entry entries[] = {
      OPTION_CONSTANT(conf, schema.framed, false)},
     {'o', "output", "FILE", "write to FILE instead of standard output",
      OPTION_TEXT(conf, output)},
-    {0, "state", "FILE", "keep in FILE what --resume needs",
-     OPTION_CALL_FOR(conf, state, state_file_set_name)},
-    {0, "state-every", "N",
-     "write it after every N sequences (default: 256 MiB\n"
-     "of them), and at the end",
-     OPTION_NUMBER(conf, state_every, 1, UINT64_MAX),
-     .why = "must be a number of sequences from 1"},
-    {0, "resume", NULL,
-     "resume the job of --state=FILE, or begin if there\n"
-     "is no FILE",
-     OPTION_FLAG(conf, resume)},
+    STATE_FILE_ENTRIES(conf, "FILE", "sequences", "at the end"),
     {0, "empty", "skip|error",
      "what to do with lines without tokens\n"
      "(default skip: their number is told at the end)",
