@@ -21,6 +21,7 @@
 #include "cli/message.h"
 #include "common/bytes.h"
 #include "data/error.h"
+#include "files/files.h"
 
 #define LAYOUT 3 /* of the file, and of the weights in it */
 #define PROBE UINT32_C(0x01020304)
@@ -146,26 +147,14 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
 /* The file may be larger than memory, so it is written piece by piece. */
 static bool put(stream *s, const void *bytes, size_t n)
 {
-    const unsigned char *from = bytes;
+    const int fd = s->file->next.fd;
+    const bool written = files_write(fd, bytes, n);
 
-    (void)XXH3_64bits_update(s->digest, from, n);
-    while (n > 0) {
-        const ssize_t part = write(s->file->next.fd, from, n);
-
-        if (part < 0 && errno == EINTR)
-            continue;
-        /* Some devices report that they are full this way. */
-        if (part == 0)
-            errno = ENOSPC;
-        if (part <= 0) {
-            message_errno("%s", message_name(s->file->name));
-            return false;
-        }
-        s->file->next_size += (uint64_t)part;
-        from += part;
-        n -= (size_t)part;
-    }
-    return true;
+    (void)XXH3_64bits_update(s->digest, bytes, n);
+    s->file->next_size = (uint64_t)lseek(fd, 0, SEEK_CUR);
+    if (!written)
+        message_errno("%s", message_name(s->file->name));
+    return written;
 }
 
 static ps_result get(stream *s, void *bytes, size_t n)
