@@ -128,14 +128,11 @@ static bool open_folder(atomic_file *f, const char *name)
     if (!files_follow(name, path))
         return failed(f);
     n = (size_t)(files_split(path, folder) - path);
-    f->path = malloc(strlen(path) + 1);
-    f->next_name = malloc(strlen(path) + sizeof ATOMIC_FILE_SUFFIX);
+    f->path = files_join(path, strlen(path), "");
+    f->next_name = files_join(path, strlen(path), ATOMIC_FILE_SUFFIX);
     if (f->path == NULL || f->next_name == NULL)
         return failed(f);
-    (void)strcpy(f->path, path);
     f->base = f->path + n;
-    (void)strcpy(f->next_name, path);
-    (void)strcat(f->next_name, ATOMIC_FILE_SUFFIX);
     f->folder = files_openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
     if (f->folder >= 0 && *f->base == '\0')
         errno = EISDIR;

@@ -22,22 +22,6 @@
 #define OLD_SUFFIX ".new.old" /* for an existing file during publication */
 
 /*
- * Returns the first `n` bytes of `stem` plus `ending`, or NULL if out of
- * memory.  The caller frees it.
- */
-static char *join(const char *stem, size_t n, const char *ending)
-{
-    const size_t rest = strlen(ending) + 1;
-    char *text = malloc(n + rest);
-
-    if (text == NULL)
-        return NULL;
-    memcpy(text, stem, n);
-    memcpy(text + n, ending, rest);
-    return text;
-}
-
-/*
  * Checks that the name is free or that of a regular file.  Renaming over
  * anything else would remove even a device.  On failure, prints a message.
  */
@@ -120,11 +104,11 @@ static file_set_member *add_member(file_set *set, const char *stem,
         return NULL;
     set->members = m;
     m += set->n++;
-    *m = (file_set_member){.name = join(stem, stem_bytes, ending)};
+    *m = (file_set_member){.name = files_join(stem, stem_bytes, ending)};
     if (m->name != NULL)
-        m->new_name = join(m->name, strlen(m->name), NEW_SUFFIX);
+        m->new_name = files_join(m->name, strlen(m->name), NEW_SUFFIX);
     if (m->new_name != NULL)
-        m->aside = join(m->name, strlen(m->name), OLD_SUFFIX);
+        m->aside = files_join(m->name, strlen(m->name), OLD_SUFFIX);
     return m->aside != NULL ? m : NULL;
 }
 
@@ -223,9 +207,8 @@ int file_set_open(file_set *set, const char *name, bool binary,
     }
     fd = file_set_add(set, path, strlen(path), "", inputs, n_inputs);
     /* If fchmod fails, keep the permissions of a new file. */
-    if (fd >= 0 && stat(path, &st) == 0 &&
-        fchmod(fd, st.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)) != 0)
-        errno = 0;
+    if (fd >= 0 && stat(path, &st) == 0)
+        (void)fchmod(fd, st.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
     return fd;
 }
 

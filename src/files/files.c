@@ -157,6 +157,18 @@ const char *files_split(const char *path, char folder[FILES_MAX_NAME])
     return base;
 }
 
+char *files_join(const char *stem, size_t n, const char *ending)
+{
+    const size_t rest = strlen(ending) + 1;
+    char *text = malloc(n + rest);
+
+    if (text == NULL)
+        return NULL;
+    memcpy(text, stem, n);
+    memcpy(text + n, ending, rest);
+    return text;
+}
+
 bool files_are_one_name(const char *a, const char *b)
 {
     char in_a[FILES_MAX_NAME];

@@ -78,6 +78,12 @@ bool files_follow(const char *name, char path[FILES_MAX_NAME]);
  */
 const char *files_split(const char *path, char folder[FILES_MAX_NAME]);
 
+/*
+ * The first `n` bytes of `stem` plus `ending`, or NULL if out of memory.  The
+ * caller frees it.
+ */
+char *files_join(const char *stem, size_t n, const char *ending);
+
 /* True if both describe the same file. */
 bool files_are_one(const struct stat *a, const struct stat *b);
 

@@ -10,7 +10,6 @@
 #include "tokshuf/state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,15 +181,14 @@ static int compare_options(const state *s)
 static int name_runs(state *s)
 {
     for (int i = 0; i < 2; i++) {
-        const size_t n = strlen(s->saved.file.path) + strlen(endings[i]) + 1;
+        const char *path = s->saved.file.path;
 
-        s->names[i] = malloc(n);
+        s->names[i] = files_join(path, strlen(path), endings[i]);
         if (s->names[i] == NULL)
             return message_memory();
-        (void)snprintf(s->names[i], n, "%s%s", s->saved.file.path, endings[i]);
         s->runs[i] = (runs_name){
             .folder = s->saved.file.folder,
-            .base = s->names[i] + (s->saved.file.base - s->saved.file.path),
+            .base = s->names[i] + (s->saved.file.base - path),
             .name = s->names[i]};
     }
     return STATUS_OK;

@@ -310,7 +310,8 @@ ps_result ps_packer_check(const ps_schema *schema,
     return ps_settings_set(&s, schema, options, err);
 }
 
-uint32_t ps_settings_depth(const ps_settings *s)
+/* Maximum number of sequences per pack within the capacity and the window. */
+static uint32_t depth_of(const ps_settings *s)
 {
     const uint32_t depth = ps_max_sequences(&s->info);
 
@@ -325,7 +326,7 @@ ps_engine_options ps_settings_engine(const ps_settings *s)
 
     return (ps_engine_options){
         .capacity = capacity,
-        .depth = ps_settings_depth(s),
+        .depth = depth_of(s),
         .window = s->options.max_window,
         .least = by_tokens ? LEAST_WINDOW : 0,
         .enough = by_tokens ? (uint64_t)WINDOW_PACKS * capacity : 0,

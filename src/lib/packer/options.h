@@ -48,12 +48,6 @@ ps_result ps_settings_compare(const unsigned char *then,
 /* Options of the output, without its position. */
 ps_output_options ps_settings_output(const ps_settings *s);
 
-/*
- * Maximum number of sequences per pack, taking capacity and window into
- * account.
- */
-uint32_t ps_settings_depth(const ps_settings *s);
-
 /* Options of the engine, without learn_from. */
 ps_engine_options ps_settings_engine(const ps_settings *s);
 
