@@ -280,7 +280,7 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
         /* The input in between would be too large to hold. */
         if (piece.id >= first && piece.id - first > PS_MAX_WINDOW) {
             FAULT(c, "sequence " U64 " is more than " U32 " ahead of sequence "
-                  U64 ", which is still to come", piece.id, PS_MAX_WINDOW,
+                  U64 ", which is missing so far", piece.id, PS_MAX_WINDOW,
                   first);
             c->stopped = true;
             return false;
@@ -400,7 +400,7 @@ bool compare_end(comparison *c, const ps_totals *totals)
     if (!go_on(c, inputs_next(&c->in, &sequence, &more)))
         return true;
     if (more)
-        FAULT(c, "input_sequences is " U64 ", but %s goes on with "
+        FAULT(c, "input_sequences is " U64 ", but %s continues with "
               "record " U64 " at byte " U64,
               c->made.input_sequences,
               inputs_name(&c->in, c->in.file), sequence.id,

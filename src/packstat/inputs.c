@@ -176,7 +176,7 @@ int rejects_open(rejects *r, const name_list *names, const ps_schema *schema)
     if (declared->vocab_size == 0)
         wanted.vocab_size = 0;
     if (ps_schema_compare(declared, &wanted, &err) != PS_OK) {
-        message_error("%s: not rejects of such an input: %s", rejects_name(r),
+        message_error("%s: not rejects of this input: %s", rejects_name(r),
                       err.text);
         return STATUS_DATA;
     }

@@ -29,62 +29,63 @@ static const char *add_name(void *to, const char *name)
 
     longer = realloc(list->names, ((size_t)list->n + 1) * sizeof(*longer));
     if (longer == NULL)
-        return "is one more than there is memory for";
+        return "cannot be added: out of memory";
     list->names = longer;
     list->names[list->n++] = name;
     return NULL;
 }
 
 static const option_entry entries[] = {
-    {0, "json", NULL, "print a JSON object for each file, one a line",
+    {0, "json", NULL, "print one JSON object for each file, on one line",
      OPTION_FLAG(packstat_conf, json)},
     {0, "histogram", NULL,
-     "print nothing but `length count` lines, ascending,\n"
-     "of all files together",
+     "print only the histogram of lengths of all files, as\n"
+     "lines of `length count`",
      OPTION_FLAG(packstat_conf, histogram)},
-    {0, "verify", NULL, "check every checksum, boundary, pad, id and total",
+    {0, "verify", NULL, "check every rule of the formats",
      OPTION_FLAG(packstat_conf, verify)},
     {0, "against", "FILE",
-     "with --verify: compare the packs with FILE, the token\n"
-     "records they were made of; again for more of them",
+     "with --verify, compare the packs with FILE, the token\n"
+     "records they were made from; repeatable",
      OPTION_CALL_FOR(packstat_conf, against, add_name)},
-    {0, "rejects", "FILE", "with --against: and FILE with what was left out",
+    {0, "rejects", "FILE", "with --against, compare dropped and truncated\n"
+     "sequences with FILE; repeatable",
      OPTION_CALL_FOR(packstat_conf, rejects, add_name)},
     {0, "vocab", "N",
-     "with --against: tokens of N or above were a reason\n"
-     "to drop a sequence (default: what packs and input\n"
-     "declare)",
+     "with --against, sequences with a token of N or above\n"
+     "may be dropped (default: as packs and input declare)",
      OPTION_NUMBER(packstat_conf, vocab_size, 1, UINT32_MAX)},
     {0, "empty", NULL,
-     "with --against: raw records of a length of 0 were\n"
-     "dropped, and are no flush records",
+     "with --against, raw records without tokens are dropped\n"
+     "sequences, not flush records",
      OPTION_FLAG(packstat_conf, empty)},
     {0, "range", "A:B",
-     "of pack streams only packs A up to, but without, B,\n"
-     "from 0 on; negative ones from the end",
+     "read only packs A to B - 1, from 0; negative numbers\n"
+     "count from the end",
      OPTION_CALL_FOR(packstat_conf, range, range_parse),
      OPTION_GIVEN(packstat_conf, range_given)},
     {0, "quick", NULL,
-     "only what headers and ENDs say: of a file without\n"
-     "reading its packs, or token records that have LENGTHS",
+     "read only header and END of packs, or LENGTHS of token\n"
+     "records",
      OPTION_FLAG(packstat_conf, quick)},
     {0, "by", "CHANNEL",
      "count sequences and tokens by the values of this\n"
      "per-sequence channel of integers",
      OPTION_TEXT(packstat_conf, by)},
     {'t', "type", "u16|u32",
-     "tokens of raw records (u16; of --against as the packs)",
+     "token type of raw records (default: u16, or for\n"
+     "--against that of the packs)",
      OPTION_WORD(packstat_conf, raw_type, option_token_types),
      OPTION_GIVEN(packstat_conf, type_given)},
-    {'q', "quiet", NULL, "no progress line, and no OK from --verify",
+    {'q', "quiet", NULL, "do not show progress, or print OK for --verify",
      OPTION_FLAG(packstat_conf, quiet)},
     {0},
 };
 
 static const option_program program = {
     .usage = "[OPTION]... [FILE]...",
-    .summary = "Tell what pack streams and token records hold, and verify "
-               "them.",
+    .summary = "Prints statistics of pack streams and token records, and "
+               "verifies them.",
     .entries = entries,
 };
 
@@ -155,8 +156,8 @@ static int check(const packstat_conf *conf, char *const *names, int n)
     if (conf->json && conf->histogram)
         return message_usage("--json and --histogram exclude each other");
     if ((conf->range_given || conf->quick) && conf->verify)
-        return message_usage("--verify reads all that there is: not with "
-                             "--range or --quick");
+        return message_usage("--verify reads the whole file: not with --range "
+                             "or --quick");
     if (conf->quick && (conf->histogram || conf->range_given))
         return message_usage("--quick reads no packs: not with --histogram "
                              "or --range");

@@ -230,7 +230,8 @@ static bool resolve_range(scan *s)
         return true;
     if (range_needs_count(&r) && file == NULL) {
         s->faults->status = message_usage(
-            "--range: the packs of %s cannot be counted from their end",
+            "--range: negative numbers need a regular file, uncompressed "
+            "or from packstream --zstd; %s is not one",
             files_input_name(s->faults->file));
         return false;
     }

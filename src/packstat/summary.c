@@ -108,8 +108,8 @@ static void print_schema(FILE *out, const ps_schema *schema)
     if (schema->labels != PS_LABELS_UNSTATED)
         print_line(out, "labels", "%s",
                    schema->labels == PS_LABELS_ALIGNED
-                       ? "aligned: for the position they stand at"
-                       : "shifted: for the position after theirs");
+                       ? "aligned: for their own position"
+                       : "shifted: for the next position");
 }
 
 /* ---- Histograms ---- */
@@ -286,7 +286,7 @@ static void print_pack_header(FILE *out, const ps_pack_info *info,
     if (info->share)
         print_line(out, "share", "other packs are in other shares");
     if (found->streams > 1)
-        print_count(out, "streams", found->streams, "one after another");
+        print_count(out, "streams", found->streams, "joined");
     print_count(out, "row", info->row_bytes, "bytes");
     print_count(out, "sequence row", info->seq_bytes, "bytes");
     print_line(out, "block", "%s packs, %s bytes at most",
@@ -396,7 +396,7 @@ void summary_packs(FILE *out, const char *name, const ps_pack_info *info,
         print_pair(out, info->share ? "not in it" : "rejected",
                    t->rejected_sequences, t->rejected_tokens, "tokens");
         print_pair(out, "truncated", t->truncated_sequences,
-                   t->truncated_tokens, "tokens cut away");
+                   t->truncated_tokens, "tokens removed");
         print_pair(out, "split", t->split_sequences, t->extra_pieces,
                    "more pieces");
     }

@@ -178,7 +178,7 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
     if (conf->range_given || conf->against.n > 0) {
         err = (ps_error){.code = PS_ERR_MAGIC};
         (void)snprintf(err.text, sizeof(err.text),
-                       "it holds token records, and %s is of packs",
+                       "token records, but %s needs a pack stream",
                        conf->range_given ? "--range" : "--against");
         faults_fatal(f, &err);
         return;

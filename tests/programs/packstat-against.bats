@@ -108,7 +108,7 @@ END
 @test "token records instead of packs, and packs instead of token records" {
     record16 1 2 3 >x.tok
     packstream -L 8 -o x.pks x.tok
-    differs x.tok "it holds token records, and --against is of packs" \
+    differs x.tok "token records, but --against needs a pack stream" \
         --against=x.tok
     differs x.pks "*" --against=x.pks
 }
@@ -415,7 +415,7 @@ END
 input, but y.tok ends before record 2" --against=y.tok
     { cat x.tok; record16 7; } >y.tok
     differs x.pks "END of stream 0: input_sequences is 3, but \
-y.tok goes on with record 3 at byte 24" --against=y.tok
+y.tok continues with record 3 at byte 24" --against=y.tok
     { record16 1 2 3; record16 4 5 6; record16 6; } >y.tok
     differs x.pks "pack 1 $at: sequence 1 has 2 tokens, not 3 as \
 record 1 at byte 10 of y.tok*" --against=y.tok
@@ -513,7 +513,7 @@ record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
         cp good.pks x.pks
         poke x.pks "0 seq_id 0" $id
         differs x.pks "*pack 0 $at: sequence $id is more than \
-16777216 ahead of sequence *, which is still to come*" --against=x.tok
+16777216 ahead of sequence *, which is missing so far*" --against=x.tok
     done
 }
 
@@ -684,7 +684,7 @@ of y.tok*" --empty --against=y.tok
     differs x.pks "*record 1 at byte * of r.tok, sequence 0, is out of \
 order*" --against=x.tok --rejects=r.tok
     tokcat -q --from=ids <<<'5 6 7 8' >plain.tok
-    fails 65 "plain.tok: not rejects of such an input: channel \
+    fails 65 "plain.tok: not rejects of this input: channel \
 'source_id' is missing" --verify --against=x.tok --rejects=plain.tok x.pks
 }
 

@@ -188,8 +188,8 @@ targets() {
         run -65 --separate-stderr packstat --by="$channel" "$file"
         [ -z "$output" ]
         # shellcheck disable=SC2154 # run sets it
-        [ "$stderr" = "packstat: $file: it has no per-sequence channel of \
-integers '$channel'" ]
+        [ "$stderr" = "packstat: $file: no per-sequence channel of \
+integers is named '$channel'" ]
     done <<'END'
 x.tok none
 x.pks none

@@ -136,7 +136,7 @@ not_told() {
         packstat -q --quick <$file.zst | diff -u wanted -
     done
     packstat --quick two.zst |
-        grep -x '  streams        2 one after another'
+        grep -x '  streams        2 joined'
 }
 
 @test "--quick leaves the packs unread" {
@@ -160,13 +160,13 @@ not_told() {
     zstd -q x.pks -o plain.zst || skip "zstd is not installed"
     keys x.zst --range=7:19 | grep -v ^file >wanted
     keys plain.zst --range=7:19 | grep -v ^file | diff -u wanted -
-    not_told 64 'cannot be counted' --range=-1: plain.zst
+    not_told 64 '--range: negative numbers need' --range=-1: plain.zst
 }
 
 @test "what cannot be is refused" {
     not_told 64 '--range=3: must be A:B' --range=3 x.pks
-    not_told 64 '--verify reads all' --range=3:4 --verify x.pks
-    not_told 64 '--verify reads all' --quick --verify x.pks
+    not_told 64 '--verify reads the whole file' --range=3:4 --verify x.pks
+    not_told 64 '--verify reads the whole file' --quick --verify x.pks
     not_told 64 '--quick reads no packs' --quick --histogram x.pks
     not_told 64 '--quick reads no packs' --quick --range=3:4 x.pks
     not_told 65 'token records' --range=3:4 x.tok

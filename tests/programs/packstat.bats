@@ -182,7 +182,7 @@ without checksums)" ]
     run bash -c "packstream -L 8 --overlong=drop x.tok | packstat"
     [[ $output == *"  rejected       2 sequences, 29 tokens"* ]]
     run bash -c "packstream -L 8 --overlong=truncate x.tok | packstat"
-    [[ $output == *"  truncated      2 sequences, 13 tokens cut away"* ]]
+    [[ $output == *"  truncated      2 sequences, 13 tokens removed"* ]]
     run bash -c "packstream -L 8 --overlong=split x.tok | packstat"
     [[ $output == *"  split          2 sequences, 3 more pieces"* ]]
 }
