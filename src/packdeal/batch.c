@@ -69,8 +69,8 @@ bool batch_suffices(const conf *c, const input *in, uint64_t n_packs)
     if (n_packs >= whole || (c->last != CONF_DROP && n_packs >= c->ranks))
         return true;
     if (c->last == CONF_DROP)
-        message_error("there are %" PRIu64 " %s, and %" PRIu64 " in a global "
-                      "batch: all would be dropped", n_packs, what, whole);
+        message_error("%" PRIu64 " %s do not fill a step of %" PRIu64
+                      ", and --last=drop would drop all", n_packs, what, whole);
     else
         message_error("there are %" PRIu64 " %s for %" PRIu32 " ranks",
                       n_packs, what, c->ranks);
@@ -81,8 +81,8 @@ bool batch_has_start(const conf *c, uint64_t steps)
 {
     if (c->start < steps)
         return true;
-    message_error("--start: there are %" PRIu64 " steps, and none is left from "
-                  "step %" PRIu64 " on", steps, c->start);
+    message_error("--start=%" PRIu64 ": the last step is %" PRIu64, c->start,
+                  steps - 1);
     return false;
 }
 
@@ -93,12 +93,12 @@ static bool fail_room(batch *b, const input *in, uint64_t bytes)
     const char *name = files_input_name(in->file->name);
 
     if (in->has_tokens)
-        message_error("%s: the sequences that are dealt at once take more than "
+        message_error("%s: the sequences of a step or window take more than "
                       "%" PRIu64 " bytes", name, HELD_MAX);
     else
-        message_error("%s: a global batch of %" PRIu32 " packs takes %" PRIu64
-                      " bytes, and at most %" PRIu64 " are held of what is "
-                      "not a regular file", name, b->most, bytes, HELD_MAX);
+        message_error("%s: a step of %" PRIu32 " packs takes %" PRIu64
+                      " bytes; if the input is not a regular file, the limit "
+                      "is %" PRIu64, name, b->most, bytes, HELD_MAX);
     b->status = STATUS_DATA;
     return false;
 }
@@ -204,7 +204,7 @@ static bool can_pad(batch *b, const input *in)
     if (c->last != CONF_PAD || c->what != CONF_SHARES || b->n >= c->ranks)
         return true;
     message_error("--last=pad: the last step has %" PRIu32 " %s for %" PRIu32
-                  " ranks, and a share cannot hold empty ones; give "
+                  " ranks, and a share cannot contain empty ones; use "
                   "--last=drop or --last=short",
                   b->n, in->has_tokens ? "sequences" : "packs", c->ranks);
     b->status = STATUS_DATA;

@@ -60,8 +60,8 @@ static bool check_file(input *in, const input_file *file, bool first)
     ps_error err = {.text = "only one of them has packs"};
 
     if (tokens && !ps_token_reader_schema(file->tokens)->framed) {
-        message_error("%s: no pack stream, and no token records with a "
-                      "header, as tokcat writes them without --raw",
+        message_error("%s: neither a pack stream nor framed token records, "
+                      "as tokcat writes them without --raw",
                       files_input_name(file->name));
         in->status = STATUS_DATA;
         return false;
@@ -311,8 +311,9 @@ static bool shuffle_file(input *in, const char *option)
     ps_error err;
 
     if (p->file == NULL) {
-        message_error("%s: can only be read in its order, and --%s asks for "
-                      "another", files_input_name(file->name), option);
+        message_error("%s: --%s needs a regular file, uncompressed or from "
+                      "packstream --zstd",
+                      files_input_name(file->name), option);
         in->status = STATUS_DATA;
         return false;
     }

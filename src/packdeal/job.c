@@ -29,11 +29,10 @@ static int either(int status, int other)
 static bool check_tokens(input *in, const conf *c)
 {
     if (c->seed_given)
-        message_error("%s: token records can only be read in their order, and "
-                      "--seed asks for another: see tokshuf",
+        message_error("%s: --seed cannot reorder token records; use tokshuf",
                       files_input_name(c->names[0]));
     else if (c->zstd_level != 0)
-        message_error("%s: token records are not compressed: see zstd",
+        message_error("%s: --zstd cannot compress token records; use zstd",
                       files_input_name(c->names[0]));
     else
         return true;
@@ -57,8 +56,8 @@ static void report(const batch *b)
     const batch_costs *all = &b->all;
     const double mean = all->mean > 0 ? all->mean : 1;
 
-    message_note("%" PRIu64 " steps; costliest rank over mean %.4f, "
-                 "undealt %.4f",
+    message_note("%" PRIu64 " steps; imbalance (max/mean) %.4f, "
+                 "round robin %.4f",
                  b->steps - b->conf->start, all->dealt / mean,
                  all->in_order / mean);
 }

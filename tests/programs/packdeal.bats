@@ -307,18 +307,18 @@ depths() {
     done
     for option in --steps --rank=1 '--list --rank=1' -or%d; do
         # shellcheck disable=SC2086 # options
-        refused 64 'packdeal: --json needs --list, and all ranks' \
+        refused 64 'packdeal: --json needs --list, without --rank' \
             packdeal -n 4 -b 3 --json $option x.pks
     done
 }
 
-@test "-v tells how even steps are" {
+@test "-v reports how even steps are" {
     uneven
     packdeal -n 4 -b 4 -v -o r%d x.pks 2>told
-    [[ $(cat told) =~ ^'packdeal: '[0-9]+' steps; costliest rank over mean '\
-1.[0-9]{4}', undealt '1.[0-9]{4}$ ]]
+    [[ $(cat told) =~ ^'packdeal: '[0-9]+' steps; imbalance (max/mean) '\
+1.[0-9]{4}', round robin '1.[0-9]{4}$ ]]
     packdeal -n 4 -b 4 -v --list x.pks 2>&1 >list | diff - told
-    awk '{ exit !($8 < $10 && $8 >= 1) }' told
+    awk '{ exit !($6 < $9 && $6 >= 1) }' told
 }
 
 # --------------------------------------------------------------- last steps
@@ -428,10 +428,10 @@ goes_on() {
     draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     for option in --rank=1 --list --steps -or%d; do
         for start in 2 18446744073709551615; do
-            speaker=packdeal refused 65 "--start: there are 2 steps, and none \
-is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
+            speaker=packdeal refused 65 "--start=$start: the last step is 1" \
+                packdeal -q -n 4 -b 3 --start=$start $option x.pks
         done
-        speaker=packdeal refused 65 '--start: there are 1 steps, and none' \
+        speaker=packdeal refused 65 '--start=1: the last step is 0' \
             packdeal -q -n 4 -b 3 --start=1 --last=drop $option x.pks
         speaker=packdeal refused 65 'there are 23 packs for 24 ranks' \
             packdeal -q -n 24 -b 1 --start=9 $option x.pks
@@ -497,7 +497,7 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
     packstream -q -L 128 --align=2 x.tok >y.pks
     zstd -q x.pks
     head -c -1 x.pks >cut.pks
-    why=': can only be read in its order, and --seed asks for another'
+    why=': --seed needs a regular file, uncompressed or from packstream --zstd'
     for option in --rank=1 --list --steps -or%d; do
         deal=(packdeal -q -n 2 -b 4 --seed=1 "$option")
         speaker=packdeal refused 65 "stdin$why" \
@@ -510,7 +510,7 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
             "${deal[@]}" x.pks cut.pks
         speaker=packdeal refused 1 'missing: No such file' \
             "${deal[@]}" x.pks missing
-        speaker=packdeal refused 65 'there are 7 steps, and none is left' \
+        speaker=packdeal refused 65 '--start=7: the last step is 6' \
             "${deal[@]}" -n 3 -b 12 --start=7 x.pks
         speaker=packdeal refused 65 'packs for 9999 ranks' \
             "${deal[@]}" -n 9999 --start=1 x.pks
@@ -543,11 +543,11 @@ is left from step $start on" packdeal -q -n 4 -b 3 --start=$start $option x.pks
 
 # ------------------------------------------------------------------ windows
 
-# over_mean OPTION...: what -v tells of steps of 8 packs of t.pks, one for each
+# over_mean OPTION...: the imbalance of steps of 8 packs of t.pks, one for each
 # rank.
 over_mean() {
     packdeal -n 8 -b 1 -v --list --cost=0:1 "$@" t.pks 2>&1 >/dev/null |
-        sed 's/.*mean \([0-9.]*\),.*/\1/'
+        sed 's/.*max.mean) \([0-9.]*\),.*/\1/'
 }
 
 @test "--window moves packs by fewer steps, and makes these even" {
@@ -599,10 +599,10 @@ over_mean() {
     done
     [ "$(packdeal -n 3 -b 4 --steps --window=5 x.pks)" = \
         "$(packdeal -n 3 -b 4 --steps x.pks)" ]
-    speaker=packdeal refused 65 'stdin: can only be read in its order, and '\
-'--window asks for another' \
+    speaker=packdeal refused 65 'stdin: --window needs a regular file, '\
+'uncompressed or from packstream --zstd' \
         sh -c 'cat x.pks | packdeal -q -n 3 -b 4 --window=2 --rank=0'
-    speaker=packdeal refused 65 '--start: there are' \
+    speaker=packdeal refused 65 '--start=99: the last step is ' \
         packdeal -q -n 3 -b 4 --window=5 --start=99 --rank=0 x.pks
     speaker=packdeal refused 65 'x.pks: ' packdeal -n 2 -b 2 --list --window=3 \
         --cost=0:18446744073709551615 x.pks
@@ -754,10 +754,10 @@ END
 @test "a missing pipe does not become a file" {
     uneven
     mkfifo r0 r1
-    speaker=packdeal refused 1 'r2: is no pipe, and r0 is one' \
+    speaker=packdeal refused 1 'r2: is not a pipe, but r0 is one' \
         packdeal -n 3 -b 4 -o r%d x.pks
     rm r0
-    speaker=packdeal refused 1 'r0: is no pipe, and r1 is one' \
+    speaker=packdeal refused 1 'r0: is not a pipe, but r1 is one' \
         packdeal -n 2 -b 4 -o r%d x.pks
     absent r0 r2 r0.new r2.new
     # A folder is no pipe.
@@ -809,7 +809,7 @@ sequences_of() {
             for (i = 3; i <= NF; i++) print $i }' wanted) | diff - got
     done
     packdeal -n 4 -b 4 -v --list x.tok 2>&1 >list |
-        awk '{ exit !($8 < $10 && $8 >= 1) }'
+        awk '{ exit !($6 < $9 && $6 >= 1) }'
 }
 
 @test "token records of several files, with channels, also to FIFOs" {
@@ -840,11 +840,11 @@ sequences_of() {
     head -c -1 x.tok >cut.tok
     for option in --rank=1 --list --steps -or%d; do
         deal=(packdeal -q -n 2 -b 4 "$option")
-        speaker=packdeal refused 65 'x.tok: token records can only be read in '\
-'their order, and --seed asks for another: see tokshuf' \
+        speaker=packdeal refused 65 'x.tok: --seed cannot reorder token '\
+'records; use tokshuf' \
             "${deal[@]}" --seed=1 x.tok
-        speaker=packdeal refused 65 'raw: no pack stream, and no token records '\
-'with a header, as tokcat writes them without --raw' "${deal[@]}" raw
+        speaker=packdeal refused 65 'raw: neither a pack stream nor framed '\
+'token records, as tokcat writes them without --raw' "${deal[@]}" raw
         speaker=packdeal refused 65 'y.tok: cannot follow x.tok: tokens are u32, not u16' \
             "${deal[@]}" x.tok y.tok
         speaker=packdeal refused 65 \
@@ -856,11 +856,11 @@ sequences_of() {
         speaker=packdeal refused 65 'cut.tok: ' "${deal[@]}" cut.tok
         speaker=packdeal refused 65 'there are 90 sequences for 91 ranks' \
             "${deal[@]}" -n 91 x.tok
-        speaker=packdeal refused 65 'there are 90 sequences, and 120 in a ' \
+        speaker=packdeal refused 65 '90 sequences do not fill a step of 120, and ' \
             "${deal[@]}" -b 60 --last=drop x.tok
     done
     absent r0 r1 r0.new r1.new
-    speaker=packdeal refused 65 'x.tok: token records are not compressed: see ' \
+    speaker=packdeal refused 65 'x.tok: --zstd cannot compress token records; ' \
         packdeal -q -n 2 -b 4 --rank=1 --zstd x.tok
     speaker=packdeal refused 65 'x.tok: the cost of a pack exceeds 64 bits' \
         packdeal -q -n 2 -b 4 --list --cost=0:18446744073709551615 x.tok
@@ -874,42 +874,41 @@ sequences_of() {
 @test "bad options" {
     # shellcheck disable=SC2034 # bad_option takes them
     program=packdeal operands=(x.pks)
-    bad_option 'ranks and batch are missing: give -n R and -b B'
-    bad_option 'the number of ranks is missing: give -n R and -b B' -b 3
-    bad_option 'the batch is missing: give -n R and -b B' -n 3
-    bad_option "name the files of the ranks with -o, or the share to write with \
---rank" -n 2 -b 2
-    bad_option '--rank: 2 is none of the 2 ranks, which count from 0' \
+    bad_option 'missing -n R and -b B'
+    bad_option 'missing -n R' -b 3
+    bad_option 'missing -b B' -n 3
+    bad_option 'missing -o for all shares, or --rank for one' -n 2 -b 2
+    bad_option '--rank: 2 is out of range: ranks are 0 to 1' \
         -n 2 -b 2 --rank=2
-    bad_option '-n and -b: a global batch has at most 4194304 packs' \
+    bad_option '-n and -b: a step has at most 4194304 packs' \
         -n 4194304 -b 2 --rank=0
-    bad_option '--hidden: is for --cost=attention' -n 2 -b 2 --rank=0 \
+    bad_option '--hidden needs --cost=attention' -n 2 -b 2 --rank=0 \
         --cost=tokens --hidden=3
     for cost in 3 3: :3 0:0 a:b token 1:2:3 -1:2 99999999999999999999999:1; do
         bad_option "--cost=$cost: must be tokens, attention, or A:B, two \
 numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     done
-    bad_option '-o: out: must have one %d, for the rank' -n 2 -b 2 -o out
-    bad_option '-o: %d%d: must have one %d, for the rank' -n 2 -b 2 -o %d%d
-    bad_option '-o: %%: must have one %d, for the rank' -n 2 -b 2 -o %%
+    bad_option '-o: out: needs exactly one %d, for the rank' -n 2 -b 2 -o out
+    bad_option '-o: %d%d: needs exactly one %d, for the rank' -n 2 -b 2 -o %d%d
+    bad_option '-o: %%: needs exactly one %d, for the rank' -n 2 -b 2 -o %%
     for name in %s out% %0d %10d %-d %ld; do
-        bad_option "-o: $name: behind % stands d, 03d or the like, or %" \
+        bad_option "-o: $name: % must be followed by d, 03d or similar, or %" \
             -n 2 -b 2 -o "$name"
     done
     for start in -1 x; do
         bad_option "--start=$start: must be a number from 0 to \
 18446744073709551615" -n 2 -b 2 --rank=0 --start=$start
     done
-    bad_option '--window: has at most 4194304 packs' -n 2 -b 2 --rank=0 \
+    bad_option '--window: a window has at most 4194304 packs' -n 2 -b 2 --rank=0 \
         --window=1048577
     bad_option '--window=0: must be a number from 1 to 4194304' -n 2 -b 2 \
         --rank=0 --window=0
-    bad_option '--epoch: is for --seed' -n 2 -b 2 --rank=0 --epoch=0
+    bad_option '--epoch needs --seed' -n 2 -b 2 --rank=0 --epoch=0
     bad_option '--seed=x: must be a number from 0 to 18446744073709551615' \
         -n 2 -b 2 --rank=0 --seed=x
     bad_option '-o: is empty' -n 2 -b 2 --rank=0 -o ''
-    bad_option '-o: nothing is written with --list' -n 2 -b 2 --list -o r%d
-    bad_option '-o: nothing is written with --steps' -n 2 -b 2 --steps -o r%d
+    bad_option '-o: --list writes no shares' -n 2 -b 2 --list -o r%d
+    bad_option '-o: --steps writes no shares' -n 2 -b 2 --steps -o r%d
 }
 
 @test "names of files" {
@@ -934,8 +933,8 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     for option in --rank=1 --list --steps -or%d; do
         speaker=packdeal refused 65 'there are 7 packs for 8 ranks' \
             packdeal -q -n 8 -b 1 $option x.pks
-        speaker=packdeal refused 65 "there are 7 packs, and 8 in a global \
-batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
+        speaker=packdeal refused 65 "7 packs do not fill a step of 8, \
+and --last=drop would drop all" packdeal -q -n 2 -b 4 --last=drop $option x.pks
     done
     # No file is made before, whatever the input is.
     tokcat --from=ids <<<1 >x.tok
@@ -1018,7 +1017,7 @@ batch: all would be dropped" packdeal -q -n 2 -b 4 --last=drop $option x.pks
 @test "a batch of a pipe that takes too much memory" {
     many 3 1000 | packstream -q -L 1000000 >x.pks
     packdeal -n 2 -b 100000 --rank=0 x.pks >/dev/null || true
-    speaker=packdeal refused 65 'stdin: a global batch of 200000 packs takes' \
+    speaker=packdeal refused 65 'stdin: a step of 200000 packs takes' \
         sh -c 'cat x.pks | packdeal -n 2 -b 100000 --rank=0'
     piped x.pks | packdeal -n 1 -b 1 --list >/dev/null
 }
