@@ -134,11 +134,11 @@ static const char *set_capacities(void *to, const char *value)
 
     if (!parse_numbers(value, PS_MAX_CAPACITY, NULL, c->capacities,
                        &c->n_capacities))
-        return "must be numbers from 1 to 16777216 with commas between them";
+        return "must be numbers from 1 to 16777216, separated by commas";
     for (unsigned i = 1; i < c->n_capacities; i++)
         for (unsigned k = 0; k < i; k++)
             if (c->capacities[i] == c->capacities[k])
-                return "has a capacity twice";
+                return "contains a capacity twice";
     c->options.capacity = c->capacities[0];
     return NULL;
 }
@@ -150,8 +150,7 @@ static const char *set_depths(void *to, const char *value)
     if (parse_numbers(value, UINT32_MAX - 1, "max", c->depths,
                      &c->n_depths))
         return NULL;
-    return "must be numbers from 1 to 4294967294, or max, with commas between "
-           "them";
+    return "must be numbers from 1 to 4294967294, or max, separated by commas";
 }
 
 #define ALL UINT32_MAX
@@ -174,7 +173,7 @@ static const char *set_algorithms(void *to, const char *value)
 {
     static const char why[] =
         "must be all, or some of none, sorted, greedy (or nextfit), ffd, bfd, "
-        "spfhp, lpfhp, nnlshp, ennlshp, with commas between them";
+        "spfhp, lpfhp, nnlshp, ennlshp, separated by commas";
     conf *c = to;
     char name[16];
     uint64_t id;
@@ -199,7 +198,7 @@ static const char *set_devices(void *to, const char *value)
 
     if (parse_numbers(value, MAX_DEVICES, NULL, c->devices, &c->n_devices))
         return NULL;
-    return "must be numbers from 1 to 1048576 with commas between them";
+    return "must be numbers from 1 to 1048576, separated by commas";
 }
 
 static const char *set_short_weight(void *to, const char *value)
@@ -217,7 +216,7 @@ static const char *set_overhead(void *to, const char *value)
 
     if (parse_decimals(value, c->overheads, CONF_LIST, &c->n_overheads))
         return NULL;
-    return "must be per cents such as 4.25 with commas between them";
+    return "must be percentages such as 4.25, separated by commas";
 }
 
 static const char *set_lamb(void *to, const char *value)
@@ -238,90 +237,95 @@ static const option_word depth_words[] = {{"max", UINT32_MAX}, {NULL, 0}};
 
 static const option_entry entries[] = {
     {'L', "capacity", "LIST",
-     "tokens in a pack (required); several, such as\n"
-     "512,1024,2048, are compared as by --recommend",
+     "tokens in a pack (required); a list such as\n"
+     "512,1024,2048 implies --recommend",
      OPTION_CALL(set_capacities)},
     {0, "recommend", NULL,
-     "find the least window that fills packs, and print a\n"
-     "command of packstream, for each capacity",
+     "print a packstream command for each capacity, with\n"
+     "the smallest window that fills packs",
      OPTION_CONSTANT(conf, what, CONF_RECOMMEND),
      OPTION_GIVEN(conf, chosen[CONF_RECOMMEND])},
-    {0, "overlong", "WHAT",
-     "sequences longer than a pack: error (default),\n"
-     "drop, truncate or split, as packstream has it",
+    {0, "overlong", "ACTION",
+     "sequences longer than a pack: error (default), drop,\n"
+     "truncate or split, as in packstream",
      OPTION_WORD(conf, overlong, option_overlongs)},
     {'d', "depth", "LIST",
-     "most sequences in a pack, such as 2,3,16,max\n"
-     "(default: max)",
+     "maximum number of sequences in a pack, such as\n"
+     "2,3,16,max (default: max, no limit)",
      OPTION_CALL(set_depths), GIVEN(CONF_DEPTH),
      .words = depth_words},
     {'a', "algorithm", "LIST",
      "all (default), or some of none, sorted, greedy (also\n"
-     "called nextfit), ffd, bfd, spfhp, lpfhp, nnlshp, ennlshp",
+     "called nextfit), ffd, bfd, spfhp, lpfhp, nnlshp,\n"
+     "ennlshp",
      OPTION_CALL(set_algorithms), GIVEN(CONF_ALGORITHM),
      .words = algorithm_words},
     {0, "align", "N",
-     "sequences begin at multiples of N in a pack; N\n"
+     "start every sequence at a multiple of N, which\n"
      "divides the capacity (default: 1)",
      OPTION_NUMBER(conf, align, 1, PS_MAX_CAPACITY),
      .why = "must be a number that divides the capacity"},
     {0, "plan", NULL,
-     "print the plan, a `count: length ...` line for\n"
-     "each strategy; for one algorithm and depth",
+     "print the plan of one algorithm and depth, as lines\n"
+     "of `count: length ...`",
      OPTION_CONSTANT(conf, what, CONF_PLAN),
      OPTION_GIVEN(conf, chosen[CONF_PLAN])},
     {0, "scaling", NULL,
-     "print what un-padding gains on many devices, and\n"
-     "packing; for one algorithm and depth",
+     "compare the speed of unpadding and of packing on\n"
+     "many devices, for one algorithm and depth",
      OPTION_CONSTANT(conf, what, CONF_SCALING),
      OPTION_GIVEN(conf, chosen[CONF_SCALING])},
-    {0, "tsv", NULL, "print values with tabs between them",
+    {0, "tsv", NULL, "print tab-separated values",
      OPTION_CONSTANT(conf, form, CONF_TSV),
      OPTION_GIVEN(conf, forms[CONF_TSV])},
     {0, "json", NULL, "print a JSON object",
      OPTION_CONSTANT(conf, form, CONF_JSON),
      OPTION_GIVEN(conf, forms[CONF_JSON])},
     {0, "overhead", "LIST",
-     "per cent that a step takes longer with packing, for\n"
-     "all depths or for each: shows the realised speed-up",
+     "how much longer a step takes with packing, in per\n"
+     "cent, for all depths or for each; adds the speed-up",
      OPTION_CALL(set_overhead), GIVEN(CONF_OVERHEAD)},
-    {0, "lamb", "B1,B2", "shows what to make of the decays of LAMB",
+    {0, "lamb", "B1,B2", "add the decays of the LAMB optimizer for packs",
      OPTION_CALL(set_lamb), GIVEN(CONF_LAMB)},
     {0, "global-batch", "N",
-     "shows how many steps there are, if all ranks together\n"
-     "take N packs in each",
+     "add the steps of an epoch if all ranks together take\n"
+     "N packs in a step",
      OPTION_NUMBER(conf, global_batch, 1, UINT64_MAX),
      GIVEN(CONF_GLOBAL_BATCH)},
     {0, "batch", "N",
      "sequences in a batch, for sorted and --scaling\n"
      "(default: 32)",
      OPTION_NUMBER(conf, options.batch, 1, MAX_BATCH), GIVEN(CONF_BATCH)},
-    {0, "devices", "LIST", "devices for --scaling (default: 1,2,4 to 2048)",
+    {0, "devices", "LIST",
+     "numbers of devices for --scaling (default: powers of\n"
+     "2 up to 2048)",
      OPTION_CALL(set_devices), GIVEN(CONF_DEVICES)},
     {0, "short-length", "N",
-     "lengths up to N weigh less in nnlshp (default: 8)",
+     "nnlshp: longest length with a lower weight (default:\n"
+     "8; 0: none)",
      OPTION_NUMBER(conf, options.short_length, 0, PS_MAX_CAPACITY),
      GIVEN(CONF_SHORT_LENGTH)},
-    {0, "short-weight", "X", "what they weigh (default: 0.09)",
+    {0, "short-weight", "X", "nnlshp: that weight (default: 0.09)",
      OPTION_CALL_FOR(conf, options.short_weight, set_short_weight),
      GIVEN(CONF_SHORT_WEIGHT)},
     {0, "no-distribute", NULL,
-     "lpfhp: add a length to a pack once at a time",
+     "lpfhp: add one sequence of a length before the next\n"
+     "pack is searched",
      OPTION_CONSTANT(conf, options.distribute, false),
      GIVEN(CONF_NO_DISTRIBUTE)},
-    {0, "no-bound", NULL, "do not work out how few packs are possible",
+    {0, "no-bound", NULL, "do not compute the lower bound",
      OPTION_FLAG(conf, no_bound), GIVEN(CONF_NO_BOUND)},
-    {'q', "quiet", NULL, "no warnings", OPTION_FLAG(conf, quiet)},
+    {'q', "quiet", NULL, "do not print warnings", OPTION_FLAG(conf, quiet)},
     {0},
 };
 
 const option_program conf_program = {
     .usage = "-L LIST [OPTION]... [FILE]...",
     .summary =
-        "Plans the packing of sequences from the histogram of their\n"
-        "lengths: `length count` lines, as packstat --histogram prints\n"
-        "them, from the FILEs together or from stdin.  Shows what each\n"
-        "algorithm makes of it, or which command packs it.",
+        "Predicts how sequences can be packed. Reads framed token records, or\n"
+        "histograms of `length count` lines as packstat --histogram prints\n"
+        "them, from all FILEs together or standard input. Prints what each\n"
+        "algorithm achieves, or a packstream command for each capacity.",
     .entries = entries,
 };
 
@@ -345,7 +349,7 @@ static int check_capacities(conf *c)
     const bool others = c->chosen[CONF_PLAN] || c->chosen[CONF_SCALING];
 
     if (c->n_capacities == 0)
-        return message_usage("the capacity is missing: give -L N");
+        return message_usage("missing -L N");
     for (unsigned i = 0; i < c->n_capacities; i++)
         if (c->capacities[i] % c->align != 0)
             return message_usage("--align: %" PRIu32 " does not divide the "
@@ -361,9 +365,9 @@ static int check_capacities(conf *c)
         c->what = CONF_RECOMMEND;
     for (int i = 0; c->what == CONF_RECOMMEND && i < CONF_OPTIONS; i++)
         if (c->given[i])
-            return message_usage("%s does not go with --recommend or several "
-                                 "capacities: packplan then looks for a window "
-                                 "with the algorithm of packstream",
+            return message_usage("%s cannot be used with --recommend or "
+                                 "several capacities, which use the algorithm "
+                                 "of packstream",
                                  option_names[i]);
     return STATUS_OK;
 }
@@ -385,12 +389,12 @@ int conf_check(conf *c)
                              "give -a and -d",
                              c->what == CONF_PLAN ? "plan" : "scaling");
     if (c->n_overheads > 1 && c->n_overheads != c->n_depths)
-        return message_usage("--overhead: give one for all depths, or as "
-                             "many as depths");
+        return message_usage("--overhead: needs one value for all depths, or "
+                             "one for each");
     if (c->chosen[CONF_PLAN] && c->chosen[CONF_SCALING])
         return message_usage("--plan and --scaling exclude each other");
     if (c->what == CONF_PLAN && c->form != CONF_TEXT)
-        return message_usage("--plan has no other form than text");
+        return message_usage("--plan: not with --tsv or --json");
 
     for (unsigned k = 1; c->n_overheads == 1 && k < c->n_depths; k++)
         c->overheads[k] = c->overheads[0];

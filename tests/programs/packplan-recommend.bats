@@ -193,7 +193,7 @@ beyond() {
 }
 
 @test "lists of capacities, and what does not go with them" {
-    local why='must be numbers from 1 to 16777216 with commas between them'
+    local why='must be numbers from 1 to 16777216, separated by commas'
     local list
     for list in 0 '' '8,' ,8 16777217 8x max; do
         bad_option "-L $list: $why" -L "$list"
@@ -208,10 +208,10 @@ beyond() {
         -L 8 --scaling --recommend
     bad_option '--plan is for one capacity' -L 8,9 --plan -a ffd
     bad_option '--tsv and --json exclude each other' -L 8,9 --tsv --json
-    bad_option '-L 8,9,8: has a capacity twice' -L 8,9,8
-    bad_option '-L 1000,1k: has a capacity twice' -L 1000,1k
-    why=' does not go with --recommend or several capacities: packplan then'
-    why+=' looks for a window with the algorithm of packstream'
+    bad_option '-L 8,9,8: contains a capacity twice' -L 8,9,8
+    bad_option '-L 1000,1k: contains a capacity twice' -L 1000,1k
+    why=' cannot be used with --recommend or several capacities, which use'
+    why+=' the algorithm of packstream'
     local option
     for option in '-a ffd' '-d 3' --overhead=1 --lamb=0.9,0.9 --batch=1 \
         --global-batch=1 --devices=1 --short-length=1 --short-weight=1 \

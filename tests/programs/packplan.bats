@@ -439,15 +439,15 @@ damaged there" packplan -L 8 cut.tok
 }
 
 @test "bad options" {
-    bad_option 'the capacity is missing: give -L N'
-    local why='must be numbers from 1 to 4294967294, or max, with commas'
-    why+=' between them'
+    bad_option 'missing -L N'
+    local why='must be numbers from 1 to 4294967294, or max, separated'
+    why+=' by commas'
     local list weight
     for list in 0 '' '1,' ,1 1,,2 many 1,MAX 4294967295 1.5 -1; do
         bad_option "-d $list: $why" -L 8 -d "$list"
     done
     why='must be all, or some of none, sorted, greedy (or nextfit), ffd, '
-    why+='bfd, spfhp, lpfhp, nnlshp, ennlshp, with commas between them'
+    why+='bfd, spfhp, lpfhp, nnlshp, ennlshp, separated by commas'
     for list in '' 'ffd,' ,ffd ffd,best FFD; do
         bad_option "-a $list: $why" -L 8 -a "$list"
     done
@@ -456,13 +456,13 @@ damaged there" packplan -L 8 cut.tok
         bad_option "--lamb=$list: must be two decays below 1, such as\
  0.9,0.999" -L 8 --lamb="$list"
     done
-    why='must be per cents such as 4.25 with commas between them'
+    why='must be percentages such as 4.25, separated by commas'
     bad_option "--overhead=x: $why" -L 8 --overhead=x
     bad_option "--overhead=-5: $why" -L 8 --overhead=-5
     bad_option '--batch=0: must be a number from 1 to 65536' -L 8 --batch=0
     bad_option '--batch=65537: must be a number from 1 to 65536' \
         -L 8 --batch=65537
-    why='must be numbers from 1 to 1048576 with commas between them'
+    why='must be numbers from 1 to 1048576, separated by commas'
     bad_option "--devices=0: $why" -L 8 --devices=0
     for weight in 0 1.1 -1 nan inf 1e-3 ''; do
         bad_option "--short-weight=$weight: must be above 0 and at most 1" \
@@ -476,12 +476,12 @@ damaged there" packplan -L 8 cut.tok
     bad_option '--plan and --scaling exclude each other' \
         -L 8 -a ffd --plan --scaling
     bad_option '--tsv and --json exclude each other' -L 8 --tsv --json
-    bad_option '--plan has no other form than text' -L 8 -a ffd --plan --json
+    bad_option '--plan: not with --tsv or --json' -L 8 -a ffd --plan --json
     local why='is for one algorithm and one depth: give -a and -d'
     bad_option "--plan $why" -L 8 --plan
     bad_option "--plan $why" -L 8 --plan -a ffd -d 1,2
     bad_option "--scaling $why" -L 8 --scaling -a all
-    bad_option '--overhead: give one for all depths, or as many as depths' \
+    bad_option '--overhead: needs one value for all depths, or one for each' \
         -L 8 -d 1,2 --overhead=1,2,3
 }
 
