@@ -54,28 +54,28 @@ static const char *set_channel(void *to, const char *value)
 }
 
 static const option_entry entries[] = {
-    {0, "by", "UNIT", "weights are shares of tokens (default) or sequences",
+    {0, "by", "UNIT", "weights apply to tokens (default) or sequences",
      OPTION_WORD(conf, by_sequences, units)},
     {0, "stop", "WHEN",
-     "when a source ends: first (default), the mix ends;\n"
-     "longest, the others go on; repeat, it begins again\n"
-     "until all have ended",
+     "when a source ends: first (default) ends the mix,\n"
+     "longest continues with the others, repeat starts\n"
+     "it again until all have ended",
      OPTION_WORD(conf, stop, stops)},
     {0, "channel", "NAME[:TYPE]",
-     "add a channel that tells a sequence's source, from\n"
-     "0 on; u8 (default), u16, u32, u64, i32 or i64",
+     "add a channel with the number of the source, from\n"
+     "0; TYPE u8 (default), u16, u32, u64, i32 or i64",
      OPTION_CALL_FOR(conf, channel, set_channel)},
-    {'t', "type", "TYPE", "tokens of raw records: u16 (default) or u32",
+    {'t', "type", "TYPE", "token type of raw records: u16 (default) or u32",
      OPTION_WORD(conf, type, option_token_types)},
     STATE_FILE_ENTRIES(conf, "FILE", "sequences",
                        "at the end or on SIGTERM or SIGINT"),
     {'o', "output", "FILE", "write to FILE instead of standard output",
      OPTION_TEXT(conf, output)},
-    {0, "no-sandbox", NULL, "keep all rights when the files are open",
+    {0, "no-sandbox", NULL, "do not enter the Landlock sandbox",
      OPTION_FLAG(conf, no_sandbox)},
-    {'v', "verbose", NULL, "tell at the end, on stderr, what each source gave",
+    {'v', "verbose", NULL, "print the share of each source at the end",
      OPTION_FLAG(conf, verbose)},
-    {'q', "quiet", NULL, "no warnings and no progress line",
+    {'q', "quiet", NULL, "do not print warnings or show progress",
      OPTION_FLAG(conf, quiet)},
     {0},
 };
@@ -83,9 +83,9 @@ static const option_entry entries[] = {
 const option_program conf_program = {
     .usage = "[OPTION]... WEIGHT=FILE...",
     .summary =
-        "Mixes streams of token records, so that each has the share of the\n"
-        "tokens that its weight is of all weights, at any point.  The FILE\n"
-        "\"-\" is standard input.",
+        "Mixes streams of token records. Each supplies a share of the tokens,\n"
+        "its WEIGHT divided by the sum of all weights, throughout the output.\n"
+        "If FILE is -, it is standard input.",
     .entries = entries,
 };
 

@@ -19,7 +19,7 @@
 #define MAX_MEMORY (UINT64_MAX / 4)
 
 static const option_entry entries[] = {
-    {0, "seed", "N", "shuffle as N says (default: 0)",
+    {0, "seed", "N", "seed of the order (default: 0)",
      OPTION_NUMBER(conf, seed, 0, UINT64_MAX),
      OPTION_GIVEN(conf, seed_given)},
     {0, "no-shuffle", NULL, "keep the order of the input",
@@ -27,47 +27,46 @@ static const option_entry entries[] = {
     {'n', "head-count", "COUNT", "write at most COUNT sequences",
      OPTION_NUMBER(conf, count, 0, UINT64_MAX - 1),
      .why = "must be a number of sequences"},
-    {0, "min-length", "N", "leave out sequences of fewer tokens",
+    {0, "min-length", "N", "skip sequences with fewer than N tokens",
      OPTION_NUMBER(conf, min_length, 1, UINT32_MAX)},
-    {0, "max-length", "N", "leave out sequences of more tokens",
+    {0, "max-length", "N", "skip sequences with more than N tokens",
      OPTION_NUMBER(conf, max_length, 1, UINT32_MAX)},
     {0, "by-length", "W",
-     "then order each W sequences by length, the\n"
-     "shortest first",
+     "sort every W consecutive sequences by length,\n"
+     "after the shuffle",
      OPTION_NUMBER(conf, by_length, 1, UINT64_MAX),
      .why = "must be a number of sequences from 1"},
     {0, "split", "SHARE:FILE,...",
-     "write to several files, to each its share of the\n"
-     "sequences",
+     "write each FILE its share of the sequences",
      OPTION_TEXT(conf, split)},
     {'M', "memory", "SIZE",
-     "use so many bytes, then temporary files\n"
+     "bytes of memory to use before temporary files\n"
      "(default: 1Gi)",
      OPTION_NUMBER(conf, memory, MIN_MEMORY, MAX_MEMORY),
      .why = "must be a number of bytes from 64Ki, such as 4Gi"},
     {'T', "temporary-directory", "DIR",
-     "have temporary files in DIR (default: $TMPDIR, or\n"
+     "directory of temporary files (default: $TMPDIR, or\n"
      "/tmp)",
      OPTION_TEXT(conf, folder)},
-    {'t', "type", "TYPE", "tokens of raw records: u16 (default) or u32",
+    {'t', "type", "TYPE", "token type of raw records: u16 (default) or u32",
      OPTION_WORD(conf, type, option_token_types)},
     {'o', "output", "FILE", "write to FILE instead of standard output",
      OPTION_TEXT(conf, output)},
     STATE_FILE_ENTRIES(conf, "FILE,\nFILE.0 and FILE.1", "sequences",
                        "at the end or on SIGTERM or SIGINT"),
-    {0, "no-sandbox", NULL, "keep all rights when the files are open",
+    {0, "no-sandbox", NULL, "do not enter the Landlock sandbox",
      OPTION_FLAG(conf, no_sandbox)},
-    {'v', "verbose", NULL, "tell at the end, on stderr, what was done",
+    {'v', "verbose", NULL, "print the number of sequences at the end",
      OPTION_FLAG(conf, verbose)},
-    {'q', "quiet", NULL, "no progress line", OPTION_FLAG(conf, quiet)},
+    {'q', "quiet", NULL, "do not show progress", OPTION_FLAG(conf, quiet)},
     {0},
 };
 
 const option_program conf_program = {
     .usage = "[OPTION]... [FILE]...",
     .summary =
-        "Shuffles token records: every order is equally likely, and follows\n"
-        "from the seed.  Reads the FILEs, one after the other, or stdin.",
+        "Shuffles token records; all orders are equally likely. Reads each\n"
+        "FILE in turn, or standard input.",
     .entries = entries,
 };
 
