@@ -369,55 +369,6 @@ static void test_options_help(void **state)
     }
 }
 
-static void test_options_version(void **state)
-{
-    caught c = in_child(parse_and_exit, "prog --version");
-    char expected[64];
-
-    assert_exit(&c, STATUS_OK);
-    (void)snprintf(expected, sizeof expected, "prog (packstream) %s\n",
-                   ps_version());
-    assert_string_equal(c.out, expected);
-    assert_string_equal(c.err, "");
-}
-
-/* What completion is made of. */
-static void test_options_table(void **state)
-{
-    static const char *const tables[][2] = {
-        {"prog --options-table",
-         "prog\t[OPTION]... [FILE]...\n"
-         "d\tdepth\tN\t\tthe depth, 1 to 9\n"
-         "q\tquiet\t\t\tsay less\n"
-         "\tstats\t[json]\t\tprint totals\n"
-         "x\t\tFILE\t\tletter only\n"
-         "\tnever\t\t\trefused\n"
-         "\tnevermore\t\t\tquiet, too\n"
-         "\ta-name-beyond-the-column\tMETAVAR\t\tfar away\n"
-         "h\thelp\t\t\tshow this help and exit\n"
-         "\tversion\t\t\tshow the version and exit\n"},
-        {"typed --options-table",
-         "prog\t[OPTION]...\n"
-         "w\twidth\tN\t\ta number\n"
-         "W\twide\t\t\ta flag\n"
-         "\tplain\t\t\tthe opposite\n"
-         "c\tcolour\tNAME\tred green blue\ta word\n"
-         "\tblue\t\t\ta constant\n"
-         "l\tlevel\t[N]\tany\ta number, a word or nothing\n"
-         "\tdouble\tTEXT\t\ta function for a member\n"
-         "h\thelp\t\t\tshow this help and exit\n"
-         "\tversion\t\t\tshow the version and exit\n"},
-    };
-
-    for (size_t i = 0; i < COUNT(tables); i++) {
-        caught c = in_child(parse_and_exit, tables[i][0]);
-
-        assert_exit(&c, STATUS_OK);
-        assert_string_equal(c.out, tables[i][1]);
-        assert_string_equal(c.err, "");
-    }
-}
-
 static int parse_to_full(const char *line)
 {
     int fd = open("/dev/full", O_WRONLY);
@@ -460,8 +411,6 @@ int main(void)
         cmocka_unit_test(test_taken),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_options_help),
-        cmocka_unit_test(test_options_version),
-        cmocka_unit_test(test_options_table),
         cmocka_unit_test(test_options_unwritten),
     };
 

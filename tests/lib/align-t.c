@@ -1,18 +1,11 @@
 /*
  * align-t.c - packs whose sequences begin at multiples of a number: what
- * their header and their blocks say, byte by byte, and that both are
- * refused when that cannot be.
+ * their header and their blocks say, byte by byte, and which are refused.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "lib-fixture.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "format/pack_header.h"
 
 /* Places in the header. */
 enum {
@@ -58,7 +51,6 @@ static bytes make_packs(void)
     corpus c = make_lengths(&schema, 2, lengths, 5);
     bytes b = corpus_packs(&c, &o, NULL);
 
-    free_corpus(&c);
     return b;
 }
 
@@ -88,7 +80,6 @@ static void test_bytes(void **state)
             assert_int_equal(*row_at(&b, 0, TOKENS + 2 * t + 1), 0);
             assert_int_equal(*row_at(&b, 0, TYPE_ID + t), TYPE_FILL);
         }
-    free_bytes(&b);
 }
 
 /* Nothing but the options' zero or one leaves a stream as it always was. */
@@ -105,9 +96,6 @@ static void test_one(void **state)
     assert_same_bytes(&a, &b);
     assert_int_equal(get_u32(a.data + AT_INCOMPAT), 0);
     assert_int_equal(get_u32(a.data + AT_ALIGN), 0);
-    free_bytes(&a);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* ---------------------------------------------------------------------
@@ -177,7 +165,6 @@ static void test_faults(void **state)
         seal_packs(&b);
         assert_result(audit_packs(&b, &by_check, &err), PS_ERR_CORRUPT, &err);
         assert_int_equal(by_check, faults[i].by_check);
-        free_bytes(&b);
     }
 }
 
@@ -196,82 +183,6 @@ static void test_gaps(void **state)
         assert_true(checked);
         *row_at(&b, 0, places[i]) ^= 1;
     }
-    free_bytes(&b);
-}
-
-/* The pad id may be outside the vocabulary, and no token may. */
-static void test_vocabulary(void **state)
-{
-    static const uint32_t lengths[] = {3, 5};
-    const ps_packer_options o = {12, 3, 4, PAD, .align = 4};
-    ps_schema schema = ps_schema_raw(PS_U16);
-    corpus c;
-    bytes b;
-    bool checked;
-    ps_error err;
-
-    schema.vocab_size = PAD;
-    c = make_lengths(&schema, 2, lengths, 5);
-    memset(c.samples[0].payload, 0, c.samples[0].payload_bytes);
-    memset(c.samples[1].payload, 0, c.samples[1].payload_bytes);
-    b = corpus_packs(&c, &o, NULL);
-    assert_result(audit_packs(&b, &checked, &err), PS_END, &err);
-    free_bytes(&b);
-    c.samples[1].payload[2] = PAD;
-    b = corpus_packs(&c, &o, NULL);
-    assert_result(audit_packs(&b, &checked, &err), PS_ERR_RANGE, &err);
-    assert_true(checked);
-    free_bytes(&b);
-    free_corpus(&c);
-}
-
-/* ---------------------------------------------------------------------
- * Headers
- */
-
-/* Writes `n` bytes to the header, seals it, and expects this. */
-static void expect_header(size_t at, uint64_t value, size_t n,
-                          ps_result wanted)
-{
-    bytes b = make_packs();
-    ps_pack_info info;
-    ps_error err;
-
-    set_number(b.data + at, value, n);
-    seal_header(b.data, PS_PACK_HEADER_BYTES);
-    assert_result(ps_pack_header_decode(b.data, &info, &err), wanted, &err);
-    free_bytes(&b);
-}
-
-static void test_headers(void **state)
-{
-    expect_header(AT_ALIGN, 4, 4, PS_OK);
-    expect_header(AT_ALIGN, 0, 4, PS_ERR_CORRUPT);
-    expect_header(AT_ALIGN, 1, 4, PS_ERR_CORRUPT);
-    expect_header(AT_ALIGN, 5, 4, PS_ERR_CORRUPT);
-    expect_header(AT_ALIGN, 24, 4, PS_ERR_CORRUPT);
-    expect_header(AT_ALIGN, UINT32_MAX, 4, PS_ERR_CORRUPT);
-    expect_header(AT_INCOMPAT, 3, 8, PS_ERR_UNSUPPORTED);
-    expect_header(AT_INCOMPAT, 2, 8, PS_ERR_UNSUPPORTED);
-}
-
-/* Streams of another alignment do not follow one another. */
-static void test_other_alignment(void **state)
-{
-    static const uint32_t lengths[] = {3, 5};
-    ps_packer_options o = {12, 3, 4, PAD, .align = 2};
-    const ps_schema schema = make_schema();
-    corpus c = make_lengths(&schema, 2, lengths, 5);
-    bytes b = make_packs();
-    bytes other = corpus_packs(&c, &o, NULL);
-    bool checked;
-    ps_error err;
-
-    put_bytes(&b, other.data, other.size);
-    assert_result(audit_packs(&b, &checked, &err), PS_ERR_CORRUPT, &err);
-    free_bytes(&other);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* ---------------------------------------------------------------------
@@ -321,33 +232,6 @@ static void test_many_channels(void **state)
     assert_ok(ps_packer_check(&schema, &o, &err), &err);
 }
 
-/* A state is for one alignment, and says so. */
-static void test_state(void **state)
-{
-    const ps_schema schema = make_schema();
-    ps_packer_options o = {12, 3, 2, 0, .align = 4};
-    corpus c = make_corpus(&schema, 30, 12, 8);
-    unsigned char *saved;
-    size_t size;
-    ps_packer *p;
-    ps_error err;
-    int fd = open_empty();
-
-    assert_ok(ps_packer_open(&p, fd, &schema, &o, &err), &err);
-    put_corpus(p, &c, 0, c.count);
-    assert_ok(ps_packer_save(p, NULL, 0, &saved, &size, &err), &err);
-    assert_ok(ps_state_fits(saved, size, &schema, &o, &err), &err);
-    for (o.align = 0; o.align <= 3; o.align++) {
-        assert_result(ps_state_fits(saved, size, &schema, &o, &err),
-                      PS_ERR_ARGUMENT, &err);
-        assert_non_null(strstr(err.text, "aligned to 4, not"));
-    }
-    ps_packer_free(p);
-    free(saved);
-    free_corpus(&c);
-    (void)close(fd);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,12 +239,8 @@ int main(void)
         cmocka_unit_test(test_one),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_vocabulary),
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_other_alignment),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_many_channels),
-        cmocka_unit_test(test_state),
     };
 
     return run_as_tap("align", tests, NULL);

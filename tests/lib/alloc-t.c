@@ -49,7 +49,6 @@ static int open_compressed(const bytes *b)
     put_frame(&packed, b->data, first, 1);
     put_frame(&packed, b->data + first, b->size - first, 9);
     fd = open_bytes(&packed);
-    free_bytes(&packed);
     return fd;
 }
 
@@ -77,22 +76,16 @@ static int setup(void **state)
     in.large = make_corpus(&schema, 30, 5000, 7);
     b = corpus_records(&in.c);
     in.records = open_bytes(&b);
-    free_bytes(&b);
     b = corpus_packs(&in.c, &whole, NULL);
     in.packs = open_bytes(&b);
-    free_bytes(&b);
     b = corpus_records(&in.large);
     in.zstd_records = open_compressed(&b);
-    free_bytes(&b);
     b = corpus_packs(&in.large, &split, NULL);
     in.zstd_packs = open_compressed(&b);
-    free_bytes(&b);
     b = corpus_packs(&in.c, &split, NULL);
     in.split_packs = open_bytes(&b);
-    free_bytes(&b);
     b = corpus_packs(&in.c, &deep, NULL);
     in.deep_packs = open_bytes(&b);
-    free_bytes(&b);
     make_mark(in.split_packs, in.mark);
     make_mark(in.zstd_packs, in.zstd_mark);
     in.out = open_empty();
@@ -541,7 +534,6 @@ static void test_long_states(void **state)
 
     in.c = make_corpus(&schema, 4100, 1, 7);
     exhaust_state((job){.in = &in, .options = &o, .count = 4098});
-    free_corpus(&in.c);
 }
 
 static ps_result pack_lengths(const job *j, ps_error *err)

@@ -11,7 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero is an empty one. */
+/*
+ * Memory of `n` bytes, with what is at `p` if that is not NULL.  A test need
+ * not drop it: where it would come to much in the course of a program it does.
+ */
+void *regrow(void *p, size_t n);
+void drop_memory(void *p);
+
+/* All zero is an empty one; made by regrow. */
 typedef struct bytes {
     unsigned char *data;
     size_t size;

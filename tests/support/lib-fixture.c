@@ -168,7 +168,7 @@ static sample make_sample(const ps_schema *schema, uint32_t n_tok,
                           uint64_t *state)
 {
     size_t n = (size_t)ps_payload_bytes(schema, n_tok);
-    sample s = {n_tok, must_alloc(n), n};
+    sample s = {n_tok, regrow(NULL, n), n};
 
     for (size_t i = 0; i < n; i++)
         s.payload[i] = (unsigned char)random_below(state, 256);
@@ -180,7 +180,7 @@ corpus make_lengths(const ps_schema *schema, uint32_t count,
 {
     corpus c = {.schema = *schema, .count = count};
 
-    c.samples = must_alloc(count * sizeof *c.samples);
+    c.samples = regrow(NULL, count * sizeof *c.samples);
     for (uint32_t i = 0; i < count; i++)
         c.samples[i] = make_sample(schema, lengths[i], &seed);
     return c;
@@ -202,8 +202,8 @@ corpus make_corpus(const ps_schema *schema, uint32_t count,
 void free_corpus(corpus *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
-        free(c->samples[i].payload);
-    free(c->samples);
+        drop_memory(c->samples[i].payload);
+    drop_memory(c->samples);
     *c = (corpus){.count = 0};
 }
 

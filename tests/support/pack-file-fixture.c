@@ -109,11 +109,11 @@ expected read_whole(const bytes *b)
     ps_result r;
 
     assert_ok(ps_pack_reader_open(&reader, fd, &err), &err);
-    e.packs = must_alloc(2 * b->size);
+    e.packs = regrow(NULL, 2 * b->size);
     while ((r = ps_pack_reader_next(reader, &pack, &err)) == PS_OK) {
         const ps_pack_info *info = ps_pack_reader_info(reader);
         const size_t n = (size_t)pack.n_seq * info->seq_bytes;
-        unsigned char *copy = must_alloc(info->row_bytes + n);
+        unsigned char *copy = regrow(NULL, info->row_bytes + n);
 
         e.packs[e.n] = pack;
         e.packs[e.n].row = memcpy(copy, pack.row, info->row_bytes);
@@ -131,8 +131,8 @@ expected read_whole(const bytes *b)
 void free_expected(expected *e)
 {
     for (uint64_t i = 0; i < e->n; i++)
-        free((void *)(uintptr_t)e->packs[i].row);
-    free(e->packs);
+        drop_memory((void *)(uintptr_t)e->packs[i].row);
+    drop_memory(e->packs);
 }
 
 /* True if a head is the one that was expected. */

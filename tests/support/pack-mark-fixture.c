@@ -72,7 +72,7 @@ bool is_mark(const ps_pack_reader *r, const mark *wanted)
 
 mark *read_marks(const bytes *b, const expected *e)
 {
-    mark *marks = must_alloc(((size_t)e->n + 1) * sizeof *marks);
+    mark *marks = regrow(NULL, ((size_t)e->n + 1) * sizeof *marks);
     int fd;
     ps_pack_reader *r = open_packs(b, PLAIN_FILE, &fd);
     ps_pack pack;
@@ -138,7 +138,7 @@ given make_given(bytes b)
 
 void free_given(given *g)
 {
-    free(g->marks);
+    drop_memory(g->marks);
     free_expected(&g->e);
     free_bytes(&g->b);
 }

@@ -104,7 +104,7 @@ void write_packs(stand *s)
 {
     corpus c = {.schema = s->schema,
                 .count = s->n,
-                .samples = must_alloc(s->n * sizeof(sample))};
+                .samples = regrow(NULL, s->n * sizeof(sample))};
     bytes packs;
 
     for (uint32_t i = 0; i < s->n; i++) {

@@ -109,44 +109,6 @@ static void test_seams(void **state)
     close_pair(&p);
 }
 
-static void test_repeated_calls_change_nothing(void **state)
-{
-    pair p = open_pair(5000);
-
-    add(&p, 4500);
-    add(&p, 4500);
-    add(&p, 70);
-    drop(&p, 71); /* was not there; its word is not empty */
-    drop(&p, 3000); /* was not there; its word is empty */
-    compare_all(&p);
-    drop(&p, 4500);
-    drop(&p, 4500);
-    compare_all(&p);
-    drop(&p, 70);
-    compare_all(&p);
-    close_pair(&p);
-}
-
-/* Dense, then ever thinner, then empty again. */
-static void test_filled_and_emptied(void **state)
-{
-    pair p = open_pair(4500);
-    uint64_t random = 7;
-
-    for (uint32_t i = 0; i <= p.max; i++)
-        add(&p, i);
-    compare_all(&p);
-    for (uint32_t left = 20000; left > 0; left--) {
-        drop(&p, random_below(&random, p.max + 1));
-        if (left % 1000 == 0)
-            compare_all(&p);
-    }
-    for (uint32_t i = 0; i <= p.max; i++)
-        drop(&p, i);
-    compare_all(&p);
-    close_pair(&p);
-}
-
 static void test_largest_sparse(void **state)
 {
     pair p = open_pair(PS_MAX_CAPACITY);
@@ -172,8 +134,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_small_size),
         cmocka_unit_test(test_seams),
-        cmocka_unit_test(test_repeated_calls_change_nothing),
-        cmocka_unit_test(test_filled_and_emptied),
         cmocka_unit_test(test_largest_sparse),
     };
 

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -86,7 +85,6 @@ static void test_refused(void **state)
                                  &layout, &err),
                   PS_ERR_LIMIT, &err);
     ps_loader_free(NULL);
-    free_given(&g);
 }
 
 /* A reader that shares would leave out packs of packs. */
@@ -102,7 +100,6 @@ static void test_shared_reader(void **state)
     assert_ok(ps_pack_reader_share(r, 0, 2, &err), &err);
     assert_result(ps_loader_open(&l, r, &o, &err), PS_ERR_ARGUMENT, &err);
     close_packs(r, fd);
-    free_given(&g);
 }
 
 /* Costs that are too great, of a pack or of all in a round. */
@@ -127,7 +124,6 @@ static void test_costs(void **state)
         ps_loader_free(l);
         close_packs(r, fd);
     }
-    free_given(&g);
 }
 
 /* ---------------------------------------------------------------------
@@ -205,7 +201,6 @@ static void test_damage(void **state)
     while (!is_end(&g.b, k++));
     check_damage(&g, block_at(&g.b, k - 1, 70));
     check_damage(&g, g.b.data + g.b.size - 1);
-    free_given(&g);
 }
 
 /* After block `k` the stream is cut, or goes on with block k + 2. */
@@ -228,10 +223,7 @@ static void test_missing(void **state)
         put_bytes(&gap, g.b.data, at);
         put_bytes(&gap, g.b.data + next, g.b.size - next);
         check_failures(&gap);
-        free_bytes(&cut);
-        free_bytes(&gap);
     }
-    free_given(&g);
 }
 
 /* ---------------------------------------------------------------------
@@ -278,41 +270,6 @@ static void test_waiting(void **state)
                                               .no_thread = n % 2 == 0},
                           blocks, n / 2 * 100);
     (void)alarm(0);
-    free_given(&g);
-}
-
-/* The user leaves after `n` batches, whatever the threads are at. */
-static void check_leaving(const given *g, input_kind kind, uint32_t n,
-                          ps_loader_options o)
-{
-    int fd;
-    ps_pack_reader *r = open_packs(&g->b, kind, &fd);
-    ps_loader *l;
-    ps_batch batch;
-    ps_error err;
-
-    assert_ok(ps_loader_open(&l, r, &o, &err), &err);
-    for (uint32_t i = 0; i < n; i++)
-        assert_ok(ps_loader_next(l, &batch, &err), &err);
-    ps_loader_free(l);
-    close_packs(r, fd);
-}
-
-static void test_leaving(void **state)
-{
-    given g = make_stream();
-
-    (void)alarm(600);
-    for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind++)
-        for (uint32_t n = 0; n < 5; n++) {
-            check_leaving(&g, kind, n, (ps_loader_options){.packs = 1});
-            check_leaving(&g, kind, n,
-                          (ps_loader_options){.packs = 1, .buffers = 2});
-            check_leaving(&g, kind, n,
-                          (ps_loader_options){.packs = 2, .ranks = 2});
-        }
-    (void)alarm(0);
-    free_given(&g);
 }
 
 /* ---------------------------------------------------------------------
@@ -345,7 +302,6 @@ static void test_no_threads(void **state)
             close_packs(r, fd);
             fail_thread = 0;
         }
-    free_given(&g);
 }
 
 static void test_no_descriptors(void **state)
@@ -369,7 +325,6 @@ static void test_no_descriptors(void **state)
     assert_result(result, PS_ERR_IO, &err);
     assert_null(l);
     close_packs(r, fd);
-    free_given(&g);
 }
 
 /* One call for memory after the other fails; what was taken is given back. */
@@ -412,7 +367,6 @@ static void test_memory(void **state)
         check_memory(&g, ranks, false);
         check_memory(&g, ranks, true);
     }
-    free_given(&g);
 }
 
 int main(void)
@@ -424,7 +378,6 @@ int main(void)
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_leaving),
         cmocka_unit_test(test_no_threads),
         cmocka_unit_test(test_no_descriptors),
         cmocka_unit_test(test_memory),

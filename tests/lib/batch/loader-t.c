@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What is loaded, from pack `start` on, and how. */
 typedef struct plan {
@@ -317,7 +316,6 @@ static void test_batches(void **state)
                 p.o.no_thread = no_thread != 0;
                 check_plan(&p);
             }
-    free_given(&g);
 }
 
 /* In every view, with every kind of last batch. */
@@ -339,7 +337,6 @@ static void test_views(void **state)
     given g = make_two();
 
     check_views(&g);
-    free_given(&g);
 }
 
 static void test_aligned(void **state)
@@ -353,7 +350,6 @@ static void test_aligned(void **state)
             packs_from(make_corpus(&schema, 60, 24, i + 2), &o, NULL));
 
         check_views(&g);
-        free_given(&g);
     }
 }
 
@@ -377,7 +373,6 @@ static void test_ranks(void **state)
 
                     check_plan(&p);
                 }
-    free_given(&g);
 }
 
 /* Dealt by cost: each step has the packs that it has without. */
@@ -410,7 +405,6 @@ static void test_dealt(void **state)
                         check_plan(&p);
                     }
                 }
-    free_given(&g);
 }
 
 /* From every mark on, with any number of ranks. */
@@ -431,36 +425,6 @@ static void test_resume(void **state)
 
                 check_plan(&p);
             }
-    free_given(&g);
-}
-
-/* Many streams, some without packs: what is read ahead is often no pack. */
-static void test_many_streams(void **state)
-{
-    static const uint32_t counts[] = {2, 30, 1, 1, 5, 4, 60, 1, 2, 9, 0};
-    given g = make_streams(counts, 8);
-
-    for (uint32_t packs = 1; packs <= 9; packs += 2)
-        for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 3) {
-            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_RAGGED}, 0, 0};
-
-            check_plan(&p);
-        }
-    free_given(&g);
-}
-
-/* More than all buffers hold, several times. */
-static void test_long_streams(void **state)
-{
-    given g = make_streams((const uint32_t[]){9000, 4000, 0}, 5);
-
-    for (uint32_t packs = 1; packs <= 700; packs *= 5)
-        for (input_kind kind = PLAIN_FILE; kind < INPUT_KINDS; kind += 2) {
-            plan p = {&g, kind, {.packs = packs, .view = PS_VIEW_GHOST}, 0, 0};
-
-            check_plan(&p);
-        }
-    free_given(&g);
 }
 
 /* How deep packs are is known from END in a file, and not in a pipe. */
@@ -480,7 +444,6 @@ static void test_unknown_depth(void **state)
             assert_int_equal(p.places,
                              kind == PLAIN_FILE ? g.e.totals.max_depth : 24);
         }
-    free_given(&g);
 }
 
 /* In the static view ranks fail alike, after the batches that fit. */
@@ -534,7 +497,6 @@ static void test_deeper_streams(void **state)
         check_too_deep(&g, fit, rank, (ps_cost){0});
         check_too_deep(&g, fit, rank, (ps_cost){1, 0});
     }
-    free_given(&g);
 }
 
 static void test_no_packs(void **state)
@@ -547,7 +509,6 @@ static void test_no_packs(void **state)
 
         check_plan(&p);
     }
-    free_given(&g);
 }
 
 /* ---------------------------------------------------------------------
@@ -594,45 +555,6 @@ static void test_buffers(void **state)
             check_buffers(&g, keep, buffers, false);
             check_buffers(&g, keep, buffers, true);
         }
-    free_given(&g);
-}
-
-/* Everything lies where the layout says. */
-static void test_layout(void **state)
-{
-    given g = make_two();
-    plan p = {&g, PLAIN_PIPE, {.packs = 5, .view = PS_VIEW_GHOST}, 0, 0};
-    const ps_pack_info *info = &g.e.info;
-    load l = open_load(&p);
-    ps_loader_layout layout;
-    ps_batch b;
-    ps_error err;
-
-    assert_ok(ps_loader_plan(info, &p.o, &layout, &err), &err);
-    /* Deeper packs may follow, up to one sequence for each token. */
-    assert_int_equal(layout.rows, 0);
-    assert_int_equal(layout.cu, 5 * info->row_bytes);
-    assert_true(layout.n_seqs >=
-                layout.cu + 4 * (5 * (info->capacity + 1) + 1));
-    assert_true(layout.sequences >= layout.n_seqs + 4 * 5);
-    assert_int_equal(layout.lengths, 0);
-    assert_true(layout.bytes >=
-                layout.sequences + 5 * info->capacity * info->seq_bytes);
-    assert_int_equal(layout.bytes % 64, 0);
-    assert_ok(ps_loader_next(l.loader, &b, &err), &err);
-    assert_ptr_equal(b.rows, b.memory);
-    assert_ptr_equal(b.spans.cu, b.memory + layout.cu);
-    assert_ptr_equal(b.spans.n_seqs, b.memory + layout.n_seqs);
-    assert_ptr_equal(b.sequences, b.memory + layout.sequences);
-    assert_int_equal(ps_loader_info(l.loader)->row_bytes, info->row_bytes);
-    /* Where their number is fixed, there is room for no more. */
-    p.o.view = PS_VIEW_STATIC;
-    assert_ok(ps_loader_plan(info, &p.o, &layout, &err), &err);
-    assert_in_range(layout.bytes - layout.sequences,
-                    5 * info->depth * info->seq_bytes,
-                    5 * info->depth * info->seq_bytes + 63);
-    close_load(&l);
-    free_given(&g);
 }
 
 int main(void)
@@ -644,13 +566,10 @@ int main(void)
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_dealt),
         cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_many_streams),
-        cmocka_unit_test(test_long_streams),
         cmocka_unit_test(test_unknown_depth),
         cmocka_unit_test(test_deeper_streams),
         cmocka_unit_test(test_no_packs),
         cmocka_unit_test(test_buffers),
-        cmocka_unit_test(test_layout),
     };
 
     return run_as_tap("loader", tests, NULL);

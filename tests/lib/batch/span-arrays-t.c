@@ -450,7 +450,6 @@ static void check_arrays(uint32_t depth, uint32_t align, ps_type type)
     for (uint32_t packs = 1; packs <= 64; packs *= 4)
         for (ps_view view = PS_VIEW_RAGGED; view <= PS_VIEW_STATIC; view++)
             check_scene(&b, packs, view);
-    free_bytes(&b);
 }
 
 static void test_arrays(void **state)
@@ -472,45 +471,11 @@ static void test_aligned(void **state)
     }
 }
 
-/* Of one pack, with no loader: the arrays are those of its own view. */
-static void test_one_pack(void **state)
-{
-    bytes b = make_pack_stream(9, 4, 2);
-    expected e = read_whole(&b);
-    const uint32_t capacity = e.info.capacity;
-    int32_t *rows = new_array(capacity);
-    int32_t *cu = new_array(capacity + 2);
-    ps_spans spans;
-    ps_error err;
-
-    for (uint64_t i = 0; i < e.n; i++) {
-        const ps_pack *pack = &e.packs[i];
-
-        assert_ok(ps_pack_view(&e.info, pack, PS_VIEW_GHOST, cu, NULL, &spans,
-                               &err),
-                  &err);
-        assert_ok(ps_spans_gather(&spans, &e.info, pack->row, pack->sequences,
-                                  &e.info.fields[PS_FIELD_TOKENS], PS_I32,
-                                  rows, &err),
-                  &err);
-        for (uint32_t t = e.packs[i].n_tok; t < capacity; t++)
-            assert_int_equal(rows[t], e.info.pad_id);
-        ps_spans_segment_ids(&spans, rows);
-        for (uint32_t t = 0; t < capacity; t++)
-            assert_true((rows[t] > 0) == (t < e.packs[i].n_tok));
-    }
-    free_array(cu, capacity + 2);
-    free_array(rows, capacity);
-    free_expected(&e);
-    free_bytes(&b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_aligned),
-        cmocka_unit_test(test_one_pack),
     };
 
     return run_as_tap("span-arrays", tests, NULL);

@@ -158,26 +158,7 @@ static void test_views(void **state)
 
             assert_true(full > 0 || cases[i].align > 1);
             close_packs(r, fd);
-            free_bytes(&b);
         }
-}
-
-static void test_views_of_a_file(void **state)
-{
-    bytes b = make_packs(300, 5);
-    int fd = open_bytes(&b);
-    ps_pack_file *file;
-    ps_pack pack;
-    ps_error err;
-
-    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
-    for (uint64_t i = ps_pack_file_packs(file); i-- > 0;) {
-        assert_ok(ps_pack_file_read(file, i, &pack, &err), &err);
-        check_pack_views(ps_pack_file_info(file), &pack);
-    }
-    ps_pack_file_free(file);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* ---------------------------------------------------------------------
@@ -235,7 +216,6 @@ static void test_odd_pieces(void **state)
     assert_true(b.size > 3 << 18); /* more than some blocks */
     check_drip(&b, 5000);
     check_drip(&b, 60000);
-    free_bytes(&b);
 }
 
 /* A file that was short when it was opened, and cut at an odd place. */
@@ -271,9 +251,6 @@ static void test_behind_a_mark(void **state)
         (void)check_reader(r);
         close_packs(r, fd);
     }
-    free(marks);
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 static void test_refused(void **state)
@@ -304,15 +281,12 @@ static void test_refused(void **state)
                                &spans, &err),
                   PS_ERR_LIMIT, &err);
     assert_non_null(strstr(err.text, "pack 0 in the block at byte 4096: "));
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views),
-        cmocka_unit_test(test_views_of_a_file),
         cmocka_unit_test(test_odd_pieces),
         cmocka_unit_test(test_behind_a_mark),
         cmocka_unit_test(test_refused),

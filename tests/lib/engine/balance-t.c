@@ -23,7 +23,6 @@
 #define AT_KNOWN 8
 #define AT_KNOTS 12
 #define KNOT_BYTES 24
-#define SAVED_BYTES (AT_KNOTS + PS_BALANCE_KNOTS * KNOT_BYTES)
 
 /* A balance, and what it should have counted, by length. */
 typedef struct stand {
@@ -242,53 +241,6 @@ static int32_t weight_of(const stand *s, uint32_t length)
     return ps_balance_of(&s->b, ps_units_round(&s->units, length));
 }
 
-/* Nothing has a weight while nothing is known, or while all is as it comes. */
-static void test_no_weight(void **state)
-{
-    stand s = open_stand(100, 1, 1024);
-
-    for (uint32_t l = 1; l <= 100; l++)
-        assert_int_equal(weight_of(&s, l), 0);
-    for (uint32_t l = 1; l <= 100; l++)
-        bring(&s, l, 5);
-    learn(&s);
-    weigh(&s, false);
-    for (uint32_t l = 1; l <= 100; l++)
-        assert_in_range(weight_of(&s, l) + 1, 0, 2);
-    for (uint32_t l = 1; l <= 100; l++)
-        admit(&s, l);
-    weigh(&s, false);
-    for (uint32_t l = 1; l <= 100; l++)
-        assert_in_range(weight_of(&s, l) + 50, 0, 100);
-    close_stand(&s);
-}
-
-/* What is there too often counts for more, what is missing for less. */
-static void test_signs(void **state)
-{
-    static const uint32_t units[] = {1, 4};
-
-    for (size_t i = 0; i < COUNT(units); i++)
-        for (int is_long = 0; is_long < 2; is_long++) {
-            stand s = open_stand(400, units[i], 1024);
-            int32_t sharp;
-
-            for (uint32_t l = 4; l <= 400; l += 4)
-                bring(&s, l, 5);
-            for (uint32_t l = 1; l <= 100; l++)
-                hold(&s, is_long ? 300 + l : l, 1);
-            learn(&s);
-            weigh(&s, false);
-            sharp = weight_of(&s, is_long ? 390 : 10);
-            assert_true(sharp > STRENGTH / 4);
-            assert_true(weight_of(&s, is_long ? 10 : 390) < -STRENGTH / 4);
-            weigh(&s, true);
-            assert_in_range(weight_of(&s, is_long ? 390 : 10),
-                            sharp / 100 * 399, sharp / 100 * 401);
-            close_stand(&s);
-        }
-}
-
 /* By hand: half of what comes at a knot, and all of what is held there. */
 static void test_strength(void **state)
 {
@@ -308,20 +260,6 @@ static void test_strength(void **state)
         assert_int_equal(weight_of(&s, 90), 0);
         close_stand(&s);
     }
-}
-
-/* What never comes and fills the window has the greatest weight. */
-static void test_greatest(void **state)
-{
-    stand s = open_stand(100, 1, 1024);
-
-    bring(&s, 90, 1000);
-    bring(&s, 89, 1000);
-    hold(&s, 1, 1000);
-    learn(&s);
-    weigh(&s, true);
-    assert_int_equal(weight_of(&s, 1), 2 * STRONG);
-    close_stand(&s);
 }
 
 /* The stream's share of a length that stands on a knot. */
@@ -397,43 +335,6 @@ static bool load_from(stand *s, const ps_saver *saver, size_t cut)
     count_held(s);
     ps_balance_load(&s->b, s->units.count, s->in_window, &restorer);
     return !restorer.failed && restorer.left == 0;
-}
-
-/* It goes on as one that was not saved, once what is held is counted. */
-static void test_saved(void **state)
-{
-    static const uint32_t sizes[][2] = {{1, 1}, {2, 1}, {512, 1}, {1000, 4}};
-    uint64_t random = 3;
-
-    for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
-        uint32_t capacity = sizes[i / 2][0];
-        stand a = open_stand(capacity, sizes[i / 2][1], 100);
-        stand b = open_stand(capacity, sizes[i / 2][1], 100);
-        ps_saver saver = {0};
-
-        if (i % 2 == 0)
-            run(&a, 0, &random);
-        ps_balance_save(&a.b, &saver);
-        assert_int_equal(saver.n, SAVED_BYTES);
-        for (uint32_t l = 1; l <= capacity; l++)
-            hold(&b, l, a.held[l]);
-        assert_true(load_from(&b, &saver, 0));
-        for (int k = 0; k < 300; k++) {
-            uint32_t length = draw_length(capacity, 0, &random);
-
-            admit(&a, length);
-            admit(&b, length);
-            if (k % 97 == 0) {
-                b.n_held = a.n_held;
-                weigh(&a, false);
-                weigh(&b, false);
-            }
-            assert_int_equal(weight_of(&a, length), weight_of(&b, length));
-        }
-        free(saver.bytes);
-        close_stand(&a);
-        close_stand(&b);
-    }
 }
 
 /* What is refused, or loaded and then used. */
@@ -522,13 +423,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_huge),
-        cmocka_unit_test(test_no_weight),
-        cmocka_unit_test(test_signs),
         cmocka_unit_test(test_strength),
-        cmocka_unit_test(test_greatest),
         cmocka_unit_test(test_follows),
         cmocka_unit_test(test_knots),
-        cmocka_unit_test(test_saved),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_hostile_together),
     };

@@ -1,6 +1,6 @@
 /*
  * dual-prices-state-t.c - prices as a stream goes on: when they are learned,
- * what is forgotten, what is saved and loaded, and what memory all that takes.
+ * what is forgotten, which states are refused, and what memory all that takes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -113,25 +113,6 @@ static void test_variation(void **state)
     }
 }
 
-/* The horizon is longer then, and what is held counts for less. */
-static void test_horizon(void **state)
-{
-    ps_dual_prices *p = open_prices(100, 3, 1000);
-
-    come(p, 60, 1000);
-    come(p, 40, 1200);
-    learn(p);
-    ps_dual_prices_recount(p, 60, 1000);
-    p->variation = 1;
-    p->recent_total = 0;
-    ps_dual_prices_follow(p);
-    assert_true(p->demand[60] > p->demand[40]);
-    p->variation = 10;
-    ps_dual_prices_follow(p);
-    assert_true(p->demand[60] < p->demand[40]);
-    close_prices(p);
-}
-
 /* Counts are halved when they are of more than 512 windows. */
 static void test_fading(void **state)
 {
@@ -147,44 +128,6 @@ static void test_fading(void **state)
     assert_near(p->count[30], 16000, 0);
     assert_near(p->count[40], 9600.5, 0);
     close_prices(p);
-}
-
-/* A length that comes no more is forgotten in the end, and not before. */
-static void test_forgotten(void **state)
-{
-    ps_dual_prices *p = open_prices(10, 3, 1);
-
-    come(p, 5, 3);
-    learn(p);
-    assert_near(p->count[5], 3, 0);
-    for (int i = 0; i < 1100; i++) {
-        come(p, 9, 256);
-        learn(p);
-        assert_near(p->total, p->count[5] + p->count[9], 1e-9 * p->total);
-    }
-    assert_near(p->count[5], 0, 0);
-    close_prices(p);
-}
-
-/* What came long ago is forgotten. */
-static void test_drift(void **state)
-{
-    static const uint32_t before[] = {60, 60, 60, 40};
-    static const uint32_t now[] = {60, 40, 40, 40, 40};
-
-    for (uint32_t window = 50; window <= 2000; window += 1950) {
-        ps_dual_prices *p = open_prices(100, 3, window);
-        uint64_t random = 3;
-
-        stream(p, before, 4, 64 * 300, &random);
-        stream(p, now, 5, 65536 * 10 + 2000 * 200, &random);
-        assert_dual(p, 60, 0.5);
-        assert_dual(p, 40, 0.5);
-        stream(p, before, 4, 65536 * 10 + 2000 * 200, &random);
-        assert_dual(p, 60, 1);
-        assert_dual(p, 40, 0);
-        close_prices(p);
-    }
 }
 
 /* ---- Units ---- */
@@ -288,18 +231,6 @@ static void test_coarsen(void **state)
     }
 }
 
-/* A length that is held counts, even if so few came that it is forgotten. */
-static void test_held_lengths(void **state)
-{
-    static uint32_t held[2048 + 1];
-    ps_dual_prices *p = open_few(2048, 32, held);
-
-    ps_dual_prices_recount(p, 2000, 1);
-    held[2000] = 1;
-    assert_true(coarsen(p, held));
-    close_prices(p);
-}
-
 /* ---- Saved and loaded ---- */
 
 /* Loads `p` anew, of which `cut` bytes are missing at the end. */
@@ -314,96 +245,6 @@ static ps_dual_prices *load_again(const ps_dual_prices *p,
     ps_dual_prices_load(other, &restorer);
     *good = !restorer.failed && restorer.left == 0;
     return other;
-}
-
-/* It goes on as one that was not saved. */
-static void test_saved(void **state)
-{
-    uint32_t lengths[60];
-    uint64_t seed = 3;
-
-    for (size_t i = 0; i < COUNT(lengths); i++)
-        lengths[i] = 20 + random_below(&seed, 81);
-    for (uint32_t window = 100; window <= 1600; window *= 16)
-        for (uint64_t n = 0; n < 60000; n = 3 * n + 50) {
-            ps_dual_prices *p = open_prices(100, 3, window);
-            uint64_t random = 9;
-            uint64_t again;
-            ps_saver saver = {0};
-            ps_dual_prices *other;
-            bool good;
-
-            stream(p, lengths, COUNT(lengths), n, &random);
-            ps_dual_prices_save(p, &saver);
-            other = load_again(p, &saver, 0, &good);
-            assert_true(good);
-            again = random;
-            stream(p, lengths, COUNT(lengths), 70000, &random);
-            stream(other, lengths, COUNT(lengths), 70000, &again);
-            assert_memory_equal(p->price, other->price,
-                                (p->units.count + 1) * sizeof *p->price);
-            assert_memory_equal(p->scaled, other->scaled,
-                                (p->units.count + 2) * sizeof *p->scaled);
-            assert_int_equal(p->cuts.n, other->cuts.n);
-            close_prices(p);
-            close_prices(other);
-            free(saver.bytes);
-        }
-}
-
-/* Before units become coarse, when they are due to, and after that. */
-static void test_saved_few(void **state)
-{
-    static uint32_t held[3000 + 1];
-
-    for (uint32_t lengths = 30; lengths <= 36; lengths += 3)
-        for (int before = 0; before < 2; before++) {
-            ps_dual_prices *p = open_few(3000, lengths, held);
-            ps_dual_prices *other;
-            ps_saver saver = {0};
-            ps_saver again = {0};
-            bool good;
-
-            if (before == 0)
-                (void)coarsen(p, held);
-            ps_dual_prices_save(p, &saver);
-            other = load_again(p, &saver, 0, &good);
-            assert_true(good);
-            assert_int_equal(other->few, p->few);
-            assert_int_equal(other->units.size, p->units.size);
-            for (uint32_t l = 1; l < 3000; l++)
-                if (held[l] > 0)
-                    ps_dual_prices_recount(other, l, held[l]);
-            for (int k = 0; k < 2; k++) {
-                ps_dual_prices *now = k == 0 ? p : other;
-                uint64_t random = 4;
-                ps_error err;
-
-                assert_int_equal(coarsen(now, held),
-                                 lengths > 32 && before == 1);
-                assert_ok(ps_dual_prices_learn(now, &err), &err);
-                for (int i = 0; i < 3000; i++)
-                    come(now, 40 + random_below(&random, 40), 1);
-                (void)coarsen(now, held);
-                assert_false(now->few);
-                assert_ok(ps_dual_prices_learn(now, &err), &err);
-                ps_dual_prices_follow(now);
-            }
-            free(saver.bytes);
-            saver = (ps_saver){0};
-            ps_dual_prices_save(p, &saver);
-            ps_dual_prices_save(other, &again);
-            assert_int_equal(saver.n, again.n);
-            assert_memory_equal(saver.bytes, again.bytes, saver.n);
-            assert_memory_equal(p->scaled, other->scaled,
-                                (p->units.count + 2) * sizeof *p->scaled);
-            assert_memory_equal(p->in_window, other->in_window,
-                                (p->units.count + 1) * sizeof(double));
-            close_prices(p);
-            close_prices(other);
-            free(saver.bytes);
-            free(again.bytes);
-        }
 }
 
 /* Refused if this number stands at a place of the saved. */
@@ -538,14 +379,8 @@ int main(void)
         cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_work),
         cmocka_unit_test(test_variation),
-        cmocka_unit_test(test_horizon),
         cmocka_unit_test(test_fading),
-        cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_drift),
         cmocka_unit_test(test_coarsen),
-        cmocka_unit_test(test_held_lengths),
-        cmocka_unit_test(test_saved),
-        cmocka_unit_test(test_saved_few),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory),
     };

@@ -46,31 +46,6 @@ static void test_one_length(void **state)
         }
 }
 
-/*
- * Of 60 and 40 the rarer is worth nothing; two 40 fit, so they are worth
- * half if they are too many.
- */
-static void test_two_lengths(void **state)
-{
-    static const struct {
-        uint32_t times[2]; /* of 60, and of 40 */
-        double dual[2];
-    } cases[] = {{{300, 100}, {1, 0}}, {{200, 800}, {0.5, 0.5}}};
-    static const uint32_t windows[] = {100, 2000};
-
-    for (size_t i = 0; i < COUNT(cases) * COUNT(windows); i++) {
-        ps_dual_prices *p = open_prices(100, 3, windows[i / COUNT(cases)]);
-        size_t k = i % COUNT(cases);
-
-        come(p, 60, cases[k].times[0]);
-        come(p, 40, cases[k].times[1]);
-        learn(p);
-        assert_dual(p, 60, cases[k].dual[0]);
-        assert_dual(p, 40, cases[k].dual[1]);
-        close_prices(p);
-    }
-}
-
 static void expect(ps_dual_prices *p, const char *text)
 {
     ps_histogram *h = histogram_of(text);
@@ -168,29 +143,6 @@ static void test_held(void **state)
     close_prices(p);
 }
 
-/* Where neither depth nor sizes bind, a length is worth its part. */
-static void test_linear(void **state)
-{
-    static const uint32_t capacities[] = {2, 10, 512, 1024, 100000};
-
-    for (size_t i = 0; i < COUNT(capacities); i++) {
-        uint32_t capacity = capacities[i];
-        const ps_units units = ps_units_of(capacity, 256);
-        ps_dual_prices *p = open_prices(capacity, 64, 2000);
-
-        for (uint32_t u = 1; u <= units.count / 2; u++) {
-            come(p, u * units.size, 10);
-            come(p, (units.count - u) * units.size, 10);
-        }
-        learn(p);
-        assert_true(p->known);
-        assert_int_equal(p->units.count, units.count);
-        for (uint32_t u = 1; u < p->units.count; u++)
-            assert_near(p->price[u], (double)u / p->units.count, 1e-9);
-        close_prices(p);
-    }
-}
-
 /* Full ones teach nothing, and do not change what others teach. */
 static void test_full_length(void **state)
 {
@@ -273,29 +225,6 @@ static void check_learned(const ps_dual_prices *p, double gap)
                  p->depth, p->window_size, told, bound);
 }
 
-/* A few lengths, often all short. */
-static void test_few_lengths(void **state)
-{
-    uint64_t random = 11;
-
-    for (int i = 0; i < 300; i++) {
-        uint32_t capacity = 2 + random_below(&random, 60);
-        uint32_t depth = 1 + random_below(&random, 7);
-        ps_dual_prices *p = open_prices(capacity, depth, 100000);
-
-        for (uint32_t k = random_below(&random, 12); k < 12; k++) {
-            uint32_t length = 1 + random_below(&random, capacity - 1);
-
-            come(p, i % 2 == 0 ? length : length / 3 + 1,
-                 1 + random_below(&random, 200));
-        }
-        learn(p);
-        if (p->known)
-            check_learned(p, 3e-4);
-        close_prices(p);
-    }
-}
-
 /* Shapes over all lengths: even, many short, about a third, or a comb. */
 static uint32_t draw_length(uint32_t shape, uint32_t capacity,
                             uint64_t *random)
@@ -339,22 +268,6 @@ static void test_distributions(void **state)
                 come(p, draw_length(shape, cases[i].capacity, &random), 1);
             learn(p);
             check_learned(p, cases[i].gap);
-            close_prices(p);
-        }
-}
-
-/* Prices that are a mean of many cuts keep to it. */
-static void test_means(void **state)
-{
-    static const uint32_t lengths[] = {60, 41, 33, 20, 19, 7, 98, 3};
-
-    for (uint32_t window = 64; window <= 2048; window *= 2)
-        for (uint32_t depth = 2; depth <= 8; depth++) {
-            ps_dual_prices *p = open_prices(100, depth, window);
-            uint64_t random = depth;
-
-            stream(p, lengths, COUNT(lengths), 50000, &random);
-            assert_true(dearest_pack(p, p->price) <= 1 + 1e-6);
             close_prices(p);
         }
 }
@@ -448,15 +361,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_length),
-        cmocka_unit_test(test_two_lengths),
         cmocka_unit_test(test_expected),
         cmocka_unit_test(test_expected_in_vain),
         cmocka_unit_test(test_held),
-        cmocka_unit_test(test_linear),
         cmocka_unit_test(test_full_length),
-        cmocka_unit_test(test_few_lengths),
         cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_means),
         cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_units),
     };

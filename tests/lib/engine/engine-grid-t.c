@@ -202,31 +202,10 @@ static void test_grid(void **state)
     assert_int_equal(wider, 0);
 }
 
-/* The same is decided in a second run. */
-static void test_repeats(void **state)
-{
-    enum { n = SEQUENCES / 4 };
-    uint32_t *stream = must_alloc(n * sizeof *stream);
-
-    for (size_t i = 0; i < COUNT(grid); i++) {
-        uint32_t depth = depths[i % COUNT(depths)];
-        uint32_t window = windows[i % COUNT(windows)];
-        drive_figures first;
-        drive_figures second;
-
-        draw(&grid[i], stream, n);
-        first = run(stream, n, grid[i].capacity, depth, window);
-        second = run(stream, n, grid[i].capacity, depth, window);
-        assert_true(first.digest == second.digest);
-    }
-    free(stream);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_repeats),
     };
 
     return run_as_tap("engine-grid", tests, NULL);

@@ -7,9 +7,6 @@
 
 #include "lib-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine-drive.h"
 #include "lib-alloc.h"
 
@@ -50,56 +47,6 @@ static void flush(driver *d)
         fail_msg("%s", d->figures.fault);
     assert_int_equal(d->left, d->admitted);
     assert_int_equal(ps_engine_oldest(d->engine), PS_NO_SLOT);
-}
-
-/* ---- Each once, and in time ---- */
-
-/* Some records are not admitted, and now and then all is flushed. */
-static void stream(const ps_engine_options *o, uint64_t random)
-{
-    uint32_t few = random_below(&random, 2) == 0 ? 1 : 4;
-    driver d;
-
-    open_run(&d, o);
-    flush(&d);
-    for (int i = 0; i < 150; i++) {
-        uint32_t dice = random_below(&random, 100);
-
-        if (dice < 5)
-            tick(&d);
-        else
-            take_record(&d, 1 + random_below(&random, o->capacity) / few);
-        if (dice == 99)
-            flush(&d);
-    }
-    flush(&d);
-    drive_close(&d);
-}
-
-static void test_each_sequence_leaves_once(void **state)
-{
-    static const uint32_t windows[] = {1, 2, 3, 10, 50};
-    static const uint64_t delays[] = {1, 2, 3, 7, 30, 200, UINT64_MAX};
-
-    for (size_t i = 0; i < COUNT(policies) * COUNT(orders); i++)
-        for (uint32_t capacity = 1; capacity <= 40; capacity += 6)
-            for (size_t k = 0; k < COUNT(windows) * COUNT(delays); k++) {
-                size_t w = k / COUNT(delays);
-                size_t d = k % COUNT(delays);
-                uint64_t random = 1 + capacity * 100 + w * 10 + d;
-                ps_engine_options o = {
-                    .capacity = capacity,
-                    .depth = 1 + random_below(&random, capacity),
-                    .window = windows[w],
-                    .policy = policies[i / COUNT(orders)],
-                    .order = orders[i % COUNT(orders)],
-                    .seed = random,
-                    .max_delay = delays[d],
-                    .even_cost = random_below(&random, 4) == 0,
-                };
-
-                stream(&o, random);
-            }
 }
 
 /* ---- When ---- */
@@ -204,27 +151,6 @@ static void test_leaves_at_once(void **state)
     }
 }
 
-/* Pieces come with one record, and fill every pack but the last. */
-static void test_concat_pieces(void **state)
-{
-    ps_engine_options o = {.capacity = 10,
-                           .depth = 3,
-                           .window = 3,
-                           .policy = PS_POLICY_CONCAT,
-                           .max_delay = 100};
-    driver d;
-
-    open_run(&d, &o);
-    take_record(&d, 37);
-    assert_int_equal(d.admitted, 4);
-    assert_int_equal(d.left, 3);
-    assert_int_equal(d.engine->window.tokens, 7);
-    take_record(&d, 3);
-    assert_int_equal(d.left, 5);
-    assert_true(d.engine->delay == 1);
-    drive_close(&d);
-}
-
 static void test_names(void **state)
 {
     static const char *const names[] = {"auto",    "spfhp",   "nnlshp",
@@ -292,12 +218,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_sequence_leaves_once),
         cmocka_unit_test(test_waits_for_a_full_window),
         cmocka_unit_test(test_waits_as_long_as_it_may),
         cmocka_unit_test(test_waits_to_be_shuffled),
         cmocka_unit_test(test_leaves_at_once),
-        cmocka_unit_test(test_concat_pieces),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_memory),
     };

@@ -244,26 +244,10 @@ static void test_variants(void **state)
     assert_true(number > 0);
 }
 
-/* The best is one of those that work. */
-static void test_best(void **state)
-{
-    const ps_kernels *best = ps_kernels_best();
-    const ps_kernels *kernels;
-    bool works = false;
-
-    for (unsigned i = 0; (kernels = ps_kernels_variant(i, &works)) != NULL;
-         i++)
-        if (kernels == best)
-            break;
-    assert_non_null(kernels);
-    assert_true(works);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_best),
     };
 
     return run_as_tap("search", tests, NULL);

@@ -90,27 +90,6 @@ static void test_auto_examples(void **state)
     }
 }
 
-/* At a depth of two an exact pair goes first, then the oldest with the
-   longest that fits. */
-static void test_auto_pairs(void **state)
-{
-    static const uint32_t lengths[] = {41, 58, 52, 39, 48, 57, 45, 43};
-    static const uint32_t rest[][2] = {{41, 58}, {39, 45}};
-    stand s;
-
-    open_auto(&s, (ps_policy_setup){.depth = 2}, lengths, COUNT(lengths));
-    for (int i = 0; i < 2; i++) {
-        choose(&s, false);
-        assert_int_equal(s.n_pack, 2);
-        assert_int_equal(s.pack[0] + s.pack[1], 100);
-    }
-    for (int i = 0; i < 2; i++) {
-        choose(&s, false);
-        assert_sorted_pack(&s, rest[i], 2);
-    }
-    close_stand(&s);
-}
-
 /*
  * The oldest come first, as long as there is more room than seven lengths of
  * the mean take, and more than seven places; the last ones then fill the pack.
@@ -146,77 +125,6 @@ static void test_auto_many_places(void **state)
     assert_int_equal(s.n_pack, 12);
     assert_memory_equal(s.pack, lengths, (12 - 7) * sizeof lengths[0]);
     close_stand(&s);
-}
-
-/* A full one leaves at once, and first. */
-static void test_auto_full_length(void **state)
-{
-    static const uint32_t lengths[] = {60, 40, 100};
-    stand s;
-
-    open_auto(&s, (ps_policy_setup){.depth = 3}, lengths, 2);
-    assert_false(is_ready(&s));
-    admit(&s, 100);
-    assert_true(is_ready(&s));
-    choose(&s, false);
-    assert_pack(&s, lengths + 2, 1);
-    assert_false(is_ready(&s));
-    close_stand(&s);
-}
-
-/*
- * Alone a long one fits with nothing, and short ones fill packs without it:
- * it leads all the same, and takes what goes best with it.
- */
-static void test_auto_long_leads(void **state)
-{
-    static const uint32_t lengths[] = {7, 3, 9, 1, 8, 8, 2, 5, 6, 4, 3, 7,
-                                       9, 1, 6, 2, 5, 4, 8, 3, 7, 6, 1, 9,
-                                       4, 2, 5, 8, 6, 3, 7, 1, 9, 5, 2, 95};
-    stand s;
-    uint32_t sum = 0;
-    bool leads = false;
-
-    open_auto(&s, (ps_policy_setup){.depth = 5}, lengths, COUNT(lengths));
-    choose(&s, false);
-    for (uint32_t i = 0; i < s.n_pack; i++) {
-        sum += s.pack[i];
-        leads |= s.pack[i] == 95;
-    }
-    assert_true(leads);
-    assert_int_equal(sum, 100);
-    close_stand(&s);
-}
-
-/* Each leaves alone, in a window of `n`. */
-static void expect_alone(uint32_t capacity, uint32_t depth, uint32_t length,
-                         uint32_t n)
-{
-    const ps_policy_setup setup = {
-        .capacity = capacity, .depth = depth, .window_size = n};
-    stand s;
-
-    open_stand(&s, &ps_policy_auto_calls, &setup);
-    for (uint32_t i = 0; i < n; i++)
-        admit(&s, length);
-    for (uint32_t i = 0; i < n; i++) {
-        assert_int_equal(is_ready(&s), length == setup.capacity);
-        choose(&s, i + 1 == n);
-        assert_pack(&s, &length, 1);
-    }
-    close_stand(&s);
-}
-
-/* A capacity of one token, a window or a pack of one sequence. */
-static void test_auto_smallest(void **state)
-{
-    for (uint32_t n = 1; n < 6; n++) {
-        expect_alone(1, 1, 1, n);
-        expect_alone(9, 1, 2, n);
-        expect_alone(1000, 8, 501, n);
-    }
-    for (uint32_t length = 1; length <= 600; length += 7)
-        expect_alone(600, 3, length, 1);
 }
 
 /* Those of an exact fill among others, at a scale, a token off it. */
@@ -302,11 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_examples),
-        cmocka_unit_test(test_auto_pairs),
         cmocka_unit_test(test_auto_many_places),
-        cmocka_unit_test(test_auto_full_length),
-        cmocka_unit_test(test_auto_long_leads),
-        cmocka_unit_test(test_auto_smallest),
         cmocka_unit_test(test_auto_units),
         cmocka_unit_test(test_auto_large_product),
     };

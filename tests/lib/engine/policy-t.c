@@ -112,28 +112,6 @@ static void run_nextfit(const ps_policy_calls *calls,
     close_stand(&s);
 }
 
-/* Each alone and at once, in the order in which they came. */
-static void test_none(void **state)
-{
-    static const uint32_t lengths[] = {3, 10, 1, 1, 9, 3};
-    ps_policy_setup setup = {.policy = PS_POLICY_NONE,
-                             .capacity = 10,
-                             .depth = 3,
-                             .window_size = 8};
-    stand s;
-
-    open_stand(&s, &ps_policy_simple_calls, &setup);
-    assert_false(is_ready(&s));
-    admit_all(&s, lengths, COUNT(lengths));
-    for (size_t i = 0; i < COUNT(lengths); i++) {
-        assert_true(is_ready(&s));
-        choose(&s, false);
-        assert_pack(&s, lengths + i, 1);
-    }
-    assert_false(is_ready(&s));
-    close_stand(&s);
-}
-
 /* ---- The planned ones ---- */
 
 /* The plan for what a window holds, with the options of the paper. */
@@ -260,7 +238,6 @@ static void test_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),
         cmocka_unit_test(test_rules),
     };
 

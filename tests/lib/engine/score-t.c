@@ -280,81 +280,6 @@ static void test_tables(void **state)
     }
 }
 
-/* With units of 512, as many lengths came and left. */
-static stand open_coarse(void)
-{
-    stand s = open_stand(131072, 300, 0);
-
-    for (uint32_t l = 1; l <= 33; l++) {
-        admit(&s, l * 3000);
-        take(&s, l * 3000);
-    }
-    s.now = 0;
-    coarsen(&s);
-    refresh(&s);
-    assert_int_equal(s.score->units.size, 512);
-    return s;
-}
-
-/* In a unit of many lengths the best is found again when it leaves. */
-static void test_best_leaves(void **state)
-{
-    stand s = open_coarse();
-
-    for (uint32_t l = 1000; l < 1400; l += 100)
-        admit(&s, l);
-    for (uint32_t l = 1300; l >= 1000; l -= 100) {
-        uint32_t unit = l >= 1280 ? 3 : 2;
-
-        assert_int_equal(ps_score_best_in(s.score, unit), l);
-        assert_int_equal(s.score->best[unit], s.score->score[l]);
-        ps_score_place(s.score, l);
-        s.placed[s.n++] = l;
-        check(&s);
-    }
-    assert_int_equal(s.score->best[2], PS_SCORE_NONE);
-    assert_int_equal(ps_score_best_in(s.score, 2), 0);
-    ps_score_unplace(s.score, s.placed[--s.n]);
-    assert_int_equal(ps_score_best_in(s.score, 2), 1000);
-    close_stand(&s);
-}
-
-/* A shorter one that has waited for longer can be the best of its unit. */
-static void test_best_is_old(void **state)
-{
-    stand s = open_coarse();
-
-    admit(&s, 1000);
-    s.now += 200;
-    admit(&s, 1200);
-    assert_int_equal(ps_score_best_in(s.score, 2), 1200);
-    refresh(&s);
-    assert_int_equal(ps_score_best_in(s.score, 2), 1000);
-    check(&s);
-    close_stand(&s);
-}
-
-/* A length is hidden with the last of it, and seen with the first. */
-static void test_placed(void **state)
-{
-    stand s = open_stand(100, 300, 0);
-    int32_t score;
-
-    admit(&s, 40);
-    admit(&s, 40);
-    score = s.score->score[40];
-    assert_true(ps_score_exists(score));
-    ps_score_place(s.score, 40);
-    assert_int_equal(s.score->score[40], score);
-    ps_score_place(s.score, 40);
-    assert_int_equal(s.score->score[40], PS_SCORE_NONE);
-    assert_false(ps_score_exists(s.score->score[40] + PS_SCORE_ONE));
-    ps_score_unplace(s.score, 40);
-    assert_int_equal(s.score->score[40], score);
-    assert_int_equal(ps_score_left(s.score, 40), 1);
-    close_stand(&s);
-}
-
 /* ---- Age ---- */
 
 /* Each window of waiting adds the same, up to eight of them. */
@@ -387,44 +312,6 @@ static void test_age(void **state)
     }
 }
 
-/* A full window may have more sequences than prices are learned for. */
-static void test_span(void **state)
-{
-    static const uint32_t spans[] = {50, 51, 100, SLOTS};
-
-    for (size_t i = 0; i < COUNT(spans); i++) {
-        stand s = open_stand(4, 50, 0);
-        ps_score *before = s.score;
-        ps_saver saver = {0};
-        ps_restorer restorer;
-        int32_t young;
-
-        s.span = spans[i];
-        admit(&s, 3);
-        learn(&s);
-        young = s.score->score[3];
-        s.now += s.span;
-        refresh(&s);
-        assert_in_range(s.score->score[3] - young + 1, AGED, AGED + 1);
-        s.now += 20 * s.span;
-        refresh(&s);
-        assert_in_range(s.score->score[3] - young + 1, 8 * AGED,
-                        8 * AGED + 1);
-        check(&s);
-
-        ps_score_save(before, &saver);
-        restorer = (ps_restorer){.at = saver.bytes, .left = saver.n};
-        s.score = open_score(&s);
-        ps_score_load(s.score, &restorer);
-        assert_false(restorer.failed);
-        assert_int_equal(s.score->span, s.span);
-        check(&s);
-        close_score(before);
-        free(saver.bytes);
-        close_stand(&s);
-    }
-}
-
 /* A span of nothing, or of more than the window can have. */
 static void test_span_refused(void **state)
 {
@@ -448,73 +335,12 @@ static void test_span_refused(void **state)
     close_stand(&s);
 }
 
-/* Of a length the oldest counts, also behind one that left. */
-static void test_oldest(void **state)
-{
-    stand s = open_stand(4, 100, 0);
-    int32_t oldest;
-
-    admit(&s, 3);
-    s.now += 100;
-    admit(&s, 3);
-    s.now += 99;
-    refresh(&s);
-    oldest = s.score->score[3];
-    take(&s, 3);
-    assert_in_range(oldest - s.score->score[3], AGED, AGED + AGED / 50);
-    check(&s);
-    close_stand(&s);
-}
-
-/* ---- Saved and loaded ---- */
-
-/* On the same window, with prices that were learned, tables are the same. */
-static void test_saved(void **state)
-{
-    for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
-        uint32_t capacity = sizes[i / 2].capacity;
-        stand s = open_stand(capacity, 300, 0);
-        uint64_t random = i + 1;
-        ps_score *score = s.score;
-        ps_saver saver = {0};
-        ps_restorer restorer;
-
-        run(&s, i % 2 == 0 ? 5 : 2, &random);
-        ps_score_save(score, &saver);
-        restorer = (ps_restorer){.at = saver.bytes, .left = saver.n};
-        s.score = open_score(&s);
-        ps_score_load(s.score, &restorer);
-        assert_false(restorer.failed);
-        assert_int_equal(restorer.left, 0);
-        check(&s);
-        assert_memory_equal(s.score->balance.in_window,
-                            score->balance.in_window,
-                            sizeof score->balance.in_window);
-        if (s.prices->known) {
-            assert_memory_equal(s.score->score, score->score,
-                                (capacity + 1) * sizeof(int32_t));
-            assert_memory_equal(s.score->best, score->best,
-                                (score->units.count + 1) * sizeof(int32_t));
-        }
-        close_score(score);
-        run(&s, 3, &random);
-        free(saver.bytes);
-        close_stand(&s);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_best_leaves),
-        cmocka_unit_test(test_best_is_old),
-        cmocka_unit_test(test_placed),
         cmocka_unit_test(test_age),
-        cmocka_unit_test(test_span),
         cmocka_unit_test(test_span_refused),
-        cmocka_unit_test(test_oldest),
-        cmocka_unit_test(test_saved),
     };
 
     return run_as_tap("score", tests, NULL);

@@ -7,7 +7,6 @@
 
 #include "dual-prices-fixture.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,12 +60,6 @@ typedef uint32_t stream_of(uint64_t *random);
 static uint32_t pairs(uint64_t *random)
 {
     return 350 + random_below(random, 301);
-}
-
-/* Two of each fill a pack: best fit finds that. */
-static uint32_t two(uint64_t *random)
-{
-    return random_below(random, 2) == 0 ? 149 : 350;
 }
 
 /*
@@ -163,24 +156,6 @@ static void test_fits(void **state)
     close_stand(s);
 }
 
-/* Few lengths: it runs however many fit, and starts anew in other units. */
-static void test_few(void **state)
-{
-    stand *s = open_stand(CAPACITY, 3, WINDOW);
-    uint64_t random = 5;
-
-    for (int i = 0; i < 30; i++) {
-        send(s, two, 1, &random);
-        assert_true(s->prices->few && s->shadow.runs && s->shadow.fits);
-        assert_int_equal(s->shadow.windows, i);
-    }
-    send(s, pairs, 1, &random);
-    assert_false(s->prices->few);
-    assert_true(s->shadow.runs && s->shadow.fits);
-    assert_int_equal(s->shadow.windows, 0);
-    close_stand(s);
-}
-
 /* What best fit decreasing does worse is used once best fit was good. */
 static void test_doubtful(void **state)
 {
@@ -217,24 +192,6 @@ static void test_given_up(void **state)
     }
 }
 
-/* What was given up is used again when it has been good for long enough. */
-static void test_used_again(void **state)
-{
-    stand *s = open_stand(CAPACITY, 3, WINDOW);
-    uint64_t random = 8;
-
-    send(s, stolen, 20, &random);
-    assert_true(s->shadow.runs && !s->shadow.fits);
-    send(s, pairs, 5, &random);
-    assert_false(s->shadow.fits);
-    assert_in_range(send_until(s, pairs, true, 500, &random), 1, 300);
-    for (int i = 0; i < 100; i++) {
-        send(s, pairs, 1, &random);
-        assert_true(s->shadow.fits);
-    }
-    close_stand(s);
-}
-
 /* It stops where packs take more, forgets all, and starts anew. */
 static void test_stops(void **state)
 {
@@ -253,26 +210,6 @@ static void test_stops(void **state)
     assert_true(s->shadow.runs);
     assert_int_equal(s->shadow.packs, 0);
     assert_int_equal(s->shadow.windows, 0);
-    close_stand(s);
-}
-
-/* Where counts are halved the comparison goes on with what it has. */
-static void test_halved(void **state)
-{
-    stand *s = open_stand(CAPACITY, 3, 16);
-    uint64_t random = 10;
-    unsigned halved = 0;
-
-    for (int i = 0; i < 3000; i++) {
-        double total = s->prices->total;
-
-        send(s, pairs, 1, &random);
-        halved += s->prices->total < total;
-        assert_true(isfinite(s->shadow.carry));
-        if (i > 200)
-            assert_true(s->shadow.runs && s->shadow.fits);
-    }
-    assert_true(halved > 3);
     close_stand(s);
 }
 
@@ -364,63 +301,6 @@ static stand *load_again(const stand *s, const ps_saver *saver, size_t cut,
     return other;
 }
 
-static void assert_same(const ps_shadow *a, const ps_shadow *b)
-{
-    uint32_t at = b->window.oldest;
-
-    assert_int_equal(a->runs, b->runs);
-    assert_int_equal(a->fits, b->fits);
-    assert_int_equal(a->window.count, b->window.count);
-    for (uint32_t i = a->window.oldest; i != PS_NO_SLOT;
-         i = a->window.slots[i].younger) {
-        assert_int_equal(a->window.slots[i].length,
-                         b->window.slots[at].length);
-        at = b->window.slots[at].younger;
-    }
-    if (!a->runs)
-        return;
-    assert_true(a->packs == b->packs);
-    assert_int_equal(a->windows, b->windows);
-    assert_near(a->carry, b->carry, 0);
-    assert_near(a->total, b->total, 0);
-    assert_memory_equal(a->from + 1, b->from + 1,
-                        a->prices->units.count * sizeof *a->from);
-}
-
-/* It goes on as one that was not saved: before it runs, and while it does. */
-static void test_saved(void **state)
-{
-    static stream_of *const streams[] = {pairs, doubtful, stolen, shorts,
-                                         two};
-
-    for (size_t i = 0; i < COUNT(streams); i++)
-        for (uint64_t n = 0; n < 200; n = 2 * n + 1) {
-            stand *s = open_stand(CAPACITY, 3, WINDOW);
-            uint64_t random = 3 + n;
-            uint64_t again;
-            ps_saver saver = {0};
-            stand *other;
-            bool good;
-
-            send(s, streams[i], n, &random);
-            ps_shadow_save(&s->shadow, &saver);
-            other = load_again(s, &saver, 0, &good);
-            assert_true(good);
-            assert_same(&s->shadow, &other->shadow);
-            again = random;
-            for (int k = 0; k < 40; k++) {
-                stream_of *next = streams[k < 20 ? i : 0];
-
-                send(s, next, 1, &random);
-                send(other, next, 1, &again);
-                assert_same(&s->shadow, &other->shadow);
-            }
-            free(saver.bytes);
-            close_stand(other);
-            close_stand(s);
-        }
-}
-
 /* ---- Hostile states ---- */
 
 /* Whether it is loaded with this number in it; then it goes on with it. */
@@ -508,39 +388,15 @@ static void test_refused(void **state)
     close_stand(s);
 }
 
-/* Numbers that cannot be told from those of a long stream do no harm. */
-static void test_great_numbers(void **state)
-{
-    static const uint64_t numbers[] = {
-        UINT64_MAX, UINT64_C(0x7fefffffffffffff),
-        UINT64_C(0xffefffffffffffff)}; /* of doubles the extremes */
-    stand *s = open_stand(CAPACITY, 3, 40);
-    uint64_t random = 4;
-
-    send(s, pairs, 20, &random);
-    for (size_t i = 1; i < COUNT(numbers); i++) {
-        assert_true(try_number(s, AT_CARRY, numbers[i], 8));
-        assert_true(try_number(s, AT_TOTAL, numbers[i], 8));
-        assert_true(try_number(s, AT_FROM + 8, numbers[i], 8));
-    }
-    assert_true(try_number(s, AT_FITS + 4, numbers[0], 8)); /* packs */
-    close_stand(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_few),
         cmocka_unit_test(test_doubtful),
         cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_used_again),
         cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_halved),
         cmocka_unit_test(test_best_fit),
-        cmocka_unit_test(test_saved),
         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_great_numbers),
     };
 
     return run_as_tap("shadow", tests, NULL);

@@ -103,24 +103,6 @@ static void test_naive(void **state)
         }
 }
 
-/* One table serves for few units and for many, one after the other. */
-static void test_units(void **state)
-{
-    static const uint32_t sizes[] = {100, 40, 3, 1, 77, 100};
-
-    for (size_t d = 0; d < COUNT(depths); d++) {
-        ps_value *v = open_value(100, depths[d]);
-        uint64_t random = 4;
-
-        for (size_t i = 0; i < COUNT(sizes); i++) {
-            draw_scores(sizes[i], 2, &random);
-            ps_value_refresh(v, best, sizes[i], i % 3 == 1);
-            check(v, sizes[i], depths[d], i % 3 == 1);
-        }
-        close_value(v);
-    }
-}
-
 /*
  * The greatest scores that there can be are added up without overflow: what a
  * sequence scores besides its price, and prices of ten for a pack.
@@ -185,25 +167,6 @@ static void test_few(void **state)
     close_value(v);
 }
 
-/* What was great before does not count any more. */
-static void test_forgotten(void **state)
-{
-    ps_value *v = open_value(MAX_UNITS, 64);
-
-    for (uint32_t units = MAX_UNITS; units >= 256; units /= 4) {
-        for (size_t i = 0; i < COUNT(padded); i++)
-            padded[i] = PS_SCORE_NONE;
-        best[1] = PS_SCORE_ONE / 100 * 16;
-        ps_value_refresh(v, best, MAX_UNITS, true);
-        best[1] = PS_SCORE_ONE / MAX_UNITS;
-        ps_value_refresh(v, best, units, true);
-        for (uint32_t c = 0; c <= units; c++)
-            assert_int_equal(ps_value_row(v, 40)[units - c],
-                             c * (PS_SCORE_ONE / MAX_UNITS));
-    }
-    close_value(v);
-}
-
 /* ---- Saved and loaded ---- */
 
 static ps_value *load_again(const ps_saver *saver, size_t cut,
@@ -215,52 +178,6 @@ static ps_value *load_again(const ps_saver *saver, size_t cut,
     ps_value_load(v, units, &restorer);
     *good = !restorer.failed && restorer.left == 0;
     return v;
-}
-
-/* Also values that are as great as they can be. */
-static void test_saved(void **state)
-{
-    uint64_t random = 3;
-
-    for (size_t d = 0; d < COUNT(depths); d++)
-        for (uint32_t k = 0; k < 5; k++) {
-            uint32_t units = k == 4 ? MAX_UNITS : 50;
-            ps_value *v = open_value(units, depths[d]);
-            ps_saver saver = {0};
-            bool good;
-
-            draw_scores(units, k == 4 ? UINT32_MAX : 2, &random);
-            if (k == 4)
-                best[1] = PS_SCORE_ONE / 100 * 16;
-            ps_value_refresh(v, best, units, k % 2 == 1);
-            ps_value_save(v, &saver);
-            close_value(v);
-            v = load_again(&saver, 0, units, depths[d], &good);
-            assert_true(good);
-            if (k < 4)
-                check(v, units, depths[d], k % 2 == 1);
-            close_value(v);
-            free(saver.bytes);
-        }
-}
-
-/* While nobody asks for values, the scores may come to have other units. */
-static void test_cleared(void **state)
-{
-    ps_value *v = open_value(100, 9);
-    ps_saver saver = {0};
-    uint64_t random = 6;
-    bool good;
-
-    draw_scores(100, 2, &random);
-    ps_value_refresh(v, best, 100, false);
-    v->units = 0;
-    ps_value_save(v, &saver);
-    close_value(v);
-    v = load_again(&saver, 0, 25, 9, &good);
-    assert_true(good);
-    close_value(v);
-    free(saver.bytes);
 }
 
 static void test_refused(void **state)
@@ -304,12 +221,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_naive),
-        cmocka_unit_test(test_units),
         cmocka_unit_test(test_greatest),
         cmocka_unit_test(test_few),
-        cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_saved),
-        cmocka_unit_test(test_cleared),
         cmocka_unit_test(test_refused),
     };
 

@@ -203,47 +203,6 @@ static void test_random(void **state)
                     1 + s * 100 + l * 10 + k);
 }
 
-/* Of one length the first to come is the first to go, round and round. */
-static void test_fifo_of_one_length(void **state)
-{
-    pair p = open_pair(5, 0, 9);
-
-    for (int round = 0; round < 40; round++) {
-        while (p.n < p.size)
-            admit(&p, 9);
-        compare(&p);
-        for (int i = 0; i < 1 + round % 5; i++)
-            take(&p, 9);
-        compare(&p);
-        while (p.n_taken > 0)
-            release(&p, 0);
-    }
-    close_pair(&p);
-}
-
-/* While spare slots last, what was taken does not keep others out. */
-static void test_spare_slots(void **state)
-{
-    pair p = open_pair(3, 4, 100);
-
-    for (uint32_t i = 1; i <= 7; i++) {
-        p.time = i;
-        if (p.n == p.size)
-            take(&p, p.list[0].length);
-        admit(&p, 10 * i);
-        compare(&p);
-    }
-    assert_int_equal(p.n, 3);
-    assert_int_equal(p.n_taken, 4);
-    for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(p.taken[i].length, 10 * (i + 1));
-    take(&p, 50);
-    release(&p, 2);
-    admit(&p, 1);
-    compare(&p);
-    close_pair(&p);
-}
-
 /* Times near the end of the clock, and tokens beyond 32 bits. */
 static void test_greatest_numbers(void **state)
 {
@@ -264,25 +223,6 @@ static void test_greatest_numbers(void **state)
     slot = ps_window_take(&w, PS_MAX_CAPACITY);
     assert_true(w.slots[slot].time == UINT64_MAX - SIZE);
     assert_true(w.tokens == tokens - PS_MAX_CAPACITY);
-    ps_window_destroy(&w);
-}
-
-static void test_longest_of_all(void **state)
-{
-    ps_window w;
-    ps_mem mem = {0};
-    uint32_t slot;
-
-    ps_window_init(&w, 2, 0, PS_MAX_CAPACITY, &mem);
-    assert_false(mem.failed);
-    slot = ps_window_admit(&w, PS_MAX_CAPACITY, 0);
-    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY),
-                     PS_MAX_CAPACITY);
-    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY - 1), 0);
-    assert_int_equal(ps_window_admit(&w, 1, 0), slot ^ 1);
-    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY - 1), 1);
-    assert_int_equal(ps_window_take(&w, PS_MAX_CAPACITY), slot);
-    assert_int_equal(ps_window_longest(&w, PS_MAX_CAPACITY), 1);
     ps_window_destroy(&w);
 }
 
@@ -316,37 +256,12 @@ static void test_full(void **state)
     ps_window_destroy(&w);
 }
 
-/* A slot that was released is used again before one that is new. */
-static void test_slots_are_used_again(void **state)
-{
-    ps_window w;
-    ps_mem mem = {0};
-    uint32_t slot;
-
-    ps_window_init(&w, 1000000, 8, 10, &mem);
-    assert_false(mem.failed);
-    for (uint32_t i = 0; i < 50; i++) {
-        (void)ps_window_admit(&w, 1 + i % 10, i);
-        assert_in_range(w.made, 1, 5);
-        if (w.count < 5)
-            continue;
-        slot = ps_window_take(&w, w.slots[w.oldest].length);
-        ps_window_release(&w, slot);
-        assert_int_equal(w.free, slot);
-    }
-    ps_window_destroy(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
-        cmocka_unit_test(test_fifo_of_one_length),
-        cmocka_unit_test(test_spare_slots),
         cmocka_unit_test(test_greatest_numbers),
-        cmocka_unit_test(test_longest_of_all),
         cmocka_unit_test(test_full),
-        cmocka_unit_test(test_slots_are_used_again),
     };
 
     return run_as_tap("window", tests, NULL);

@@ -43,7 +43,6 @@ static bytes make_packs(void)
     bytes b = corpus_packs(&c, &o, NULL);
 
     assert_int_equal(b.size, 4096 + BLOCK + END);
-    free_corpus(&c);
     return b;
 }
 
@@ -81,7 +80,6 @@ static void test_good(void **state)
     assert_int_equal(get_u32(seq_at(&b, 1, 0, START)), 0);
     assert_int_equal(get_u32(row_at(&b, 0, LABELS + 18 * 4)), 0xffffff9c);
     assert_int_equal(*row_at(&b, 0, TYPE_ID + 19), 7);
-    free_bytes(&b);
 }
 
 /* Each is written to pack 0, or its block, by itself. */
@@ -201,7 +199,6 @@ static void test_beyond_depth(void **state)
             assert_string_equal(err.text,
                                 "pack 0 in the block at byte 4096: 3 "
                                 "sequences, the most are 2");
-        free_bytes(&b);
     }
 }
 
@@ -253,7 +250,6 @@ static void test_later_version(void **state)
                                : row_at(&b, 0, cases[i].at)) ^= 1;
         seal_packs(&b);
         assert_result(audit_packs(&b, &checked, &err), cases[i].wanted, &err);
-        free_bytes(&b);
     }
 }
 
@@ -274,13 +270,10 @@ static void test_vocabulary(void **state)
         set_u32(c.samples[0].payload + 4 * i, 297 + i);
     b = corpus_packs(&c, &o, NULL); /* the pad id is outside: it may be */
     assert_result(audit_packs(&b, &checked, &err), PS_END, &err);
-    free_bytes(&b);
     set_u32(c.samples[0].payload + 8, 300);
     b = corpus_packs(&c, &o, NULL);
     assert_result(audit_packs(&b, &checked, &err), PS_ERR_RANGE, &err);
     assert_non_null(strstr(err.text, "token 2 is 300"));
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Every number in END that the packs, the blocks, or the others contradict. */
@@ -320,8 +313,6 @@ static void test_false_digest(void **state)
     memcpy(end_at(&b, 0), end_at(&other, 0), END);
     assert_result(audit_packs(&b, &checked, &err), PS_ERR_CORRUPT, &err);
     assert_non_null(strstr(err.text, "digest"));
-    free_bytes(&other);
-    free_bytes(&b);
 }
 
 int main(void)

@@ -148,7 +148,6 @@ static void test_layout(void **state)
     h = encode(&s);
     assert_int_equal(h.size, b.size);
     assert_memory_equal(h.data, b.data, b.size);
-    free_bytes(&b);
 }
 
 static void test_magic_prefix(void **state)
@@ -163,22 +162,6 @@ static void test_magic_prefix(void **state)
         for (size_t m = 1; m <= 8; m++)
             assert_int_equal(ps_is_token_magic_prefix(h.data, m), m < n);
         h.data[n - 1] ^= 1;
-    }
-}
-
-static void test_every_flipped_bit(void **state)
-{
-    const ps_schema s = rich_schema(PS_U32);
-    header h = encode(&s);
-
-    for (size_t bit = 0; bit < 8 * h.size; bit++) {
-        ps_schema back = {0};
-        ps_error err = {PS_OK, 0, ""};
-
-        h.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        if (decode(&h, &back, &err) <= PS_END)
-            fail_msg("a flip of bit %zu is not noticed", bit);
-        h.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
 }
 
@@ -220,6 +203,7 @@ static void test_numbers(void **state)
     expect(40, 8, 1, PS_ERR_CORRUPT);
     expect(41, 3, 1, PS_ERR_CORRUPT);
     expect(41, 255, 1, PS_ERR_CORRUPT);
+    expect(42, 1, 1, PS_ERR_CORRUPT); /* unused */
     /* the second entry of the table: "score", f64, per sequence */
     expect(ENTRY, 0, 1, PS_ERR_CORRUPT);            /* no name */
     expect(ENTRY, '1', 1, PS_ERR_CORRUPT);
@@ -269,33 +253,15 @@ static void test_name_without_end(void **state)
     assert_result(decode(&h, &back, &err), PS_ERR_CORRUPT, &err);
 }
 
-static void test_end(void **state)
-{
-    ps_token_end end = {3, UINT64_C(0x1122334455667788), UINT64_MAX - 1};
-    unsigned char data[PS_TOKEN_END_BYTES];
-    ps_token_end back;
-
-    ps_token_end_encode(&end, data);
-    assert_int_equal(get_u32(data), 0);
-    assert_int_equal(get_u32(data + 4), 1);
-    assert_true(get_u64(data + 8) == end.sequences);
-    assert_true(get_u64(data + 16) == end.tokens);
-    assert_true(get_u64(data + 24) == end.digest);
-    back = ps_token_end_decode(data);
-    assert_memory_equal(&back, &end, sizeof end);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_magic_prefix),
-        cmocka_unit_test(test_every_flipped_bit),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_too_many_channels),
         cmocka_unit_test(test_name_without_end),
-        cmocka_unit_test(test_end),
     };
 
     return run_as_tap("token-header", tests, NULL);

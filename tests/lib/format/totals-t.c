@@ -9,22 +9,6 @@
 
 #include "format/totals.h"
 
-static void test_add_pack(void **state)
-{
-    ps_totals t = {0};
-
-    ps_totals_add_pack(&t, 3, 50, 30);
-    assert_int_equal(t.min_fill, 50);
-    ps_totals_add_pack(&t, 1, 40, 40);
-    ps_totals_add_pack(&t, 2, 60, 35);
-    assert_int_equal(t.packs, 3);
-    assert_int_equal(t.sequences, 6);
-    assert_int_equal(t.tokens, 150);
-    assert_int_equal(t.max_seqlen, 40);
-    assert_int_equal(t.max_depth, 3);
-    assert_int_equal(t.min_fill, 40);
-}
-
 /* Sums add up; maxima and minima are over both. */
 static void test_add(void **state)
 {
@@ -152,46 +136,13 @@ static void test_lower_bound(void **state)
     assert_int_equal(ps_lower_bound(7, 0), 0);
 }
 
-/* The bytes of END behind its head, as packstream(5) lists them. */
-static void test_bytes(void **state)
-{
-    const ps_totals t = {.packs = 101, .sequences = 102, .tokens = 103,
-                         .input_sequences = 105, .input_tokens = 106,
-                         .rejected_sequences = 107, .rejected_tokens = 108,
-                         .truncated_sequences = 109, .truncated_tokens = 110,
-                         .split_sequences = 111, .extra_pieces = 112,
-                         .max_displacement = UINT64_MAX - 1,
-                         .max_seqlen = 114, .max_depth = 115,
-                         .min_fill = UINT32_MAX - 1};
-    unsigned char encoded[PS_TOTALS_BYTES];
-    uint64_t digest;
-    ps_totals back;
-    bytes b = {0};
-
-    for (uint32_t i = 101; i < 113; i++)
-        put_u64(&b, i); /* the digest is the fourth */
-    put_u64(&b, UINT64_MAX - 1);
-    put_u32(&b, 114);
-    put_u32(&b, 115);
-    put_u32(&b, UINT32_MAX - 1);
-    ps_totals_encode(&t, 104, encoded);
-    assert_int_equal(b.size, sizeof encoded);
-    assert_memory_equal(encoded, b.data, b.size);
-    ps_totals_decode(encoded, &back, &digest);
-    assert_totals(&back, &t);
-    assert_int_equal(digest, 104);
-    free_bytes(&b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_add_pack),
         cmocka_unit_test(test_add),
         cmocka_unit_test(test_add_beyond_64_bits),
         cmocka_unit_test(test_balance),
         cmocka_unit_test(test_lower_bound),
-        cmocka_unit_test(test_bytes),
     };
 
     return run_as_tap("totals", tests, NULL);

@@ -1,6 +1,6 @@
 /*
  * block-t.c - blocks of input are reused, and last as long as they are held;
- * and what a source and a sink do without memory for theirs.
+ * and what a pool and a sink do without memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -112,62 +112,6 @@ static void test_every_holder_counts(void **state)
     ps_pool_close(pool);
 }
 
-/* A block can be filled before anybody holds it. */
-static void test_taken_is_not_free(void **state)
-{
-    ps_pool *pool = open_pool();
-    ps_block *a = take_held(pool);
-    ps_block *b;
-
-    ps_block_release(a);
-    assert_ptr_equal(take(pool), a);
-    b = take(pool);
-    assert_ptr_not_equal(b, a);
-    assert_int_equal(ps_pool_held(pool), 0);
-    ps_pool_close(pool);
-}
-
-static void test_reclaim(void **state)
-{
-    ps_pool *pool = open_pool();
-    ps_block *a = take_held(pool);
-    ps_block *b = take(pool);
-    ps_block *c = take_held(pool);
-    ps_block *again[2];
-    size_t in_use = alloc_so_far().bytes;
-
-    paint(c, 3);
-    ps_block_release(a);
-    for (int round = 0; round < 3; round++) {
-        ps_pool_reclaim(pool);
-        again[0] = take(pool);
-        again[1] = take(pool);
-        assert_true((again[0] == a && again[1] == b) ||
-                    (again[0] == b && again[1] == a));
-    }
-    assert_int_equal(alloc_so_far().bytes, in_use);
-    assert_painted(c, 3);
-    again[0] = take(pool);
-    assert_true(again[0] != a && again[0] != b && again[0] != c);
-    ps_block_release(c);
-    ps_pool_close(pool);
-}
-
-static void test_close(void **state)
-{
-    const size_t before = alloc_so_far().blocks;
-    ps_pool *pool = open_pool();
-
-    ps_pool_close(pool);
-    assert_int_equal(alloc_so_far().blocks, before);
-    pool = open_pool();
-    (void)take(pool);
-    ps_block_release(take_held(pool));
-    ps_pool_close(pool);
-    assert_int_equal(alloc_so_far().blocks, before);
-    ps_pool_close(NULL);
-}
-
 /* Each held block goes with its own last release, and then the pool. */
 static void test_close_while_held(void **state)
 {
@@ -215,18 +159,6 @@ static void test_has(void **state)
     ps_pool_close(pool);
 }
 
-/* Other memory: one byte before it and one behind it are none of its. */
-static void test_has_not_its_neighbours(void **state)
-{
-    static unsigned char place[ALL + 2];
-    const ps_block b = {.bytes = place + 1 + PS_BLOCK_HEADROOM};
-
-    assert_true(ps_block_has(&b, place + 1, ALL));
-    assert_false(ps_block_has(&b, place, 1));
-    assert_false(ps_block_has(&b, place, ALL));
-    assert_false(ps_block_has(&b, place + 1 + ALL, 1));
-}
-
 /* A block that was taken for the end of an input serves the next one. */
 static void test_reopened_source(void **state)
 {
@@ -252,8 +184,6 @@ static void test_reopened_source(void **state)
     }
     assert_int_equal(alloc_so_far().bytes, first);
     ps_input_free(s);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* ------------------------------------------------------------- no memory */
@@ -284,61 +214,6 @@ static void test_pool_without_memory(void **state)
     assert_ptr_equal(take(pool), held);
     ps_pool_close(pool);
     assert_int_equal(alloc_so_far().blocks, before);
-}
-
-/*
- * Peeks at all of an input, again and again: each call that gets no memory
- * says so, and the next one finds what came before it.
- */
-static uint64_t peek_stubbornly(ps_input *s, const bytes *b, uint64_t nth)
-{
-    const unsigned char *data;
-    size_t got;
-    uint64_t failures = 0;
-    ps_error err;
-    ps_result r;
-
-    do {
-        alloc_fail(nth, false);
-        r = ps_input_peek(s, b->size + 1, &data, &got, &err);
-        alloc_fail(0, false);
-        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
-        failures += r != PS_OK;
-        nth = 1 + failures % 3;
-    } while (r != PS_OK && failures < 1000);
-    assert_ok(r, &err);
-    assert_int_equal(got, b->size);
-    assert_memory_equal(data, b->data, got);
-    return failures;
-}
-
-/* Without a thread, for memory is counted on one only. */
-static void test_source_without_blocks(void **state)
-{
-    bytes b = {0};
-    uint64_t failures = 0;
-
-    for (uint32_t i = 0; i < 10000; i++)
-        put_u32(&b, i * 2654435761u);
-    for (uint64_t nth = 1; nth <= 3; nth++) {
-        const size_t before = alloc_so_far().blocks;
-        int fd = open_bytes(&b);
-        ps_input *s;
-        ps_error err;
-
-        alloc_fail(nth, false);
-        assert_result(ps_input_open(&s, fd, &err), PS_ERR_MEMORY, &err);
-        assert_null(s);
-        alloc_fail(0, false);
-        assert_int_equal(alloc_so_far().blocks, before);
-        assert_ok(ps_input_open(&s, fd, &err), &err);
-        failures += peek_stubbornly(s, &b, nth);
-        ps_input_free(s);
-        assert_int_equal(alloc_so_far().blocks, before);
-        (void)close(fd);
-    }
-    assert_true(failures > 0);
-    free_bytes(&b);
 }
 
 /* Until it opens, every allocation of a sink fails once. */
@@ -379,7 +254,6 @@ static void test_sink_without_memory(void **state)
                               .level = 1};
         assert_true(open_stubbornly(&o, fd) >= 5 + 2 * threads);
     }
-    (void)close(fd);
 }
 
 int main(void)
@@ -387,15 +261,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_last_released_first_taken),
         cmocka_unit_test(test_every_holder_counts),
-        cmocka_unit_test(test_taken_is_not_free),
-        cmocka_unit_test(test_reclaim),
-        cmocka_unit_test(test_close),
         cmocka_unit_test(test_close_while_held),
         cmocka_unit_test(test_has),
-        cmocka_unit_test(test_has_not_its_neighbours),
         cmocka_unit_test(test_reopened_source),
         cmocka_unit_test(test_pool_without_memory),
-        cmocka_unit_test(test_source_without_blocks),
         cmocka_unit_test(test_sink_without_memory),
     };
 

@@ -134,7 +134,6 @@ static void test_read(void **state)
     SCRIPT(0, WHOLE);
     assert_int_equal(ps_read(fd, got, 8), 2);
     assert_int_equal(ps_read(fd, got, 8), 0); /* the end is no error */
-    (void)close(fd);
 }
 
 static void test_read_errors(void **state)
@@ -207,9 +206,6 @@ static void test_write_all(void **state)
     assert_memory_equal(b.data, s->payload, s->payload_bytes);
     assert_memory_equal(b.data + s->payload_bytes, s->payload,
                         s->payload_bytes);
-    free_bytes(&b);
-    (void)close(fd);
-    free_corpus(&c);
 }
 
 static void test_write_errors(void **state)
@@ -230,44 +226,6 @@ static void test_write_errors(void **state)
     assert_int_equal(err.sys_errno, EINVAL);
     SCRIPT(2, BROKEN);
     assert_int_equal(ps_write_all(fd, "abcdef", 6, NULL), PS_ERR_IO);
-    (void)close(fd);
-}
-
-/* An error of the system reaches the caller of any handle. */
-static void test_errors_reach_the_top(void **state)
-{
-    const ps_packer_options o = {9, 9, 1, 0, .overlong = PS_OVERLONG_ERROR};
-    const ps_schema schema = ps_schema_raw(PS_U16);
-    int fd = open_data("\1\0\0\0\1\0\1\0", 8);
-    int out = open_empty();
-    ps_token_reader *tokens;
-    ps_pack_reader *packs;
-    ps_packer *packer;
-    ps_sequence s;
-    ps_error err;
-
-    SCRIPT(0, BROKEN);
-    assert_result(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err),
-                  PS_ERR_IO,
-                  &err);
-    assert_int_equal(err.sys_errno, EIO);
-    assert_result(ps_pack_reader_open(&packs, fd, &err), PS_ERR_IO, &err);
-    assert_result(ps_packer_open(&packer, fd, &schema, &o, &err), PS_ERR_IO,
-                  &err);
-    SCRIPT(0, WHOLE, BROKEN);
-    assert_ok(ps_packer_open(&packer, out, &schema, &o, &err), &err);
-    assert_result(ps_packer_flush(packer, PS_FLUSH_FINISH, &err),
-                  PS_ERR_IO, &err);
-    ps_packer_free(packer);
-    (void)close(out);
-    SCRIPT(8, SHORT, BROKEN);
-    assert_ok(ps_token_reader_open(&tokens, fd, PS_U16, NULL, &err), &err);
-    assert_ok(ps_token_reader_next(tokens, 9, &s, &err), &err);
-    assert_result(ps_token_reader_next(tokens, 9, &s, &err), PS_ERR_IO,
-                  &err);
-    assert_int_equal(err.sys_errno, EIO);
-    ps_token_reader_free(tokens);
-    (void)close(fd);
 }
 
 /* Packs a corpus, reads the packs and unpacks them. */
@@ -367,9 +325,6 @@ static void test_every_call_fails(void **state)
     /* More than the buffers hold, so that they are flushed in between. */
     break_each(&large, pack_and_unpack, 200000, 20);
     break_each(&large, write_and_read, 200000, 20);
-    free_corpus(&large);
-    free_corpus(&small);
-    free_corpus(&c);
 }
 
 static void expect_records(const bytes *records, const corpus *c)
@@ -413,15 +368,9 @@ static void test_streams_in_scraps(void **state)
         expect_records(&records, &c);
         packed = compress(&again);
         assert_unpacked(&packed, &c);
-        free_bytes(&packed);
         packed = compress(&records);
         expect_records(&packed, &c);
-        free_bytes(&packed);
-        free_bytes(&again);
     }
-    free_bytes(&records);
-    free_bytes(&packs);
-    free_corpus(&c);
 }
 
 int main(void)
@@ -432,7 +381,6 @@ int main(void)
         cmocka_unit_test(test_read_at),
         cmocka_unit_test(test_write_all),
         cmocka_unit_test(test_write_errors),
-        cmocka_unit_test(test_errors_reach_the_top),
         cmocka_unit_test(test_every_call_fails),
         cmocka_unit_test(test_streams_in_scraps),
     };

@@ -99,7 +99,6 @@ static void test_walks(void **state)
             walk(&b, open_bytes(&b), true, longest, seed);
             walk(&b, open_packed(&b), false, longest, seed);
         }
-    free_bytes(&b);
 }
 
 /* A block that is held keeps its bytes. */
@@ -122,8 +121,6 @@ static void test_held_block(void **state)
     assert_memory_equal(data, b.data, 1000);
     ps_block_release(block);
     ps_input_free(s);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* To the end, and behind it; from within a file, and after it was read. */
@@ -151,7 +148,6 @@ static void test_end(void **state)
         ps_input_free(s);
         (void)close(fd);
     }
-    free_bytes(&b);
 }
 
 /* So much that it cannot have been read. */
@@ -174,8 +170,6 @@ static void test_hole(void **state)
     assert_int_equal(got, 8);
     assert_memory_equal(data, last, 8);
     ps_input_free(s);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* A size that no file has is beyond its end, too. */
@@ -196,7 +190,6 @@ static void test_too_far(void **state)
         ps_input_free(s);
         (void)close(fd);
     }
-    free_bytes(&b);
 }
 
 static void check_cannot(const bytes *b, int fd, bool threaded)
@@ -227,7 +220,6 @@ static void test_cannot(void **state)
     check_cannot(&b, ends[0], false);
     check_cannot(&b, open_packed(&b), false);
     check_cannot(&b, open_bytes(&b), true);
-    free_bytes(&b);
 }
 
 int main(void)

@@ -255,8 +255,6 @@ static void test_reading(void **state)
             read_chunks(&all, &all, chunk, cases[i].middle, threaded);
             read_chunks(&all, &packed, chunk, cases[i].middle, threaded);
         }
-        free_bytes(&all);
-        free_bytes(&packed);
     }
 }
 
@@ -293,8 +291,6 @@ static void test_reopen(void **state)
         let_all_go(&r);
         (void)close(fd);
     }
-    free_bytes(&all);
-    free_bytes(&packed);
 }
 
 /* ---------------------------------------------------------------- waiting */
@@ -458,7 +454,6 @@ static void test_free_while_waiting(void **state)
         ps_input_free(s);
         end_input(&in);
     }
-    free_bytes(&much);
 }
 
 int main(void)

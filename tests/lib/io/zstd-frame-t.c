@@ -13,7 +13,6 @@
 #include <zstd.h>
 
 #include "io/zstd_frame.h"
-#include "lib-alloc.h"
 
 /* Bytes that compress well, but not to nothing. */
 static bytes make_plain(size_t n, uint64_t seed)
@@ -118,15 +117,13 @@ static void test_frame_checksum(void **state)
         frame.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     free(back);
-    free_bytes(&frame);
-    free_bytes(&plain);
     ps_compressor_free(maker);
 }
 
 /* What a maker made before leaves no trace in what it makes next. */
 static void test_frames_know_no_history(void **state)
 {
-    for (int level = -1; level <= 19; level++) {
+    for (int level = -1; level <= 19; level += is_short() ? 5 : 1) {
         ps_compressor *old = open_maker(level);
         uint64_t random = 5;
 
@@ -137,9 +134,6 @@ static void test_frames_know_no_history(void **state)
             bytes b = make_frame(fresh, &plain);
 
             assert_same_bytes(&a, &b);
-            free_bytes(&a);
-            free_bytes(&b);
-            free_bytes(&plain);
             ps_compressor_free(fresh);
         }
         ps_compressor_free(old);
@@ -176,39 +170,6 @@ static void test_no_frame(void **state)
     assert_result(open_frame(&none, to, 8, &err), PS_ERR_CORRUPT, &err);
 }
 
-static ps_result make_with_little_memory(void)
-{
-    ps_compressor *maker;
-    const unsigned char *frame;
-    size_t n;
-    ps_error err;
-    ps_result r = ps_compressor_open(&maker, 3, &err);
-
-    if (r == PS_OK)
-        r = ps_compress_frame(maker, "abcabcabc", 9, &frame, &n, &err);
-    if (r != PS_OK)
-        assert_int_equal(err.code, r);
-    ps_compressor_free(maker);
-    return r;
-}
-
-static void test_frames_without_memory(void **state)
-{
-    const size_t before = alloc_so_far().blocks;
-    unsigned failures = 0;
-    ps_result r;
-
-    do {
-        alloc_fail(failures + 1, false);
-        r = make_with_little_memory();
-        alloc_fail(0, false);
-        assert_true(r == PS_OK || r == PS_ERR_MEMORY);
-        assert_int_equal(alloc_so_far().blocks, before);
-        failures += r != PS_OK;
-    } while (r != PS_OK);
-    assert_true(failures >= 3);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,7 +178,6 @@ int main(void)
         cmocka_unit_test(test_frames_know_no_history),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_no_frame),
-        cmocka_unit_test(test_frames_without_memory),
     };
 
     return run_as_tap("frame", tests, NULL);

@@ -7,7 +7,6 @@
 #include "lib-fixture.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 static const char note[] = "where it is to begin";
 
@@ -61,7 +60,6 @@ static void test_used(void **unused)
     assert_ok(ps_packer_replay_verified(p, &err), &err);
     assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
     ps_packer_free(p);
-    (void)close(fd);
     free(state);
 }
 

@@ -154,28 +154,6 @@ static void test_header(void **state)
     free(drawn);
 }
 
-/* Of a corpus of any size: only the parts of the whole matter. */
-static void test_counts_beyond_32_bits(void **state)
-{
-    ps_packer_options o = {CAPACITY, 3, 256, 0, .level = 0};
-    uint32_t *drawn = draw(LIKE_WIKIPEDIA, 2, CORPUS);
-    ps_histogram *h = count(drawn, CORPUS);
-    ps_histogram *large = open_histogram();
-    uint64_t packs = packed(drawn, PER_SHARD, &o);
-
-    for (size_t i = 0; i < ps_histogram_size(h); i++)
-        add_lengths(large, ps_histogram_length(h, i),
-                    ps_histogram_count(h, i) << 33);
-    o.learn_from = h;
-    assert_int_not_equal(packed(drawn, PER_SHARD, &o), packs);
-    packs = packed(drawn, PER_SHARD, &o);
-    o.learn_from = large;
-    assert_int_equal(packed(drawn, PER_SHARD, &o), packs);
-    ps_histogram_free(h);
-    ps_histogram_free(large);
-    free(drawn);
-}
-
 static void test_refused(void **state)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);
@@ -253,52 +231,9 @@ static void test_goes_on(void **state)
             bytes got = packs_with(&c, &o, at);
 
             assert_same_bytes(&got, &whole);
-            free_bytes(&got);
         }
-        free_bytes(&whole);
     }
     ps_histogram_free(h);
-    free_corpus(&c);
-}
-
-static void assert_unfit(const corpus *c, const ps_packer_options *then,
-                         const ps_packer_options *now, const char *why)
-{
-    unsigned char *saved;
-    size_t size;
-    ps_packer *p;
-    ps_error err;
-    int fd = open_empty();
-
-    assert_ok(ps_packer_open(&p, fd, &c->schema, then, &err), &err);
-    put_corpus(p, c, 0, c->count);
-    assert_ok(ps_packer_save(p, NULL, 0, &saved, &size, &err), &err);
-    ps_packer_free(p);
-    assert_ok(ps_state_fits(saved, size, &c->schema, then, &err), &err);
-    assert_result(ps_state_fits(saved, size, &c->schema, now, &err),
-                  PS_ERR_ARGUMENT, &err);
-    assert_non_null(strstr(err.text, why));
-    free(saved);
-    (void)close(fd);
-}
-
-static void test_another_histogram(void **state)
-{
-    const ps_schema schema = ps_schema_raw(PS_U16);
-    corpus c = make_corpus(&schema, 60, 40, 7);
-    ps_histogram *h = histogram_of("3:70 11:40");
-    ps_histogram *other = histogram_of("3:70 11:41");
-    const ps_packer_options none = {40, 4, 9, 1, .level = 0};
-    const ps_packer_options with = {40, 4, 9, 1, .learn_from = h};
-    const ps_packer_options another = {40, 4, 9, 1, .learn_from = other};
-
-    assert_unfit(&c, &with, &another,
-                 "saved with another histogram to learn from");
-    assert_unfit(&c, &with, &none, "saved with a histogram to learn from");
-    assert_unfit(&c, &none, &with, "saved with no histogram to learn from");
-    ps_histogram_free(h);
-    ps_histogram_free(other);
-    free_corpus(&c);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -372,10 +307,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards_pack_as_the_whole),
         cmocka_unit_test(test_header),
-        cmocka_unit_test(test_counts_beyond_32_bits),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_another_histogram),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_no_memory),
     };

@@ -73,11 +73,8 @@ static void test_hook_takes_the_stream(void **state)
             file = corpus_packs(&c, &o, NULL);
             hook = packed(&c, o);
             assert_same_bytes(&file, &hook);
-            free_bytes(&file);
-            free_bytes(&hook);
         }
     }
-    free_corpus(&c);
 }
 
 static void test_hook_fails(void **state)
@@ -142,8 +139,6 @@ static void check_same_packs(const ps_packer_options *o, uint64_t seed)
     assert_result(ps_pack_reader_next(reader, &pack, &err), PS_END, &err);
     ps_pack_reader_free(reader);
     (void)close(fd);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 static void test_same_packs(void **state)
@@ -174,25 +169,6 @@ static void test_same_packs_of_odd_options(void **state)
     check_same_packs(&o, 32);
     o.depth = 1;
     check_same_packs(&o, 33);
-}
-
-/* Without a cap a pack takes as many as fit. */
-static void test_no_cap(void **state)
-{
-    static uint32_t lengths[1000];
-    static uint64_t order[1000], ends[1000];
-    ps_packer_options o = usual;
-    uint64_t n_packs;
-    ps_error err;
-
-    for (size_t i = 0; i < COUNT(lengths); i++)
-        lengths[i] = 1;
-    o.depth = 0;
-    o.window = 1000;
-    assert_ok(ps_pack_lengths(lengths, 1000, &o, order, ends, &n_packs, &err),
-              &err);
-    assert_int_equal(n_packs, 10);
-    assert_int_equal(ends[9], 1000);
 }
 
 static void test_refused(void **state)
@@ -232,7 +208,6 @@ int main(void)
         cmocka_unit_test(test_hook_fails),
         cmocka_unit_test(test_same_packs),
         cmocka_unit_test(test_same_packs_of_odd_options),
-        cmocka_unit_test(test_no_cap),
         cmocka_unit_test(test_refused),
     };
 

@@ -95,42 +95,6 @@ static void test_random(void **state)
     close_pair(&p);
 }
 
-/* Every size around the seams between chunks, in one append and in many. */
-static void test_seams(void **state)
-{
-    pair p;
-
-    open_pair(&p, 5);
-    for (uint32_t size = 0; size < 1100; size++) {
-        append(&p, 0, size);
-        for (uint32_t i = 0; i < size; i++)
-            append(&p, 1, 1);
-        compare(&p, 0, 256);
-        compare(&p, 1, 257);
-        clear(&p, 0);
-        clear(&p, 1);
-    }
-    close_pair(&p);
-}
-
-static void test_clear_of_nothing(void **state)
-{
-    pair p;
-
-    open_pair(&p, 5);
-    clear(&p, 3);
-    append(&p, 3, 10);
-    append(&p, 3, 0);
-    clear(&p, 3);
-    clear(&p, 3);
-    append(&p, 3, 600);
-    append(&p, 4, 600);
-    compare(&p, 3, 99);
-    compare(&p, 4, 99);
-    close_pair(&p);
-    ps_store_free(NULL);
-}
-
 /* Ten thousand times what is held at a time goes through; memory stays. */
 static void test_memory_is_reused(void **state)
 {
@@ -183,8 +147,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
-        cmocka_unit_test(test_seams),
-        cmocka_unit_test(test_clear_of_nothing),
         cmocka_unit_test(test_memory_is_reused),
         cmocka_unit_test(test_memory_is_shared),
     };

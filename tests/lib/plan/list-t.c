@@ -8,8 +8,6 @@
 #include "lib-fixture.h"
 #include "plan-naive.h"
 
-#include <stdlib.h>
-
 #include "plan/plan.h"
 
 /* A plan from "COUNT:LENGTH+LENGTH COUNT:LENGTH". */
@@ -62,30 +60,6 @@ static void test_merge(void **state)
     assert_int_equal(ps_plan_max_depth(plan), 3);
     ps_plan_free(plan);
     ps_plan_free(NULL);
-}
-
-/* Thousands of strategies: the arrays grow and nothing gets lost. */
-static void test_many_strategies(void **state)
-{
-    enum { STRATEGIES = 5000 };
-    ps_plan *plan;
-    ps_error err;
-
-    assert_ok(ps_plan_open(&plan, &err), &err);
-    for (uint32_t i = 0; i < STRATEGIES; i++) {
-        const uint32_t lengths[3] = {i + 3, i + 1, i + 2};
-
-        assert_ok(ps_plan_add(plan, i + 1, lengths, 1 + i % 3, &err), &err);
-    }
-    for (uint32_t i = 0; i < STRATEGIES; i += 3) {
-        assert_strategy(plan, i, i + 1, 1, (const uint32_t[]){i + 3});
-        if (i + 2 < STRATEGIES)
-            assert_strategy(plan, i + 2, i + 3, 3,
-                            (const uint32_t[]){i + 3, i + 4, i + 5});
-    }
-    assert_int_equal(ps_plan_packs(plan),
-                     (uint64_t)STRATEGIES * (STRATEGIES + 1) / 2);
-    ps_plan_free(plan);
 }
 
 static void test_pack_limit(void **state)
@@ -143,7 +117,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_many_strategies),
         cmocka_unit_test(test_pack_limit),
         cmocka_unit_test(test_check),
     };

@@ -118,24 +118,6 @@ static void test_kinds(void **state)
         try_kind(&kinds[i], i + 1);
 }
 
-/* One length only, from one sequence on: ends and remainders. */
-static void test_one_length(void **state)
-{
-    for (uint32_t length = 1; length <= 12; length++)
-        for (uint64_t count = 1; count <= 25; count += 3) {
-            ps_histogram *h = open_histogram();
-
-            add_lengths(h, length, count);
-            for (uint32_t depth = 1; depth <= 4; depth++)
-                for (size_t a = 0; a < COUNT(algorithms); a++) {
-                    ps_plan_options o = plan_options(12, depth);
-
-                    try_plan(h, algorithms[a], &o);
-                }
-            ps_histogram_free(h);
-        }
-}
-
 static void test_empty(void **state)
 {
     ps_histogram *h = histogram_of("");
@@ -252,22 +234,6 @@ static void test_by_hand(void **state)
     }
 }
 
-/* Greedy must not depend on what is not in the histogram. */
-static void test_greedy_repeats(void **state)
-{
-    uint64_t random = 3;
-    ps_histogram *h = random_histogram(&random, 100, 512, 1000);
-    ps_plan_options o = plan_options(512, 8);
-    ps_plan *a = make_plan(h, PS_PLAN_GREEDY, &o);
-    ps_plan *b = make_plan(h, PS_PLAN_GREEDY, &o);
-
-    assert_int_equal(ps_plan_packs(a), ps_plan_packs(b));
-    assert_int_equal(ps_plan_strategies(a), ps_plan_strategies(b));
-    ps_plan_free(a);
-    ps_plan_free(b);
-    ps_histogram_free(h);
-}
-
 /* ---------------------------------------------------------------------
  * Refusals
  */
@@ -362,11 +328,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_one_length),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_against_naive),
         cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_greedy_repeats),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory),
     };

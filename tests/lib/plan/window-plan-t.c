@@ -112,45 +112,6 @@ static void test_end(void **state)
     assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.25);
 }
 
-/*
- * Of many sequences nnlshp loses next to nothing at any depth: so deeper is
- * never worse by more than that, where the bound allows no difference.
- */
-static void test_nnlshp(void **state)
-{
-    uint64_t random = 3;
-
-    for (size_t k = 0; k < COUNT(kinds); k += is_short() ? 3 : 1) {
-        ps_histogram *h = draw(&kinds[k], 50000, &random);
-        uint64_t min = UINT64_MAX;
-
-        if (ps_histogram_size(h) > 1024) {
-            ps_histogram_free(h);
-            continue;
-        }
-        for (size_t d = 2; d < COUNT(depths); d++) {
-            ps_plan_options o = plan_options(kinds[k].capacity, depths[d]);
-            ps_plan *plan;
-            ps_error err;
-            double bound;
-            uint64_t packs;
-
-            assert_ok(ps_plan_make(&plan, h, PS_PLAN_NNLSHP, &o, &err),
-                      &err);
-            packs = ps_plan_packs(plan);
-            ps_plan_free(plan);
-            assert_ok(ps_plan_bound(h, o.capacity, o.depth, &bound, &err),
-                      &err);
-            if ((double)packs > 1.0002 * ceil(bound) || packs > min)
-                fail_msg("%s, depth %" PRIu32 ": %" PRIu64
-                         " packs, bound %.1f, %" PRIu64 " before",
-                         kinds[k].name, depths[d], packs, bound, min);
-            min = packs;
-        }
-        ps_histogram_free(h);
-    }
-}
-
 /* What work there may be is not overdrawn, but by what a first plan takes. */
 static void test_work(void **state)
 {
@@ -241,7 +202,6 @@ int main(void)
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_end),
-        cmocka_unit_test(test_nnlshp),
         cmocka_unit_test(test_work),
         cmocka_unit_test(test_memory_told),
         cmocka_unit_test(test_memory),

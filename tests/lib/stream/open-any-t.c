@@ -6,8 +6,6 @@
 
 #include "pack-file-fixture.h"
 
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "io/fd.h"
@@ -44,7 +42,6 @@ static void expect(const bytes *b, bool is_packs, bool framed)
         ps_token_reader_free(tokens);
         (void)close(fd);
     }
-    free_bytes(&packed);
 }
 
 static const ps_packer_options usual = {
@@ -59,19 +56,14 @@ static void test_kinds(void **state)
     bytes b = corpus_packs(&c, &usual, NULL);
 
     expect(&b, true, false);
-    free_bytes(&b);
     b = corpus_records(&c);
     expect(&b, false, true);
-    free_bytes(&b);
     b = corpus_records(&plain);
     expect(&b, false, false);
     b.size = 0;
     expect(&b, false, false);
     b.size = 4 + 2 * plain.samples[0].n_tok;
     expect(&b, false, false);
-    free_bytes(&b);
-    free_corpus(&plain);
-    free_corpus(&c);
 }
 
 /* The width given counts for raw records, and for them alone. */
@@ -93,8 +85,6 @@ static void test_width(void **state)
     assert_ok(ps_token_reader_next(tokens, 9, &s, &err), &err);
     assert_int_equal(s.payload_bytes, 8);
     ps_token_reader_free(tokens);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 static void refuse(int fd, ps_type type, ps_result wanted)
@@ -134,39 +124,6 @@ static void test_refused(void **state)
     refuse_data("\x28\xb5\x2f\xfd\x08\0\1\0\0", 9, PS_ERR_CORRUPT);
 }
 
-/* Line ends that were changed on the way are no magic any more. */
-static void test_text_mode(void **state)
-{
-    const ps_schema raw = ps_schema_raw(PS_U16);
-    bytes b = packs_from(make_corpus(&raw, 1, 50, 5), &usual, NULL);
-    uint64_t n;
-    ps_error err;
-
-    memmove(b.data + 4, b.data + 5, b.size - 5); /* \r\n became \n */
-    assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
-    free_bytes(&b);
-}
-
-static void test_pack_reader_refuses(void **state)
-{
-    const ps_schema rich = rich_schema(PS_U16);
-    bytes b = records_from(make_corpus(&rich, 1, 50, 5));
-    ps_pack_reader *r = (ps_pack_reader *)&r;
-    uint64_t n;
-    ps_error err;
-
-    assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
-    b.size = 8;
-    assert_result(read_packs(&b, &n, &err), PS_ERR_MAGIC, &err);
-    b.size = 0;
-    assert_result(read_packs(&b, &n, &err), PS_ERR_TRUNCATED, &err);
-    assert_result(ps_pack_reader_open(&r, -1, &err), PS_ERR_IO, &err);
-    assert_int_equal(err.sys_errno, EBADF);
-    assert_null(r);
-    ps_pack_reader_free(NULL);
-    free_bytes(&b);
-}
-
 /* Only an empty pipe that somebody may still write to makes us wait. */
 static void test_would_wait(void **state)
 {
@@ -181,7 +138,6 @@ static void test_would_wait(void **state)
     (void)close(ends[1]);
     assert_false(ps_would_wait(ends[0]));
     (void)close(ends[0]);
-    (void)close(fd);
 }
 
 int main(void)
@@ -190,8 +146,6 @@ int main(void)
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_text_mode),
-        cmocka_unit_test(test_pack_reader_refuses),
         cmocka_unit_test(test_would_wait),
     };
 

@@ -7,8 +7,6 @@
 
 #include "pack-file-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "format/block.h"
@@ -71,9 +69,6 @@ static void test_plain_every_bit(void **state)
         assert_true(pwrite(fd, b.data + at, 1, (off_t)at) == 1);
     }
     assert_int_equal(try_file(fd, &e, &(ps_error){0}), PS_OK);
-    (void)close(fd);
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 /*
@@ -104,10 +99,6 @@ static void test_compressed_every_bit(void **state)
         assert_true(pwrite(fd, b.data + at, 1, (off_t)at) == 1);
     }
     assert_in_range(unseen, 0, 8 * b.size / 50);
-    (void)close(fd);
-    free_bytes(&b);
-    free_expected(&e);
-    free_bytes(&plain);
 }
 
 static void test_plain_every_cut(void **state)
@@ -120,8 +111,6 @@ static void test_plain_every_cut(void **state)
         assert_int_equal(ftruncate(fd, (off_t)n), 0);
         assert_result(try_file(fd, NULL, &err), PS_ERR_TRUNCATED, &err);
     }
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 static void test_compressed_every_cut(void **state)
@@ -139,9 +128,6 @@ static void test_compressed_every_cut(void **state)
         assert_int_equal(ftruncate(fd, (off_t)n), 0);
         assert_result(try_file(fd, NULL, &err), wanted, &err);
     }
-    (void)close(fd);
-    free_bytes(&b);
-    free_bytes(&plain);
 }
 
 /*
@@ -180,7 +166,6 @@ static void test_heads(void **state)
         assert_ok(ps_pack_file_head(file, 4, &pack, &err), &err);
         ps_pack_file_free(file);
         (void)close(fd);
-        free_bytes(&b);
     }
 }
 
@@ -199,8 +184,6 @@ static void test_second_stream_cut(void **state)
         assert_int_equal(try_file(fd, NULL, &err),
                          n == first ? PS_OK : PS_ERR_TRUNCATED);
     }
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 static void test_bytes_behind_end(void **state)
@@ -211,7 +194,6 @@ static void test_bytes_behind_end(void **state)
         put_u8(&b, 0);
         refuse_file(&b, PS_ERR_TRUNCATED, "no whole END stands before byte");
     }
-    free_bytes(&b);
 }
 
 /* ---------------------------------------------------------------- forgery */
@@ -249,9 +231,7 @@ static void test_moved_blocks(void **state)
             else
                 assert_result(r, i + 1 == n ? PS_ERR_TRUNCATED
                                             : PS_ERR_CORRUPT, &err);
-            free_bytes(&b);
         }
-    free(good.data);
 }
 
 /* END says that there are more or fewer packs. */
@@ -276,7 +256,6 @@ static void test_lying_end(void **state)
     set_u64(end + 16, n);
     seal_packs(&b);
     refuse_file(&b, PS_ERR_CORRUPT, "END's head");
-    free_bytes(&b);
 }
 
 /* Books that do not balance, a header that knows better. */
@@ -295,7 +274,6 @@ static void test_lying_totals(void **state)
     set_u64(end_at(&b, 104), 5); /* input_tokens */
     seal_packs(&b);
     refuse_file(&b, PS_ERR_CORRUPT, "does not account for every");
-    free_bytes(&b);
 }
 
 /* Streams of which one has other packs. */
@@ -309,8 +287,6 @@ static void test_streams_of_other_kinds(void **state)
     put_bytes(&b, other.data, other.size);
     refuse_file(&b, PS_ERR_CORRUPT,
                 "cannot follow the first: the pad id is 3, not none");
-    free_bytes(&other);
-    free_bytes(&b);
 }
 
 /* A whole zstd file, but no table; two of them, one with a table. */
@@ -327,8 +303,6 @@ static void test_no_table(void **state)
     join_bytes(&b, compress_packs(&plain, 3000));
     refuse_file(&b, PS_ERR_UNSUPPORTED, "no seek table ends at byte");
     ps_seek_table_free(table);
-    free_bytes(&b);
-    free_bytes(&plain);
 }
 
 /* Moves `by` from the size at `from` in the table to that at `to`. */
@@ -365,8 +339,6 @@ static void test_lying_table(void **state)
                 shift_size(&b, to, from, by);
             }
     assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
-    free_bytes(&b);
-    free_bytes(&plain);
 }
 
 /* A frame's number of packs is right, but they are those of another. */
@@ -389,8 +361,6 @@ static void test_frames_exchanged(void **state)
     }
     b = compress_packs(&plain, 0);
     assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT, &err);
-    free_bytes(&b);
-    free_bytes(&plain);
 }
 
 /*
@@ -399,6 +369,7 @@ static void test_frames_exchanged(void **state)
  */
 static void test_no_memory_for_promises(void **state)
 {
+    const size_t held = alloc_so_far().bytes;
     bytes b = {0};
     ps_seek_table *table;
     ps_error err;
@@ -413,7 +384,7 @@ static void test_no_memory_for_promises(void **state)
         ps_seek_table_free(table);
         alloc_watch();
         assert_true(try_file_bytes(&b, NULL, &err) > PS_END);
-        assert_in_range(alloc_so_far().peak, 0, 4u << 20);
+        assert_in_range(alloc_so_far().peak - held, 0, 4u << 20);
         free_bytes(&b);
     }
     /* A table that would be larger than the file. */
@@ -423,8 +394,7 @@ static void test_no_memory_for_promises(void **state)
     put_u32(&b, 0x8F92EAB1);
     alloc_watch();
     refuse_file(&b, PS_ERR_CORRUPT, "seek table cannot have");
-    assert_in_range(alloc_so_far().peak, 0, 1u << 20);
-    free_bytes(&b);
+    assert_in_range(alloc_so_far().peak - held, 0, 1u << 20);
 }
 
 /* The same of a reader, for a block of the largest rows. */
@@ -434,6 +404,7 @@ static void test_no_memory_for_a_block(void **state)
                          .max_displacement = 1,
                          .align = 1,
                          .schema = ps_schema_raw(PS_U32)};
+    const size_t held = alloc_so_far().bytes;
     unsigned char block[PS_BLOCK_HEAD_BYTES];
     ps_block_head head = {.n_packs = 1, .n_seqs = PS_MAX_DEPTH};
     bytes b = {0};
@@ -455,10 +426,8 @@ static void test_no_memory_for_a_block(void **state)
     assert_ok(ps_pack_reader_open(&r, fd, &err), &err);
     assert_result(ps_pack_reader_next(r, &pack, &err), PS_ERR_TRUNCATED,
                   &err);
-    assert_in_range(alloc_so_far().peak, 0, 4u << 20);
+    assert_in_range(alloc_so_far().peak - held, 0, 4u << 20);
     ps_pack_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 int main(void)

@@ -28,8 +28,6 @@ static void test_plain(void **state)
 
         assert_true(e.n > 0);
         check_packs(&b, &e);
-        free_expected(&e);
-        free_bytes(&b);
     }
 }
 
@@ -44,9 +42,6 @@ static void test_index(void **state)
     assert_int_equal(get_u32(end_at(&plain, 184)), 1);
     check_packs(&plain, &e);
     check_packs(&b, &e);
-    free_expected(&e);
-    free_bytes(&b);
-    free_bytes(&plain);
 }
 
 /* A block in each frame, and cut without regard to them. */
@@ -62,11 +57,7 @@ static void test_compressed(void **state)
 
         check_packs(&b, &e);
         assert_int_equal(through.n, e.n);
-        free_expected(&through);
-        free_bytes(&b);
     }
-    free_expected(&e);
-    free_bytes(&plain);
 }
 
 /* Frames without bytes, and several frames that the table has as one. */
@@ -99,9 +90,6 @@ static void test_odd_frames(void **state)
     check_packs(&b, &e);
     ps_seek_table_free(unused);
     ps_seek_table_free(table);
-    free_bytes(&b);
-    free_expected(&e);
-    free_bytes(&plain);
 }
 
 /* One, several, many streams; some of them without a pack. */
@@ -140,9 +128,6 @@ static void test_streams(void **state)
         assert_int_equal(ps_pack_file_streams(file), counts[i]);
         ps_pack_file_free(file);
         (void)close(fd);
-        free_expected(&e);
-        free_bytes(&packed);
-        free_bytes(&plain);
     }
 }
 
@@ -154,26 +139,6 @@ static void test_streams_compressed_as_one(void **state)
     expected e = read_whole(&plain);
 
     check_packs(&b, &e);
-    free_expected(&e);
-    free_bytes(&b);
-    free_bytes(&plain);
-}
-
-/* Streams without any pack. */
-static void test_no_packs(void **state)
-{
-    bytes plain = make_pack_stream(0, 1, 1);
-    bytes b = compress_packs(&plain, 1000);
-    expected e = read_whole(&plain);
-
-    assert_int_equal(e.n, 0);
-    check_packs(&plain, &e);
-    check_packs(&b, &e);
-    join_bytes(&plain, make_pack_stream(0, 1, 1));
-    check_packs(&plain, &e);
-    free_expected(&e);
-    free_bytes(&b);
-    free_bytes(&plain);
 }
 
 /* ------------------------------------------------ without a descriptor */
@@ -243,18 +208,13 @@ static void test_source(void **state)
     expected e = read_whole(&plain);
 
     check_extents(&plain, &e, false);
-    free_expected(&e);
     e = read_whole(&few);
     check_extents(&few, &e, false);
     for (size_t i = 0; i < COUNT(sizes); i++) {
         bytes b = compress_packs(&few, sizes[i]);
 
         check_extents(&b, &e, true);
-        free_bytes(&b);
     }
-    free_expected(&e);
-    free_bytes(&few);
-    free_bytes(&plain);
 }
 
 /* The index has a block of 64 bytes, fewer than its packs take. */
@@ -274,7 +234,6 @@ static void test_wrong_extent(void **state)
                   &err);
     assert_non_null(strstr(err.text, "the index has 64 bytes"));
     ps_pack_file_free(file);
-    free_bytes(&b);
 }
 
 /* ---------------------------------------------------------------- the rest */
@@ -290,7 +249,6 @@ static void test_no_packs_at_all(void **state)
     refuse_file(&b, PS_ERR_MAGIC, "not a pack stream");
     put_zeros(&b, 9000);
     refuse_file(&b, PS_ERR_MAGIC, "not a pack stream");
-    free_bytes(&b);
 }
 
 static void test_no_regular_file(void **state)
@@ -308,32 +266,6 @@ static void test_no_regular_file(void **state)
     assert_result(ps_pack_file_open(&file, -1, &err), PS_ERR_IO, &err);
     assert_true(err.sys_errno != 0);
     ps_pack_file_free(NULL);
-}
-
-/* Once END was read, what is still there can be read, also after a failure. */
-static void test_file_shrinks(void **state)
-{
-    bytes b = make_pack_stream(3000, 3, 2);
-    expected e = read_whole(&b);
-    int fd = open_bytes(&b);
-    ps_pack_file *file;
-    ps_pack pack;
-    ps_error err;
-
-    assert_ok(ps_pack_file_open(&file, fd, &err), &err);
-    check_pack(file, &e, 0);
-    assert_int_equal(ftruncate(fd, (off_t)(b.size / 2)), 0);
-    check_pack(file, &e, 0);
-    assert_result(ps_pack_file_read(file, e.n - 1, &pack, &err),
-                  PS_ERR_TRUNCATED, &err);
-    assert_result(ps_pack_file_head(file, e.n - 1, &pack, &err),
-                  PS_ERR_TRUNCATED, &err);
-    check_pack(file, &e, 1);
-    check_pack(file, &e, e.n / 4);
-    ps_pack_file_free(file);
-    (void)close(fd);
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 /* Heads in a row: those that lie before the cut come, no other. */
@@ -368,8 +300,6 @@ static void try_shrunk(size_t into)
         assert_ok(ps_pack_file_head(file, i, &pack, &err), &err);
     ps_pack_file_free(file);
     (void)close(fd);
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 static void test_file_shrinks_among_heads(void **state)
@@ -409,10 +339,6 @@ static void test_without_memory(void **state)
     (void)close(fd);
     fd = open_bytes(&packed);
     try_without_memory(fd, &e);
-    (void)close(fd);
-    free_expected(&e);
-    free_bytes(&packed);
-    free_bytes(&plain);
 }
 
 int main(void)
@@ -424,12 +350,10 @@ int main(void)
         cmocka_unit_test(test_odd_frames),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_streams_compressed_as_one),
-        cmocka_unit_test(test_no_packs),
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_wrong_extent),
         cmocka_unit_test(test_no_packs_at_all),
         cmocka_unit_test(test_no_regular_file),
-        cmocka_unit_test(test_file_shrinks),
         cmocka_unit_test(test_file_shrinks_among_heads),
         cmocka_unit_test(test_without_memory),
     };

@@ -7,8 +7,6 @@
 
 #include "pack-mark-fixture.h"
 
-#include <stdlib.h>
-
 /* Two streams, for numbers go on from one to the other. */
 static bytes make_two(void)
 {
@@ -70,8 +68,6 @@ static void test_every_rank(void **state)
             check_worker(&w, &e, 0, rank, ranks);
             close_packs(w.reader, w.fd);
         }
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 /* The mark of a rank after it has taken `steps` packs, or all. */
@@ -90,25 +86,6 @@ static mark mark_after(const bytes *b, uint32_t rank, uint32_t ranks,
     m = save_mark(w.reader);
     close_packs(w.reader, w.fd);
     return m;
-}
-
-/* Each rank goes on with its own mark. */
-static void test_own_marks(void **state)
-{
-    bytes b = make_two();
-    expected e = read_whole(&b);
-
-    for (uint32_t ranks = 1; ranks <= 4; ranks++)
-        for (uint64_t steps = 1; steps <= e.n / ranks + 2; steps++)
-            for (uint32_t rank = 0; rank < ranks; rank++) {
-                mark m = mark_after(&b, rank, ranks, steps);
-                worker w = start_worker(&b, rank, ranks, &m);
-
-                check_worker(&w, &e, steps * ranks, rank, ranks);
-                close_packs(w.reader, w.fd);
-            }
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 /*
@@ -135,9 +112,6 @@ static void test_other_ranks(void **state)
                     close_packs(w.reader, w.fd);
                 }
         }
-    free(marks);
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 /* Damage in a pack of one rank is seen by all. */
@@ -159,8 +133,6 @@ static void test_damage(void **state)
                       PS_ERR_CORRUPT, &err);
         close_packs(w.reader, w.fd);
     }
-    free_expected(&e);
-    free_bytes(&b);
 }
 
 static void test_arguments(void **state)
@@ -177,14 +149,12 @@ static void test_arguments(void **state)
     assert_ok(ps_pack_reader_share(r, UINT32_MAX - 1, UINT32_MAX, &err),
               &err);
     close_packs(r, fd);
-    free_bytes(&b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rank),
-        cmocka_unit_test(test_own_marks),
         cmocka_unit_test(test_other_ranks),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_arguments),

@@ -62,8 +62,6 @@ static void test_info(void **state)
     assert_int_equal(ps_pack_field(info, "full_len")->offset, 20);
     assert_int_equal(ps_pack_reader_offset(r), PS_PACK_HEADER_BYTES);
     ps_pack_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* Without a cap, only the END of a file says how deep packs are. */
@@ -99,7 +97,6 @@ static void test_depth(void **state)
         (void)close(fd);
         b.size = i == 0 ? whole : b.size;
     }
-    free_bytes(&b);
 }
 
 /* The blocks of a stream: indices and offsets of their packs. */
@@ -150,8 +147,6 @@ static void test_two_streams(void **state)
     assert_totals(ps_pack_reader_totals(r), &totals[0]);
     assert_int_equal(ps_pack_reader_offset(r), all.size);
     ps_pack_reader_free(r);
-    (void)close(fd);
-    free_bytes(&all);
 }
 
 /* The counts of the header, where it has them, must be right. */
@@ -174,7 +169,6 @@ static void test_counts_in_header(void **state)
         assert_result(read_packs(&b, &n, &err), PS_ERR_CORRUPT, &err);
         set_u64(b.data + places[i], right[i]);
     }
-    free_bytes(&b);
 }
 
 /* Each END is right by itself, but together they exceed 64 bits. */
@@ -195,30 +189,6 @@ static void test_totals_beyond_64_bits(void **state)
     put_bytes(&all, b.data, b.size);
     assert_result(read_packs(&all, &n, &err), PS_ERR_CORRUPT, &err);
     assert_int_equal(n, 2 * t.packs);
-    free_bytes(&all);
-    free_bytes(&b);
-}
-
-/* Behind END: the header of another stream, or nothing. */
-static void test_behind_end(void **state)
-{
-    ps_totals t;
-    bytes b = rich_packs(20, 4, &t);
-    size_t size = b.size;
-    uint64_t n;
-    ps_error err;
-
-    put_bytes(&b, "\x89PKS\r\n\x1a\r", 8);
-    for (b.size = size + 1; b.size <= size + 8; b.size++) {
-        assert_result(read_packs(&b, &n, &err),
-                      b.size < size + 8 ? PS_ERR_TRUNCATED : PS_ERR_CORRUPT,
-                      &err);
-        assert_int_equal(n, t.packs);
-    }
-    b.data[size] = 0;
-    b.size = size + 1;
-    assert_result(read_packs(&b, &n, &err), PS_ERR_CORRUPT, &err);
-    free_bytes(&b);
 }
 
 /* Bytes that a later version adds to each row: 40 tokens. */
@@ -319,62 +289,6 @@ static void test_later_version(void **state)
     later.data[14] = 0; /* as ours it would be damaged */
     seal_packs(&later);
     assert_result(read_packs(&later, &n, &err), PS_ERR_CORRUPT, &err);
-    free_bytes(&later);
-    free_bytes(&b);
-}
-
-/* A writer that passes on one more block whenever it is waited for. */
-typedef struct lazy {
-    int fd;
-    uint32_t calls;
-    const bytes *stream;
-    size_t at;
-} lazy;
-
-static ps_result on_wait(void *context, ps_error *err)
-{
-    lazy *l = context;
-    size_t n;
-
-    (void)err;
-    l->calls++;
-    if (l->at == l->stream->size) {
-        (void)close(l->fd);
-        return PS_OK;
-    }
-    n = block_bytes(l->stream->data + l->at);
-    assert_int_equal(write(l->fd, l->stream->data + l->at, n), n);
-    l->at += n;
-    return PS_OK;
-}
-
-static void test_wait_hook(void **state)
-{
-    bytes b = rich_packs(10, 4, NULL);
-    lazy l = {.stream = &b, .at = PS_PACK_HEADER_BYTES};
-    int ends[2];
-    ps_pack_reader *r;
-    ps_pack pack;
-    ps_error err;
-    uint64_t at = 0;
-    uint32_t blocks = 0;
-
-    assert_int_equal(pipe(ends), 0);
-    l.fd = ends[1];
-    assert_int_equal(write(l.fd, b.data, l.at), l.at);
-    r = open_reader(ends[0]);
-    ps_pack_reader_on_wait(r, on_wait, &l);
-    while (ps_pack_reader_next(r, &pack, &err) == PS_OK) {
-        blocks += pack.offset > at;
-        at = pack.offset;
-        assert_int_equal(l.calls, blocks);
-    }
-    assert_in_range(blocks, 2, 9);
-    assert_result(ps_pack_reader_next(r, &pack, &err), PS_END, &err);
-    assert_int_equal(l.calls, blocks + 2);
-    ps_pack_reader_free(r);
-    (void)close(ends[0]);
-    free_bytes(&b);
 }
 
 int main(void)
@@ -385,9 +299,7 @@ int main(void)
         cmocka_unit_test(test_two_streams),
         cmocka_unit_test(test_counts_in_header),
         cmocka_unit_test(test_totals_beyond_64_bits),
-        cmocka_unit_test(test_behind_end),
         cmocka_unit_test(test_later_version),
-        cmocka_unit_test(test_wait_hook),
     };
 
     return run_as_tap("pack-reader", tests, NULL);

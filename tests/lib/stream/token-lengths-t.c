@@ -89,8 +89,6 @@ static void test_sound(void **state)
     ps_histogram_free(h);
     assert_result(read_all(fd, true, &offset, &err), PS_END, &err);
     assert_int_equal(offset, b.size);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* Numbers of the record, each put wrong, with a checksum that agrees. */
@@ -127,7 +125,6 @@ static void test_broken_rules(void **state)
             seal_lengths(b.data + at, n, at);
         expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT,
                cases[i].seal || cases[i].at > 1000 ? cases[i].why : NULL);
-        free_bytes(&b);
     }
 }
 
@@ -180,7 +177,6 @@ static void test_misplaced(void **state)
     /* None. */
     drop_lengths(&b);
     expect(&b, PS_END, PS_ERR_UNSUPPORTED, NULL);
-    free_bytes(&b);
 }
 
 /* Every cut of LENGTHS and END. */
@@ -192,7 +188,6 @@ static void test_cut(void **state)
 
     for (b.size = at; b.size < size; b.size++)
         expect(&b, PS_ERR_TRUNCATED, PS_ERR_TRUNCATED, NULL);
-    free_bytes(&b);
 }
 
 /* Each of joined streams counts; digests are for those who read records. */
@@ -218,7 +213,6 @@ static void test_joined(void **state)
     b.data[n + 1] ^= 1;
     b.data[n - 1] ^= 1; /* the digest of the first */
     expect(&b, PS_ERR_CORRUPT, PS_OK, NULL);
-    free_bytes(&b);
 }
 
 /* Equal sums of other lengths: only counting tells. */
@@ -241,8 +235,6 @@ static void test_other_lengths(void **state)
     assert_non_null(strstr(err.text, "it counts 1 sequences of 4 tokens, the "
                                      "stream has 0"));
     assert_int_equal(offset, at + HEAD);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* Files that have none for other reasons. */
@@ -279,8 +271,6 @@ static void test_other_files(void **state)
     (void)close(ends[0]);
     (void)close(ends[1]);
     assert_result(ps_histogram_read(&h, -1, &err), PS_ERR_IO, &err);
-    free_bytes(&raw);
-    free_bytes(&b);
 }
 
 /* Passes on a byte of a stream for every second wait, or ends the read. */
@@ -337,7 +327,6 @@ static void test_interrupted(void **state)
     assert_int_equal(ps_token_reader_mark(r).offset, b.size);
     ps_token_reader_free(r);
     (void)close(ends[0]);
-    free_bytes(&b);
 }
 
 /* A reader that was moved to a mark checks sums, and counts nothing. */
@@ -365,8 +354,6 @@ static void test_after_a_mark(void **state)
                       i == 0 ? PS_END : PS_ERR_CORRUPT, &err);
         ps_token_reader_free(r);
     }
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /*
@@ -419,8 +406,6 @@ static void test_many(void **state)
     fd = open_bytes(&b);
     assert_result(read_all(fd, true, &offset, &err), PS_ERR_CORRUPT, &err);
     assert_non_null(strstr(err.text, "the stream has more than 65536"));
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 int main(void)

@@ -201,7 +201,6 @@ static void test_order_of_calls(void **state)
     assert_result(ps_token_reader_next(r, PIECE, &s, &err), PS_ERR_ARGUMENT,
                   &err);
     ps_token_reader_free(r);
-    (void)close(fd);
 }
 
 /* A skip that goes on finds the end of the input where it is. */
@@ -222,7 +221,6 @@ static void test_cut_behind_the_token(void **state)
     assert_non_null(
         strstr(err.text, "ends after 65539 of its 65540 bytes"));
     ps_token_reader_free(r);
-    (void)close(fd);
 }
 
 static void assert_empty(ps_token_reader *r, uint64_t id, uint64_t offset)
@@ -268,8 +266,6 @@ static void test_empty(void **state)
     assert_empty(r, 0, 0);
     assert_result(ps_token_reader_skip(r, &err), PS_ERR_ARGUMENT, &err);
     ps_token_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* Results that are expected leave the ps_error as it is; others do not. */
@@ -288,7 +284,6 @@ static void test_expected(void **state)
     assert_int_equal(ps_token_reader_skip(r, &err), PS_OK);
     assert_result(ps_token_reader_next(r, 3, &s, &err), PS_ERR_RANGE, &err);
     ps_token_reader_free(r);
-    (void)close(fd);
 }
 
 static void test_expected_outside(void **state)
@@ -308,7 +303,6 @@ static void test_expected_outside(void **state)
     assert_int_equal(ps_token_reader_hold(r, &s, &err), PS_OK);
     assert_int_equal(s.id, 0);
     ps_token_reader_free(r);
-    (void)close(fd);
 }
 
 static void test_expected_empty(void **state)
@@ -328,8 +322,6 @@ static void test_expected_empty(void **state)
     assert_result(ps_token_reader_next(r, 9, &s, &err), PS_ERR_TRUNCATED,
                   &err);
     ps_token_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 int main(void)

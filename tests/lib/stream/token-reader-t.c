@@ -77,8 +77,6 @@ static void round_trip(const ps_schema *schema, uint32_t count,
     assert_int_equal(ps_token_reader_offset(r), b.size);
     ps_token_reader_free(r);
     (void)close(fd);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 static void test_round_trip(void **state)
@@ -121,8 +119,6 @@ static void test_every_cut_of_raw(void **state)
         assert_int_equal(o.next_offset, boundary);
     }
     assert_int_equal(whole, c.count);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Framed: only the whole is whole.  Nothing at all is an empty raw stream. */
@@ -137,7 +133,6 @@ static void test_every_cut_of_framed(void **state)
 
         assert_result(o.result, whole ? PS_END : PS_ERR_TRUNCATED, &o.err);
     }
-    free_bytes(&b);
 }
 
 static void test_every_flipped_bit_of_framed(void **state)
@@ -154,22 +149,6 @@ static void test_every_flipped_bit_of_framed(void **state)
             fail_msg("a flip of bit %zu is not noticed", bit);
         b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
-    free_bytes(&b);
-}
-
-static void test_length_zero(void **state)
-{
-    bytes b = {0};
-    outcome o;
-
-    put_u32(&b, 1);
-    put_u16(&b, 5);
-    put_u32(&b, 0);
-    o = read_data(&b, b.size, UINT32_MAX);
-    assert_result(o.result, PS_ERR_EMPTY, &o.err);
-    assert_int_equal(o.sequences, 1);
-    assert_non_null(strstr(o.err.text, "record 1 at byte 6"));
-    free_bytes(&b);
 }
 
 /* Counts how often it is called; fails at the third time. */
@@ -223,7 +202,6 @@ static void test_flush_of_raw(void **state)
     assert_int_equal(n, 2);
     assert_result(read_flushes(&b, &flushes, &n, &err), PS_ERR_LIMIT, &err);
     assert_int_equal(n, 1);
-    free_bytes(&b);
 }
 
 /* The digest of a framed stream of u16 tokens that starts with a FLUSH. */
@@ -271,9 +249,6 @@ static void test_flush_of_framed(void **state)
     with.size = 140; /* cut in the flush record */
     assert_result(read_flushes(&with, NULL, &n, &err), PS_ERR_TRUNCATED,
                   &err);
-    free_bytes(&b);
-    free_bytes(&with);
-    free_corpus(&c);
 }
 
 /* Lengths of a first record of which next to nothing comes. */
@@ -301,47 +276,7 @@ static void test_false_lengths(void **state)
         o = read_data(&b, b.size, cases[i].max_tokens);
         assert_result(o.result, cases[i].wanted, &o.err);
         assert_int_equal(o.sequences, 0);
-        free_bytes(&b);
     }
-}
-
-static void test_hold_and_skip(void **state)
-{
-    static const uint32_t lengths[] = {3, 50, 51, 200000, 4, 60, 1};
-    const ps_schema schema = rich_schema(PS_U16);
-    corpus c = make_lengths(&schema, 7, lengths, 6);
-    bytes b = corpus_records(&c);
-    int fd = open_bytes(&b);
-    ps_token_reader *r = open_tokens(fd, NULL);
-    ps_sequence s;
-    ps_error err;
-
-    for (uint32_t i = 0; i < c.count; i++) {
-        bool overlong = lengths[i] > 50;
-
-        assert_result(ps_token_reader_next(r, 50, &s, &err),
-                      overlong ? PS_ERR_OVERLONG : PS_OK, &err);
-        assert_int_equal(s.id, i);
-        assert_int_equal(s.n_tok, lengths[i]);
-        if (!overlong) {
-            assert_sample(&c, i, &s);
-            continue;
-        }
-        assert_null(s.payload);
-        if (i % 2 == 0) {
-            assert_ok(ps_token_reader_skip(r, &err), &err);
-        } else {
-            assert_ok(ps_token_reader_hold(r, &s, &err), &err);
-            assert_int_equal(s.id, i);
-            assert_sample(&c, i, &s);
-        }
-    }
-    /* The digest covers what was skipped. */
-    assert_result(ps_token_reader_next(r, 50, &s, &err), PS_END, &err);
-    ps_token_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 /* Calls in the wrong order are refused, before and after an overlong one. */
@@ -369,8 +304,6 @@ static void test_order_of_calls(void **state)
         rewind_fd(fd);
     }
     ps_token_reader_free(NULL);
-    (void)close(fd);
-    free_bytes(&b);
 }
 
 /* Tokens 0, 1 and `last`; one token outside the vocabulary of 300. */
@@ -416,29 +349,6 @@ static void test_vocabulary(void **state)
     check_vocab(300, 400, 300, PS_ERR_RANGE); /* the stream's stays */
 }
 
-/* The check reaches what is held because it is overlong. */
-static void test_vocabulary_of_held(void **state)
-{
-    const ps_token_reader_options options = {.vocab_size = 9};
-    bytes b = {0};
-    int fd;
-    ps_token_reader *r;
-    ps_sequence s;
-    ps_error err;
-
-    put_u32(&b, 3);
-    put_zeros(&b, 4);
-    put_u16(&b, 9);
-    fd = open_bytes(&b);
-    r = open_tokens(fd, &options);
-    assert_result(ps_token_reader_next(r, 2, &s, &err), PS_ERR_OVERLONG,
-                  &err);
-    assert_result(ps_token_reader_hold(r, &s, &err), PS_ERR_RANGE, &err);
-    ps_token_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
-}
-
 /* A mark is gone to before all else, and not into the header. */
 static void test_seek(void **state)
 {
@@ -471,9 +381,6 @@ static void test_seek(void **state)
     assert_result(ps_token_reader_seek(r, &mark, &err), PS_ERR_ARGUMENT,
                   &err);
     ps_token_reader_free(r);
-    (void)close(fd);
-    free_bytes(&b);
-    free_corpus(&c);
 }
 
 int main(void)
@@ -483,15 +390,12 @@ int main(void)
         cmocka_unit_test(test_every_cut_of_raw),
         cmocka_unit_test(test_every_cut_of_framed),
         cmocka_unit_test(test_every_flipped_bit_of_framed),
-        cmocka_unit_test(test_length_zero),
         cmocka_unit_test(test_flush_of_raw),
         cmocka_unit_test(test_flush_of_framed),
         cmocka_unit_test(test_false_lengths),
         cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_hold_and_skip),
         cmocka_unit_test(test_order_of_calls),
         cmocka_unit_test(test_vocabulary),
-        cmocka_unit_test(test_vocabulary_of_held),
     };
 
     return run_as_tap("reader", tests, NULL);

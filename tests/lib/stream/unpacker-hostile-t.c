@@ -351,7 +351,6 @@ static void test_deeper_stream(void **state)
     join_bytes(&first.out, second.out);
     assert_result(unpack(&first.out, PS_ORDER_INPUT, &n, &err), PS_END, &err);
     assert_int_equal(n, 3);
-    free_bytes(&first.out);
 }
 
 int main(void)
