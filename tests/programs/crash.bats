@@ -25,11 +25,11 @@ crash() {
 
 @test "power cuts" {
     local points=${LONG:+500}
-    crash --points="${points:-150}"
+    crash --points="${points:-60}"
 }
 
 @test "signals at many a step of saving a state" {
-    crash --signals=41
+    crash --signals=97
 }
 
 @test "what is not brought to the disk is found missing" {

@@ -55,14 +55,14 @@ each() {
     [ "$failed" = 0 ]
 }
 
-packing=(raw wide pipes framed several stats shuffle prices unzstd)
-busy=(rejects zstd zstd3 writer threads state resume)
-other=(records restored range unzip shares share dealt sequences verify look
-    bytes ids jsonl stream mix repeated kept converted shuffled parts sorted
-    merged)
-# Rarer ones.
-forms=(npy llmc trl tfrecord megatron datatrove share_zstd indexed losses
-    samples)
+packing=(raw pipes framed unzstd)
+busy=(rejects zstd3 threads state resume)
+other=(records restored unzip shares sequences verify jsonl stream repeated
+    kept converted parts sorted merged)
+# Rarer ones, and those whose calls others make as well.
+forms=(wide several stats shuffle prices zstd writer range share dealt look
+    bytes ids mix shuffled npy llmc trl tfrecord megatron datatrove share_zstd
+    indexed losses samples)
 
 @test "the table has no scenario that is not run" {
     [ "$(bash "$abs_top_srcdir/tests/support/faults.bash" list | sort)" = \
@@ -81,7 +81,7 @@ forms=(npy llmc trl tfrecord megatron datatrove share_zstd indexed losses
 }
 
 # bats test_tags=night
-@test "forms of trainers, and pictures: calls fail, and are interrupted" {
+@test "rarer ones: calls fail, and are interrupted" {
     each calls "${forms[@]}"
     each world "${forms[@]}"
 }

@@ -61,35 +61,16 @@ gives_back() {
     gives_back -L 40 -d 3 -w 7
 }
 
-@test "raw records of both widths: the recipe gives them back" {
-    for bits in 16 32; do
-        for n in 5 1 2 7 3 8 1; do
-            "record$bits" $(seq "$n")
-        done >x.raw
-        packstream -L 8 -d 4 -t "u$bits" x.raw >x.pks
-        spec check_packs x.raw x.pks $((bits / 8))
-    done
-}
-
 @test "aligned sequences: the recipe gives them back, with channels" {
     columns u16 9
-    for n in 2 8 16 7; do
+    for n in 2 7; do
         gives_back -L 112 -d 6 -w 30 --align="$n"
         spec check_header x.pks align="$n" incompat=1 capacity=112
     done
-    for n in 32 64 128; do
-        gives_back -L 128 --align="$n"
-    done
+    gives_back -L 128 --align=64
     packstream -L 128 --align=1 x.tok >x.pks
     packstream -L 128 x.tok | cmp - x.pks
     spec check_header x.pks align=0 incompat=0
-}
-
-@test "the smallest packs: capacity, depth and window of 1" {
-    { record16 5; record16 6; record16 7; } >x.raw
-    packstream -L 1 -d 1 -w 1 x.raw >x.pks
-    spec check_packs x.raw x.pks
-    spec check_header x.pks capacity=1 depth=1 window=2 row_bytes=8
 }
 
 @test "a stream without packs" {
@@ -144,11 +125,9 @@ gives_back() {
 
 @test "blocks of any number of packs, and closed by a flush" {
     columns u16 7
-    for n in 1 2 8 1024; do
-        gives_back -L 64 -w 50 --block-packs="$n"
-        spec check_header x.pks block_packs="$n"
-        gives_back -L 64 -w 50 --block-packs="$n" --flush-every=30
-    done
+    gives_back -L 64 -w 50 --block-packs=1
+    gives_back -L 64 -w 50 --block-packs=8 --flush-every=30
+    spec check_header x.pks block_packs=8
 }
 
 @test "more blocks than one part of the index lists" {
@@ -179,15 +158,12 @@ gives_back() {
 }
 
 @test "a stream that was written by the page alone is read and given back" {
-    spec make_framed x.tok sequence token
-    gives_back -L 64 -d 8
-    packcat x.pks | cmp - x.tok
-}
-
-@test "the order of the channels in the header is given back too" {
-    spec make_framed x.tok token sequence
-    gives_back -L 64 -d 8
-    packcat x.pks | cmp - x.tok
+    for order in 'sequence token' 'token sequence'; do
+        # shellcheck disable=SC2086 # two words
+        spec make_framed x.tok $order
+        gives_back -L 64 -d 8
+        packcat x.pks | cmp - x.tok
+    done
 }
 
 @test "the first lines in numpy map the packs" {

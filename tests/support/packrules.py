@@ -151,7 +151,7 @@ def decoder(path):
         status, told = run(row.bytes(), path)
         assert status == (65 if shown else 0), (row.rule, status, told)
     data = bytearray(split_packs().bytes())
-    for at in range(len(data)):
+    for at in range(0, len(data), 1 if os.environ.get("LONG") else 7):
         data[at] ^= 1 << at % 8
         refused(data, "decode-packs: byte ", path)
         data[at] ^= 1 << at % 8

@@ -157,7 +157,7 @@ def bound():
     hold, and sequences do wait."""
     rng = random.Random(3)
     schema = Schema()
-    lengths = [rng.choice([2, 3, 59, 60, 61]) for _ in range(3000)]
+    lengths = [rng.choice([2, 3, 59, 60, 61]) for _ in range(1500)]
     sequences = [draw_sequence(rng, schema, length) for length in lengths]
     data = schema.stream(sequences)
     for window in 1, 2, 5, 40, 400:
