@@ -78,13 +78,10 @@ gives() {
     gives $((packs - 1)):$((packs + 100)) $((packs - 1)) "$packs"
     gives "$packs": 0 0
     gives 1T:2T 0 0
+    gives 0k:1k 0 $((packs < 1000 ? packs : 1000))
     gives -1T:3 0 3
     gives :18446744073709551615 0 "$packs"
     gives 5:18446744073709551614 5 "$packs"
-}
-
-@test "numbers may have suffixes" {
-    gives 0k:1k 0 "$((packs < 1000 ? packs : 1000))"
 }
 
 @test "what is no range is a usage error" {
@@ -250,13 +247,9 @@ assert numpy.load("none.npy").shape == (0,)'
     refused 65 'pack 50 in the block at byte 4096' \
         sh -c 'cat bad.pks | packcat -q --to=rows --range=51:'
     packcat -q --to=rows --range=:50 <bad.pks >/dev/null
-}
-
-@test "packs before the damage have been written" {
-    cp x.pks bad.pks
-    flip bad.pks $((4160 + 50 * stride + 99))
+    # Packs before it have been written.
     packcat -q --to=rows --range=45:50 x.pks >wanted
-    packcat -q --to=rows --range=45:55 bad.pks >rows 2>message || true
+    packcat -q --to=rows --range=45:55 bad.pks 2>message >rows || true
     cmp rows wanted
 }
 

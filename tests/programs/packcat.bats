@@ -89,9 +89,20 @@ comes_back() {
     packstream -q "$@" a.tok | packcat | cmp - a.tok
 }
 
-@test "raw u16 records come back byte for byte" {
+@test "records come back byte for byte" {
     draw 2000 60 65536 | ids - --raw >a.tok
     comes_back -L 64 -w 100
+    comes_back -L 64 -w 1 -d 1
+    comes_back -L 16 -w 50 --overlong=split
+    draw 2000 60 2000000000 | ids - --raw --type=u32 >a.tok
+    comes_back -t u32 -L 64 -w 100
+    draw 2000 60 50000 | ids - --vocab=50000 --eos-id=2 --bos-id=1 >a.tok
+    comes_back -L 64 -w 100
+    rich_records 300 100 >a.tok
+    comes_back -L 128 -w 30
+    comes_back -L 16 -w 50 --overlong=split
+    ids /dev/null >a.tok
+    comes_back -L 8
 }
 
 @test "raw records come back in the bytes that the format page shows" {
@@ -101,37 +112,11 @@ comes_back() {
         03000000050006000700010000000800"02000000ffff0000" ]
 }
 
-@test "raw u32 records come back byte for byte" {
-    draw 2000 60 2000000000 | ids - --raw --type=u32 >a.tok
-    comes_back -t u32 -L 64 -w 100
-}
-
-@test "framed records come back byte for byte" {
-    draw 2000 60 50000 | ids - --vocab=50000 --eos-id=2 --bos-id=1 >a.tok
-    comes_back -L 64 -w 100
-}
-
-@test "channels of every type and kind come back byte for byte" {
-    rich_records 300 40 >a.tok
-    comes_back -L 64 -w 30
-}
-
-@test "a window of one and a depth of one change nothing" {
-    draw 300 20 1000 | ids - --raw >a.tok
-    comes_back -L 20 -w 1 -d 1
-}
-
 @test "an empty raw stream comes back as nothing" {
     : >a.tok
     packstream -q -L 8 a.tok >a.pks
     packcat a.pks >b.tok
     [ ! -s b.tok ]
-}
-
-@test "an empty framed stream comes back with its header and END" {
-    ids /dev/null >a.tok
-    [ "$(size a.tok)" -gt 32 ]
-    comes_back -L 8
 }
 
 @test "a stream through pipes and by file names gives the same" {
@@ -144,42 +129,13 @@ comes_back() {
     cmp by_option a.tok
 }
 
-@test "a compressed pack stream is read as it is" {
-    skip_without zstd
-    draw 500 30 1000 >text
-    ids text >a.tok
-    packstream -q -L 32 a.tok | zstd -q | packcat | cmp - a.tok
-}
-
 # ------------------------------------------------------ overlong policies
 
-@test "split sequences are whole again" {
-    packed 300 100 1000 -L 16 -w 50 --overlong=split
-    packcat a.pks | cmp - a.tok
-}
-
-@test "split sequences with channels are whole again" {
-    rich_records 100 100 >a.tok
-    comes_back -L 16 -w 50 --overlong=split
-}
-
-@test "in the order of the packs, split sequences come in pieces" {
-    printf '1 2 3 4 5 6 7 8 9 10\n' >text
-    ids text --raw | packstream -q -L 4 --overlong=split >a.pks
-    packcat --to=ids --order=pack a.pks | sort >out
-    printf '1 2 3 4\n5 6 7 8\n9 10\n' | diff -u - out
-}
-
-@test "truncated sequences come as they were kept" {
+@test "truncated sequences come as they were kept, dropped ones do not" {
     packed 300 100 1000 -L 16 --overlong=truncate
     packcat --to=ids a.pks | diff -u <(cut -d ' ' -f 1-16 text) -
-}
-
-@test "dropped sequences are missing, the others are all there" {
     packed 300 100 1000 -L 16 --overlong=drop
-    awk 'NF <= 16' text >wanted
-    packcat --to=ids a.pks | diff -u wanted -
-    [ "$(wc -l <wanted)" -lt 100 ]
+    packcat --to=ids a.pks | diff -u <(awk 'NF <= 16' text) -
 }
 
 # ---------------------------------------------------------------- orders
@@ -189,8 +145,13 @@ comes_back() {
     packed 500 30 1000 -L 32 -w 60
     model pieces a.pks | sed 's/^[0-9]*: //' >wanted
     packcat --to=ids --order=pack a.pks | diff -u wanted -
-    # The window has moved some, so this is not the order of the input.
+    packcat --order=pack a.pks | packstream -q -L 32 -a none |
+        packcat --to=ids | diff -u wanted -
+    # The window has moved some, so this is not the order of the input, which
+    # is the default.
     run -1 cmp -s wanted text
+    packcat --to=ids a.pks | diff -u text -
+    packcat --to=ids --order=input a.pks | diff -u text -
 }
 
 @test "what is held to restore the order of the input is bounded" {
@@ -206,56 +167,27 @@ comes_back() {
     bad_option '-M 0: must be a number of bytes from 1, such as 64Mi' -M 0
 }
 
-@test "input order is the default" {
-    packed 500 30 1000 -L 32 -w 60
-    packcat --to=ids a.pks | diff -u text -
-    packcat --to=ids --order=input a.pks | diff -u text -
-}
-
-@test "records in pack order are the same records" {
-    packed 500 30 1000 -L 32 -w 60
-    packcat --order=pack a.pks >b.tok
-    packstream -q -L 32 -w 1 -d 1 b.tok | packcat --to=ids | sort >out
-    sort text | diff -u - out
-    [ "$(size b.tok)" -eq "$(size a.tok)" ]
-}
-
 # ------------------------------------------------------- several streams
 
-@test "concatenated streams are one stream" {
+@test "several streams and files are one stream" {
+    local raw
     draw 200 30 1000 1 >text1
     draw 300 30 1000 2 >text2
-    ids text1 | packstream -q -L 32 -w 60 >a.pks
-    ids text2 | packstream -q -L 32 -w 60 >b.pks
-    cat text1 text2 >text
-    ids text >wanted
-    cat a.pks b.pks | packcat | cmp - wanted
-    cat a.pks b.pks | packcat --to=ids | diff -u text -
-}
-
-@test "several files are one stream" {
-    draw 200 30 1000 1 >text1
-    draw 300 30 1000 2 >text2
-    : >text3
-    ids text1 | packstream -q -L 32 -w 60 >a.pks
-    ids text2 | packstream -q -L 64 -d 3 -w 60 >b.pks
-    ids text3 | packstream -q -L 8 >c.pks
     cat text1 text2 text1 >text
-    ids text >wanted
-    packcat a.pks c.pks b.pks a.pks | cmp - wanted
-    packcat a.pks - c.pks a.pks <b.pks | cmp - wanted
+    for raw in '' --raw; do
+        ids text1 $raw | packstream -q -L 32 -w 60 >a.pks
+        ids text2 $raw | packstream -q -L 64 -d 3 -w 60 >b.pks
+        ids /dev/null $raw | packstream -q -L 8 >c.pks
+        ids text $raw >wanted
+        packcat a.pks c.pks b.pks a.pks | cmp - wanted
+        packcat a.pks - c.pks a.pks <b.pks | cmp - wanted
+    done
+    ids text2 --raw | packstream -q -L 32 -w 60 >b.pks
+    cat a.pks b.pks a.pks | packcat | cmp - wanted
+    cat a.pks b.pks a.pks | packcat --to=ids | diff -u text -
 }
 
-@test "files of raw records are joined too" {
-    draw 20 30 1000 1 >text1
-    draw 30 30 1000 2 >text2
-    ids text1 --raw | tee a.tok | packstream -q -L 32 >a.pks
-    ids text2 --raw | tee b.tok | packstream -q -L 32 >b.pks
-    cat a.tok b.tok >wanted
-    packcat a.pks b.pks | cmp - wanted
-}
-
-@test "records of another schema do not follow" {
+@test "records of another schema do not follow, nor what is no pack stream" {
     packed 20 8 1000 -L 8
     ids text --vocab=1000 | packstream -q -L 8 >b.pks
     local why='b.pks: cannot follow a.pks: vocab_size is 1000, not none'
@@ -263,10 +195,6 @@ comes_back() {
     refused 65 "$why" packcat --to=jsonl a.pks b.pks
     packcat --to=ids a.pks b.pks >out
     cat text text | diff -u - out
-}
-
-@test "what was decoded before a bad file has been written" {
-    packed 20 8 1000 -L 8
     echo 'no packs at all' >b.pks
     refused 65 'b.pks: ' into out packcat --to=ids a.pks b.pks
     diff -u text out
@@ -276,10 +204,13 @@ comes_back() {
 
 @test "jsonl shows every channel, lists and numbers" {
     printf '%s\n' \
-        '{"input_ids":[1,2],"mask":[1,0],"key":-5,"w":0.25}' \
-        '{"input_ids":[9],"mask":[1],"key":7,"w":-0.0}' >text
+        '{"input_ids":[1,2],"mask":[1,0],"key":-5,"w":0.25,"x":[null,1.5]}' \
+        '{"input_ids":[9],"mask":[1],"key":7,"w":0.100000001,"x":[null]}' \
+        '{"input_ids":[9],"mask":[1],"key":7,"w":-0.0,"x":[16777216.0]}' \
+        '{"input_ids":[9],"mask":[1],"key":7,"w":1.00000002e+30,"x":[0.5]}' \
+        >text
     tokcat -q --from=jsonl --channel=mask:u8 --channel=key:i64 \
-        --channel=w:f32 text | packstream -q -L 4 |
+        --channel=w:f32 --channel=x:f64 text | packstream -q -L 4 |
         packcat --to=jsonl | diff -u text -
 }
 
@@ -292,12 +223,6 @@ comes_back() {
     printf '%s\n' "{\"input_ids\":[1,2,3,4],\"seq_lengths\":[2,2],\
 \"id\":[7,-8],\"start\":[5,6,9,0]}" | diff -u - <(packcat --to=trl x.pks)
     packstat -q --verify --against=<(tokcat -q --from=jsonl text) x.pks
-}
-
-@test "tokcat restores the records from jsonl, byte for byte" {
-    rich_records 200 30 >a.tok
-    packstream -q -L 32 a.tok | packcat --to=jsonl >b.jsonl
-    rich_tokens b.jsonl | cmp - a.tok
 }
 
 @test "jsonl is JSON to another reader, value for value" {
@@ -324,20 +249,6 @@ for a, b in zip(wanted, found):
         else:
             assert a[key] == b[key], key
 EOF
-}
-
-@test "floats are printed with all the digits they need" {
-    printf '{"input_ids":[1,2,3],"x":[0.1,16777216.0,1e30],"y":0.1}\n' >text
-    tokcat -q --from=jsonl --channel=x:f32 --channel=y:f64 text |
-        packstream -q -L 4 | packcat --to=jsonl >out
-    echo '{"input_ids":[1,2,3],"x":[0.100000001,16777216.0,1.00000002e+30]'\
-',"y":0.10000000000000001}' | diff -u - out
-}
-
-@test "a NaN is null" {
-    printf '{"input_ids":[1,2],"x":[null,1.5],"y":null}\n' >text
-    tokcat -q --from=jsonl --channel=x:f32 --channel=y:f64 text |
-        packstream -q -L 4 | packcat --to=jsonl | diff -u text -
 }
 
 # edge TYPE BITS...: packs of sequences of one token, with a value in `x`
@@ -456,7 +367,7 @@ shown() {
         sed 's/  */ /g; s/^ //' | cmp - wanted
 }
 
-@test "rows of several files must have one length and one width" {
+@test "rows and npy of several files must have one layout" {
     printf '1 2\n' >text
     ids text | packstream -q -L 8 >a.pks
     ids text | packstream -q -L 4 >b.pks
@@ -464,8 +375,21 @@ shown() {
     ids text --vocab=9 | packstream -q -L 8 -d 2 >d.pks
     refused 65 'b.pks: cannot follow a.pks' packcat --to=rows a.pks b.pks
     refused 65 'c.pks: cannot follow a.pks' packcat --to=rows a.pks c.pks
+    refused 65 'b.pks: cannot follow a.pks: capacity is 4, not 8' \
+        packcat --to=npy -o a.npy a.pks b.pks
     [ "$(packcat --to=rows a.pks d.pks | od -An -v -tu2 -w16)" = \
         "$(u16 1 2 0 0 0 0 0 0 1 2 0 0 0 0 0 0 | od -An -v -tu2 -w16)" ]
+    ids text | packstream -q -L 8 -d 2 --overlong=split >b.pks
+    packcat --to=npy -o a.npy a.pks b.pks
+    [ "$(size a.npy)" -eq $((4096 + 2 * 16)) ]
+    for name in x y; do
+        printf '{"input_ids":[1,2],"%s":[3,4]}\n' $name |
+            tokcat -q --from=jsonl --channel=$name:u8 |
+            packstream -q -L 8 >$name.pks
+    done
+    refused 65 "y.pks: cannot follow x.pks: field 1 is 'y', u8 at byte 16,\
+ not 'x', u8 at 16" \
+        packcat --to=npy -o a.npy x.pks y.pks
 }
 
 # -------------------------------------------------------------------- npy
@@ -474,28 +398,6 @@ shown() {
 npy_packs() {
     rich_records 200 30 | packstream -q -L 32 -w 50 "$@" >a.pks
     packcat --to=npy -o a.npy a.pks
-}
-
-@test "an npy file is a header of 4096 bytes and the rows" {
-    skip_without python3
-    npy_packs
-    python3 - a.npy a.pks <<'EOF'
-import ast, struct, sys
-
-npy = open(sys.argv[1], "rb").read()
-packs = open(sys.argv[2], "rb").read()
-stride, = struct.unpack_from("<I", packs, 20)
-n, = struct.unpack_from("<I", packs, 4096 + 8)
-assert npy[:8] == b"\x93NUMPY\x01\x00"
-assert struct.unpack_from("<H", npy, 8)[0] == 4096 - 10
-text = npy[10:4096].decode("ascii")
-assert text.endswith(" \n") and "\n" not in text[:-1]
-header = ast.literal_eval(text)
-assert sorted(header) == ["descr", "fortran_order", "shape"]
-assert header["fortran_order"] is False
-assert header["shape"] == (n,) and n > 1
-assert npy[4096:] == packs[4160:4160 + n * stride]
-EOF
 }
 
 @test "numpy loads an npy file, with and without mmap" {
@@ -541,16 +443,15 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     cmp a.npy b.npy
     packcat --to=npy <a.pks | cat >b.npy
     cmp a.npy b.npy
+    cat <a.pks | packcat --to=npy >b.npy
+    cmp a.npy b.npy
     # shellcheck disable=SC2094
     packcat --to=npy a.pks - <a.pks >c.npy
     # shellcheck disable=SC2094
     packcat --to=npy - a.pks <a.pks | cmp - c.npy
-}
-
-@test "npy from a pipe to a file works" {
-    npy_packs
-    cat <a.pks | packcat --to=npy >b.npy
-    cmp a.npy b.npy
+    printf 'before' >b.npy
+    packcat --to=npy a.pks >>b.npy
+    { printf 'before'; cat a.npy; } | cmp - b.npy
 }
 
 @test "npy starts where the output and the input stand" {
@@ -567,13 +468,6 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
         { printf 'before'; packcat --to=npy; } | cat >b.npy
     } <later
     cmp wanted b.npy
-}
-
-@test "npy appends to a file" {
-    npy_packs
-    printf 'before' >b.npy
-    packcat --to=npy a.pks >>b.npy
-    { printf 'before'; cat a.npy; } | cmp - b.npy
 }
 
 @test "npy from a pipe to a pipe is refused, and says what to do" {
@@ -597,26 +491,6 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     # To a pipe the damage shows while the packs are counted.
     run -65 sh -c 'packcat --to=npy part.pks >>c.npy'
     [ ! -s c.npy ]
-}
-
-@test "npy of several files needs one layout" {
-    printf '1 2\n' >text
-    ids text | packstream -q -L 8 >a.pks
-    ids text | packstream -q -L 4 >b.pks
-    refused 65 'b.pks: cannot follow a.pks: capacity is 4, not 8' \
-        packcat --to=npy -o a.npy a.pks b.pks
-    # Only rows matter.
-    ids text | packstream -q -L 8 -d 2 --overlong=split >b.pks
-    packcat --to=npy -o a.npy a.pks b.pks
-    [ "$(size a.npy)" -eq $((4096 + 2 * 16)) ]
-    for name in x y; do
-        printf '{"input_ids":[1,2],"%s":[3,4]}\n' $name |
-            tokcat -q --from=jsonl --channel=$name:u8 |
-            packstream -q -L 8 >$name.pks
-    done
-    refused 65 "y.pks: cannot follow x.pks: field 1 is 'y', u8 at byte 16,\
- not 'x', u8 at 16" \
-        packcat --to=npy -o a.npy x.pks y.pks
 }
 
 # -------------------------------------------------------------- bad input
@@ -680,25 +554,14 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 # ----------------------------------------------------------- command line
 
-@test "--help lists the forms and the options" {
-    run -0 packcat --help
-    for word in records jsonl npy rows ids bytes llmc trl megatron \
-        datatrove tfrecord --to --order --max-predictions --output --quiet \
-        --help --version; do
-        [[ $output == *"$word"* ]]
-    done
-    run -0 packcat --version
-    [[ $output == *"$PACKAGE_VERSION"* ]]
-}
-
 @test "nonsense options are usage errors" {
+    local form
     refused 64 'to' packcat --to=xml
     refused 64 'order' packcat --order=random
-    refused 64 '--no-such' packcat --no-such
-    refused 64 '--order=input: --to=rows' packcat --to=rows --order=input
-    refused 64 '--order=input: --to=npy' packcat --order=input --to=npy
-    refused 64 '--order=input: --to=llmc' packcat --order=input --to=llmc
-    refused 64 '--order=input: --to=trl' packcat --order=input --to=trl
+    for form in rows npy llmc trl; do
+        refused 64 "--order=input: --to=$form" \
+            packcat --to=$form --order=input
+    done
 }
 
 @test "an output that is an input is refused and left alone" {
@@ -718,22 +581,26 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 # ------------------------------------------------------------ bad outputs
 
-@test "a full device is an error in every form" {
-    [ -c /dev/full ] || skip "there is no /dev/full"
-    packed 20 8 100 -L 8
-    for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
-        refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >/dev/full"
-        # shellcheck disable=SC2154 # refused sets it
-        [[ $stderr == *'No space left on device' ]]
-    done
-}
-
-@test "a full device is an error with large output too" {
+@test "a full device, a closed output or a vanished reader, in every form" {
     [ -c /dev/full ] || skip "there is no /dev/full"
     packed 20000 60 100 -L 64
+    cp a.pks large.pks
+    packed 20 8 100 -L 8
     for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
-        refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >/dev/full"
+        for file in a.pks large.pks; do
+            refused 1 'stdout: ' sh -c "packcat --to=$form $file >/dev/full"
+            # shellcheck disable=SC2154 # refused sets it
+            [[ $stderr == *'No space left on device' ]]
+        done
+        refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >&-"
+        # Even where the parent ignores the signal.
+        run bash -c "trap '' PIPE
+            packcat --to=$form large.pks 2>err | head -c 1 >/dev/null
+            echo \${PIPESTATUS[0]}"
+        [ "$output" = 141 ]
+        [ ! -s err ]
     done
+    refused 1 'stdin: ' sh -c 'packcat <&-'
 }
 
 @test "a full device is an error at once, not when the input ends" {
@@ -760,26 +627,6 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     cat a.pks >next
     wait $!
     cat text text | cmp - got
-}
-
-@test "a closed stdout is an error" {
-    packed 20 8 100 -L 8
-    for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
-        refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >&-"
-    done
-    refused 1 'stdin: ' sh -c 'packcat <&-'
-}
-
-@test "a vanished reader ends it silently, by SIGPIPE" {
-    packed 20000 60 100 -L 64
-    for form in records jsonl npy rows ids bytes llmc trl tfrecord; do
-        # Even where the parent ignores the signal.
-        run bash -c "trap '' PIPE
-            packcat --to=$form a.pks 2>err | head -c 1 >/dev/null
-            echo \${PIPESTATUS[0]}"
-        [ "$output" = 141 ]
-        [ ! -s err ]
-    done
 }
 
 @test "an output that is slow and does not block loses nothing" {
@@ -823,15 +670,12 @@ EOF
 @test "progress is shown on a terminal unless -q" {
     skip_without script
     packed 20000 10 100 -L 32
-    for form in records rows; do
-        # More than a pipe holds: it has begun when the pause does.
-        slow="{ head -c 200000; sleep 0.3; cat; } <a.pks |
-            packcat --to=$form -o out"
-        run -0 script -qec "$slow" /dev/null </dev/null
-        [[ $output == *' sequences'*B/s* ]]
-        run -0 script -qec "$slow -q" /dev/null </dev/null
-        [ -z "$output" ]
-    done
+    # More than a pipe holds: it has begun when the pause does.
+    slow="{ head -c 200000; sleep 0.3; cat; } <a.pks | packcat -o out"
+    run -0 script -qec "$slow" /dev/null </dev/null
+    [[ $output == *' sequences'*B/s* ]]
+    run -0 script -qec "$slow -q" /dev/null </dev/null
+    [ -z "$output" ]
 }
 
 @test "what has come goes out while more is awaited" {
@@ -937,24 +781,18 @@ EOF
     packstat --verify c.pks
     packcat --range=-1: --to=ids c.pks | cmp - <(
         packcat --range=-1: --to=ids a.pks)
-}
-
-@test "pieces of sequences and channels go into one stream" {
-    rich 60 100 >text
-    rich_tokens text >a.tok
+    # With pieces of sequences and channels, too.
+    rich_records 60 100 >a.tok
     packstream -q -L 32 -d 4 --overlong=split -o a.pks a.tok
     packcat --merge a.pks a.pks >two.pks
     packcat two.pks | cmp - <(packcat a.pks a.pks)
     packstat --verify --against=<(cat a.tok a.tok) two.pks
-}
-
-@test "streams without packs count in one stream, too" {
-    ids <(printf '1 2 3\n') | packstream -q -L 2 -d 2 --overlong=drop -o none.pks
-    ids <(printf '1 2\n') | packstream -q -L 2 -d 2 --overlong=drop -o one.pks
+    # And streams without packs.
+    ids <(printf '1 2 3\n') | packstream -q -L 2 --overlong=drop -o none.pks
+    ids <(printf '1 2\n') | packstream -q -L 2 --overlong=drop -o one.pks
     packcat --merge none.pks one.pks none.pks >x.pks
     packstat --verify x.pks
-    packstat --json x.pks >x.json
-    grep -q '"rejected_sequences": *2' x.json
+    packstat --json x.pks | grep -q '"rejected_sequences": *2'
     packcat --merge none.pks none.pks | packcat --to=ids | cmp - /dev/null
 }
 

@@ -163,14 +163,11 @@ beyond() {
         cut -f 3 | grep -x 551903297279
 }
 
-@test "one token in the largest pack" {
+@test "the default window fills long packs, no fuller than the bound" {
     echo 1 1 >h
     [ "$(packplan -L 16777216 --recommend --tsv h | sed 1d)" = \
         $'16777216\t1024\t5.96046448e-08\t5.96046448e-08\t0\t0\tpackstream '\
 '-L 16777216' ]
-}
-
-@test "the default window fills long packs, no fuller than the bound" {
     echo 1 1000000 >h
     packplan -L 65536 --recommend --tsv h |
         awk 'NR == 2 { good = $2 == 1024 && $3 == $4 } END { exit !good }'
@@ -223,10 +220,4 @@ beyond() {
     done
     bad_option '--overlong=cut: must be error, drop, truncate or split' \
         -L 8 --overlong=cut
-}
-
-@test "nextfit, which packstream has, is greedy" {
-    printf '%s\n' '7 2' '6 1' '4 3' >h
-    packplan -L 10 -a nextfit --plan h >got
-    packplan -L 10 -a greedy --plan h | diff - got
 }

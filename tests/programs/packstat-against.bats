@@ -13,6 +13,10 @@
 
 load ../support/helpers
 
+# Of many similar cases one in so many is tried, unless LONG asks for all.
+one_in=7
+[ -z "${LONG-}" ] || one_in=1
+
 at='in the block at byte 4096'
 
 # ids SEED N MOST: N lines of 1 to MOST token ids below 5000.
@@ -105,20 +109,23 @@ fails() {
 END
 }
 
-@test "token records instead of packs, and packs instead of token records" {
-    record16 1 2 3 >x.tok
-    packstream -L 8 -o x.pks x.tok
-    differs x.tok "token records, but --against needs a pack stream" \
-        --against=x.tok
-    differs x.pks "*" --against=x.pks
-}
-
 @test "an input that is not there, or fails, is a failure" {
     record16 1 2 3 >x.tok
     packstream -L 8 -o x.pks x.tok
     for options in --against=no.tok "--against=x.tok --against=no.tok" \
         --against=. "--against=x.tok --rejects=no.tok"; do
         fails 1 "*" --verify $options x.pks
+    done
+    differs x.tok "it holds token records, and --against is of packs" \
+        --against=x.tok
+    differs x.pks "*" --against=x.pks
+    tokcat -q --from=ids <<<'1 2 3' >x.tok
+    packstream -q -L 8 -o x.pks x.tok
+    cp x.tok y.tok
+    flip y.tok $(($(size y.tok) - 1))
+    head -c $(($(size x.tok) - 32)) x.tok >z.tok
+    for input in y z; do
+        fails 65 "$input.tok: *" --verify --against=$input.tok x.pks
     done
 }
 
@@ -163,33 +170,19 @@ input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
             same x.pks --against=$input.tok
         done
     done <<'END'
--L 64
 -L 4096 -d 64
--L 64 -d 3 -w 7
 -L 64 -d 1 -w 1
--L 64 -w 50
--L 64 --shuffle=1
 -L 64 --shuffle=7 -w 30 --max-delay=60
 -L 64 --order=input
--L 64 -a nextfit
 -L 64 -a bestfit -w 64 --even-cost
--L 64 -a spfhp
--L 64 -a nnlshp
--L 64 -a none
+-L 64 -a none --block-packs=256
 -L 64 --flush-every=10
--L 64 -M 16Mi --block-packs=256
--L 64 -a concat
 -L 7 -a concat
--L 64 --zstd
 -L 64 --zstd --shuffle=3 -T 3
--L 20 --overlong=drop
--L 20 --overlong=drop --shuffle=2
 -L 20 --overlong=drop --zstd -w 9
 -L 2 --overlong=drop
--L 20 --overlong=truncate
 -L 20 --overlong=truncate --shuffle=5 -w 11
 -L 1 --overlong=truncate
--L 20 --overlong=split
 -L 20 --overlong=split --shuffle=8 -w 40
 -L 1 --overlong=split
 -L 7 --overlong=split -d 2 -w 9 --order=input
@@ -242,8 +235,8 @@ but b.tok ends before record 90" \
 
 # Above 2^24 sequences in a row that need not be in a pack: nothing of them
 # may be kept, and what follows is not too far ahead.
+# bats test_tags=night
 @test "as many sequences as you like may be dropped" {
-    skip_if_quick
     record16 0 0 >two
     for _ in $(seq 16); do
         cat two two >four
@@ -261,21 +254,6 @@ but b.tok ends before record 90" \
     [ "$output" = "x.pks: OK (2 packs, 2 sequences, 2 tokens; all of the \
 input: 16842754 sequences, 33685506 tokens; 16842752 dropped, 0 truncated, \
 0 split)" ]
-}
-
-@test "a sequence above the limit of the formats can only be dropped" {
-    huge() {
-        record16 1
-        u32 134217729
-        head -c 268435458 /dev/zero
-        record16 2
-    }
-    huge | packstream -q -L 4 --overlong=drop -o x.pks
-    packstat --verify -q --against=- x.pks < <(huge)
-    { record16 1; record16 3 3; record16 2; } | packstream -q -L 4 -o y.pks
-    run -65 packstat --verify --against=- y.pks < <(huge)
-    [[ ${lines[0]} == "packstat: y.pks: pack 0 $at: sequence 1 \
-has 2 tokens, not 134217729 as record 1 at byte 6 of stdin" ]]
 }
 
 # --------------------------------------------- packs of another input
@@ -314,8 +292,7 @@ altered() {
         run ! cmp -s x.ids y.ids
         raw y.tok <y.ids
         with_channels y.framed <y.ids
-        for options in "-L 16" "-L 16 --shuffle=3 -w 20" "-L 16 -a concat" \
-            "-L 4 --overlong=split"; do
+        for options in "-L 16 --shuffle=3 -w 20" "-L 4 --overlong=split"; do
             packstream -q $options -o y.pks y.tok
             same y.pks --against=y.tok
             differs y.pks "*" --against=x.tok
@@ -332,7 +309,7 @@ altered() {
     ids 9 14 6 | raw x.tok
     packstream -q -L 8 -d 3 -o x.pks x.tok
     [ "$(size x.tok)" -gt 100 ]
-    for byte in $(seq 0 $(($(size x.tok) - 1))); do
+    for byte in $(seq 0 $one_in $(($(size x.tok) - 1))); do
         cp x.tok y.tok
         flip y.tok "$byte" 4
         run packstat --verify --against=y.tok x.pks
@@ -343,19 +320,6 @@ altered() {
         echo "cut at $byte: $status: $output"
         [ "$status" -eq 65 ]
     done
-}
-
-@test "each channel counts" {
-    { echo '{"input_ids": [1, 2], "labels": [3, 4], "weight": 5}'
-      echo '{"input_ids": [6], "labels": [7], "weight": 8}'; } >x.jsonl
-    tokcat -q --from=jsonl x.jsonl >x.tok
-    packs -L 4
-    sed 's/4\]/9]/' x.jsonl | tokcat -q --from=jsonl >y.tok
-    differs x.pks "pack 0 $at: 'labels' of token 1 of sequence 0 \
-is not as in record 0 at byte 264 of y.tok" --against=y.tok
-    sed 's/8}/9}/' x.jsonl | tokcat -q --from=jsonl >y.tok
-    differs x.pks "pack 0 $at: 'weight' of sequence 1 \
-is not as in record 1 at byte 284 of y.tok" --against=y.tok
 }
 
 @test "token records of another kind are not the input" {
@@ -384,28 +348,7 @@ END
     fails 65 "*" --verify --against=wide.tok x.pks
 }
 
-@test "an input that is damaged itself is told by its own name" {
-    ids 11 20 6 | tokcat -q --from=ids >x.tok
-    packstream -q -L 8 -o x.pks x.tok
-    cp x.tok y.tok
-    flip y.tok $(($(size y.tok) - 1))
-    head -c $(($(size x.tok) - 32)) x.tok >z.tok
-    for input in y z; do
-        fails 65 "$input.tok: *" --verify --against=$input.tok x.pks
-    done
-}
-
 # --------------------------------------------------- what is said of it
-
-@test "a token that differs is shown with its place on both sides" {
-    { record16 1 2 3; record16 4 5; } >a.tok
-    { record16 6; record16 7 8 9; } >b.tok
-    cp b.tok c.tok
-    flip c.tok 12 2
-    packstream -q -L 3 -d 2 -o x.pks a.tok b.tok
-    differs x.pks "pack 1 $at: token 1 of sequence 3 is 8, not \
-10 as in record 3 at byte 6 of c.tok" --against=a.tok --against=c.tok
-}
 
 @test "sequences that are missing or too many are named" {
     { record16 1 2 3; record16 4 5; record16 6; } >x.tok
@@ -454,37 +397,25 @@ fives() {
 
 @test "each token of each pack counts" {
     fives
-    for pack in 0 1 2 3 4 5; do
-        for token in 0 4 5 8; do
+    for pack in 0 3 5; do
+        for token in 0 4 8; do
             cp good.pks x.pks
             tampered "pack $pack in the block *: token $((token % 5)) of \
 sequence * is 9, not * as in record * at byte * of x.tok" \
                 "$pack tokens $token" 9
         done
     done
-}
-
-@test "ids that were swapped, within a pack and between packs" {
-    fives
-    a=$(model get x.pks "0 seq_id 0") b=$(model get x.pks "0 seq_id 1")
-    tampered "pack 0 $at: token 0 of sequence $b is \
-*packstat: x.pks: pack 0 $at: token 0 of sequence $a is *" \
-        "0 seq_id 0" "$b" "0 seq_id 1" "$a"
-    cp good.pks x.pks
-    c=$(model get x.pks "1 seq_id 0")
-    # Watermarks of 0 exclude nothing.
-    poke x.pks "0 seq_id 1" "$c" "1 seq_id 0" "$b" "all watermark" 0
-    differs x.pks "*pack 0 $at: token 0 of sequence $c is *" \
-        --against=x.tok
-}
-
-@test "a sequence that comes twice, in the place of another" {
-    fives
-    a=$(model get x.pks "2 seq_id 0") b=$(model get x.pks "2 seq_id 1")
-    poke x.pks "2 seq_id 1" "$a"
-    differs x.pks "*sequence $b is in no pack up to this: record $b at \
-byte * of x.tok*token 0 of sequence $a comes again*" \
-        --against=x.tok
+    # Channels do, too.
+    { echo '{"input_ids": [1, 2], "labels": [3, 4], "weight": 5}'
+      echo '{"input_ids": [6], "labels": [7], "weight": 8}'; } >x.jsonl
+    tokcat -q --from=jsonl x.jsonl >x.tok
+    packs -L 4
+    sed 's/4\]/9]/' x.jsonl | tokcat -q --from=jsonl >y.tok
+    differs x.pks "pack 0 $at: 'labels' of token 1 of sequence 0 \
+is not as in record 0 at byte 264 of y.tok" --against=y.tok
+    sed 's/8}/9}/' x.jsonl | tokcat -q --from=jsonl >y.tok
+    differs x.pks "pack 0 $at: 'weight' of sequence 1 \
+is not as in record 1 at byte 284 of y.tok" --against=y.tok
 }
 
 @test "a watermark that lets nothing come any more" {
@@ -525,15 +456,6 @@ pieces() {
     packstream -q -L 8 -d 1 -w 4 --overlong=split x.tok >x.pks
     same x.pks --against=x.tok
     poke x.pks "$@"
-}
-
-@test "pieces in another order than the sequence has" {
-    pieces "0 piece_off 0" 8 "1 piece_off 0" 0
-    packstat --verify -q x.pks
-    differs x.pks "pack 0 $at: token 8 of sequence 0 is 1, not 9 \
-as in record 0 at byte 0 of x.tok
-packstat: x.pks: pack 1 $at: token 0 of sequence 0 is 9, not 1 \
-as in record 0 at byte 0 of x.tok" --against=x.tok
 }
 
 @test "pieces that are not whole, or of another whole" {
@@ -602,7 +524,7 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
     for how in drop truncate; do
         packstream -q -L 3 --overlong=$how --rejects=r.tok -o x.pks x.tok
         missed=0
-        for byte in $(seq 0 $(($(size x.tok) - 1))); do
+        for byte in $(seq 0 $((one_in / 3 + 1)) $(($(size x.tok) - 1))); do
             cp x.tok y.tok
             flip y.tok "$byte" 64
             run packstat --verify --against=y.tok --rejects=r.tok x.pks
@@ -613,7 +535,7 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
             missed=$((missed + 1))
         done
         # Without them, what was left out of the packs is not seen.
-        [ "$missed" -ge 6 ]
+        [ "$missed" -ge 2 ]
     done
 }
 
@@ -690,7 +612,7 @@ order*" --against=x.tok --rejects=r.tok
 
 # -------------------------------------------------------------- memory
 
-# Nearly a million sequences more: a few bytes for each would be noticed.
+# Half a million sequences more: a few bytes for each would be noticed.
 @test "memory follows the displacement, not the input" {
     skip_if_sanitized
     skip_without python3
@@ -701,16 +623,16 @@ order*" --against=x.tok --rejects=r.tok
     peak true </dev/null >/dev/null 2>&1 || status=$?
     [ "$status" != 77 ] || skip "this system does not tell a peak of memory"
     seq -f '%g 1' 16 >even
-    for options in "-L 64" "-L 14 --overlong=drop" \
+    for options in "-L 14 --overlong=drop" \
         "-L 4 --overlong=split --shuffle=1"; do
-        for n in 2 20; do
+        for n in 2 12; do
             "${abs_top_builddir:?}/tests/bench/gen" "--bytes=${n}000000" \
                 --hist=even >x.tok
             packstream -q $options -o x.pks x.tok
             peak packstat -q --verify --against=x.tok <x.pks >peak.$n
         done
-        echo "$options: $(cat peak.2) KiB, then $(cat peak.20) KiB"
+        echo "$options: $(cat peak.2) KiB, then $(cat peak.12) KiB"
         # Two threads do not always get as far ahead of one another.
-        [ "$(cat peak.20)" -le $(($(cat peak.2) + 2000)) ]
+        [ "$(cat peak.12)" -le $(($(cat peak.2) + 2000)) ]
     done
 }

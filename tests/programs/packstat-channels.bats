@@ -167,19 +167,6 @@ targets() {
     packstat --json x.tok | targets | grep -Fx 'labels 75000'
 }
 
-@test "nothing is counted where there is nothing, or it is not read" {
-    echo '1 2 3' | tokcat -q --from=ids | tee x.tok | packstream -q -L 8 >x.pks
-    for file in x.tok x.pks; do
-        packstat --json $file | grep -F '"targets": {}'
-        run -1 grep -e targets -e '"by"' <(packstat $file)
-    done
-    lines 9 | records | packstream -q -L 64 >x.pks
-    packstat --json --quick x.pks | grep -F '"targets": null'
-    run -1 grep targets <(packstat --quick x.pks)
-    lines 0 | records >x.tok
-    packstat --json x.tok | grep -F '"targets": {}'
-}
-
 @test "a channel that cannot be counted by, and options that exclude it" {
     lines 9 | records | tee x.tok | packstream -q -L 64 >x.pks
     echo '1 2 3' | tokcat -q --from=ids --raw >raw.tok

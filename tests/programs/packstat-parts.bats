@@ -80,29 +80,8 @@ not_told() {
     done
 }
 
-@test "a range of all has the figures and histograms of the whole" {
-    local file
-    packstat -q x.pks | grep -vE '^( *displacement |x\.)' >wanted
-    for file in x.pks x.zst; do
-        packstat -q --range=: $file | grep -v '^ *range' |
-            tail -n +2 | diff -u wanted -
-    done
-    packstat -q --histogram x.pks >wanted
-    packstat -q --histogram --range=0: x.zst | diff -u wanted -
-}
-
-@test "what only END knows is not told of a range" {
+@test "the summary says which packs there were, and nothing of END" {
     local key
-    keys x.pks --range=3:9 >found
-    for key in max_displacement rejected input_sequences input_tokens \
-        rejected_sequences truncated_tokens split_sequences extra_pieces; do
-        grep -qx "$key null" found
-    done
-    packstat -q --range=3:9 x.pks >found
-    run -1 grep -E 'displacement|rejected|truncated|split' found
-}
-
-@test "the summary says which packs there were" {
     packstat -q --range=5:9 x.zst |
         grep -x "  range          5:9 of $packs packs"
     packstat -q --range=-2:1T x.zst |
@@ -111,9 +90,14 @@ not_told() {
         grep -x "  range          300:$packs"
     packstat -q --range=9:5 x.pks >found
     grep -qx '  packs          0' found
-}
-
-@test "the range is one of each file by itself" {
+    keys x.pks --range=3:9 >found
+    for key in max_displacement rejected input_sequences input_tokens \
+        rejected_sequences truncated_tokens split_sequences extra_pieces; do
+        grep -qx "$key null" found
+    done
+    packstat -q --range=3:9 x.pks >found
+    run -1 grep -E 'displacement|rejected|truncated|split' found
+    # The range is one of each file by itself.
     packstat -q --json --range=-1: x.pks x.zst | grep -c '"packs": 1,' >n
     [ "$(cat n)" -eq 2 ]
     cat x.zst x.zst >two.zst
@@ -154,13 +138,6 @@ not_told() {
     not_told 65 'no whole END' --range=0:1 cut.pks
     head -c -1 x.zst >cut.zst
     not_told 65 'cut' --quick cut.zst
-}
-
-@test "zstd frames without a seek table are read through" {
-    zstd -q x.pks -o plain.zst || skip "zstd is not installed"
-    keys x.zst --range=7:19 | grep -v ^file >wanted
-    keys plain.zst --range=7:19 | grep -v ^file | diff -u wanted -
-    not_told 64 '--range: negative numbers need' --range=-1: plain.zst
 }
 
 @test "what cannot be is refused" {

@@ -2,9 +2,10 @@
 # packstat.bats - what packstat says, against tests/support/packstat.py, which
 # works it out from the format alone; and that --verify finds every fault.
 #
-# Faults that no checksum betrays are made by poke, which writes a number to
-# a named place of a pack stream and mends the checksums.  Most streams here are
-# a single block, at byte 4096.
+# Each rule of the format is broken in rules.bats.  Faults that no checksum
+# betrays are made by poke, which writes a number to a named place of a pack
+# stream and mends the checksums.  Most streams here are a single block, at byte
+# 4096.
 #
 # SPDX-License-Identifier: MIT
 
@@ -80,17 +81,37 @@ damaged() {
     done
 }
 
+@test "empty files and streams" {
+    run -0 packstat --histogram /dev/null
+    [ -z "$output" ]
+    run -0 packstat /dev/null
+    [[ $output == *"  sequences      0"* ]]
+    run -65 packstat --verify </dev/null
+    [ "$output" = \
+        "packstat: stdin: the input is empty: nothing to verify" ]
+    packstream -L 8 </dev/null >x.pks
+    run packstat --verify x.pks
+    [ "$output" = "x.pks: OK (0 packs, 0 sequences, 0 tokens)" ]
+    run -0 packstat x.pks
+    [[ $output == *"  packs          0"* ]]
+    [[ $output != *nan* ]]
+    [[ $output != *inf* ]]
+}
+
 @test "a file that is not there is told; the others are read" {
     sequences 1 2 >x.tok
+    printf 'x' >bad.tok
     run -1 --separate-stderr packstat --json no.tok x.tok
     [[ $stderr == "packstat: no.tok: "* ]]
     [[ $output == '{"file": "x.tok", "sequences": 2, "tokens": 3,'* ]]
-}
-
-@test "of several statuses the greatest counts" {
-    printf 'x' >bad.tok
+    cp x.tok y.tok
+    packstat x.tok no.tok - <y.tok >both 2>/dev/null || [ $? -eq 1 ]
+    { packstat x.tok; echo; packstat - <y.tok; } | cmp - both
+    # Of several statuses the greatest counts.
     run -65 packstat no.tok bad.tok
     run -65 packstat bad.tok no.tok
+    run -1 bash -c "packstat <&-"
+    [[ $output == "packstat: stdin: "* ]]
 }
 
 @test "control characters in a name reach neither terminal nor JSON" {
@@ -115,22 +136,6 @@ without checksums)" ]
         run -1 bash -c "packstat $options x.tok >&-"
         [[ $output == "packstat: stdout: "* ]]
     done
-}
-
-@test "a reader that is gone is death by SIGPIPE, not a message" {
-    sequences 1 2 3 >x.tok
-    mkfifo gone
-    # The reader, 8, is there only until the writer has opened it, too.
-    # shellcheck disable=SC2094
-    exec 8<>gone 9>gone 8<&-
-    run -141 bash -c 'exec packstat x.tok >&9'
-    exec 9>&-
-    [ -z "$output" ]
-}
-
-@test "a closed stdin is an error" {
-    run -1 bash -c "packstat <&-"
-    [[ $output == "packstat: stdin: "* ]]
 }
 
 # ------------------------------------------------------------- summary
@@ -234,22 +239,6 @@ without checksums)" ]
     [[ $output =~ labels\ +i32\ per\ token ]]
 }
 
-@test "the summary has commas in lengths of thousands" {
-    for n in 4001 1000; do
-        seq -s ' ' $n
-    done | tokcat --from=ids >x.tok
-    packstat x.tok | grep -F 'min 1,000, mean 2,500.50, max 4,001'
-    packstream -q -L 8192 -a none x.tok >x.pks
-    packstat x.pks | grep -F 'mean 2,500.50, min 1,000 tokens'
-}
-
-@test "several files: a summary each, a line free between them" {
-    sequences 1 >a.tok
-    sequences 2 >b.tok
-    packstat a.tok no.tok b.tok >both 2>/dev/null || [ $? -eq 1 ]
-    { packstat a.tok; echo; packstat b.tok; } | cmp - both
-}
-
 # ---------------------------------------------------------------- JSON
 
 @test "--json of packs is what the records make" {
@@ -302,23 +291,18 @@ END
     [ "$(correlations turns.pks)" = "0.03 -0.98" ]
     [ "$(correlations equal.pks)" = "None None" ]
     [ "$(correlations one.pks)" = "None None" ]
+    # Lengths that are far from 0 and close together keep their digits.
+    seq 300 | awk '{ n = 900 + $1 * 37 % 11 + ($1 > 150)
+        for (i = 0; i < n; i++) printf "1 "
+        print "" }' | tokcat --from=ids >x.tok
+    packstream -L 2000 -d 2 -w 2 x.tok >x.pks
+    packstat --json x.pks | model agree x.pks
     # The figures for people are the same ones.
     run packstat up.pks
     [[ $output == *$'\n'"  correlation    1.0000 with place, \
 0.9"*" between neighbours"$'\n'* ]]
     run packstat equal.pks
     [[ $output != *correlation* ]]
-}
-
-@test "correlations of a long file keep their digits" {
-    skip_if_quick
-    skip_without python3
-    # Lengths are far from 0 and close together.
-    seq 3000 | awk '{ n = 900 + $1 * 37 % 11 + ($1 > 1500)
-        for (i = 0; i < n; i++) printf "1 "
-        print "" }' | tokcat --from=ids >x.tok
-    packstream -L 2000 -d 2 -w 2 x.tok >x.pks
-    packstat --json x.pks | model agree x.pks
 }
 
 @test "--json is UTF-8, whatever the name of the file" {
@@ -361,19 +345,6 @@ assert x == {"sequences": 0, "tokens": 0, "min_seqlen": None,
 END
 }
 
-@test "--json: an object a line, in the order of the files" {
-    skip_without python3
-    small
-    cp small.tok copy.tok
-    packstat --json small.tok small.pks - <copy.tok >x.json
-    python3 - <<'END'
-import json
-rows = [json.loads(line) for line in open("x.json")]
-assert [row["file"] for row in rows] == ["small.tok", "small.pks", "-"]
-assert [row["tokens"] for row in rows] == [44, 44, 44]
-END
-}
-
 @test "bars are as wide as a terminal, of blocks where its locale has them" {
     skip_without python3
     # shellcheck disable=SC2046 # the words are the lengths
@@ -402,14 +373,14 @@ END
     split
     packstat --histogram split.pks |
         cmp - <(model lengths split.pks | counted)
-}
-
-@test "--histogram adds all files up" {
-    small
-    split
     { lengths small.tok; lengths small.tok; lengths split.tok; } |
         counted >expected
     packstat --histogram small.tok small.pks split.tok | cmp - expected
+    # Many lengths, many times.
+    seq 3000 | awk '{ n = $1 * 7919 % 1500 + 1; print n >"lens"
+        for (i = 0; i < n; i++) printf "1 "; print "" }' |
+        tokcat --from=ids -t u32 >x.tok
+    packstat --histogram x.tok | cmp - <(counted <lens)
 }
 
 @test "--histogram and --quick read LENGTHS alone, where a file has it" {
@@ -443,16 +414,6 @@ END
     packstat --quick --json c.tok | grep '"targets": null'
     packstat c.tok | grep targets
     run -1 grep targets <(packstat --quick c.tok)
-}
-
-@test "--histogram of many lengths, many times" {
-    awk 'BEGIN { for (i = 0; i < 3000; i++) {
-            for (j = i * 7919 % 1500; j >= 0; j--) printf "%d ", j
-            print "" } }' | tokcat --from=ids -t u32 >x.tok
-    awk 'BEGIN { for (i = 0; i < 3000; i++) print i * 7919 % 1500 + 1 }' |
-        counted >expected
-    [ "$(wc -l <expected)" -eq 1500 ]
-    packstat --histogram x.tok | cmp - expected
 }
 
 @test "--histogram: nothing for a planner if a file is not whole" {
@@ -500,29 +461,6 @@ END
     run packstat --histogram -t u32 x.tok
     [ "$output" = $'1 1\n3 1' ]
     run -65 packstat --histogram -t u16 x.tok
-}
-
-@test "an empty file is an empty stream of raw records" {
-    run -0 packstat --histogram /dev/null
-    [ -z "$output" ]
-    run -0 packstat /dev/null
-    [[ $output == *"  sequences      0"* ]]
-}
-
-@test "--verify does not take an empty file for a whole stream" {
-    run -65 packstat --verify </dev/null
-    [ "$output" = \
-        "packstat: stdin: the input is empty: nothing to verify" ]
-}
-
-@test "a pack stream without packs" {
-    packstream -L 8 </dev/null >x.pks
-    run packstat --verify x.pks
-    [ "$output" = "x.pks: OK (0 packs, 0 sequences, 0 tokens)" ]
-    run -0 packstat x.pks
-    [[ $output == *"  packs          0"* ]]
-    [[ $output != *nan* ]]
-    [[ $output != *inf* ]]
 }
 
 # -------------------------------------------------------- verify: good
@@ -609,25 +547,6 @@ token 69000 is 15, outside the vocabulary of 8" ]
     done <list
 }
 
-@test "--verify: a pack stream cut anywhere is found" {
-    small
-    stop=$(size small.pks)
-    for n in 1 7 8 100 4095 4096 4097 4160 4200 \
-        $((stop - 300)) $((stop - 256)) $((stop - 1)); do
-        head -c "$n" small.pks >x.pks
-        run packstat --verify x.pks
-        echo "$n: $status: $output"
-        [ "$status" -eq 65 ]
-    done
-}
-
-@test "--verify: what follows the last END is found" {
-    small
-    cp small.pks x.pks
-    u8 0 >>x.pks
-    refused x.pks "*"
-}
-
 # ------------------------------------- verify: faults behind checksums
 
 @test "poke gives a sound stream back as it was" {
@@ -636,37 +555,6 @@ token 69000 is 15, outside the vocabulary of 8" ]
     cp x.pks y.pks
     poke y.pks
     cmp x.pks y.pks
-}
-
-@test "--verify: wrong sums in a head" {
-    small
-    damaged small.pks "pack 1 $at: *sum_len_sq*12345*" \
-        "1 sum_len_sq" 12345
-    damaged small.pks "pack 1 $at: *max_seqlen*" \
-        "1 max_seqlen" 1
-}
-
-@test "--verify: wrong padding, and bytes of no field" {
-    small
-    damaged small.pks "pack 5 $at: *tokens*" \
-        "5 tokens 7" 9
-    tokcat --from=jsonl >y.tok <<<'{"input_ids": [1, 2], "source": 3}'
-    # Nine tokens take 18 of 24 bytes; the source is at 16 of 24.
-    packstream -L 9 y.tok >gaps.pks
-    damaged gaps.pks "pack 0 $at: *zero*" "0 row 18" 9
-    damaged gaps.pks "pack 0 $at: *zero*" \
-        "0 sequences 20" 9
-}
-
-@test "--verify: a token outside the declared vocabulary" {
-    small
-    damaged small.pks "pack * $at: *vocabulary*" \
-        "header 60" 8
-}
-
-@test "--verify: a block out of its place" {
-    small
-    damaged small.pks "block at byte 4096: *" "block 0 first" 1
 }
 
 # eights N: eights.pks, N packs of a sequence of 8 tokens each.
@@ -682,58 +570,6 @@ eights() {
     damaged eights.pks "pack 3 $at: \
 token 0 of sequence 2 comes again; it was in pack 2" \
         "3 seq_id 0" 2 "all watermark" 0
-}
-
-@test "--verify: a sequence below the watermark of an earlier pack" {
-    eights 5
-    damaged eights.pks "pack 4 $at: \
-sequence 4 is below 5, the watermark of pack 3" "3 watermark" 5
-}
-
-@test "--verify: a watermark that falls" {
-    eights 5
-    damaged eights.pks "pack 2 $at: \
-its watermark falls from 2 to 1" "2 watermark" 1
-}
-
-@test "--verify: a watermark beyond the input" {
-    eights 3
-    damaged eights.pks "END of stream 0: \
-the watermark of pack 2 is 4, but input_sequences is 3" "2 watermark" 4
-}
-
-@test "--verify: a sequence that is missing" {
-    eights 3
-    damaged eights.pks "END of stream 0: \
-there is a sequence 3, but input_sequences is 3*" \
-        "2 seq_id 0" 3 "all watermark" 0
-    damaged eights.pks "*" "end input_sequences" 4
-}
-
-@test "--verify: a displacement that is not what END says" {
-    small
-    damaged small.pks "*END says that \
-max_displacement is 99, but the packs make *" "end max_displacement" 99
-}
-
-@test "--verify: totals of pieces that are not what END says" {
-    split
-    damaged split.pks "*split_sequences*" "end split_sequences" 9
-    damaged split.pks "*END does not account for every input sequence" \
-        "end extra_pieces" 9
-}
-
-@test "--verify: other totals that are not what END says" {
-    small
-    for name in packs sequences tokens input_sequences input_tokens \
-        rejected_sequences rejected_tokens truncated_sequences \
-        truncated_tokens max_seqlen max_depth min_fill; do
-        cp small.pks x.pks
-        poke x.pks "end $name" 1
-        run packstat --verify x.pks
-        echo "$name: $status: $output"
-        [ "$status" -eq 65 ]
-    done
 }
 
 # pieces OFFSET LENGTH ...: x.pks, a pack for each of the pieces of one
@@ -757,21 +593,6 @@ pieces() {
 token 8 of sequence 0 comes again; it was in pack 1
 packstat: x.pks: pack 2 $at: sequence 0: its tokens from 16 to \
 its end at 24 are in no pack"
-    pieces 0 24 7 24 16 24
-    refused x.pks "*pack 1 $at: \
-token 7 of sequence 0 overlaps what came from pack 0 on*"
-    pieces 0 25 8 25 17 25
-    refused x.pks "pack 2 $at: sequence 0: \
-its tokens 16 to 16 are in no pack"
-    pieces 1 25 9 25 17 25
-    refused x.pks "*pack 0 $at: sequence 0: \
-its tokens before 1 are in no pack*"
-    pieces 0 25 8 25 16 25
-    refused x.pks "pack 2 $at: sequence 0: \
-its tokens from 24 to its end at 25 are in no pack"
-    pieces 0 24 8 25 16 24
-    refused x.pks "*pack 1 $at: \
-sequence 0 has 25 tokens here, 24 in pack 0*"
     pieces 0 24 8 24 17 24
     refused x.pks "*pack 2 $at: \
 sequence 0 has 24 tokens, but a piece of 8 at token 17*"
@@ -815,15 +636,6 @@ stuck() {
     poke x.pks "end max_displacement" 4997 "4999 seq_id 0" 1
     refused x.pks "pack 4999 in the block *: \
 token 0 of sequence 1 comes again; it was in pack 1"
-}
-
-@test "--verify: each of several streams is judged by itself" {
-    small
-    poke small.pks "end max_displacement" 99
-    cp small.pks bad.pks
-    small
-    cat small.pks bad.pks small.pks >x.pks
-    refused x.pks "*END says that max_displacement is *"
 }
 
 @test "--verify goes on after a fault" {

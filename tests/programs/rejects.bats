@@ -208,16 +208,6 @@ packstream: try 'packstream --help'"
     packstream -L 4 --empty=error --flush-records -o out x
 }
 
-@test "an input of nothing that can be packed" {
-    { u32 0; record16 9; record16 1 2 3 4 5; u32 0; } >x
-    packstream -L 4 --overlong=drop --empty=drop --vocab=9 --rejects=r \
-        --out-of-vocab=drop -o out x
-    [ "$(size out)" = $((4096 + 256)) ]
-    packstat --verify --against=x --empty --rejects=r out
-    [ "$(tokens_of r)" = "9
-1 2 3 4 5" ]
-}
-
 @test "an empty record is no flush record, and takes its turn" {
     { record16 1; u32 0; record16 2; u32 0; u32 0; record16 3; } >x
     packstream -L 8 --empty=drop -o out x
