@@ -235,10 +235,10 @@ depths() {
     done
     [ "$(wc -l <list)" = $((3 * $(packdeal -n 3 -b 4 --steps x.pks))) ]
     packdeal -n 4 -b 4 -v -o r%d x.pks 2>told
-    [[ $(cat told) =~ ^'packdeal: '[0-9]+' steps; costliest rank over mean '\
-1.[0-9]{4}', undealt '1.[0-9]{4}$ ]]
+    [[ $(cat told) =~ ^'packdeal: '[0-9]+' steps; imbalance (max/mean) '\
+1.[0-9]{4}', round robin '1.[0-9]{4}$ ]]
     packdeal -n 4 -b 4 -v --list x.pks 2>&1 >list | diff - told
-    awk '{ exit !($8 < $10 && $8 >= 1) }' told
+    awk '{ exit !($6 < $9 && $6 >= 1) }' told
 }
 
 @test "the cost is as it was asked for" {
@@ -394,14 +394,14 @@ none_made() {
     draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     : | packstream -q -L 32 -d 4 >none.pks 2>/dev/null
     for start in 2 18446744073709551615; do
-        none_made "--start: there are 2 steps, and none is left from step \
-$start on" -n 4 -b 3 --start=$start x.pks
+        none_made "--start=$start: the last step is 1" \
+            -n 4 -b 3 --start=$start x.pks
     done
-    none_made '--start: there are 1 steps, and none' \
+    none_made '--start=1: the last step is 0' \
         -n 4 -b 3 --start=1 --last=drop x.pks
     none_made 'there are 23 packs for 24 ranks' -n 24 -b 1 --start=9 x.pks
-    none_made "there are 23 packs, and 24 in a global batch: all would be \
-dropped" -n 4 -b 6 --last=drop x.pks
+    none_made "23 packs do not fill a step of 24, and --last=drop would drop \
+all" -n 4 -b 6 --last=drop x.pks
     none_made 'there are 0 packs for 1 ranks' -n 1 -b 1 none.pks
     # No file is made before, whatever the input is.
     tokcat --from=ids <<<1 >x.tok

@@ -116,7 +116,7 @@ END
         --against=. "--against=x.tok --rejects=no.tok"; do
         fails 1 "*" --verify $options x.pks
     done
-    differs x.tok "it holds token records, and --against is of packs" \
+    differs x.tok "token records, but --against needs a pack stream" \
         --against=x.tok
     differs x.pks "*" --against=x.pks
     tokcat -q --from=ids <<<'1 2 3' >x.tok
