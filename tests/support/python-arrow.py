@@ -325,7 +325,8 @@ def names_printed():
     pa.parquet.write_table(pa.table({"input_ids": [[{evil: 1}]]}), "y.parquet")
     usage = "packstream.tokens: try 'packstream.tokens --help'"
     for status, name, why, *more in (
-            (65, evil, shown + ": neither parquet nor Arrow"),
+            (65, evil, shown + ": neither parquet nor Arrow: use "
+             "packstream.tokenize for text and chats, tokcat for token ids"),
             (65, "x.parquet", "x.parquet: no column input_ids (columns: %s): "
              "tokenize the text first, or name the column of token ids"
              % shown),
