@@ -8,7 +8,7 @@ load ../support/helpers
 # rooms: lines of a room and one that it may use; itself, too.
 rooms() {
     awk -F '|' '
-        /^\| room \|/ { inside = 1; getline; next }
+        /^\| module \|/ { inside = 1; getline; next }
         !/^\|/ { inside = 0 }
         inside {
             gsub(/ /, "", $2)
