@@ -105,10 +105,10 @@ END
     for way in padded packed unpadded; do
         grep -qE "^bert-train, $way +$numbers +[?] +[?]$" table
     done
-    grep -q '^bert-train, cuDNN, packed: skipped: .*wants --device' table
+    grep -q '^bert-train, cuDNN, packed: skipped: .*needs --device' table
     python3 bench.py "${bench[@]}" --ablate >table
     grep -qE '^packing +[1-9][0-9]* +[1-9][0-9]* +-?[0-9.]+ % ' table
-    grep -q '^CUDA graphs: skipped: .* is for --device=cuda$' table
+    grep -q '^CUDA graphs: skipped: .* needs --device=cuda$' table
     grep -qE '^kernel fusion +no switch +8.9 %$' table
 }
 
