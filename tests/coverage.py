@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""coverage.py - which lines and branches the tests come to, by gcov.
+"""coverage.py - lines and branches that the tests reach, by gcov.
 
 usage: coverage.py [--jobs=N] [--report] BUILD [TEST]...
 
-Makes a build of its own in BUILD/coverage (gcc, -O0, without the sandbox, in
-which nothing could be counted), and runs there the C tests and the bats files
-that run programs, or only the TESTs (lib/io/fd-t, programs/tokcat.bats) again.
-Without a run, --report tells what was counted before.
+Makes a separate build in BUILD/coverage (gcc, -O0, without the sandbox, which
+would prevent counting), and runs there the C tests and the bats files that run
+programs, or only the TESTs (lib/io/fd-t, programs/tokcat.bats) again.
+--report does not run tests; it reports the counts of the last run.
 
-The table has a row for each file of src: the lines and branches that there
-are, those that no test comes to, and the rest in percent.  Then come the holes
-of src/lib: a line with a branch that was never taken and the lines behind it
-that were never run, or such lines alone.  Each hole has a reason in
-tests/coverage.reasons; those that have none are listed, and the exit status is
-1.  A reason without a hole is told as well.  That may be by chance, as some
-tests kill at random.
+The table has a row for each file of src: its lines and branches, those that no
+test reaches, and the rest in percent.  Then come the holes of src/lib: a line
+with a branch that was never taken, with the lines after it that were never
+run, or such lines alone.  Each hole has a reason in tests/coverage.reasons;
+those without one are listed, and the exit status is 1.  A reason without a
+hole is reported as well; that can be by chance, since some tests kill at
+random.
 
-What is not counted: processes that end by a signal or with _exit, the Python
-package, which is built otherwise, and the trainer.
+Not counted: processes that end by a signal or with _exit, the Python package,
+which is built differently, and the trainer.
 
 SPDX-License-Identifier: MIT
 """
@@ -38,8 +38,8 @@ REASONS = os.path.join(TOP, "tests", "coverage.reasons")
 ENVIRONMENT = ("PYTHON_NUMPY", "CC", "CFLAGS", "NM", "MANDOC",
                "PACKAGE_VERSION")
 
-# A hole of a source file: its first line, the branches of that line that were
-# never taken out of how many, and the lines that were never run.
+# A hole of a source file: its first line, how many of that line's branches
+# were never taken, out of how many, and the lines that were never run.
 Hole = collections.namedtuple("Hole", "line missed branches unrun")
 
 
@@ -50,11 +50,11 @@ def digest(name):
 
 
 class Counts:
-    """Of source files, by name: how often lines and branches were taken."""
+    """For source files, by name: how often lines and branches were taken."""
 
     def __init__(self):
         self.lines = collections.defaultdict(dict)  # file: {line: [n, []]}
-        self.starts = collections.defaultdict(set)  # file: of functions
+        self.starts = collections.defaultdict(set)  # file: first lines
 
     def add_line(self, name, number, count, branches):
         line = self.lines[name].setdefault(number, [0, []])
@@ -64,7 +64,7 @@ class Counts:
             line[1][i] += taken
 
     def add_gcov(self, said):
-        """Adds what gcov says of one object."""
+        """Adds gcov's counts of one object."""
         folder = said["current_working_directory"]
         for file in said["files"]:
             name = os.path.normpath(os.path.join(folder, file["file"]))
@@ -84,7 +84,7 @@ class Counts:
                        for name, lines in self.lines.items()], file)
 
     def load(self, name):
-        """What was counted of a file that has changed since is left out."""
+        """Drops the counts of a file that has changed since."""
         with open(name) as file:
             for name, then, starts, lines in json.load(file):
                 if then != digest(name):
@@ -122,7 +122,7 @@ def configure_and_make(build):
 
 
 def all_tests(build):
-    """The longest come first: in the order of tests.am."""
+    """The longest come first, which is the order of tests.am."""
     with open(TOP + "/tests/tests.am") as file:
         words = file.read().split()
     named = [w.removeprefix("tests/") for w in dict.fromkeys(words)]
@@ -133,7 +133,7 @@ def all_tests(build):
 
 
 def run_test(build, data, test):
-    """Runs it and saves its counts, a part of the data; says how it ended."""
+    """Runs a test and saves its share of the counts; returns its result."""
     made = os.path.join(data, test.replace("/", "-"))
     shutil.rmtree(made, ignore_errors=True)
     environment = dict(
@@ -203,8 +203,8 @@ def print_table(counts):
 
 
 def read_reasons():
-    """{(file, text of the line): reason}.  A reason stands in lines of its
-    own, what it is for in indented ones below it."""
+    """{(file, text of the line): reason}.  A reason is a line of its own,
+    followed by indented lines that it applies to."""
     reasons = {}
     reason, is_new = [], True
     with open(REASONS) as file:
@@ -223,7 +223,7 @@ def read_reasons():
 
 
 def print_holes(counts):
-    """Those without a reason; returns how many."""
+    """Prints holes without a reason; returns how many."""
     reasons = read_reasons()
     unused = set(reasons)
     n_holes = n_open = 0

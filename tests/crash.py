@@ -1,32 +1,31 @@
 #!/usr/bin/env python3
-"""crash.py - the power fails at any moment of a job that keeps a state.
+"""crash.py - cuts the power at random moments of a job that saves its state.
 
 usage: crash.py [--points=N] [--seed=N] [--plant=WHAT] BUILD
        crash.py --signals=N BUILD
 
-Runs jobs with --state in BUILD, and logs what they do to their files
-(tests/support/write-log.c).  For each of N points (500) it takes one of the
-jobs up to a random entry of the log, and works out a disk as it may be after
-a power cut then:
+Runs jobs with --state in BUILD, and logs their operations on files
+(tests/support/write-log.c).  For each of N points (500) it follows one of the
+jobs up to a random entry of the log, and works out a disk as a power cut might
+leave it:
 
-  - what was brought to the disk with fsync or fdatasync is there;
-  - of what was written after that, any sectors of 512 bytes are, or zeros in
-    their place, or the file is shorter, or longer, up to any length that it
-    has had since;
-  - names are made, changed and removed in their order, but any number of the
-    last ones is missing that no fsync of the folder has brought to the disk.
+  - data that was written with fsync or fdatasync is there;
+  - of data written later, any sectors of 512 bytes are there, or zeros
+    instead, or the file is shorter, or longer, up to any length that it has
+    had since;
+  - names are created, changed and removed in order, but any number of the
+    last changes is missing, back to the last fsync of the folder.
 
-Then the job is begun again with --resume.  Its outputs must be the same
-bytes as those of a job that nothing has disturbed.  It may refuse only
-where no state has come to the disk; then its outputs are removed, and it is
-begun again.  One resumption of four is itself cut off.
+Then the job is started again with --resume.  Its outputs must be identical to
+those of an undisturbed job.  It may refuse only if no state has reached the
+disk; then its outputs are removed, and it is started again.  One resumption in
+four is itself cut off.
 
---plant=no-sync takes fsync and fdatasync out of the logs, --plant=no-folder
-those of folders, so that the test can be tested: bytes are lost then.
-With --signals no power is cut, but one job after the other gets SIGTERM,
-SIGINT or SIGKILL at every Nth entry of the log.  It leaves nothing but its
-outputs and its state, unless it was killed or had no state yet; and --resume
-goes on in any case.
+--plant=no-sync removes fsync and fdatasync from the logs, --plant=no-folder
+those of folders, to test the test: data is lost then.  With --signals no power
+is cut; instead a job gets SIGTERM, SIGINT or SIGKILL at every Nth entry of the
+log.  It leaves only its outputs and its state, unless it was killed or had no
+state yet, and --resume always continues it.
 
 Exits with 1 if something was lost.
 
@@ -46,12 +45,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 SECTOR = 512
 STATE = "s"
-LEFT = {"s.new", "s.0", "s.1"}  # which no job that has ended leaves
+LEFT = {"s.new", "s.0", "s.1"}  # which a job removes before it ends
 FOLDERS = ("", "o")  # of the state, and of the outputs
 
-# Commands, in which X and Y are inputs, and whether the output is appended to
-# a file that is there.  Where packs do not matter, bestfit takes the least
-# time.
+# Commands; X and Y are inputs.  The flag: is the output appended to an
+# existing file?  Where packs do not matter, bestfit is used because it is
+# fastest.
 JOBS = (
     ("packstream -L 256 --block-packs=8 X", False),
     ("packstream -L 256 --block-packs=16 --zstd=1 X", False),
@@ -79,7 +78,7 @@ def read_log(name):
 
 
 class File:
-    """A file: what is on the disk, and the entries that may not be."""
+    """A file: its contents on the disk, and entries that may be missing."""
 
     def __init__(self, content=b""):
         self.content = content
@@ -102,7 +101,7 @@ class File:
         self.pending = []
 
     def after_crash(self, rng):
-        """What may be found of it."""
+        """A state in which the file may be found after a power cut."""
         kept = rng.choice((0, 1, 0.5, rng.random()))
         content = bytearray(self.content)
         lengths = [len(content)]
@@ -129,7 +128,7 @@ class File:
 
 
 class Folder:
-    """The names in a folder, and the changes that may not be on the disk."""
+    """The names in a folder, and changes that may not be on the disk."""
 
     def __init__(self, names):
         self.names = names
@@ -137,7 +136,7 @@ class Folder:
 
     @staticmethod
     def rename(names, e, file):
-        """Does to the names what the entry says."""
+        """Applies an entry to the names."""
         words = e.data.decode().split("\0")
         if e.kind == "O":
             names[words[0]] = file
@@ -161,7 +160,7 @@ class Folder:
 def cut_off(files, inodes, log, rng):
     """The files after a power cut at some entry of the log.
 
-    `files` are those before, the content of each path; `inodes` the inode of
+    `files` are those before, the contents of each path; `inodes` the inode of
     each path, and of each folder.
     """
     opened = {inodes[path]: File(content) for path, content in files.items()}
@@ -187,7 +186,7 @@ def cut_off(files, inodes, log, rng):
 
 
 class Job:
-    """A job, what it makes, and the log of making it."""
+    """A job, its outputs, and the log of a run."""
 
     def __init__(self, build, folder, command, appends, plant):
         self.build = build
@@ -234,7 +233,7 @@ class Job:
         return {path: os.stat(whole).st_ino for path, whole in paths.items()}
 
     def run(self, place, logged, **variables):
-        """Begins or resumes the job; gives the process, and its log."""
+        """Starts or resumes the job; returns the process, and its log."""
         env = dict(os.environ, **variables)
         log = place + ".log"
         if logged:
@@ -244,8 +243,8 @@ class Job:
         words = [self.program, "-q", f"--state={STATE}", "--state-every=40",
                  "--resume", *self.options]
         if self.appends:
-            # A shell opens the file: what another thread forks meanwhile must
-            # not share it, and with it the lock of a job that was killed.
+            # A shell opens the file: a child forked by another thread must not
+            # share it, or it would hold the lock of a killed job.
             words = ["sh", "-c", 'exec "$@" >>o/out', "sh", *words]
         else:
             words += ["-o", "o/out"]
@@ -260,7 +259,7 @@ class Job:
 
 
 def recover(job, folder, rng):
-    """One power cut and what follows; "resumed", "anew" or what is wrong."""
+    """One power cut and resumption; "resumed", "anew" or an error."""
     files = cut_off(job.start, job.inodes, job.log, rng)
     cuts = 1
     while True:
@@ -297,7 +296,7 @@ def recover(job, folder, rng):
 
 
 def interrupt(job, folder, number, at):
-    """One signal and what follows; None or what is wrong."""
+    """One signal and resumption; None or an error."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         job.put(place, job.start)
         ended, log = job.run(place, True, WRITE_SIGNAL=str(int(number)),
@@ -305,7 +304,7 @@ def interrupt(job, folder, number, at):
         if ended.returncode not in (0, -number):
             return f"ended with {ended.returncode}"
         names = job.inodes_in(place)
-        # Up to the first state the job may be ended like any other.
+        # Before its first state a job ends like any other.
         begun = any(e.kind == "R" for e in log[:at + 1])
         if number != signal.SIGKILL and begun and STATE + ".new" in names:
             return "left its next state behind"
@@ -321,7 +320,7 @@ def interrupt(job, folder, number, at):
 
 
 def interrupt_all(jobs, folder, step):
-    """Signals at every `step`th entry of the logs; how many were wrong."""
+    """Signals at every `step`th entry of the logs; returns the failures."""
     cases = [(job, number, at) for job in jobs
              for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
              for at in range(len(job.log))][::step]

@@ -1,14 +1,13 @@
 #!/bin/sh
-# debian.sh - builds the Debian packages and tries them:
+# debian.sh - builds the Debian packages and tests them:
 #
 #   tests/debian.sh TARBALL [FOLDER]
 #
-# Unpacks the tarball that `make dist` made and builds its packages with
-# dpkg-buildpackage, without optimisation, without the tests of the build, and
-# with what else DEB_BUILD_OPTIONS says; lets lintian look at them, and runs
-# debian/tests on what they hold, without installing it.  Leaves the packages
-# in FOLDER, if one is given.  Exits with 0 if nothing is wrong, with 77 if what
-# it needs is missing.
+# Unpacks the tarball of `make dist` and builds its packages with
+# dpkg-buildpackage, without optimisation, without the build's tests, and with
+# your DEB_BUILD_OPTIONS; runs lintian on them, and debian/tests on their
+# contents, without installing them.  With FOLDER, copies the packages there.
+# Exits with 0 if no errors are found, with 77 if a tool is missing.
 #
 # SPDX-License-Identifier: MIT
 
@@ -24,7 +23,7 @@ skip() {
     exit 77
 }
 
-# What a package lacks or has too much is found here, by name.
+# Lists files that a package lacks or should not have.
 has_file() {
     [ -n "$(find "$root" -path "$root/$1")" ] || fail "no package has $1"
 }
@@ -33,7 +32,7 @@ version() {
     dpkg-parsechangelog -l "$work/packstream/debian/changelog" -S Version
 }
 
-# The packages are built where nothing of ours lies.
+# The packages are built outside the source tree.
 build() {
     mkdir "$work/packstream"
     tar -C "$work/packstream" --strip-components=1 -xzf "$tarball"
@@ -84,7 +83,7 @@ unpack() {
     has_file usr/share/doc/packstream/examples/python/ddp.py
 }
 
-# run COMMAND...: as if the packages were installed.
+# run COMMAND...: runs it as if the packages were installed.
 run() {
     env PATH="$root/usr/bin:/usr/bin:/bin" LD_LIBRARY_PATH="$libraries" \
         PYTHONPATH="$root/usr/lib/python3/dist-packages" \
@@ -93,7 +92,7 @@ run() {
         PKG_CONFIG_SYSROOT_DIR="$root" "$@"
 }
 
-# run_test TEST: as autopkgtest does.
+# run_test TEST: runs it as autopkgtest does.
 run_test() {
     mkdir "$work/$1"
     run AUTOPKGTEST_TMP="$work/$1" "$work/packstream/debian/tests/$1" ||

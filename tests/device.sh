@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# device.sh - what is run where there is a GPU.
+# device.sh - the tests and benchmarks for a machine with a GPU.
 #
 #     tests/device.sh [--minutes=N] BUILD_DIR
 #
 # BUILD_DIR is a build that configure found CUDA for.  In this order:
 #
 #   tests of kernels
-#   tests/bench/device.py: tokens per second, beside a BERT of PyTorch where
-#   PYTHON_TORCH or python3 has torch, what each kernel of a step takes, and
-#   what optimisations gain
+#   tests/bench/device.py: tokens per second, compared with a BERT of PyTorch if
+#   PYTHON_TORCH or python3 has torch, the time of each kernel of a step, and
+#   the gains of optimisations
 #   tests of kernels under compute-sanitizer: memcheck, racecheck, synccheck and
 #   initcheck
 #   the trainer's tests, every bert-train in them with --device=cuda, in float
 #   the tests of cuda.bats and cudnn.bats with the tag "gpu"
 #
-# Each prints a line when it ends, and the benchmark its tables, so a run may be
-# stopped at any time; --minutes stops it after N.  BUILD_DIR/device has the
-# whole output of each step; if a step fails, the end of it is printed.  Exits
-# with 0 if all passed, with 77 without a GPU, and otherwise with 1.
+# Each step prints a line when it ends, and the benchmark its tables, so a run
+# can be stopped at any time; --minutes stops it after N.  BUILD_DIR/device has
+# the whole output of each step; if one fails, the end of its output is printed.
+# Exits with 0 if all passed, with 77 without a GPU, and otherwise with 1.
 #
 # SPDX-License-Identifier: MIT
 
@@ -94,7 +94,7 @@ for program in "${programs[@]}"; do
     step "$(basename "$program" .gpu)" "$program"
 done
 
-# benchmark NAME [OPTION]...: tests/bench/device.py with these.
+# benchmark NAME [OPTION]...: tests/bench/device.py with these options.
 benchmark() {
     shown=1 step "$1" "${PYTHON_TORCH:-python3}" \
         "$top/tests/bench/device.py" --rounds=3 "${@:2}" "$build"
@@ -103,7 +103,7 @@ benchmark benchmark
 benchmark kernels --kernels
 benchmark ablations --ablate
 
-# Racecheck and synccheck find fault with kernels of cuDNN itself.
+# Racecheck and synccheck report kernels of cuDNN itself.
 skip_cudnn=(--kernel-name-exclude kernel_substring=cudnn)
 sanitizer=$(command -v compute-sanitizer)
 [ -n "$sanitizer" ] || programs=()
@@ -119,7 +119,7 @@ for program in "${programs[@]}"; do
     done
 done
 
-# command_at FILE PROGRAM [OPTION]...: FILE is the program with these options.
+# command_at FILE PROGRAM [OPTION]...: makes FILE run the program with options.
 command_at() {
     local file=$1
     shift
@@ -130,14 +130,14 @@ command_at() {
 export abs_top_srcdir=$top abs_top_builddir=$build
 export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 PATH=$build/.libs:$build:$PATH
-# In front of the others on the PATH.
+# Before the others on the PATH.
 command_at "$logs/bin/bert-train" "$build/bert-train" --device=cuda \
     --precision=float --attention=varlen
 step 'trainer with --device=cuda' env PATH="$logs/bin:$PATH" \
     OTHER_ATTENTION=varlen \
     bats "$top/tests/trainer/train.bats" "$top/tests/trainer/save.bats"
 
-# cuda.bats and cudnn.bats take programs from here, instead of the emulator's.
+# cuda.bats and cudnn.bats use these programs instead of the emulator's.
 command_at "$logs/gpu/bert-train-cuda" "$build/bert-train"
 command_at "$logs/gpu/parity" "$build/tests/trainer/cuda/parity-gpu"
 files=("$top/tests/trainer/cuda.bats")

@@ -3,17 +3,17 @@
 
     differential.py [--count=N] [--seed=S] [--plant] [BUILD]
 
-draws N sets (30) of options, sequences and ways to bring them, packs each
-with the packstream of a build folder, or of PATH, and decodes what comes out
-with tests/support/packformat.py, which shares no code with the library and
-checks every rule of packstream(5).  Compared with what went in are all
-sequences with all channels, where the page and packstream(1) promise one their
-order, the header, END, rejects and the statistics; packcat has to give the
-input back, packstat to find nothing.
+draws N sets (30) of options, sequences and ways to supply them, packs each
+with the packstream of a build folder, or of PATH, and decodes the output with
+tests/support/packformat.py, which shares no code with the library and checks
+every rule of packstream(5).  Then it compares with the input: all sequences
+with all channels, in order if the page and packstream(1) guarantee one, the
+header, END, rejects and the statistics.  packcat has to restore the input, and
+packstat to find no errors.
 
-With --plant a bit of the rows, heads or sequence rows is changed, which has to
-be noticed every time, though checksums are not compared.  Set S is the first;
-the same number makes the same set.
+With --plant a bit of the rows, heads or sequence rows is flipped, which has to
+be noticed every time, although checksums are not compared.  S is the first
+seed; the same seed makes the same set.
 
 SPDX-License-Identifier: MIT
 """
@@ -47,10 +47,10 @@ OUT_OF_VOCAB = 3
 
 
 # ---------------------------------------------------------------------
-# What goes in
+# Input
 
 class Case:
-    """A set of options, and the sequences that are packed with them."""
+    """A set of options, and the sequences to pack with them."""
 
     def __init__(self, seed):
         self.rng = rng = random.Random(seed)
@@ -83,7 +83,7 @@ class Case:
         self.overlong = rng.choice(["error", "drop", "truncate", "split"])
         if self.algorithm == "concat":
             self.overlong = "error"
-        self.vocab = 0                  # what the option says
+        self.vocab = 0                  # --vocab, if given
         if not schema.vocab and rng.random() < 0.3:
             self.vocab = rng.choice([2, 999, 60000])
         self.outside = bool(self.vocab) and rng.random() < 0.7
@@ -148,7 +148,7 @@ class Case:
         return list(map(str, words))
 
     def write_inputs(self):
-        """The sequences in files, each as one stream or as two joined."""
+        """The sequences in files, each one stream or two joined."""
         names, parts = [], sorted(self.rng.randint(0, len(self.sequences))
                                   for _ in range(self.files - 1))
         for i, (first, behind) in enumerate(zip(
@@ -165,7 +165,7 @@ class Case:
         return names
 
     def stream(self, sequences, flushes=False):
-        """Token records of them, with flush records here and there."""
+        """Token records of the sequences, with some flush records."""
         framed = self.schema.framed
         stream = TokenStream(self.schema, sequences, self.fills)
         for i in range(len(sequences), 0, -1):
@@ -176,7 +176,7 @@ class Case:
 
 
 class Wanted:
-    """What has to become of the sequences of a case."""
+    """The expected fate of each sequence of a case."""
 
     def __init__(self, case):
         self.kept, self.rejected = {}, []
@@ -213,7 +213,7 @@ class Wanted:
 
 
 # ---------------------------------------------------------------------
-# What comes out
+# Output
 
 class Agrees(int):
     """A checksum that equals any other."""
@@ -278,7 +278,7 @@ def default_block(row_bytes):
 
 
 def check_blocks(case, stream):
-    """Blocks are closed when they are full, at a flush and at the end."""
+    """Blocks are closed when full, at a flush and at the end."""
     blocks = [block for block in stream.blocks if block.kind == OF_PACKS]
     for block, after in zip(blocks, blocks[1:]):
         rows = block.n_seqs + stream.heads[after.first].n_seq
@@ -288,8 +288,8 @@ def check_blocks(case, stream):
 
 
 def check_sequences(case, stream, wanted):
-    """All are there, once, whole, with the values that they had; gives ids
-    and offsets in the order of the packs, and the pack of each."""
+    """Each sequence is there once, whole, with its values; returns ids and
+    offsets in the order of the packs, and the pack of each."""
     length, pieces = case.schema.length, stream.pieces()
     for piece in pieces:
         if case.overlong == "split":
@@ -304,7 +304,7 @@ def check_sequences(case, stream, wanted):
 
 
 def check_order(case, stream, places):
-    """What the options promise, and the bound that the window is."""
+    """What the options guarantee, and the bound set by the window."""
     if not places:
         return
     ids, _, packs = map(np.array, zip(*places))
@@ -329,7 +329,7 @@ def check_counts(stream, wanted):
 
 
 def check_stats(case, stream, told):
-    """What --stats=json printed is what the packs make."""
+    """The numbers of --stats=json match the packs."""
     stats, end = json.loads(told), stream.end
     n, tokens = end["packs"], end["tokens"]
     wanted = {name: end[name] for name in end if name != "digest"}
@@ -380,7 +380,7 @@ def check_packs(case, data, wanted, told):
 
 
 def check_programs(case, wanted, inputs, made):
-    """packcat gives back what was kept, and packstat finds nothing."""
+    """packcat restores the packed sequences; packstat finds no errors."""
     again, _ = run("packcat", data=made)
     assert again == case.stream(list(wanted.kept.values()) * case.copies)
     run("packstat", "--verify", "-q", data=made)
@@ -393,7 +393,7 @@ def check_programs(case, wanted, inputs, made):
 
 
 def try_set(seed, planting):
-    """One set; True if it was done.  With `planting` it has to fail."""
+    """One set; True if it was packed.  With `planting` it has to fail."""
     case = Case(seed)
     wanted = Wanted(case)
     inputs = case.write_inputs()

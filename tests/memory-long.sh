@@ -1,12 +1,12 @@
 #!/bin/sh
-# memory-long.sh - so many gigabytes through a bound of memory.
+# memory-long.sh - packs gigabytes within a memory limit.
 #
 #     memory-long.sh [GIGABYTES [MEBIBYTES [OPTION]...]]
 #
-# from the folder in which the tests were built packs 10 GB of u16 records
-# under -M 64Mi, with the options or else those of the defaults for 512 tokens,
-# and prints the peak of memory in KiB.  Fails if that is above the bound and
-# the 4 MiB of packstream(1), or if a pack stream that is not whole came out.
+# Run in the folder in which the tests were built, it packs 10 GB of u16 records
+# with -M 64Mi, and with the options or otherwise the defaults for 512 tokens,
+# and prints the peak of memory in KiB.  Fails if that exceeds the limit by more
+# than the 4 MiB of packstream(1), or if the output is not a complete stream.
 #
 # SPDX-License-Identifier: MIT
 

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# nightly.sh - all tests in their long forms, and a table of what they found.
+# nightly.sh - all tests in their long forms, and a table of the results.
 #
 #     tests/nightly.sh BUILD_DIR [--part=N] [STEP]...
 #     tests/nightly.sh --report BUILD_DIR
 #
-# runs the STEPs, or all, in BUILD_DIR, where `make` has been: a whole night on
-# two processors, most of it for ten million inputs of each fuzzing target.  With
-# --part=N each step that has a number of cases does an Nth of them.
+# runs the STEPs, or all, in BUILD_DIR, after `make`.  All steps take about ten
+# hours on two processors, most of it for ten million inputs of each fuzzing
+# target.  With --part=N each step that has a number of cases does an Nth of
+# them.
 #
-# What a step prints lies in BUILD_DIR/nightly/STEP.log, and its row of the table
-# in STEP.row; a later run of the same step replaces both.  --report puts the
-# rows into RELIABILITY.md, between its two marks.
+# A step writes its output to BUILD_DIR/nightly/STEP.log and its row of the
+# table to STEP.row; a later run of the same step replaces both.  --report puts
+# the rows into RELIABILITY.md, between its two marks.
 #
-# `./bootstrap deps-night` installs what the steps need.  Tests of recipes and of
-# cuDNN's plans want packages of Python's, too: see CONTRIBUTING.md.
+# `./bootstrap deps-night` installs the tools.  Tests of recipes and of cuDNN's
+# plans need Python packages as well: see CONTRIBUTING.md.
 #
 # Exits with 0 if every step that could be run found nothing.
 #
@@ -33,9 +34,9 @@ usage() {
 
 tree=$(cd "$(dirname "$0")/.." && pwd -P)
 
-# ---- The steps: each prints what it did, and its figure in the last line ----
+# ---- Steps: each prints its output, and its figure in the last line ----
 
-# counted FILTER COMMAND...: what `make check` counts, as the last line.
+# counted FILTER COMMAND...: prints the counts of `make check` as the last line.
 counted() {
     local name=$1 status=0
     shift
@@ -96,8 +97,8 @@ run_builds() {
     return "$status"
 }
 
-# With musl, too, where libzstd and the others were built for it: Debian's are
-# not, so STATIC_MUSL names a PKG_CONFIG_LIBDIR that has them.
+# Also with musl, if libzstd and the other libraries were built for it: Debian's
+# are not, so STATIC_MUSL names a PKG_CONFIG_LIBDIR that has them.
 run_static() {
     "$tree/tests/static.sh" nightly/static || return
     [ -n "${STATIC_MUSL-}" ] || {
@@ -109,9 +110,9 @@ run_static() {
     echo "$(grep -c 'bytes$' nightly/static.log) programs, with libc and musl"
 }
 
-# The tarball is built where its sources cannot be written, installed and
-# removed again.  It has all tests, as .ci/run sees to, so it need not run them
-# all: those of what is installed, and one of another kind.
+# Builds the tarball from read-only sources, installs it and removes it again.
+# .ci/run checks that it has all tests, so only those of the installation run,
+# and one other.
 run_dist() {
     QUICK=1 counted dist make -j"$(nproc)" distcheck VERBOSE=1 \
         TESTS="tests/lib/version-t tests/tree/exports.bats \
@@ -119,7 +120,7 @@ run_dist() {
         DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0 --without-cuda'
 }
 
-# make tells of any failure alike, so what was skipped is found by its word.
+# make reports all failures alike, so a skipped check is found by its output.
 run_debian() {
     local status=0 figure
     make check-debian || status=$?
@@ -129,7 +130,7 @@ run_debian() {
     return "$status"
 }
 
-# The status of a skipped check is lost in make's, too.
+# make also hides the exit status of a skipped check.
 run_wheel() {
     local status=0
     make check-wheel || status=$?
@@ -171,7 +172,7 @@ run_fuzz() {
 
 # ---- The table ----
 
-# run STEP: its log and its row; the status of the step.
+# run STEP: writes its log and its row; returns the step's status.
 run() {
     local step=$1 status=0 began=$SECONDS result
     "run_$step" >"nightly/$step.log" 2>&1 </dev/null || status=$?

@@ -1,15 +1,15 @@
 #!/bin/sh
-# same-bytes.sh - whether two builds make the same bytes of the same jobs:
+# same-bytes.sh - checks that two builds write the same bytes for the same jobs:
 #
 #   tests/same-bytes.sh BUILD_DIR           prints a digest for each job
 #   tests/same-bytes.sh BUILD_DIR OLDER     compares with those of OLDER
 #
-# A job is a command line of one of the programs, on inputs that
-# tests/bench/gen and tokcat of BUILD_DIR make; the digest is that of all it
-# wrote, its messages among it.  With OLDER, jobs that it left half done are
-# ended by BUILD_DIR, from the states of OLDER.  Prints what differs, and
-# exits with 1 then.  For changes that must not change what is packed; not
-# part of `make check`.
+# A job is a command line of one of the programs, on inputs made by
+# tests/bench/gen and tokcat of BUILD_DIR; the digest is that of all output,
+# messages included.  With OLDER, jobs that it left unfinished are resumed by
+# BUILD_DIR, from the states of OLDER.  Prints the differences, and exits with 1
+# if there are any.  For changes that must not change the packs; not part of
+# `make check`.
 #
 # SPDX-License-Identifier: MIT
 
@@ -159,7 +159,7 @@ packplan -L 512 -d 3,16 --json text.hist
 JOBS
 }
 
-# Seconds that something took differ from run to run, and columns with them.
+# Seconds differ from run to run, and with them the width of columns.
 without_times() {
     sed -E 's/"seconds": *[0-9.e+-]+/"seconds": _/g
         s/ +[0-9.]+ (s|ms|us)( |$)/ _\2/g
@@ -216,7 +216,7 @@ lines.tok -L 128 -w 64
 STATES
 }
 
-# Jobs that OLDER left half done, ended by BUILD_DIR, and whole ones.
+# Jobs that OLDER left unfinished, resumed by BUILD_DIR, and whole ones.
 end_states() {
     states | while read -r input options; do
         use "$older"

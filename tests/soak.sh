@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # soak.sh - packs streams whose lengths drift, for a long time, killed and
-# resumed again and again, and proves each.
+# resumed again and again, and verifies each.
 #
 #     tests/soak.sh BUILD_DIR [--minutes=N] [--bytes=N]
 #
-# In each round a stream of --bytes (200000000) is packed with options of its
-# own by jobs that are killed at random instants, until one ends; then
-# `packstat --verify --against` compares all that was packed with the input.
-# The peak of resident memory of all jobs of a round is told, as far as looking
-# at it 20 times a second sees it.  Exits with 0 if all rounds were right.
+# In each round a stream of --bytes (200000000) is packed with other options by
+# jobs that are killed at random instants, until one finishes; then
+# `packstat --verify --against` compares the packs with the input.  Prints the
+# peak of resident memory of all jobs of a round, sampled 20 times a second.
+# Exits with 0 if all rounds were correct.
 #
 # SPDX-License-Identifier: MIT
 
@@ -61,7 +61,7 @@ options=(
     '-L 512 -d 8 --order=input -T1'
 )
 
-# job OPTION...: one try; memory becomes its peak in KiB, if that is more.
+# job OPTION...: one try; raises `memory` to its peak in KiB.
 job() {
     local pid status=0
     packstream "$@" -q --state=s --state-every=9999 --resume -o out x 2>err &
@@ -74,7 +74,7 @@ job() {
     fi
     while [ -r "/proc/$pid/status" ]; do
         local now
-        # Before it is packstream it is a copy of this shell.
+        # Before exec it is a copy of this shell.
         now=$(awk '$1 == "Name:" && $2 != "packstream" { print 0; exit }
             $1 == "VmHWM:" { print $2 }' "/proc/$pid/status" 2>/dev/null)
         [ -n "$now" ] || break
@@ -86,7 +86,7 @@ job() {
     return "$status"
 }
 
-# round N: 0 if all was right.
+# round N: returns 0 if the packs are correct.
 round() {
     local status
     # shellcheck disable=SC2206

@@ -1,14 +1,13 @@
 #!/bin/sh
-# static.sh - builds programs that are one file each, and tries them:
+# static.sh - builds the programs as single static files, and tests them:
 #
 #   tests/static.sh FOLDER [CONFIGURE_ARGUMENT]...
 #
 # Builds with --enable-static-programs in FOLDER, and checks that the programs
-# need no library, and do a job in a folder that holds nothing else: as root in
-# one that is their whole world.  CC=musl-gcc is such an argument; libraries
-# that musl-gcc can link are found by PKG_CONFIG_LIBDIR.  Prints the size of
-# each program.  Exits with 0 if all is well, with 77 if a library has no static
-# form here.
+# need no library, and run in a folder that contains nothing else (if run as
+# root, in a chroot).  CC=musl-gcc is a possible argument; PKG_CONFIG_LIBDIR
+# names libraries that musl-gcc can link.  Prints the size of each program.
+# Exits with 0 if all tests pass, with 77 if a library has no static form here.
 #
 # SPDX-License-Identifier: MIT
 
@@ -28,7 +27,7 @@ build() {
         ! grep -q 'static form' configure.log || exit 77
         fail "configure failed: see $PWD/configure.log"
     }
-    # They are a list.
+    # Word splitting intended.
     # shellcheck disable=SC2086
     make -j"$(nproc)" $programs >make.log 2>&1 ||
         fail "make failed: see $PWD/make.log"
@@ -40,7 +39,7 @@ is_alone() {
         fail "$1 needs other files"
 }
 
-# run PROGRAM ARGUMENT...: in bin/, where there is nothing but the programs.
+# run PROGRAM ARGUMENT...: in bin/, which contains only the programs.
 run() {
     program=$1
     shift

@@ -4,17 +4,15 @@
 #     tests/valgrind.sh BUILD_DIR [TEST]...
 #
 # A TEST is a C test that was built in BUILD_DIR (lib/packer/packer-t), or a
-# file of tests of the programs (programs/resume.bats), whose every program
-# then runs under valgrind; without any it is all C tests that valgrind can run,
-# and some of the programs' tests, which takes two hours.  `make valgrind` in
-# BUILD_DIR does that.
+# bats file (programs/resume.bats), in which every program then runs under
+# valgrind.  The default, which is `make valgrind` in BUILD_DIR, is all C tests
+# that valgrind can run and some of the programs' tests; it takes two hours.
 #
-# It is a finding if memory is used that must not be or means nothing, if
-# memory is lost, and if a C test fails.  The others may: some of them wait for
-# what takes a program longer under valgrind than they have time for.  What was
-# found lies in BUILD_DIR/memcheck.
+# Findings are invalid or uninitialised memory, leaks, and C tests that fail.
+# Other tests may fail: some of them time out because programs run slower under
+# valgrind.  Reports of findings are in BUILD_DIR/memcheck.
 #
-# Exits with 0 if nothing was found, 77 where valgrind is not there, else 1.
+# Exits with 0 if nothing was found, 77 without valgrind, otherwise with 1.
 #
 # SPDX-License-Identifier: MIT
 
@@ -42,16 +40,16 @@ for name in PYTHON_NUMPY CC CFLAGS NM MANDOC PACKAGE_VERSION; do
     printf -v "$name" '%s' "$(sed -n "s/^$name = //p" "$build/Makefile")"
     export "${name?}"
 done
-# A job that is killed takes longer to come so far.
+# A job to be killed takes longer to get as far.
 export RESUME_KILLS=${RESUME_KILLS:-2}
 
-# Where only the middle of something is known it is not lost: XXH3 has its
-# state there, and who ends by a signal leaves it.
+# Memory with only interior pointers is not a leak: XXH3 keeps its state that
+# way, and a process that a signal ends does not free it.
 lost='definite,indirect'
 memcheck=(valgrind -q --leak-check=full --error-exitcode=99
     "--show-leak-kinds=$lost" "--errors-for-leak-kinds=$lost")
 
-# actual PROGRAM: that, not libtool's wrapper.
+# actual PROGRAM: the program itself, not libtool's wrapper.
 actual() {
     local folder=$build/${1%/*}
     if [ -x "$folder/.libs/${1##*/}" ]; then
@@ -61,14 +59,14 @@ actual() {
     fi
 }
 
-# The programs on the PATH are scripts by these names.
+# Scripts by the programs' names, for the PATH.
 wrap() {
     local name
     for name in packstream packcat packdeal packstat packplan tokcat \
         tokmix tokshuf; do
         {
             echo '#!/bin/sh'
-            # The script is to say so, not this one.
+            # Expanded by the script that is written here.
             # shellcheck disable=SC2016
             printf 'exec %s --log-file=%s/$TEST_NAME.%%p %s "$@"\n' \
                 "${memcheck[*]}" "$reports" "$(actual "./$name")"
@@ -77,14 +75,14 @@ wrap() {
     done
 }
 
-# gave_up REPORT: a test's limit left valgrind no memory, and it had reported
-# nothing before.
+# gave_up REPORT: valgrind ran out of memory because of a test's limit, without
+# having reported an error.
 gave_up() {
     head -n 1 "$1" | grep -q '^--' &&
         grep -q "Valgrind's memory management: out of memory" "$1"
 }
 
-# clean TEST: no report of the test has an error; what is left are warnings.
+# clean TEST: no report of the test has an error; only warnings are left.
 clean() {
     local report
     for report in "$reports/$1".[0-9]*; do
@@ -102,7 +100,7 @@ run() {
     esac
 }
 
-# check TEST: runs it, and says in a line how it went.
+# check TEST: runs it and prints the result on one line.
 check() {
     export TEST_NAME=${1//\//-}
     local begin=$SECONDS status=0
@@ -119,10 +117,10 @@ check() {
     return 1
 }
 
-# C tests, and what the programs do with memory when all goes wrong.  The CUDA
-# emulator wants a range of addresses that valgrind does not leave it; and the
-# scheduler of the tests of threads reads the stacks of those that wait, which
-# valgrind takes for unused memory.
+# C tests, and how programs handle memory when everything fails.  The CUDA
+# emulator needs an address range that valgrind reserves.  The scheduler of the
+# thread tests reads the stacks of waiting threads, which valgrind considers
+# unused.
 usual() {
     (cd "$build/tests" && find . -name '*-t' -type f ! -path '*/.libs/*' \
         ! -path '*/cuda/*' ! -path '*/hostcuda/*' ! -name '*-threads-t' |

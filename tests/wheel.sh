@@ -1,12 +1,12 @@
 #!/bin/sh
-# wheel.sh - installs a wheel in bare systems, and tries it:
+# wheel.sh - installs a wheel in minimal systems, and tests it:
 #
 #   tests/wheel.sh WHEEL [SUITE]...
 #
 # Makes a folder of each SUITE of Debian (default: bookworm and trixie) with
 # python3, pip, numpy, cffi's back end and little else.  There pip installs the
-# wheel, and its programs and the package do a job.  Exits with 0 if all is well,
-# with 77 where such a folder cannot be made.
+# wheel, and its programs and the package run a job.  Exits with 0 if all tests
+# pass, with 77 if such a folder cannot be made.
 #
 # SPDX-License-Identifier: MIT
 
@@ -24,7 +24,7 @@ skip() {
     exit 77
 }
 
-# is_alone PROGRAM: it needs nothing but the C library.
+# is_alone PROGRAM: it needs only the C library.
 is_alone() {
     ! readelf -d "$1" | grep NEEDED |
         grep -vE '\[(lib(c|m|pthread|rt|dl)|ld-linux.*)\.so\.[0-9]+\]' ||

@@ -1,12 +1,12 @@
 /*
- * next-tokens.c - what a step of training a causal language model begins with:
- * batches in memory of its own, labels for the next token, and weights with
- * which the loss is a mean over all of them.
+ * next-tokens.c - the input of a training step of a causal language model:
+ * batches in memory of its own, labels for the next token, and weights that
+ * make the loss a mean over all of them.
  *
  *     next-tokens PACKS <FILE
  *
- * PACKS is how many packs a batch has.  Prints a line for each batch and, at
- * the end, whether the stream accounts for every token of its input.
+ * PACKS is the number of packs in a batch.  Prints a line for each batch and,
+ * at the end, whether the stream accounts for every token of its input.
  *
  * To compile it: cc next-tokens.c $(pkg-config --cflags --libs libpackstream)
  *
@@ -19,14 +19,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Arrays of a batch, of an element for each row. */
+/* Arrays of a batch, with one element for each row. */
 typedef struct arrays {
     int32_t *tokens;
     int32_t *labels;
     float *weights;
 } arrays;
 
-/* What would go to the model; the sum of the weights is 1. */
+/* The model's input; the weights add up to 1. */
 static ps_result step(const ps_loader *loader, const ps_batch *batch,
                       const arrays *a, ps_error *err)
 {
@@ -53,7 +53,7 @@ static ps_result step(const ps_loader *loader, const ps_batch *batch,
     return PS_OK;
 }
 
-/* Two buffers, as for copies to a device: one is filled, one is copied. */
+/* Two buffers, as for copies to a device: one is filled while one is copied. */
 static ps_result run(ps_pack_reader *reader, uint32_t packs, ps_error *err)
 {
     const ps_pack_info *info = ps_pack_reader_info(reader);

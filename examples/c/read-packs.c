@@ -1,12 +1,12 @@
 /*
- * read-packs.c - a trainer that does nothing: it reads packs as one would,
- * and says how many came how fast.
+ * read-packs.c - a minimal reader: reads packs and prints how many there were
+ * and how fast they arrived.
  *
  *     read-packs [-s PACKS] [-r RANK/RANKS] [FILE]
  *
- * Without a file it reads standard input.  It looks at one pack after the
- * other where it lies; with -s, at batches of so many packs, as they would be
- * copied to a device.  -r takes the share of one of several ranks.
+ * Without a file it reads standard input.  By default it accesses packs in
+ * place, one at a time; with -s it reads batches of PACKS packs, ready to be
+ * copied to a device.  -r reads the share of one of several ranks.
  *
  * To compile it: cc read-packs.c $(pkg-config --cflags --libs libpackstream)
  *
@@ -37,7 +37,7 @@ typedef struct counts {
     uint32_t longest; /* span, padding included */
 } counts;
 
-/* What a step of training would begin with. */
+/* The input of a training step. */
 static void step(counts *c, const ps_spans *spans, uint64_t tokens)
 {
     c->packs += spans->n_packs;
@@ -53,7 +53,7 @@ static ps_result read_packs(ps_pack_reader *reader, const settings *s,
                             counts *c, ps_error *err)
 {
     const ps_pack_info *info = ps_pack_reader_info(reader);
-    /* A pack has no more sequences than places for tokens. */
+    /* A pack has no more sequences than tokens. */
     int32_t *cu = calloc((size_t)info->capacity + 2, sizeof *cu);
     int32_t *lengths = calloc((size_t)info->capacity + 1, sizeof *lengths);
     ps_result r = ps_pack_reader_share(reader, s->rank, s->ranks, err);
@@ -119,7 +119,7 @@ static int report(const counts *c, double took)
     return fclose(stdout) == 0 ? 0 : 1;
 }
 
-/* Digits and then `end`, to which *text goes; strtoull takes more. */
+/* Parses digits followed by `end`, and advances *text; strtoull takes more. */
 static int parse_number(const char **text, char end, uint32_t *number)
 {
     unsigned long long n;

@@ -1,12 +1,12 @@
 /*
- * write-tokens.c - a tokenizer's end: it writes token records.
+ * write-tokens.c - the output of a tokenizer: writes token records.
  *
  *     write-tokens <IDS | packstream -L 512
  *
- * Each line of the input is a sequence, as ids below 65536 with blanks between
- * them; they are written as framed records.  An empty line asks packstream to
- * pack all that came before it at once, as a tokenizer does that has no more
- * text for now.
+ * Each line of the input is a sequence of ids below 65536, separated by blanks.
+ * They are written as framed records.  An empty line asks packstream to pack
+ * everything before it at once, as a tokenizer would when it has no more text
+ * for now.
  *
  * To compile it: cc write-tokens.c $(pkg-config --cflags --libs libpackstream)
  *
@@ -20,7 +20,7 @@
 
 #define MAX_TOKENS 100000
 
-/* The ids of a line; -1 if it has something else, or too much. */
+/* The ids of a line; -1 if it has anything else, or too many. */
 static int parse(const char *line, unsigned char *payload)
 {
     int n = 0;
@@ -40,7 +40,7 @@ static int parse(const char *line, unsigned char *payload)
     return n;
 }
 
-/* Writes each line of the standard input, and then what ends the stream. */
+/* Writes each line of the standard input, then the end of the stream. */
 static int write_lines(ps_token_writer *writer)
 {
     static unsigned char payload[2 * MAX_TOKENS];
@@ -80,7 +80,7 @@ int main(void)
     ps_error err;
     int status;
 
-    schema.framed = true; /* a header, and an END that tells it is whole */
+    schema.framed = true; /* a header, and an END that shows it is complete */
     if (ps_token_writer_open(&writer, STDOUT_FILENO, &schema, &err) != PS_OK) {
         fprintf(stderr, "write-tokens: %s\n", err.text);
         return 1;

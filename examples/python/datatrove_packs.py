@@ -1,8 +1,8 @@
-"""datatrove_packs.py TEXT.jsonl FOLDER [HIST] - a step for datatrove that
-packs: each task writes the packs of its documents, FOLDER/00000.pks and on.
+"""datatrove_packs.py TEXT.jsonl FOLDER [HIST] - a datatrove step that packs:
+each task writes the packs of its documents, FOLDER/00000.pks and so on.
 
-PackWriter goes into a pipeline behind filters, with any executor.  All tasks
-learn from the histogram of the corpus, and `cat FOLDER/*.pks` makes one stream.
+PackWriter follows filters in a pipeline, with any executor.  All tasks learn
+from the histogram of the corpus, and `cat FOLDER/*.pks` makes one stream.
 
 SPDX-License-Identifier: MIT
 """
@@ -41,7 +41,7 @@ class PackWriter(PipelineStep):
             raise RuntimeError("packstream exits with %d" % packer.returncode)
 
 
-def encode(text):                # for a test; or a tokenizer of yours
+def encode(text):                # for a test; use your tokenizer instead
     return list(text.encode()) + [256]
 
 

@@ -2,10 +2,10 @@
 
     python3 flex_attention.py corpus.pks
 
-Blocks of the mask in which no sequence meets itself are not computed.  The
-mask goes to flex_attention, or as attention_mask to a model of transformers,
-which would otherwise make one from position_ids itself.  On a CPU
-FlexAttention has no gradients: there the program only prints the losses.
+Mask blocks without two tokens of one sequence are not computed.  The mask is
+passed to flex_attention, or as attention_mask to a model of transformers,
+which would otherwise make one from position_ids.  On a CPU FlexAttention has
+no gradients: there the program only prints the losses.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,10 +1,10 @@
 """ray_packs.py PARQUET FOLDER - packs the rows of a dataset of Ray Data, in
 two ways.
 
-`packed` keeps no state: map_batches packs each batch by itself, which becomes
-rows of a dataset.  `Packing` is an actor that packs all of its share through
-packstream, whose window goes on from batch to batch, and which packs what is
-left when the share ends: FOLDER/00000.pks and on, for `cat`.
+`packed` is stateless: map_batches packs each batch separately, into rows of a
+dataset.  `Packing` is an actor that packs its whole share through packstream,
+with a window that spans batches, and packs the remainder when the share ends:
+FOLDER/00000.pks and so on, for `cat`.
 
 SPDX-License-Identifier: MIT
 """

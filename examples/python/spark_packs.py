@@ -1,7 +1,7 @@
 """spark_packs.py LINES FOLDER - packs lines of ids on the workers of Spark.
 
-Each partition goes through `tokcat | packstream` where it lies.  A first pass
-gives all of them one histogram to learn from.
+Each partition goes through `tokcat | packstream` on its worker.  A first pass
+computes one histogram for all of them to learn from.
 
 SPDX-License-Identifier: MIT
 """
@@ -14,7 +14,7 @@ TOKENS = "set -o pipefail; tokcat --from=ids --vocab=50000"
 
 
 def pack(i, lines, command):
-    # rdd.pipe() would take what comes back for lines of text.
+    # rdd.pipe() would treat the output as lines of text.
     job = subprocess.Popen(["bash", "-c", command, "bash", "%05d.pks" % i],
                            stdin=subprocess.PIPE)
     with job:
@@ -29,7 +29,7 @@ def main(source, folder):
     from pyspark import SparkContext, SparkFiles
     spark = SparkContext.getOrCreate()
     lines = spark.textFile(source, 4)
-    # The commands get no PATH unless it is given to them.
+    # Set PATH explicitly: the commands do not inherit it.
     histogram = lines.pipe("bash -c '%s | packstat --histogram'" % TOKENS,
                            dict(os.environ), checkCode=True).collect()
     with open(os.path.join(folder, "corpus.hist"), "w") as file:

@@ -2,9 +2,9 @@
 
     trainer_config.dataloader = PackLoader.Config(path="corpus.pks")
 
-torchtitan finds the boundaries where positions are 0, for its "flex" and
-"varlen" attention; "sdpa" does not look, so choose one of those.  Its states
-resume exactly, with as many ranks as before.
+torchtitan finds sequence boundaries where positions are 0, for its "flex" and
+"varlen" attention; choose one of those, because "sdpa" ignores boundaries.
+States resume exactly, with the same number of ranks.
 
 SPDX-License-Identifier: MIT
 """

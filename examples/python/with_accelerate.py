@@ -2,12 +2,12 @@
 
     accelerate launch --num_processes 2 with_accelerate.py corpus.pks
 
-packstream.open gives a Dataset as any other, which prepare() shares among the
-processes.  Without drop_last=True the first packs would come once more, to
-make the last batches as large as the others.
+packstream.open returns a Dataset like any other, which prepare() shares among
+the processes.  Without drop_last=True the first packs would be repeated, to
+fill up the last batches.
 
-A PackDataset, for pipes and for exact resume, shares by itself: leave its
-DataLoader out of prepare(), and use drop_last=True.
+For a PackDataset, which supports pipes and exact resume and shares packs among
+ranks itself, do not pass the DataLoader to prepare(), and use drop_last=True.
 
 SPDX-License-Identifier: MIT
 """

@@ -4,8 +4,8 @@
     q, k, v = ...                        # [1, T, heads, size] of the tokens
     memory_efficient_attention(q, k, v, attn_bias=mask)
 
-All sequences lie in one row, without padding between the packs.  The operators
-of xformers want a GPU.
+All sequences are in one row, without padding between the packs.  The operators
+of xformers need a GPU.
 
 SPDX-License-Identifier: MIT
 """

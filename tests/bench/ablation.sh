@@ -1,5 +1,5 @@
 #!/bin/sh
-# ablation.sh - what each constant of the engine buys:
+# ablation.sh - the effect of each constant of the engine:
 #
 #   tests/bench/ablation.sh BUILD_DIR [NAME...]
 #

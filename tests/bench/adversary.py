@@ -2,22 +2,22 @@
 
     adversary.py [OPTION]... BUILD_DIR
 
-Draws a mixture of one to five distributions, a capacity, a depth and a
-window, runs tests/bench/engine of BUILD_DIR on it, and keeps the cases that
-are worst: of random streams those farthest from the bound, of all shapes
-those that fall most behind best fit decreasing on blocks of the window.  Half
-of the cases are kept ones with something changed, which replace those that
-they come from if they are worse.  Prints them worst first, with options by
-which the engine repeats them; what was found until then, if interrupted.
+Draws a mixture of one to five distributions, a capacity, a depth and a window,
+runs tests/bench/engine of BUILD_DIR on it, and keeps the worst cases: of
+random streams those farthest from the bound, of all shapes those that pack
+worst compared with best fit decreasing on blocks of the window.  Half of the
+cases are variations of kept ones, which they replace if they are worse.
+Prints cases worst first, with the options that repeat them in the engine;
+after an interrupt, those found until then.
 
     --engine=FILE    an engine instead of BUILD_DIR's
     --tries=N        (400)
     --keep=N         (10)
     --sequences=N    (60000)
     --windows=N,...  (1024)
-    --steps          keeps, too, the cases where twice the depth, window or
+    --steps          also keeps cases where twice the depth, window or
                      longest delay costs most; four times the work
-    --seed=N         (1) of the search; what it finds depends on nothing else
+    --seed=N         (1) of the search; the result depends on nothing else
     --jobs=N         runs at a time (as many as there are cores)
 
 SPDX-License-Identifier: MIT
@@ -52,7 +52,7 @@ class Case:
     run: int
     seed: int
     parts: list  # [weight, family, parameters]
-    origin: float  # the same for all that come of one case
+    origin: float  # the same for all variations of a case
 
     def source(self):
         return "mix:" + "+".join(
@@ -70,7 +70,7 @@ class Case:
 
 
 def draw_part(rng, capacity, depth):
-    """Lengths of which a few, or as many as the depth allows, fill a pack."""
+    """Lengths of which a few, or as many as the depth, fill a pack."""
     middle = capacity / rng.choice((rng.uniform(1, 4), depth,
                                     rng.uniform(1, 2 * depth)))
     middle = min(max(middle, 2), capacity)
@@ -129,7 +129,7 @@ class Search:
             self.kept["points lost by more depth, window or delay"] = []
 
     def scores(self, case):
-        """By list: how bad it is, and what was measured."""
+        """By list: how bad it is, and the measurements."""
         options = self.options
         command = case.command(options.engine, options.sequences, bfd=1)
         reached, bound, blocks = run(command)[:3]

@@ -1,4 +1,4 @@
-"""bert.py - how fast a BERT learns from packs, beside padded rows.
+"""bert.py - how fast a BERT trains on packs, compared with padded rows.
 
     bert.py [--only=NAME[,NAME]] [--rounds=N] [--packs=N]
         BUILD_DIR
@@ -6,19 +6,19 @@
 Trains the example's BERT on sequences of random tokens with the lengths of
 Wikipedia as BERT was trained on it (drawn by gen from the published
 histogram, or without that from a lognormal distribution of the same mean),
-each in a row of 512 of its own, and packed, at most 3 in a row.  Both ways
-have the same model and as many rows in a step (PACKS, 8); and both are tried
-with the paper's dense mask and with attention that goes sequence by sequence.
-Padding is computed in all of them.
+each in its own row of 512, and packed, at most 3 in a row.  Both have the same
+model and the same number of rows in a step (PACKS, 8); and both are tried with
+the paper's dense mask and with attention computed for each sequence.  Padding
+is computed in all of them.
 
-What is counted is sequences per second of training steps: forward, backward
-and the optimiser; ratios are told of processor time as well, on which other
-work of the machine has less influence.  It is rows per second, times the
-sequences in a row over the whole stream.  A run makes a step to
-warm up and seven more, of which the median counts: a larger batch than all
-before has memory made for it.  Contenders take turns for ROUNDS (7) rounds.
+Measures sequences per second of training steps: forward, backward and the
+optimiser.  Ratios are given in processor time as well, on which the machine's
+other work has less influence.  The figure is rows per second, times the mean
+number of sequences in a row of the whole stream.  A run makes one step to warm
+up and seven more, of which the median counts, because a batch larger than all
+before allocates memory.  Contenders take turns for ROUNDS (7) rounds.
 
-Ends with 1 if a contender fails, not if it is slow.  Not part of `make
+Exits with 1 if a contender fails, not if it is slow.  Not part of `make
 check`; `make bench-bert` runs it.
 
 SPDX-License-Identifier: MIT
@@ -36,11 +36,11 @@ from measure import Failed
 
 LENGTH = 512
 TOKENS = 4_000_000
-VOCAB = 2544        # of the tokens that are drawn
+VOCAB = 2544        # of the random tokens
 STEPS = 8           # of which the first is not counted
-# Their vocabularies are to width times layers what 30522 is in BERT-base: so
-# the head, which has twice the work where there are twice the masked tokens,
-# has the share of the work that it has there.
+# Vocabularies are scaled from 30522 in BERT-base by width times layers, so
+# that the head, which has twice the work for twice the masked tokens, has the
+# same share of the work as in BERT-base.
 MODELS = {
     "small": ("4 layers of width 256, 4 heads, vocabulary of 3392",
               ["--hidden=256", "--layers=4", "--heads=4", "--vocab=3392"]),
@@ -48,7 +48,7 @@ MODELS = {
              "vocabulary of 2544",
              ["--hidden=768", "--layers=1", "--heads=12", "--vocab=2544"]),
 }
-# The first is what the others are compared with.
+# The others are compared with the first.
 CONTENDERS = {
     "padded, dense mask": ("padded", "dense"),
     "packed, dense mask": ("packed", "dense"),
@@ -58,7 +58,7 @@ CONTENDERS = {
 
 
 def sequences():
-    """Sequences as gen draws them, their tokens brought below VOCAB."""
+    """Sequences drawn by gen, with tokens reduced to below VOCAB."""
     command = ["gen", "--bytes=%d" % (2 * TOKENS), "--longest=%d" % LENGTH]
     if measure.wikipedia():
         command.append("--hist=" + measure.wikipedia())
@@ -77,19 +77,19 @@ def sequences():
 
 
 def write_records(folder):
-    """Token records of these sequences, and how many there are."""
+    """Token records of these sequences, and their number."""
     records = os.path.join(folder, "records")
     return records, measure.write_records(records, sequences(), VOCAB)
 
 
 def pack(folder, records, kind, options):
-    """A stream, and how many packs it has."""
+    """A stream, and its number of packs."""
     name = os.path.join(folder, kind)
     return name, measure.pack(name, records, LENGTH, *options)
 
 
 def rows_per_second(name, attention, model, packs):
-    """By the clock on the wall, and by processor time."""
+    """By wall clock, and by processor time."""
     command = ["bert-train", "--stats=json", "--report=1", "--dropout=0.1",
                "--packs=%d" % packs, "--steps=%d" % STEPS,
                "--attention=" + attention, "--rows=padded", *model, name]
@@ -154,11 +154,11 @@ def parse():
 def main():
     options = parse()
     measure.find_programs(options.build)
-    # Threads that wait by working would be counted.
+    # Threads that wait actively would be counted.
     os.environ["OMP_WAIT_POLICY"] = "passive"
     with measure.room(20 * TOKENS) as folder:
         records, count = write_records(folder)
-        # Else the rows with which a stream begins would not be like others:
+        # Otherwise the first rows of a stream would differ from later ones:
         # sequences that fill a pack alone do not wait.
         streams = {"padded": pack(folder, records, "padded", ["-w1"]),
                    "packed": pack(folder, records, "packed",

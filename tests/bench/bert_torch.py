@@ -1,4 +1,4 @@
-"""bert_torch.py - a BERT of PyTorch, as device.py measures it: products and
+"""bert_torch.py - the BERT of PyTorch that device.py measures: products and
 activations in bfloat16, by autocast, masked tokens and next sentences, and
 AdamW.
 
@@ -99,7 +99,7 @@ WAYS = {"SDPA": Way(dense, dense_mask, False),
 # ------------------------------------------------------------------ model
 
 class Norm(nn.LayerNorm):
-    """In float by autocast; what it comes to is stored as in bert-train."""
+    """In float by autocast; results are stored as in bert-train."""
 
     def forward(self, x):
         return super().forward(x).to(torch.bfloat16)
@@ -186,8 +186,8 @@ def batch_of(rows, length):
 
 
 def batches_of(steps, length, way, device):
-    """On the device, all of the same shapes: more picked tokens are added,
-    which have no label."""
+    """On the device, all with the same shapes: picked tokens without a label
+    are added."""
     batches = [batch_of(step, length) for step in steps]
     for name, value in (("picked", 0), ("first", 0), ("labels", -100),
                         ("follows", -100)):
@@ -245,7 +245,7 @@ def tokens_per_second(model, rows, length, packs, warmup, device, way):
     finally:
         optimiser.zero_grad()
         batches = None
-        if device == "cuda":  # others want its memory
+        if device == "cuda":  # the next run needs its memory
             torch.cuda.empty_cache()
     return sum(sum(row["seq_lengths"])
                for step in steps[warmup:] for row in step) / seconds

@@ -1,21 +1,21 @@
-"""dataset.py - packstream.pack_dataset beside the bfd of TRL.
+"""dataset.py - packstream.pack_dataset compared with TRL's bfd.
 
     dataset.py [--rows=N] [--rounds=N]
 
-Makes a dataset of N (300000) rows whose lengths are those of Wikipedia for
-BERT, or, where the published histogram is not there, much like them; packs it
-to 512 tokens in ROUNDS (7, at least 3) rounds, both in turns; and prints
-rows a second, the ratio, and how full the packs are:
+Makes a dataset of N (300000) rows with the lengths of Wikipedia for BERT or,
+without the published histogram, similar ones; packs it to 512 tokens in ROUNDS
+(7, at least 3) rounds, both in turns; and prints rows a second, the ratio, and
+how full the packs are:
 
     memory      from a dataset in memory to one in memory
     files       from the files of save_to_disk to a file, in a folder in
                 memory, so that no disk is measured
     labels      as files, with a column of labels beside the tokens
 
-The tokens are int32, as datasets stores what a tokenizer gives; the labels
-too.  Both write the same columns.
+Tokens and labels are int32, as datasets stores the output of a tokenizer.
+Both write the same columns.
 
-Wants a python3 with the package, datasets and trl.
+Needs a python3 with the package, datasets and trl.
 
 SPDX-License-Identifier: MIT
 """
@@ -59,7 +59,7 @@ def make(lengths, names):
 
 
 def contenders(case, folder, rows, filled, clock):
-    """Calls that give the time of each."""
+    """Calls that return the time of each."""
     import datasets
     import packstream
     import trl

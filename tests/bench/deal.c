@@ -1,11 +1,11 @@
 /*
- * deal.c - deals alone, for deal.py.
+ * deal.c - assigns items to ranks, for deal.py.
  *
  *     deal R B <costs >ranks
  *
  * Reads the costs of global batches of R x B items, u64 in the machine's order,
- * and writes the rank of each as a u32.  Prints to stderr the seconds that
- * each deal took, and the bound of each.
+ * and writes the rank of each as a u32.  Prints to stderr the seconds of each
+ * assignment, and its bound.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,25 +1,26 @@
-"""deal.py - how even deals are, beside those of others.
+"""deal.py - how evenly packdeal assigns packs, compared with other methods.
 
     deal.py [--steps=N] [--items=N] [--hist=FILE] BUILD
 
-Prints the greatest cost of a rank on average of all steps, as the items come;
-dealt round after sorting, there and back (Zeng et al., IV.B); by the equal-size
-partition of verl, Karmarkar and Karp's differencing stated once more; and by
-ps_deal: over the mean of all ranks, over the greater of mean and costliest
-item, and over ps_deal_bound, which no deal with equally many items for each
-rank is below.  Of 2 ranks with 4 items each all 35 deals are tried, and the
-best takes the place of the bound.  Then the nanoseconds for an item.
+Prints the greatest cost of a rank, averaged over all steps, for items in input
+order; sorted and assigned in serpentine order (Zeng et al., IV.B); by the
+equal-size partition of verl, a reimplementation of Karmarkar and Karp's
+differencing; and by ps_deal: over the mean of all ranks, over the greater of
+the mean and the costliest item, and over ps_deal_bound, a lower bound for
+assignments with equally many items for each rank.  For 2 ranks with 4 items
+each all 35 assignments are tried, and the best replaces the bound.  Then
+prints nanoseconds per item.
 
 Packs of a distribution like Wikipedia's, 512 tokens, cost what BERT-large's
 attention does; those of lengths up to 8,192 (lognormal) and 131,072 (Pareto)
 what that of a model of 7B parameters does; unpadded sequences their tokens, and
-packdeal --list itself deals their token records.  Where there are too few packs
-for the steps, these are drawn from them.
+packdeal --list itself assigns their token records.  If there are too few packs
+for the steps, steps are drawn from them.
 
-At last the time of a step of the model of 7B parameters at 512 and 4,096 ranks,
-which is that of its costliest rank: 32 layers of width 4,096, forward and
-backward, at 400 * 10^12 operations a second, and nothing for what ranks send
-each other.  Needs numpy.
+Last comes the time of a step of the model of 7B parameters at 512 and 4,096
+ranks, which is that of its costliest rank: 32 layers of width 4,096, forward
+and backward, at 400 * 10^12 operations a second, communication excluded.
+Needs numpy.
 
 SPDX-License-Identifier: MIT
 """
@@ -39,14 +40,14 @@ PACKS, END = 0, 1  # kinds of blocks
 RANKS = [2, 8, 64, 512]
 PER_RANK = [4, 16]
 
-# A layer multiplies 2 * WIDTH times for each unit of cost; a multiplication is
-# two operations with its addition, and the way back takes twice as many.
+# A layer multiplies 2 * WIDTH times for each unit of cost; a multiplication
+# with its addition is two operations, and backward takes twice as many.
 WIDTH = 4096
 SECONDS = 32 * 2 * WIDTH * 2 * 3 / 400e12
 
 
 def verl(costs, ranks):
-    """The sums of ranks: blocks that are least even become one."""
+    """The sums of ranks: the least even blocks are merged."""
     order = np.sort(costs).reshape(-1, ranks)
     heap = [(row[0] - row[-1], i, row) for i, row in enumerate(order)]
     heapq.heapify(heap)
@@ -67,7 +68,7 @@ def snake(costs, ranks):
 
 
 def deal(build, costs, ranks, per_rank):
-    """For each step the sums of ranks and the bound; nanoseconds an item."""
+    """For each step the sums of ranks and the bound; nanoseconds per item."""
     run = subprocess.run([os.path.join(build, "tests/bench/deal"),
                           str(ranks), str(per_rank)],
                          input=costs.astype(np.uint64).tobytes(),
@@ -82,7 +83,7 @@ def deal(build, costs, ranks, per_rank):
 
 
 def best_of_two(costs):
-    """The least greatest sum of two ranks with half of the items each."""
+    """The smallest maximal sum of two ranks with half of the items each."""
     n = len(costs)
     rest = np.array(list(itertools.combinations(range(1, n), n // 2 - 1)))
     sums = costs[0] + costs[rest].sum(axis=1)
@@ -98,7 +99,7 @@ def write_records(path, lengths):
 
 
 def write_lines(path, lengths):
-    """A line of so many bytes for each, of which a line feed is the last."""
+    """A line of this many bytes for each, including the line feed."""
     line = b"a" * lengths.max()
     with open(path, "wb") as out:
         for length in lengths:
@@ -106,7 +107,7 @@ def write_lines(path, lengths):
 
 
 def listed(build, path, shape, ranks):
-    """What packdeal makes of steps of token records."""
+    """How packdeal assigns steps of token records."""
     steps, n = shape
     run = subprocess.run(
         [os.path.join(build, "packdeal"), "--list", "--cost=tokens", "-n",
@@ -121,7 +122,7 @@ def listed(build, path, shape, ranks):
 
 
 def pack_heads(stream):
-    """The heads of all packs, out of the blocks of a pack stream."""
+    """The heads of all packs, from the blocks of a pack stream."""
     head = np.dtype({"names": ["n_tok", "sum_len_sq"],
                      "formats": ["<u4", "<u8"], "offsets": [16, 24],
                      "itemsize": 40})
@@ -136,7 +137,7 @@ def pack_heads(stream):
 
 
 def packs(build, lengths, capacity, depth):
-    """Tokens and squared lengths of the packs that packstream makes."""
+    """Tokens and squared lengths of the packs of packstream."""
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "x")
         write_records(name + ".tok", lengths)
@@ -149,7 +150,7 @@ def packs(build, lengths, capacity, depth):
 
 
 def wikipedia(rng, path, n):
-    """Lengths of the published histogram, or of something like it."""
+    """Lengths of the published histogram, or of a similar one."""
     if path is None:
         found = rng.lognormal(5.2, 0.9, n).astype(np.int64)
         return np.clip(found, 5, 512)
@@ -158,7 +159,7 @@ def wikipedia(rng, path, n):
 
 
 def draw(args, rng, items):
-    """Costs of at least so many items of each kind, one after another."""
+    """Costs of at least this many items of each kind, concatenated."""
     n = 3 * items
     tokens, squares = packs(args.build, wikipedia(rng, args.hist, n), 512, 3)
     yield "Wikipedia, 512", 6 * 1024 * tokens + squares, True
@@ -174,7 +175,7 @@ def draw(args, rng, items):
 
 
 def steps_of(args, costs, are_packs, n):
-    """The costs of steps of n items; packs are drawn if they are too few."""
+    """The costs of steps of n items, drawn if there are too few packs."""
     steps = args.steps
     if are_packs and len(costs) < steps * n:
         rng = np.random.default_rng(args.seed)
@@ -188,7 +189,7 @@ def in_turn(row, ranks):
 
 
 def greatest(args, items, ranks):
-    """Of each way and step the greatest sum; the bounds; nanoseconds."""
+    """For each method and step the greatest sum; the bounds; nanoseconds."""
     ours, bounds, ns = deal(args.build, items, ranks, items.shape[1] // ranks)
     ways = [[way(row, ranks) for row in items]
             for way in (in_turn, snake, verl)] + [ours]

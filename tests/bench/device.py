@@ -1,35 +1,33 @@
-"""device.py - how fast a BERT learns from packs on a GPU, beside PyTorch's.
+"""device.py - how fast a BERT trains on packs on a GPU, compared with PyTorch.
 
     device.py [--model=large|base|toy] [--packs=N] [--steps=N] [--rounds=N]
         [--device=cuda|cpu] [--ablate | --kernels]
         BUILD_DIR
 
 Trains BERT on random tokens with the lengths of Wikipedia (see bert.py), N (56)
-rows of 512 tokens a step, each sequence in a row of its own and packed: by
-bert-train, also with cuDNN's attention, and by a BERT of PyTorch on the same
+rows of 512 tokens a step, each sequence in its own row and packed: with
+bert-train, also with cuDNN's attention, and with a BERT of PyTorch on the same
 rows (bert_torch.py), also compiled.  "Padded" and "packed" compute all of each
-row, "unpadded" leaves out the padding of rows of one sequence.  All products
-are in bfloat16.  The table counts tokens per second, without padding, of the
-second half of the steps.  "Times" is the ratio of medians to the first
-contender's, and "95 %" the interval of ratios of rounds drawn again.
-Contenders take turns for ROUNDS (7) rounds after one to warm up, in which
-PyTorch compiles, and each result is printed to stderr at once.  A contender
-that fails has the reason in its line.  PyTorch's optimiser is AdamW, which has
-less to do than LAMB.
+row, "unpadded" skips the padding of rows of one sequence.  All products are in
+bfloat16.  The table has tokens per second, without padding, of the second half
+of the steps.  "Times" is the ratio of medians to the first contender's,
+followed by its bootstrap interval over the rounds.  Contenders take turns for
+ROUNDS (7) rounds after one to warm up, in which PyTorch compiles, and each
+result is printed to stderr at once.  If a contender fails, its line has the
+reason.  PyTorch's optimiser is AdamW, which does less work than LAMB.
 
-MFU, model FLOPs utilization, is the operations of these tokens over those that
-the card could do.  Ours counts products of the model, its head for masked
-tokens alone, and pairs of tokens of one sequence.  PaLM's formula, which
-nanoGPT has, too, counts 6 N + 12 L H Q T for each token: all N parameters, so
-the head for every token, and all T (512) tokens of a row as keys.
+MFU, model FLOPs utilization, is the operations of these tokens over the card's
+peak.  Ours counts products of the model, its head only for masked tokens, and
+pairs of tokens of one sequence.  PaLM's formula, also used by nanoGPT, counts
+6 N + 12 L H Q T for each token: all N parameters, so the head for every token,
+and all T (512) tokens of a row as keys.
 
---ablate compares pairs of runs of bert-train instead, with and without an
-optimisation, and prints what the optimisation gains beside the figures of Zeng
-et al. (2022).  --kernels lists the kernels of a step on packs, on average over
-all STEPS.
+--ablate instead compares pairs of runs of bert-train, with and without an
+optimisation, and prints its gain next to the figures of Zeng et al. (2022).
+--kernels lists the kernels of a step on packs, averaged over all STEPS.
 
-tests/device.sh runs it where there is a GPU.  --device=cpu with --model=toy
-shows that it works where there is none.
+tests/device.sh runs it on a machine with a GPU.  --device=cpu with --model=toy
+tests it without one.
 
 SPDX-License-Identifier: MIT
 """
@@ -71,7 +69,7 @@ def parameters(m):
 
 
 def model_flops(m, rows):
-    """Of a token in these rows: 3 products forward and backward."""
+    """Per token in these rows: 3 products forward and backward."""
     tokens = sum(sum(row["seq_lengths"]) for row in rows)
     pairs = sum(n * n for row in rows for n in row["seq_lengths"])
     layer = 4 * m.hidden**2 + 2 * m.hidden * m.intermediate
@@ -81,7 +79,7 @@ def model_flops(m, rows):
 
 
 def palm_flops(m):
-    """Of a token, by the formula of PaLM's appendix B."""
+    """Per token, by the formula of PaLM's appendix B."""
     return 6 * parameters(m) + 12 * m.layers * m.hidden * bert.LENGTH
 
 
@@ -134,7 +132,7 @@ NO_SWITCH = (("grouping, streams", "no switch", "3.6 %"),
 
 
 def by_bert_train(stream, how, options):
-    """By two reports, of which the second counts."""
+    """From two reports, of which the second counts."""
     m = MODELS[options.model]
     done = subprocess.run([
         "bert-train", "--device=" + options.device, "--stats=json",
@@ -160,7 +158,7 @@ def by_torch(stream, way, options):
 
 
 def peak():
-    """The card's name, and what it could do; None where that is not known."""
+    """The card's name and peak; None if that is not known."""
     try:
         name = subprocess.run(
             ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
@@ -179,7 +177,7 @@ def speed(who, stream, how, options, skipped):
     try:
         found = (by_torch if isinstance(how, str) else by_bert_train)(
             stream, how, options)
-    except Exception as problem:  # whatever PyTorch comes up with
+    except Exception as problem:  # anything PyTorch raises
         kind = ("" if isinstance(problem, Failed)
                 else type(problem).__name__ + ": ")
         skipped[who] = (kind + str(problem)).partition("\n")[0][:150]
@@ -191,7 +189,7 @@ def speed(who, stream, how, options, skipped):
 
 
 def measured(runs, streams, options):
-    """Speeds of these runs by their names, and why others have none."""
+    """Speeds of these runs by name, and the reasons for missing ones."""
     skipped = {}
     speeds = measure.take_turns(
         {who: functools.partial(speed, who, streams[kind], how, options,

@@ -1,30 +1,29 @@
 /*
- * engine.c - what the engine alone makes of a stream, and how fast.
+ * engine.c - efficiency, delay and speed of the engine alone.
  *
  *     engine [check] --capacity=N [--OPTION=VALUE]...
  *
  * draws lengths, sends them through the engine, flushes it at the end, and
- * prints a line of numbers, "-" for what was not asked for:
+ * prints a line of numbers, "-" for those not requested:
  *
  *     1  efficiency in percent
- *     2  the bound: no plan for all that was drawn has a higher one
+ *     2  the bound: no plan for all lengths drawn has a higher one
  *     3  efficiency of best fit decreasing on blocks as long as the window
- *     4  the most records between a sequence and its leaving
+ *     4  the most records between a sequence and its pack
  *     5  the same as a multiple of the window
  *     6  million sequences per second of processor time
  *     7  nanoseconds per pack
  *     8  packs
- *     9  the most packs that left after one record, but for the flush
- *    10  efficiency of TRL's bfd, and
- *    11  the same with at most D sequences in a row
- *    12  efficiency of grain's best fit, with at most D
- *    13  the longest time for one record, flushes and the end left out, in
+ *     9  the most packs emitted after one record, except at the flush
+ *     10  efficiency of TRL's bfd, and
+ *     11  the same with at most D sequences in a row
+ *     12  efficiency of grain's best fit, with at most D
+ *     13  the longest time for one record, flushes and the end excluded, in
  *        milliseconds
  *
  * Only the engine's processor time is counted, not drawing and not the
- * planner's.  To look at the clock after each record takes time, too.
- * With `check` every pack is looked at, and nothing is printed if all are
- * sound.
+ * planner's.  Reading the clock after each record takes time, too.  With
+ * `check` every pack is checked, and nothing is printed if all are sound.
  *
  *     --capacity=N --depth=N (3; 0: no cap)
  *     --window=N (1024) --sequences=N (2000000)
@@ -32,19 +31,18 @@
  *     --max-delay=N (twice the window, four times if shuffled) --even=1
  *     --flush-every=N (0: at the end only)
  *     --source=FILE|raw:FILE|DISTRIBUTION|lognormal|short|heavy (lognormal):
- *         a histogram, raw u32 lengths, what tests/support/lengths.h can
- *         parse, or by
- *         the capacity: a lognormal median is an eighth of it; of short ones
- *         the mean is 20
- *     --shape=NAME (random): tests/support/lengths.h; --run=N (1024): of its
- *     turns
+ *         a histogram, raw u32 lengths, a distribution that
+ *         tests/support/lengths.h can parse, or one that depends on the
+ *         capacity: a lognormal median is an eighth of it; the mean of short
+ *         ones is 20
+ *     --shape=NAME (random): tests/support/lengths.h; --run=N (1024): length
+ *         of its runs
  *     --bound=0|1 (1) --bfd=0|1 (0) --rivals=0|1 (0) --engine=0|1 (1)
  *     --longest=0|1 (0):
- *         whether to work these out; without the engine, 1, 4 to 9 and 14
- *         are "-"
- *     --learn-from=SOURCE (empty: none): the engine learns from so many
- *         lengths of it, drawn at random, before the first sequence:
- *         --learned=N (1000000)
+ *         whether to compute these; without the engine, 1, 4 to 9 and 14 are
+ *         "-"
+ *     --learn-from=SOURCE (empty: none): before the first sequence the engine
+ *         learns from random lengths of it: --learned=N (1000000)
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,7 +61,7 @@
 #include "lengths.h"
 #include "rivals.h"
 
-/* What --learn-from draws is not what is packed. */
+/* The lengths to learn from differ from those that are packed. */
 #define LEARNED_SEED 1000000
 
 typedef struct options {
@@ -119,7 +117,7 @@ static void need(ps_result r, const ps_error *err)
  * The stream
  */
 
-/* What `source` says, of which "raw:FILE" and "FILE" are files. */
+/* The lengths of `source`; "raw:FILE" and "FILE" are files. */
 static lengths *from_file(const options *o)
 {
     bool raw = strncmp(o->source, "raw:", 4) == 0;
@@ -178,7 +176,7 @@ static stream draw(const options *o)
     return s;
 }
 
-/* What the engine is to learn from, which the caller frees; or NULL. */
+/* The lengths to learn from, which the caller frees; or NULL. */
 static ps_histogram *learn(const options *o)
 {
     options other = *o;

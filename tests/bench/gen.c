@@ -1,20 +1,19 @@
 /*
- * gen.c - prints raw token records for benchmarks, the same for a seed.
+ * gen.c - prints raw token records for benchmarks; a seed determines them.
  *
  *     gen --bytes=N [--hist=FILE] [--longest=N] [--mean=N] [--spread=PERCENT]
  *         [--tokens=flat|text] [--width=2|4] [--seed=N]
  *
- * writes whole records until there are N bytes or just more.  Their lengths
- * are drawn from FILE, lines of "length count" with comments after '#', as
- * `packstat --histogram` prints them; without it from a lognormal
- * distribution like that of text, cut at --longest (512).  --mean is the mean
- * of what is left by the cut, --spread the standard deviation of a length's
- * logarithm in hundredths (100).
+ * writes whole records until there are N bytes or just more.  Lengths are drawn
+ * from FILE, which has lines of "length count" with comments after '#', as
+ * `packstat --histogram` prints them; without it from a lognormal distribution
+ * like that of text, cut at --longest (512).  --mean is the mean after the cut,
+ * --spread the standard deviation of a length's logarithm in hundredths (100).
  *
- * Flat tokens are drawn evenly from 0 to 65535, and cannot be compressed.
- * With --tokens=text they follow Zipf's law over 50,000 ids, the most
- * frequent first, and now and then repeat a phrase from before: `zstd -1`
- * makes such u16 tokens smaller by about as much as those of real text.
+ * Flat tokens are drawn evenly from 0 to 65535, and cannot be compressed.  With
+ * --tokens=text they follow Zipf's law over 50,000 ids, the most frequent
+ * first, and now and then repeat an earlier phrase: `zstd -1` compresses such
+ * u16 tokens about as well as those of real text.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,8 +36,8 @@
 #define SPREAD_PERCENT 100
 
 /*
- * What is like text: ids, how far back a phrase may lie, how long it is on
- * average, and how often, of 256 times, one begins where none is.
+ * Parameters of text: number of ids, how far back a phrase can be, its mean
+ * length, and how often, of 256 times, a new one begins.
  */
 #define VOCABULARY 50000
 #define HISTORY ((uint32_t)1 << 15)
@@ -48,7 +47,7 @@
 typedef struct options {
     uint64_t bytes;
     uint64_t longest;
-    uint64_t mean; /* 0 for that of MEDIAN */
+    uint64_t mean; /* 0: that of MEDIAN */
     uint64_t spread;
     uint64_t width;
     uint64_t seed;
@@ -56,21 +55,21 @@ typedef struct options {
     bool text;
 } options;
 
-/* How often each length is drawn: counts added up, for a binary search. */
+/* How often each length is drawn: cumulative counts, for a binary search. */
 typedef struct lengths {
-    uint64_t *up_to; /* sequences of this length or a shorter one */
+    uint64_t *up_to; /* sequences of this length or shorter */
     uint32_t longest;
 } lengths;
 
-/* Where tokens come from. */
+/* The source of tokens. */
 typedef struct source {
     uint64_t *state;
     bool text;
-    uint64_t bits; /* drawn, for flat tokens */
+    uint64_t bits; /* random, for flat tokens */
     uint32_t past[HISTORY];
-    uint32_t at;   /* tokens so far, around and around */
-    uint32_t back; /* how far back the phrase lies */
-    uint32_t left; /* tokens of it to come */
+    uint32_t at;   /* tokens so far; past is a ring */
+    uint32_t back; /* distance to the phrase being repeated */
+    uint32_t left; /* tokens of it still to come */
 } source;
 
 typedef struct output {
@@ -106,7 +105,7 @@ static void add_up(lengths *l)
         die("lengths", "there are none");
 }
 
-/* How much of the distribution lies up to a length. */
+/* The share of the distribution up to a length. */
 static double share_up_to(uint32_t length, uint32_t longest, double median,
                           double spread)
 {
@@ -124,7 +123,7 @@ static double mean_length(uint32_t longest, double median, double spread)
     return sum;
 }
 
-/* The median with which the lengths have the mean, found by halving. */
+/* The median for which the lengths have this mean, by bisection. */
 static double median_for(double mean, uint32_t longest, double spread)
 {
     double low = 1e-3;
@@ -141,7 +140,7 @@ static double median_for(double mean, uint32_t longest, double spread)
     return high;
 }
 
-/* A million sequences, shared out as the distribution has it. */
+/* A million sequences, distributed accordingly. */
 static lengths lognormal(uint32_t longest, double median, double spread)
 {
     lengths l = new_lengths(longest);
@@ -193,7 +192,7 @@ static lengths from_file(const char *name)
     return l;
 }
 
-/* The first length that has as many sequences up to it as were drawn. */
+/* The first length whose cumulative count reaches the number drawn. */
 static uint32_t draw_length(const lengths *l, uint64_t *state)
 {
     uint64_t wanted = ps_random(state) % l->up_to[l->longest] + 1;
@@ -221,7 +220,7 @@ static double draw_share(uint64_t *state)
     return (double)(ps_random(state) >> 11) * 0x1p-53;
 }
 
-/* The i-th token of a record, of four that come from one number. */
+/* The i-th token of a record; four tokens come from one random number. */
 static uint32_t flat_token(source *s, uint32_t i)
 {
     if (i % 4 == 0)
@@ -230,8 +229,8 @@ static uint32_t flat_token(source *s, uint32_t i)
 }
 
 /*
- * A phrase goes on, begins, or there is none.  The sum of 1 / rank is nearly
- * a logarithm, so its inverse turns an even draw into a rank.
+ * Continues a phrase, begins one, or draws a token.  The sum of 1 / rank is
+ * nearly a logarithm, so its inverse turns an even draw into a rank.
  */
 static uint32_t text_token(source *s)
 {

@@ -3,19 +3,19 @@
     grid.py [OPTION]... BUILD_DIR
 
 Runs tests/bench/engine of BUILD_DIR on each stream with each depth D and each
-window W, and prints a line for each cell: the bound (no plan for all that was
-drawn is better), and for each engine the efficiency reached, how far that is
-from the bound, the longest delay in windows and nanoseconds for a sequence.
-A line ends in "<NAME" for each packer that is better than the last engine.
-Then follows for each engine
+window W, and prints a line for each cell: the bound (no plan for all lengths
+drawn is better), and for each engine the efficiency, its distance from the
+bound, the longest delay in windows and nanoseconds per sequence.  A line ends
+in "<NAME" for each packer that is better than the last engine.  Then prints
+for each engine
 
   - the share of cells of random streams (each sequence independent of the
-    others): gaps to the bound, and the worst cells
-  - where more depth, a longer window or a longer delay costs efficiency, on
+    others) by gap to the bound, and the worst cells
+  - where more depth, a longer window or a longer delay reduces efficiency, on
     long streams and on short ones
   - with --peers, where another packer is better
 
-and, for all engines but the first, where they are worse than the first.
+and, for all engines except the first, where they are worse than the first.
 
     --engine=FILE      an engine instead of BUILD_DIR's; again for more
     --streams=WORD,... only streams whose name has one of these words
@@ -28,15 +28,15 @@ and, for all engines but the first, where they are worse than the first.
                        sequences, against as many of ours); best fit
                        decreasing on blocks of W; TRL's bfd, a rival from D 64
                        on, and with at most D in a row; grain's best fit with
-                       at most D: rivals.c says more
+                       at most D: see rivals.c
     --seed=N           (1)
     --jobs=N           runs at a time (as many as there are cores)
     --list             prints the streams and nothing else
 
-Histograms of SQuAD and Wikipedia are taken from the folder SHARED_DATA, or
-../shared/data beside the source tree; real text, a token for four bytes, is
-what the machine has of manual pages, programs and headers.  What is missing
-is left out.
+Histograms of SQuAD and Wikipedia are read from the folder SHARED_DATA, or
+../shared/data beside the source tree.  Real text, one token for four bytes,
+comes from the machine's manual pages, programs and headers.  Missing streams
+are skipped.
 
 SPDX-License-Identifier: MIT
 """
@@ -57,7 +57,6 @@ import typing
 
 from measure import Failed, run_main, table
 
-# The most points below the bound, by window: for a share of all cells, and
 DEEP = 64  # from this depth on, TRL without a limit is a rival, too
 TOLERANCE = 0.02  # that more depth, window or delay may cost
 POLICIES = ("bestfit", "spfhp", "nnlshp", "nextfit")
@@ -124,7 +123,7 @@ def published():
 
 
 def sample(pattern, limit):
-    """As many files that match, from all places alike, in order."""
+    """As many matching files, evenly from all places, in order."""
     found = sorted(filter(os.path.isfile, glob.iglob(pattern,
                                                      recursive=True)))
     return found[::len(found) // limit + 1]
@@ -162,7 +161,7 @@ REAL = {
 
 
 def real(name, folder):
-    """Writes what this machine has: to be drawn at random, and as it comes."""
+    """Writes the texts of this machine: to draw from, and in order."""
     sizes, capacity = REAL[name][0](), REAL[name][1]
     lengths = array.array("I", [size // 4 + 1 for size in sizes])
     if sys.byteorder == "big":
@@ -188,7 +187,7 @@ def all_streams(folder, words):
 # ------------------------------------------------------------------- runs
 
 class Engine:
-    """Runs engines, a few at a time, and no run twice."""
+    """Runs engines, a few at a time, and each run once."""
 
     def __init__(self, options):
         self.seed = options.seed
@@ -220,7 +219,7 @@ def run(command):
 
 
 class Cell:
-    """What is measured of a stream, a depth and a window."""
+    """The measurements of a stream, a depth and a window."""
 
     def __init__(self, name, depth, window):
         self.name = name
@@ -265,7 +264,7 @@ class Cell:
 
 
 def start_cell(engine, options, stream, cell):
-    """Everything is the same for all windows that does not depend on it."""
+    """Starts a cell's runs; windows share those that do not depend on them."""
     counts = [options.sequences] + options.short
     if options.peers:
         counts += [min(options.sequences, n) for n in SLOW.values()]
@@ -356,7 +355,7 @@ def print_gaps(options, cells, binary, streams):
 
 
 def losses(options, cells, binary, n):
-    """Of each cell: what costs most to have, against less of it."""
+    """For each cell: how much more of an option costs, against less."""
     at = {(cell.name, cell.depth, cell.window): cell for cell in cells}
 
     def loss(what, cell, delay, fewer):

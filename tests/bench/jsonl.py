@@ -1,22 +1,21 @@
-"""jsonl.py - how fast tokcat reads JSON Lines, beside orjson.
+"""jsonl.py - how fast tokcat reads JSON Lines, compared with orjson.
 
     jsonl.py [OPTION]... BUILD_DIR
 
       --bytes=N           of JSON Lines a case (200000000)
       --rounds=N          at least 3 (7)
 
-tokcat reads a file and writes framed records to nowhere: its processor time is
-that of all of it.  orjson, a parser of JSON for Python, only parses: its time
-is that of `orjson.loads` of each line, with the lines in memory already, and
-not that of starting Python.  Both take turns.  MB/s are of the text, a MB is
-10^6 bytes.
+tokcat reads a file and writes framed records to /dev/null; all of its
+processor time counts.  orjson, a JSON parser for Python, only parses: its time
+is that of `orjson.loads` of each line, with the lines already in memory and
+Python already started.  Both take turns.  MB/s are of the text; a MB is 10^6
+bytes.
 
-Ids are drawn as those of a vocabulary of 50,257, of which many are small.
-Lines have 1 to 2,000 of them; their labels are the ids, with -100 for the
-first third, their masks ones, and their weights have three digits after the
-point.  Texts, metadata and messages, of some four bytes a token, are ignored.
-The texts are in a Latin and in an escaped script, with quotation marks and
-newlines.
+Ids follow a vocabulary of 50,257, with many small ones.  Lines have 1 to 2,000
+of them; labels are the ids, with -100 for the first third, masks are ones, and
+weights have three decimals.  Texts, metadata and messages, of about four bytes
+a token, are ignored.  The texts are in a Latin and in an escaped script, with
+quotation marks and newlines.
 
 Without orjson only tokcat is measured.
 
@@ -44,7 +43,7 @@ CASES = {"ids": (("input_ids",), SPACED),
          "ids, messages": (("messages", "input_ids", "labels"), SPACED)}
 IGNORED = ("text", "metadata", "messages")
 
-# What the other process does: it prints its processor time.
+# The other process, which prints its processor time.
 PARSE = """
 import orjson, sys, time
 lines = open(sys.argv[1], "rb").read().splitlines()
@@ -89,7 +88,7 @@ def draw_line(draw, columns):
 
 
 def write_case(name, columns, separators, size):
-    """Some lines, again and again."""
+    """Some lines, repeated."""
     draw = random.Random(1)
     text = "".join(json.dumps(draw_line(draw, columns),
                               separators=separators) + "\n"

@@ -1,7 +1,7 @@
-/* kernels.c - writes down each kernel that a program runs on a GPU.
+/* kernels.c - logs each kernel that a program runs on a GPU.
  *
- * The CUDA driver loads it where CUDA_INJECTION64_PATH names it.  A line of
- * $KERNELS_FILE has the begin and end of a kernel in nanoseconds, and its
+ * The CUDA driver loads it if CUDA_INJECTION64_PATH names it.  A line of
+ * $KERNELS_FILE has the start and end of a kernel in nanoseconds, and its
  * mangled name.  kernels.py compiles it with KERNEL, the newest record that
  * cupti_activity.h has.
  *

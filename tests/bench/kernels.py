@@ -1,7 +1,7 @@
-"""kernels.py - what each kernel of a program on a GPU takes: for device.py.
+"""kernels.py - the time of each kernel of a program on a GPU: for device.py.
 
 CUPTI records them: its headers and library come with CUDA, or with PyTorch
-from pip.  Kernels that run side by side are not made to wait.
+from pip.  Kernels that run concurrently still do.
 
 SPDX-License-Identifier: MIT
 """
@@ -30,8 +30,8 @@ def places():
 
 
 def first(*pattern):
-    """The first file of this kind in one of these places; without CUPTI
-    the run is skipped."""
+    """The first file of this kind in one of these folders; without CUPTI the
+    run is skipped."""
     for place in places():
         for name in sorted(glob.glob(os.path.join(place, *pattern))):
             return name
@@ -41,7 +41,7 @@ def first(*pattern):
 
 
 def build(folder):
-    """The library that the driver is to load."""
+    """The library for the driver to load."""
     header = first("include", "cupti_activity.h")
     library = first("lib*", "libcupti.so*")
     with open(header) as file:

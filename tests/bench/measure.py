@@ -1,9 +1,8 @@
-"""measure.py - what the benches share: runs, input, medians, tables.
+"""measure.py - shared by the benchmarks: runs, input, medians, tables.
 
-Times are of the wall clock, from before the first process of a pipe is
-started until the last one has ended.  Contenders take turns, and another one
-begins in each round, so that a machine that is slow for a while is so for
-all of them.
+Times are wall clock times, from before the first process of a pipe is started
+until the last one has ended.  Contenders take turns, each round beginning with
+another one, so that a machine that is slow for a while slows all of them.
 
 SPDX-License-Identifier: MIT
 """
@@ -26,17 +25,17 @@ import time
 
 F_SETPIPE_SZ = 1031
 RESAMPLES = 2000
-FIRST_TOKEN = 5  # of a BERT's, behind the special ones
+FIRST_TOKEN = 5  # of a BERT's, after the special ones
 
 
 class Failed(Exception):
-    """A contender did not do what it was asked to."""
+    """A contender failed."""
 
 
 # ----------------------------------------------------------------- places
 
 def fail_by_exit(number, frame):
-    """An interrupted run ends as a failed one: files and processes go."""
+    """Cleans up after an interrupted run as after a failed one."""
     del number, frame
     raise SystemExit("interrupted")
 
@@ -48,7 +47,7 @@ def heed_signals():
 
 @contextlib.contextmanager
 def room(wanted):
-    """A folder in memory if `wanted` bytes fit there, else on disk."""
+    """A folder in memory if `wanted` bytes fit there, otherwise on disk."""
     base = tempfile.gettempdir()
     if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK):
         if shutil.disk_usage("/dev/shm").free > wanted:
@@ -113,7 +112,7 @@ def new_pipe(size):
 
 
 class Pipe:
-    """Commands one behind the other, each reading what the last one wrote."""
+    """A pipeline of commands."""
 
     def __init__(self, commands, source=os.devnull, sink=os.devnull, size=0):
         self.commands = commands
@@ -143,7 +142,7 @@ class Pipe:
             child.returncode = os.waitstatus_to_exitcode(status)
             times.append(used.ru_utime + used.ru_stime)
         failed = [child for child in self.children if child.returncode != 0]
-        # A child that only lost its reader is not the one to blame.
+        # A process that only lost its reader did not cause the failure.
         failed.sort(key=lambda child: child.returncode == -signal.SIGPIPE)
         for child in failed:
             raise Failed("exit status %d: %s" % (child.returncode,
@@ -170,7 +169,7 @@ def time_pipe(commands, measured, **where):
 
 
 def take_turns(contenders, rounds):
-    """Results by name, of callables by name, after one run to warm up."""
+    """Results of named callables, after one run to warm up."""
     names = list(contenders)
     results = {name: [] for name in names}
     for name in names:
@@ -183,7 +182,7 @@ def take_turns(contenders, rounds):
 
 
 def output_of(command, **options):
-    """What a command that has to succeed printed."""
+    """The output of a command, which must succeed."""
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False,
                           **options)
     if done.returncode != 0:
@@ -193,7 +192,7 @@ def output_of(command, **options):
 
 
 def reports_of(command, **options):
-    """What a command that has to succeed printed, an object a line."""
+    """The JSON lines that a command prints, which must succeed."""
     return [json.loads(line)
             for line in output_of(command, **options).splitlines()]
 
@@ -201,7 +200,7 @@ def reports_of(command, **options):
 # ------------------------------------------------------------ BERT's input
 
 def write_records(records, sequences, vocab):
-    """Token records, with a next-sentence label each; how many there are."""
+    """Token records with a next-sentence label each; returns their number."""
     lines = records + ".lines"
     count = 0
     with open(lines, "w") as file:
@@ -217,7 +216,7 @@ def write_records(records, sequences, vocab):
 
 
 def pack(name, records, capacity, *options):
-    """Makes the stream `name`; how many packs it has."""
+    """Makes the stream `name`; returns its number of packs."""
     output_of(["packstream", "-q", "-L%d" % capacity, *options, "-o", name,
                records])
     return json.loads(output_of(["packstat", "--json", name]))["packs"]
@@ -231,8 +230,8 @@ def quartiles(values):
 
 
 def ratio(upper, lower):
-    """The ratio of two medians, and where 95 % of those lie that come of
-    rounds drawn again with replacement; the same draws in every run."""
+    """The ratio of two medians, and its 95 % bootstrap interval over the
+    rounds; the random draws are the same in every run."""
     rng = random.Random(1)
     rounds = range(len(upper))
     found = []
@@ -248,8 +247,8 @@ def ratio(upper, lower):
 # ----------------------------------------------------------------- tables
 
 def table(rows):
-    """Lines of columns: the first to the left, the others to the right.
-    A row of one cell is a line by itself."""
+    """Lines of columns: the first aligned left, the others right.
+    A row of one cell is printed as a line."""
     cells = [row for row in rows if len(row) > 1]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = []
@@ -266,7 +265,7 @@ def show(lines):
 
 
 def parse(usage, size, least):
-    """--bytes, which is `size` by default and at least `least`, --rounds, and
+    """--bytes, which defaults to `size` and is at least `least`, --rounds, and
     the folder of the build."""
     parser = argparse.ArgumentParser(usage=usage, add_help=False)
     parser.add_argument("--bytes", type=int, default=size)
@@ -279,7 +278,7 @@ def parse(usage, size, least):
 
 
 def run_main(main):
-    """Runs main(); what failed is a line on stderr and exit status 1."""
+    """Runs main(); prints a failure on stderr and exits with 1."""
     heed_signals()
     try:
         main()

@@ -1,19 +1,19 @@
-"""object.py - packs from object storage beside mosaicml-streaming and litdata.
+"""object.py - packs in object storage, against mosaicml-streaming and litdata.
 
     object.py [--packs=N] [--rounds=N]
 
 Puts N (16384) rows of 2048 tokens, u16, into a bucket of moto's server on this
 machine: as a pack file, as shards of mosaicml-streaming and as chunks of
-litdata.  Each then reads all rows in batches of 32, in one process that has
-nothing in a cache, in order and shuffled; ROUNDS (5) times, in turns.  Printed
-are medians: MB of tokens a second by the clock, and the processor seconds of
-the reader for a GB of them.  All of them share the server, which is slow.
+litdata.  Each then reads all rows in batches of 32, in one process with an
+empty cache, in order and shuffled; ROUNDS (5) times, in turns.  Prints
+medians: MB of tokens a second by the wall clock, and processor seconds of the
+reader per GB of them.  All share the server, which is slow.
 
-packstream reads twice: with its cache in memory, and with one in a folder, as
-the two others have it.  They shuffle among neighbouring shards or chunks,
-packstream among all packs of the file.
+packstream reads twice: with its cache in memory, and in a folder, as the two
+others have it.  They shuffle among neighbouring shards or chunks, packstream
+among all packs of the file.
 
-Wants a python3 with packstream, numpy, s3fs, moto[server], mosaicml-streaming
+Needs a python3 with packstream, numpy, s3fs, moto[server], mosaicml-streaming
 and litdata, and packstream, the program, on the PATH.
 
 SPDX-License-Identifier: MIT

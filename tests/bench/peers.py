@@ -1,26 +1,25 @@
-"""peers.py - packstream beside other packers, on the same tokens.
+"""peers.py - packstream compared with other packers, on the same tokens.
 
     peers.py [--case=bert|short|long] [--bytes=N] [--rounds=N]
         [--only=NAME,...] BUILD_DIR
 
-peers.sh runs it with a Python that has the peers, as far as they can be had;
-what is missing is said.  All pack the same N (40000000) bytes of u16 records,
-in turns, for ROUNDS (5); medians are printed.  The records are like those
-BERT was trained on (rows of 512 tokens), short ones (20 tokens on average,
-rows of 512; a quarter of N) or long ones (4000 tokens on average, rows of
-8192).  A peer gets the tokens in the form that suits it best, which is not
-timed, nor is its start.  packstream is timed as a process with its start,
-from a file of records to a file of packs.
+peers.sh runs it with a Python that has as many of the peers as can be
+installed, and prints which are missing.  All pack the same N (40000000) bytes
+of u16 records, in turns, for ROUNDS (5); medians are printed.  The records are
+like those BERT was trained on (rows of 512 tokens), short ones (20 tokens on
+average, rows of 512; a quarter of N) or long ones (4000 tokens on average,
+rows of 8192).  A peer gets the tokens in the form that suits it best; neither
+the conversion nor its start is timed.  packstream is timed as a process with
+its start, from a file of records to a file of packs.
 
-Peers do different things, and each is compared with packstream doing the
-same: with whole sequences in a row, as many or at most three of them; or cut
-where a row ends.  Some only plan: they get lengths, or counts of them, and
-no tokens are moved.  Those are compared with packplan, which does that, and
-what counts is the time that each takes to solve.
+Peers do different things, and each is compared with packstream doing the same:
+with whole sequences in a row, any number or at most three of them; or cut
+where a row ends.  Some only plan: they get lengths, or counts of them, and no
+tokens are moved.  Those are compared with packplan, which does the same, by
+the time to solve.
 
-The published NNLSHP takes long, and takes part only if --only names it.
-
-PIP_FAILED, a file that peers.sh makes, says what could not be installed.
+The published NNLSHP is slow, and runs only if --only names it.  PIP_FAILED, a
+file of peers.sh, lists packages that could not be installed.
 
 SPDX-License-Identifier: MIT
 """
@@ -39,8 +38,8 @@ import measure
 from measure import Failed
 
 BINS = 64           # that grain fills at a time
-# Title, capacity, how gen is to draw lengths, and peers that take part; a depth
-# of 3 is for BERT alone.
+# Title, capacity, options of gen for lengths, and peers that take part; only
+# BERT has a depth of 3.
 CASES = {
     "bert": ("like those of Wikipedia", 512, ["--mean=256"], None),
     "short": ("of 20 tokens on average", 512, ["--mean=20"],
@@ -52,7 +51,7 @@ CASES = {
 PACKAGES = ("trl", "datasets", "grain", "seqpacker", "numpy", "scipy")
 
 
-# What packstream does when it does the same as a peer.
+# How packstream does the same as a peer.
 ALIKE = {"whole, 3": ("packstream -d3 -w4096", ["-d3", "-w4096"]),
          "whole": ("packstream", []),
          "cut": ("packstream -aconcat", ["-aconcat"])}
@@ -71,7 +70,7 @@ numpy = module("numpy")
 # ----------------------------------------------------------------- tokens
 
 class Tokens:
-    """The records, read: all tokens, and where each sequence begins."""
+    """The records, read: all tokens, and the start of each sequence."""
 
     def __init__(self, name, case):
         self.name = name
@@ -107,7 +106,7 @@ class Tokens:
 
 
 class Result:
-    """What a run made: rows, tokens in them, and seconds if it says them."""
+    """The result of a run: rows, tokens in them, and seconds if reported."""
 
     def __init__(self, rows, tokens, seconds=None):
         self.rows = rows
@@ -119,8 +118,8 @@ class Result:
 
 
 def timed(work):
-    """Seconds of a run, and its result.  A run may return what counts the
-    result instead, which is not part of packing."""
+    """Seconds of a run, and its result.  A run may return a function that
+    counts the result, which is not timed."""
     start = time.perf_counter()
     result = work()
     taken = time.perf_counter() - start
@@ -154,7 +153,7 @@ def run_packplan(algorithm, depth, tokens, histogram):
 # ------------------------------------------------------------ Hugging Face
 
 def saved_dataset(tokens, folder):
-    """A dataset as it comes from a disk: mapped, not held in Python."""
+    """A dataset loaded from disk: mapped, not held in Python."""
     import datasets
     import pyarrow
     datasets.disable_caching()
@@ -194,8 +193,8 @@ def trl_peers(tokens, folder):
 
 
 def group_texts(examples, capacity):
-    """What the examples run_clm and run_mlm do: join the sequences of a
-    batch, cut them into rows, and leave out what is left."""
+    """As the examples run_clm and run_mlm: join the sequences of a batch, cut
+    them into rows, and drop the remainder."""
     joined = {}
     for name, lists in examples.items():
         joined[name] = [token for one in lists for token in one]
@@ -233,7 +232,7 @@ def grain_peers(tokens, folder):
     del folder
     import grain
     from grain import experimental
-    # Threads that read ahead make it slower where all lies in memory.
+    # All data is in memory: threads that read ahead would make it slower.
     reading = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
     source = [{"tokens": one} for one in tokens.sequences()]
 
@@ -272,7 +271,7 @@ def seqpacker_peers(tokens, folder):
 
 
 def published(arguments, tokens):
-    """plan.py says how long it took to solve; the rest is not counted."""
+    """plan.py prints how long it took to solve; the rest is not counted."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                           "plan.py")
     text = measure.output_of([sys.executable, script] + arguments)
@@ -298,7 +297,7 @@ def nnlshp_peers(tokens, folder):
                              tokens))
 
 
-# Name, packages without which it cannot run, and what lists its variants.
+# Name, packages it needs, and the function that lists its variants.
 PEERS = {
     "trl": (("trl", "datasets"), trl_peers),
     "datasets": (("datasets",), datasets_peers),
@@ -313,7 +312,7 @@ SLOW = ",nnlshp"  # a quarter of a minute, and plan.sh measures it, too
 # --------------------------------------------------------------- measuring
 
 def why_missing(package):
-    """What pip said, where peers.sh has kept it."""
+    """Messages of pip, if peers.sh has kept them."""
     try:
         with open(os.environ.get("PIP_FAILED", os.devnull)) as lines:
             for line in lines:
@@ -326,7 +325,7 @@ def why_missing(package):
 
 
 def collect(options, tokens, folder):
-    """Variants of all peers that are there, and lines about the others."""
+    """Variants of all installed peers, and lines about the others."""
     found, missing = {}, []
     for peer in CASES[options.case][3] or PEERS:
         if peer not in options.only:
@@ -358,7 +357,7 @@ def ours(peers, tokens, folder):
 
 
 def cells_of(name, kind, results, base, tokens):
-    """A peer's speed and how full its rows are, and packstream's."""
+    """Speed and row occupancy of a peer and of packstream."""
     if isinstance(kind, tuple):
         same, kind = kind[0], "plan"
     else:
@@ -437,7 +436,7 @@ def main():
         raise Failed("numpy is not there; peers.sh installs it")
     measure.find_programs(options.build)
     with measure.room(50 * options.bytes) as folder:
-        # Files that peers make on the way go the same way.
+        # Files that peers create meanwhile are removed as well.
         os.environ["TMPDIR"] = folder
         os.environ["HF_HOME"] = folder
         os.environ["HF_HUB_OFFLINE"] = "1"

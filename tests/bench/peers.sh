@@ -1,13 +1,13 @@
 #!/bin/sh
-# peers.sh - packstream beside other packers:
+# peers.sh - compares packstream with other packers:
 #
 #   tests/bench/peers.sh BUILD_DIR [VENV [OPTION...]]
 #
-# Makes a virtual environment of Python in the folder VENV, or in one that is
-# removed again, and puts into it what peers.py compares packstream with.
-# That wants the network, some gigabytes of room and minutes.  Each package
-# has LIMIT (900) seconds; one that cannot be installed is left out, and the
-# tables say why.  A VENV that is there already is used as it is.
+# Makes a Python virtual environment in the folder VENV, or in a temporary one,
+# and installs the packers that peers.py compares with packstream.  That needs
+# the network, some gigabytes and minutes.  Each package has LIMIT (900)
+# seconds; one that cannot be installed is skipped, and the tables give the
+# reason.  An existing VENV is used unchanged.
 #
 # Then runs peers.py for the cases bert, short and long with the OPTIONs, of
 # which --page=FILE puts the tables into BENCHMARKS.md; CASES may be set in
@@ -34,12 +34,12 @@ if [ -z "$venv" ]; then
     venv=$work/venv
 fi
 
-# reason LOG: why pip failed, from the line that says most.
+# reason LOG: why pip failed, from the most informative line.
 reason() {
     line=$(grep -m 1 'failed to download' "$1" ||
         grep -m 1 'No matching distribution' "$1" ||
         grep -m 1 -i error "$1" || echo "nothing was said in $limit seconds")
-    # No address of a machine is worth a place on a page.
+    # Addresses of machines are not for the page.
     echo "$line" | sed -E 's/^ *(ERROR: |error: )?//
         s,https?://[^ `'"'"']*,an address,g'
 }

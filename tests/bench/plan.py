@@ -1,4 +1,4 @@
-"""plan.py - what plan.sh and peers.py need besides packplan.
+"""plan.py - helpers of plan.sh and peers.py besides packplan.
 
     plan.py nnls L FILE         the published method; needs numpy and scipy
     plan.py spfhp L D FILE      the published shortest-pack-first heuristic
@@ -7,16 +7,16 @@
                                 and the seconds it took, and its output
 
 The published method is NNLSHP of "Packing: Towards 2x NLP BERT Acceleration"
-(arXiv 2107.02027, section 3.1.2), stated once more from its description: all
+(arXiv 2107.02027, section 3.1.2), reimplemented from its description: all
 strategies of at most three lengths that fill a pack exactly are the columns
 of a dense matrix; non-negative least squares with a weight of 0.09 for
-lengths up to 8; rounding to the nearest integers; and what is left over of a
+lengths up to 8; rounding to the nearest integers; and the remainder of a
 length gets packs of its own.  As in the paper, the time is that of solving,
 rounding and repair; listing the strategies is not counted.
 
-SPFHP (section 3.1.1) takes lengths from the longest to the shortest, and
-puts sequences into the pack that has most space left while its depth allows
-it; equal packs are counted, not listed.
+SPFHP (section 3.1.1) processes lengths from the longest to the shortest, and
+puts sequences into the pack with the most space left whose depth allows it;
+equal packs are counted, not listed.
 
 SPDX-License-Identifier: MIT
 """
@@ -88,7 +88,7 @@ def nnls(capacity, path):
 
 
 def put(packs, open_packs, length, depth):
-    """Puts a sequence into each of some packs of (space, sequences)."""
+    """Adds a sequence to each of some packs of (space, sequences)."""
     (space, held), n = packs
     if held + 1 < depth and space > length:
         key = space - length, held + 1
@@ -124,7 +124,7 @@ def lognormal(capacity, n):
     """Prints a histogram of n lengths, the same in every run.
 
     The median is an eighth of the capacity and the logarithm has a standard
-    deviation of 1, about as in text; what is longer is cut.
+    deviation of 1, about as in text; longer ones are cut.
     """
     draw = random.Random(1).lognormvariate
     counts = {}
@@ -151,7 +151,7 @@ def high_water(pid):
 
 
 def full_pipe():
-    """Both ends of a pipe in which nothing has room, and what fills it."""
+    """Both ends of a full pipe, and the data that fills it."""
     reader, writer = os.pipe()
     filled = 0
     os.set_blocking(writer, False)
@@ -164,10 +164,10 @@ def full_pipe():
 
 
 def peak(command):
-    """Looks at a command that reads files, works, and prints at the end.
-
-    Its output goes to a full pipe, so that it waits there when its work is
-    done.  Unlike what wait4 tells, this does not include the memory of the
+    """Measures a command that reads files, works, and prints at the end.
+    Its output goes to a full pipe, so that it blocks there when its work is
+    done.  Unlike with wait4, the memory of the process that it was forked from
+    is not included.
     process that it was forked from.
     """
     reader, writer, filled = full_pipe()

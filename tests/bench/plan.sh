@@ -1,24 +1,23 @@
 #!/bin/sh
-# plan.sh - how packplan compares with the published method, and grows:
+# plan.sh - how packplan compares with the published method, and scales:
 #
 #   tests/bench/plan.sh BUILD_DIR [FILE CAPACITY [ROUNDS]]
 #
-# FILE is a histogram, of 10^6 lognormal lengths and for 512 tokens if none
-# is given.  First `packplan -a nnlshp -d 3` next to the published method as
-# plan.py states it, with scipy's non-negative least squares: ROUNDS (3)
+# FILE is a histogram; the default is 10^6 lognormal lengths for 512 tokens.
+# First compares `packplan -a nnlshp -d 3` with the published method, as
+# implemented in plan.py with scipy's non-negative least squares: ROUNDS (3)
 # times in turn, each time 50 plans and then the method once, which takes a
-# minute or so, so that a noisy machine treats both alike.  Printed are the
-# packs of both, the median times and their ratio, and the median times of
-# the other algorithms.  Both count solving alone, not reading and listing.
+# minute or so, so that a noisy machine affects both alike.  Prints the packs of
+# both, the median times and their ratio, and the median times of the other
+# algorithms.  Only solving is timed, not reading and listing.
 #
-# Then time and peak of memory of each algorithm as lengths and depths grow:
-# CAPACITIES (512 2048 8192 32768 131072), DEPTHS (3 8 64) and SEQUENCES
-# (10^6) may be set in the environment.  What is called bound is the whole
-# of a run of packplan with the bound and lpfhp, and memory is always that of
-# the whole program.
+# Then prints time and peak memory of each algorithm as lengths and depths grow:
+# CAPACITIES (512 2048 8192 32768 131072), DEPTHS (3 8 64) and SEQUENCES (10^6)
+# can be set in the environment.  "bound" is a whole run of packplan with the
+# bound and lpfhp; memory is always that of the whole program.
 #
 # PYTHON (python3) runs plan.py; without numpy and scipy the first part is
-# left out.  Not part of `make check`; `make bench` runs it.
+# skipped.  Not part of `make check`; `make bench` runs it.
 #
 # SPDX-License-Identifier: MIT
 
@@ -48,7 +47,7 @@ trap 'exit 1' HUP INT TERM
 # The programs themselves, not libtool's wrappers.
 PATH=$build/.libs:$build:$PATH
 LD_LIBRARY_PATH=$build/.libs
-# Both contenders run on one processor.
+# Both contenders use one processor.
 OPENBLAS_NUM_THREADS=1
 OMP_NUM_THREADS=1
 export PATH LD_LIBRARY_PATH OPENBLAS_NUM_THREADS OMP_NUM_THREADS

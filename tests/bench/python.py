@@ -1,22 +1,21 @@
-"""python.py - how fast python/packstream reads packs, beside a plain mapping.
+"""python.py - how fast python/packstream reads packs, compared with mmap.
 
     python.py [--bytes=N] [--rounds=N] BUILD_DIR
 
 Makes packs of N (500000000) bytes of token records and reads the file in
-ROUNDS (7, at least 3) rounds, all contenders in turns: as cat does, as numpy
-does that maps it and adds it up in numbers of eight bytes, and in the ways
-of a trainer:
+ROUNDS (7, at least 3) rounds, all contenders in turns: cat; numpy that maps
+the file and adds up its 8-byte words; and the ways of a trainer:
 
-    batches     dictionaries of arrays; nothing in them is looked at
-    positions   and of each batch the merged boundaries and the positions
-    int64       and the tokens as int64, the type that torch wants
+    batches     dictionaries of arrays, which are not read
+    positions   also the merged boundaries and the positions of each batch
+    int64       also the tokens as int64, the type that torch needs
 
-each with checksums compared and without.  The places of all sequences are
-checked in either case.  "from a pipe" is positions, behind cat.  GB/s are
-bytes of the file, from opening it to the last batch; CPU is processor time,
-that of cat included.
+each with and without checksums.  The bounds of all sequences are checked in
+either case.  "from a pipe" is positions, reading from cat.  GB/s are bytes of
+the file, from opening it to the last batch; CPU is processor time, including
+cat's.
 
-Wants a Python that has numpy; `make bench` runs it with one.
+Needs a Python with numpy; `make bench` runs it with one.
 
 SPDX-License-Identifier: MIT
 """
@@ -86,7 +85,7 @@ def read_pipe(name, size, verify):
 
 
 def timed(function, *arguments):
-    """Runs it for its seconds, and those of processor time."""
+    """Runs it; returns its wall clock and processor seconds."""
     def run():
         used, start = sum(os.times()[:4]), time.perf_counter()
         function(*arguments)

@@ -1,21 +1,21 @@
-"""reader.py - how fast a trainer that does nothing reads, beside cat.
+"""reader.py - how fast a minimal trainer reads, compared with cat.
 
     reader.py [OPTION]... BUILD_DIR
 
       --bytes=N           of token records to make packs of (1000000000)
       --rounds=N          at least 3 (7)
 
-The trainer is examples/c/read-packs.  It stands where a cat could that throws
-all away:
+The trainer is examples/c/read-packs.  It takes the place of a cat that
+discards its input:
 
     X <F            cat is `cat <F >/dev/null`
     cat F | X       cat is `cat F | cat >/dev/null`
 
 "next" is ps_pack_reader_next, pack by pack; "batches of 64" is ps_loader_next.
-Between pipes there is a "wide cat" as well, which has pipes of 256 KiB, as the
-reader makes them for itself.  F, the packs, lies in memory where there is room
-for it.  GB/s are of F, and a GB is 10^9 bytes.  CPU is the processor time of X,
-of all its threads.  All take turns.
+Between pipes there is also a "wide cat", with pipes of 256 KiB, which the
+reader sets up itself.  F, the packs, is in memory if it fits.  GB/s are of F,
+and a GB is 10^9 bytes.  CPU is the processor time of X, of all its threads.
+All take turns.
 
 `make bench` runs it.
 
@@ -35,7 +35,7 @@ PLACES = {"file": "X <F", "pipe": "cat F | X >/dev/null"}
 
 
 def contender(place, command, name, size):
-    """Runs the command in its place once; seconds, and its own CPU time."""
+    """Runs the command in its position once; seconds, and its own CPU time."""
     if place == "file":
         return measure.time_pipe([command], 0, source=name)
     return measure.time_pipe([["cat", name], command], 1, size=size)
@@ -87,7 +87,7 @@ def table(case, batches, share, reader, options):
 
 
 def find_reader(build):
-    """The program proper, not libtool's wrapper."""
+    """The program itself, not libtool's wrapper."""
     folder = os.path.join(os.path.abspath(build), "examples/c")
     for name in (".libs/read-packs", "read-packs"):
         reader = os.path.join(folder, name)

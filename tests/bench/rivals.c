@@ -1,15 +1,15 @@
 /*
- * rivals.c - how full the rows of other packers are, by their algorithms as
- * read in their sources, on lengths alone.
+ * rivals.c - row occupancy of other packers, computed from lengths alone by
+ * algorithms read from their sources.
  *
  * TRL 1.16.0, trl/data_utils.py, _pack_bfd: best fit decreasing on each batch
- * of 1,000 rows, any number of sequences in a row.  Which of several rows
- * with equal room is taken does not change how many there are, so
- * bfd_blocks() is the same.
+ * of 1,000 rows, any number of sequences in a row.  Ties between rows with
+ * equal space do not change the number of rows, so bfd_blocks() is equivalent.
  *
  * grain 0.2.18, packing_packed_batch.py, BestFitPackedBatch: a sequence goes
- * into the fullest bin that it fits into, the first one of equals; if there
- * is none, all bins leave, and it goes into the first of as many empty ones.
+ * into the fullest bin that it fits into, the first one of equals.  If it fits
+ * into none, all bins are emitted, and it goes into the first of as many empty
+ * ones.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * rivals.h - how full the rows of other packers are, by their algorithms as
- * read in their sources, on lengths alone.
+ * rivals.h - row occupancy of other packers, computed from lengths alone by
+ * algorithms read from their sources.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,25 +1,25 @@
-"""throughput.py - how fast packstream is, beside cat, cp and zstd.
+"""throughput.py - how fast packstream is, compared with cat, cp and zstd.
 
     throughput.py [OPTION]... BUILD_DIR
 
-      --only=NAME[,NAME]  these tables alone; without it all that --list names
+      --only=NAME[,NAME]  only these tables; default: all that --list names
       --bytes=N           of token records (1000000000)
       --rounds=N          at least 3 (7)
       --list              name the tables and exit
 
-The tables of a pipe have X in four places:
+The tables of a pipe measure X in four positions:
 
     cat F | X | cat >/dev/null
     X <F | cat >/dev/null
     cat F | X >/dev/null
     X <F >OUT
 
-F and OUT lie in memory where there is room for them.  X is cat with pipes as
-it gets them, "wide cat" between pipes of 256 KiB, cp for files, and
-packstream, which sees to its pipes itself.  Each table has medians, their
-quartiles, the ratios to cat and to wide cat of medians taken in turns, where
-95 % of such ratios lie (bootstrap over the rounds), and the processor time of
-X.  GB/s are of the input, and a GB is 10^9 bytes; for zstd, see there.
+F and OUT are in memory if they fit.  X is cat with default pipes, "wide cat"
+between pipes of 256 KiB, cp for files, and packstream, which sizes its pipes
+itself.  Each table has medians, their quartiles, the ratios to cat and to wide
+cat of medians taken in turns, the 95 % interval of these ratios (bootstrap
+over the rounds), and the processor time of X.  GB/s are of the input, and a GB
+is 10^9 bytes; for zstd, see there.
 
 `make bench` runs it.
 
@@ -37,7 +37,7 @@ import measure
 from measure import Failed
 
 WIDE = 256 * 1024
-ROOM = 2.5  # room for F, for what is made of it, and a reserve
+ROOM = 2.5  # times the size of F: F, its packs, and a reserve
 
 BERT = {"longest": 512, "mean": 256, "hist": True}
 LONG = {"longest": 8192, "mean": 4000, "spread": 60}
@@ -73,7 +73,7 @@ PLACES = {
 # ----------------------------------------------------------------- inputs
 
 def generate(folder, lengths, width, size, tokens="flat"):
-    """The name of a file of token records, and in words what they are."""
+    """The name of a file of token records, and their description."""
     name = os.path.join(folder, "records")
     command = ["gen", "--bytes=%d" % size, "--width=%d" % width,
                "--tokens=" + tokens]
@@ -97,12 +97,12 @@ def packstream(width, shape, *more):
 
 
 def variants(command):
-    """packstream with threads, and on one thread."""
+    """packstream with threads, and with one thread."""
     return {"packstream": command, "packstream -T1": command + ["-T1"]}
 
 
 def totals(command, name):
-    """What packstream counts; the first run brings it all into memory."""
+    """The counts of packstream; the first run loads it all into memory."""
     with open(name) as file:
         done = subprocess.run(command + ["--stats=json"], stdin=file,
                               stdout=subprocess.DEVNULL,
@@ -121,7 +121,7 @@ def heading(title, folder, size, options, more):
 # ----------------------------------------------------------- at pipe speed
 
 def contender(place, command, name, size):
-    """Runs the command in its place once; seconds, and its own CPU time."""
+    """Runs the command in its position once; seconds, and its own CPU time."""
     if place == "files":
         out = name + ".out"
         try:
@@ -137,7 +137,7 @@ def contender(place, command, name, size):
 
 
 def contenders(place, command, name):
-    """All that can be X in a place, as callables by name."""
+    """All commands that can be X in a position, as callables by name."""
     found = {"cat": (["cat"], 0)}
     if place == "files":
         found["cp"] = (["cp", name, name + ".out"], 0)
@@ -159,7 +159,7 @@ def ratio_cells(times, other, key):
 
 def place_rows(place, times, size):
     others = ["cat", "cp" if place == "files" else "wide cat"]
-    # Of files it is cp that counts.
+    # For files, cp is the reference.
     if place == "files":
         others.reverse()
     rows = [[""], [PLACES[place]],
@@ -177,7 +177,7 @@ def place_rows(place, times, size):
 
 
 def sequences_line(times, place, sequences):
-    """Sequences per second, which are what is short."""
+    """Sequences per second, which limit the speed of short ones."""
     walls = [wall for wall, _ in times["packstream"]]
     speed = sequences / measure.quartiles(walls)[1] / 1e6
     return "%s: %.1f million sequences per second" % (PLACES[place], speed)
@@ -208,7 +208,7 @@ def pipe_table(case, options):
 # ------------------------------------------------------------- compressed
 
 def compress(commands, source, sizes, key, to_file):
-    """Runs a pipe that compresses, keeping in mind how much came out."""
+    """Runs a pipe that compresses, and records the size of its output."""
     out = source + ".out" if to_file else os.devnull
     result = measure.time_pipe(commands, 0, source=source, sink=out)
     if to_file:
@@ -218,7 +218,7 @@ def compress(commands, source, sizes, key, to_file):
 
 
 def compressors(name, packs, command):
-    """Commands and what they read: the packs, or records to make them of."""
+    """Commands and their input: packs, or records to make them from."""
     zstd = ["zstd", "-q", "-c", "-%d" % ZSTD_LEVEL, "-T0"]
     found = {"zstd -%d -T0 <PACKS" % ZSTD_LEVEL: ([zstd], packs),
              "packstream | zstd": ([command, zstd], name)}
@@ -241,7 +241,7 @@ def compressed_rows(title, times, size, sizes):
 
 
 def compressed(options):
-    """Packs made and compressed, against zstd on packs that are there."""
+    """Packs made and compressed, compared with zstd on existing packs."""
     title, lengths, width, shape, _ = CASES["bert-d3"]
     size = int(options.bytes * 0.5)
     command = packstream(width, shape)
@@ -269,7 +269,7 @@ def compressed(options):
 # ----------------------------------------------------------------- growth
 
 def peak(command, name, times):
-    """MiB that packstream held, with all of the input used."""
+    """MiB that packstream allocates, with all of the input used."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                           "../support/memory.py")
     feeder = subprocess.Popen(["cat"] + [name] * times,

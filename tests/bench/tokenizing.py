@@ -1,4 +1,4 @@
-"""tokenizing.py - how fast packstream.tokenize is, beside the package
+"""tokenizing.py - how fast packstream.tokenize is, compared with the package
 tokenizers and datasets.map.
 
     tokenizing.py [OPTION]...
@@ -8,20 +8,20 @@ tokenizers and datasets.map.
       --workers=N         processes, and threads of tokenizers (processors)
 
 Needs a python3 with the package, datasets and transformers.  A tokenizer is
-trained on the text, which is made of the files of Python's own library.
+trained on the text, which consists of the files of Python's own library.
 
-Text: from_text reads JSON Lines, and a TokenWriter writes to nowhere.  Beside
-it, encode_batch_fast of tokenizers, 1,000 documents at a time, with as many
-threads, which only encodes: the documents are in memory, and its ids stay where
-they are.
+Text: from_text reads JSON Lines, and a TokenWriter writes to /dev/null.  It is
+compared with encode_batch_fast of tokenizers, 1,000 documents at a time, with
+as many threads, which only encodes: the documents are in memory, and the ids
+stay there.
 
-Chats: from_text renders and tokenizes them and makes labels; beside it,
-datasets.map with as many processes calls apply_chat_template with
-return_assistant_tokens_mask, and makes labels of the mask.
+Chats: from_text renders and tokenizes them and makes labels; it is compared
+with datasets.map, with as many processes, which calls apply_chat_template with
+return_assistant_tokens_mask, and makes labels from the mask.
 
-Starts are not counted.  MB/s are of the wall clock; on a machine that does
-something else, too, what counts is the ratio by processor time.  All take
-turns.  Ends with 1 if a contender fails, not if one is slow.
+Starts are not counted.  MB/s are of the wall clock; on a busy machine use the
+ratio by processor time.  All take turns.  Exits with 1 if a contender fails,
+not if one is slow.
 
 SPDX-License-Identifier: MIT
 """
@@ -43,8 +43,8 @@ TEMPLATE = """{% for m in messages %}{{ '<|start|>' + m.role + '\n' }}\
 {% endgeneration %}{% else %}{{ m.content + '<|end|>' }}{% endif %}\
 {{ '\n' }}{% endfor %}"""
 SPECIAL = ["<|start|>", "<|end|>", "<|pad|>"]
-# What other processes do; they print the seconds that the work itself took, of
-# the clock and of processors.
+# The other processes.  They print the seconds of the work itself, wall clock
+# and processor time.
 CLOCK = """
 import json, resource, sys, time
 def used():
@@ -109,7 +109,7 @@ def documents(size):
 
 
 def chats(texts):
-    """Two to six messages each, of some hundred characters."""
+    """Chats of two to six messages, of some hundred characters each."""
     draw = random.Random(1)
     for text in texts:
         parts = ["x" + text[i:i + 500] for i in range(0, len(text), 500)]
@@ -121,7 +121,7 @@ def chats(texts):
 
 
 def prepare(size):
-    """Makes the tokenizer and the rows; the bytes of each case."""
+    """Makes the tokenizer and the rows; returns the bytes of each case."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
     texts = documents(size)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# device.bats - what tests/device.sh would run where there is a GPU.
+# device.bats - the steps of tests/device.sh, without a GPU.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# command_of NAME LINE...: a command of this name that does LINE.
+# command_of NAME LINE...: a command of this name that runs LINE.
 command_of() {
     local name=$1
     shift
@@ -13,7 +13,7 @@ command_of() {
     chmod +x "$name"
 }
 
-# A folder of programs, and a build, of which all succeed.
+# A folder of programs, and a build, all of which succeed.
 setup() {
     start
     local name
@@ -52,7 +52,7 @@ device() {
     grep -q 'gpu .*/cuda.bats .*/cudnn.bats$' "$log"
 }
 
-@test "one that fails is told, the others are run" {
+@test "a step that fails is reported, the others are run" {
     # shellcheck disable=SC2016 # for the command
     command_of bin/compute-sanitizer '[ "$2" != racecheck ]'
     run -1 device build
@@ -64,7 +64,7 @@ device() {
     [[ $output != *racecheck* ]]
 }
 
-@test "--minutes ends a run, and all that was printed is kept" {
+@test "--minutes ends a run, and keeps the output so far" {
     command_of bin/python 'echo a figure; exit 124'
     run -0 device --minutes=1 build
     grep -qE '^benchmark +time up +[0-9]+ s$' <<<"$output"
@@ -74,7 +74,7 @@ device() {
     run -64 device --minutes=0 build
 }
 
-@test "without a GPU or CUDA nothing is done, and that is said" {
+@test "without a GPU or CUDA nothing is run, and the message says so" {
     : >build/Makefile
     run -77 device build
     grep -q 'configured without CUDA' <<<"$output"
@@ -85,7 +85,7 @@ device() {
     run -64 device bin
 }
 
-@test "the benchmark runs on the processor, too" {
+@test "the benchmark also runs on the CPU" {
     start_training
     skip_without python3
     numbers='[1-9][0-9]* +[0-9-]+ +[0-9.]+ +[0-9.-]+'

@@ -1,6 +1,6 @@
 /*
- * occupancy.c - what the toolkit's calculator makes of many kernels; built by
- * occupancy.bats, which compares.
+ * occupancy.c - results of the toolkit's occupancy calculator for many kernels;
+ * occupancy.bats builds it and compares.
  *
  *     occupancy        prints lines of ARCH THREADS REGISTERS SHARED BLOCKS
  *

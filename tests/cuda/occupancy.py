@@ -32,7 +32,7 @@ def up(number, unit):
 
 
 def occupancy(arch, threads, registers, shared):
-    """Blocks a multiprocessor, and what there is no more room for."""
+    """Blocks a multiprocessor, and the resource that limits them."""
     limits = ARCHS[arch]
     warps = up(threads, 32) // 32
     each = up(registers * 32, REGISTER_UNIT)
@@ -50,7 +50,7 @@ def occupancy(arch, threads, registers, shared):
 
 
 def share(threads, blocks):
-    """Of the warps that a multiprocessor could hold."""
+    """Share of a multiprocessor's warps."""
     return blocks * up(threads, 32) // 32 / WARPS
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# plan-cudnn.bats - cuDNN takes the trainer's graphs of attention, as far as can
-# be said without a GPU: it plans and compiles them.
+# plan-cudnn.bats - cuDNN plans and compiles the trainer's graphs of attention,
+# which does not need a GPU.
 #
-# They need the headers of cudnn-frontend, as pip installs them with
+# Needs the headers of cudnn-frontend, which pip installs with
 # nvidia-cudnn-frontend: CUDNN_FRONTEND is the folder that has
 # include/cudnn_frontend.h.
 #
@@ -28,21 +28,21 @@ setup() {
     ln -s "$libs/stubs/libcuda.so" libcuda.so.1
 }
 
-# plan WORD...: what plan-cudnn says.
+# plan WORD...: the output of plan-cudnn.
 plan() {
     LD_LIBRARY_PATH=$PWD:$libs ./plan-cudnn "$@"
 }
 
 @test "forward and backward of several buckets are planned and compiled" {
     local arch way bucket
-    # Warnings are errors, but not in their headers.
+    # Warnings are errors, except in cuDNN's headers.
     # shellcheck disable=SC2086 # CXX may have options
     ${CXX:-g++} -std=c++17 -Wall -Wextra -Werror -isystem "$home/include" \
         -isystem "$CUDNN_FRONTEND/include" \
         -I "${abs_top_srcdir:?}/trainer" \
         "$abs_top_srcdir/tests/cuda/plan-cudnn.cc" -L"$libs" \
         -L"$libs/stubs" -o plan-cudnn -lcudnn -lcudart -lnvrtc -lcuda
-    # Of BERT-base and -large: spans, longest, heads, width.
+    # BERT-base and -large: spans, longest, heads, width.
     for arch in 80 90 100; do
         for way in forward backward; do
             for bucket in '64 512 12 64' '32 2048 16 64' '256 384 2 8'; do

@@ -1,15 +1,15 @@
 /*
  * plan-cudnn.cc - the trainer's graphs of attention, planned and compiled by
- * cuDNN for a GPU that is not here.
+ * cuDNN for a GPU that need not be present.
  *
  *     plan-cudnn ARCH forward|backward SPANS LONGEST HEADS WIDTH DROPOUT
  *
- * for example `90 backward 64 512 12 64 0.1`.  A description in JSON stands for
- * the GPU (cuDNN 9.8 on), so that no handle is needed.  cuDNN wants a
- * libcuda.so.1 even so: the toolkit's stub will do, on LD_LIBRARY_PATH under
- * that name.  Heuristics choose engines and see whether they can do it; then
- * plans are compiled, and fail only when their code is to be loaded, with error
- * 34 of the stub.  That is success here.
+ * for example `90 backward 64 512 12 64 0.1`.  A description in JSON (cuDNN 9.8
+ * and later) replaces the GPU, so that no handle is needed.  cuDNN still needs
+ * a libcuda.so.1: the toolkit's stub will do, on LD_LIBRARY_PATH under that
+ * name.  Heuristics choose engines and check that they support the graph; then
+ * plans are compiled.  Success here is a failure to load the compiled code,
+ * error 34 of the stub.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ static void need(fe::error_t error, const char *what)
     exit(1);
 }
 
-/* Of A100, H100 and B200, by architecture. */
+/* A100, H100 and B200, by architecture. */
 static std::shared_ptr<fe::DeviceProperties> device(int arch)
 {
     const auto properties = std::make_shared<fe::DeviceProperties>();
@@ -53,7 +53,7 @@ static std::shared_ptr<fe::DeviceProperties> device(int arch)
     return properties;
 }
 
-/* Whether it is compiled, and fails only as its code is loaded. */
+/* True if it compiles, and fails only when its code is loaded. */
 static bool is_compiled(fe::error_t error)
 {
     const std::string why = error.get_message();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# report.bats - the table of what kernels take of a GPU, and its arithmetic.
+# report.bats - the table of GPU resources that kernels use, and its arithmetic.
 #
 # SPDX-License-Identifier: MIT
 
@@ -8,7 +8,7 @@ load ../support/helpers
 setup() {
     start
     skip_without python3
-    # What nvcc would say of one kernel; a test appends to it.
+    # The output of nvcc for one kernel; a test appends to it.
     cat >kernel.ptx <<'END'
 .extern .shared .align 16 .b8 room[];
 .visible .entry f(
@@ -35,13 +35,13 @@ END
     chmod +x nvcc
 }
 
-# report OPTION...: of kernel.cu, by the nvcc above.
+# report OPTION...: for kernel.cu, with the nvcc above.
 report() {
     python3 "${abs_top_srcdir:?}/tests/cuda/report.py" --arch=80 \
         --nvcc=./nvcc --cuobjdump= "$@" kernel.cu
 }
 
-# refused PATTERN OPTION...: it ends with 1 and says so.
+# refused PATTERN OPTION...: it exits with 1 and a message.
 refused() {
     local pattern=$1
     shift
@@ -64,7 +64,7 @@ refused() {
     refused 'f, sm_80: local memory'
 }
 
-@test "a launch is stated, and fits" {
+@test "launches are read from a file, and have to fit" {
     echo 'f* 128 65536 to 512 # words' >launches
     report --launches=launches >table
     grep -qE '^f to 512 +80 +40 +128 +65536 +128 +0 +0 +2 +12 % +shared$' table
@@ -80,7 +80,7 @@ refused() {
     refused 'launches: line 1 is not PATTERN' --launches=launches
 }
 
-@test "a launch may be another on another architecture" {
+@test "a launch can differ by architecture" {
     printf '%s\n' 'f@80 128 65536' 'f@90 256 65536' >launches
     report --launches=launches >table
     [ "$(wc -l <table)" -eq 2 ]
@@ -89,7 +89,7 @@ refused() {
     refused 'line 1 is not' --launches=launches
 }
 
-@test "what is not known of a launch is not made up" {
+@test "unknown launch parameters are not invented" {
     sed 's/ret;/mov.u32 %r1, room;/' kernel.ptx >other
     mv other kernel.ptx
     report >table
@@ -100,7 +100,7 @@ refused() {
     grep -qE '^f +80 +40 +128 +0 +[?] +0 +0 +[?] +[?]$' table
 }
 
-@test "a compiler that fails, or says what is not understood, is an error" {
+@test "a compiler that fails or prints something unknown is an error" {
     refused "./no: No such file" --nvcc=./no
     refused 'report.py: false' --nvcc=false
     sed 's/Used/Takes/' told >other
@@ -110,7 +110,7 @@ refused() {
     refused 'there is no kernel'
 }
 
-@test "cuobjdump has to say the same" {
+@test "cuobjdump has to agree" {
     local what
     for what in 'REG:40 STACK:0' 'REG:41 STACK:0' 'REG:40 STACK:8'; do
         printf ' Function f:\n  %s SHARED:1152 LOCAL:0 X:0\n' "$what" >dump
@@ -122,7 +122,7 @@ refused() {
     done
 }
 
-@test "nvcc and ptxas are understood" {
+@test "the output of nvcc and ptxas is parsed" {
     local nvcc
     nvcc=$(made NVCC)
     [ -x "$nvcc" ] || skip "nvcc was not found"
@@ -143,7 +143,7 @@ END
     echo 'scaled<*> 96 384' >launches
     report --arch=80,90 --nvcc="$nvcc" --launches=launches >table
     grep -qE '^scaled<3> +90 +[0-9]+ +0 +384 +96 +0 +0 +21 +98 % +warps$' table
-    # An array that is indexed by numbers of run time is in local memory.
+    # An array that is indexed at run time is in local memory.
     cat >kernel.cu <<'END'
 __global__ void __launch_bounds__(96) local(int *x)
 {

@@ -1,4 +1,4 @@
-"""report.py - what the kernels of .cu files take of a GPU.
+"""report.py - the GPU resources that the kernels of .cu files use.
 
     report.py [--arch=80,90,100] [--launches=FILE] [--nvcc=COMMAND]
         [--cuobjdump=COMMAND] FILE...
@@ -10,17 +10,17 @@ If cuobjdump is found, it must agree with ptxas, and a second table lists the
 innermost loops that use tensor cores: their instructions, their products of
 16 x 8 x 16, and the instructions of the kernel outside the loop.
 
-COMMAND may have options.  FILE of --launches says how kernels are launched,
-where their bounds do not say it all:
+COMMAND may have options.  FILE of --launches lists how kernels are launched,
+if their bounds do not determine it:
 
     PATTERN[@ARCH] THREADS DYNAMIC [WORDS]      forward<*>@80 256 66560 to 512
 
-PATTERN is as in a shell, for the name without parameters and spaces.  A kernel
-that no line is for is launched with the threads of its __launch_bounds__ and
-no dynamic shared memory; if it has some, or no bounds, there is a "?".
+PATTERN is a shell pattern for the name without parameters and spaces.  A
+kernel without a line is launched with the threads of its __launch_bounds__ and
+no dynamic shared memory; if it uses some, or has no bounds, "?" is printed.
 
-Ends with 1 if a kernel has spills or local memory, or does not fit; if a line
-is for no kernel, or a file does not compile.
+Exits with 1 if a kernel has spills or local memory, or does not fit; if a line
+matches no kernel, or a file does not compile.
 
 SPDX-License-Identifier: MIT
 """
@@ -87,7 +87,7 @@ def run(command):
 
 
 def entries(ptx):
-    """Of each kernel its threads, if bounded, and if it has dynamic memory."""
+    """Each kernel's threads, if bounded, and if it has dynamic memory."""
     dynamic = re.findall(r"^\.extern \.shared .*?(\w+)\[\];", ptx, re.M)
     found = {}
     for part in re.split(r"^(?:\.visible |\.weak )?\.entry ", ptx,
@@ -101,7 +101,7 @@ def entries(ptx):
 
 
 def sections(told):
-    """What ptxas said of each kernel, which it named in front of it."""
+    """Ptxas's figures for each kernel, which it names before them."""
     names = list(ENTRY.finditer(told))
     ends = [name.start() for name in names[1:]] + [len(told)]
     for name, end in zip(names, ends):
@@ -133,7 +133,7 @@ def sass_of(cubin, options):
 
 
 def kernels_of(source, arch, options, folder):
-    """Compiles, and reads what ptxas told, beside the PTX."""
+    """Compiles, and parses the output and the PTX."""
     stem = os.path.splitext(os.path.basename(source))[0]
     cubin = os.path.join(folder, stem + ".cubin")
     told = run(shlex.split(options.nvcc) + [
@@ -186,7 +186,7 @@ def launches_of(name, kernel, launches):
 
 
 def row_of(name, kernel, launch):
-    """A row of the table, and what is wrong with it."""
+    """A row of the table, and its errors."""
     known = launch.threads is not None and launch.dynamic is not None
     blocks, limit, warps = None, "", None
     if known:
@@ -215,7 +215,7 @@ def table(rows):
 
 
 def report(kernels, launches):
-    """Prints it all; what is wrong."""
+    """Prints all rows; returns the errors."""
     names = plain_names(sorted({kernel.name for kernel in kernels}))
     rows = [["kernel", "sm", "reg", "static", "dynamic", "threads", "spill",
              "local", "blocks", "warps", "limit"]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# tidy.bats - clang-tidy sees CUDA sources.
+# tidy.bats - clang-tidy checks CUDA sources.
 #
 # SPDX-License-Identifier: MIT
 
@@ -9,7 +9,7 @@ tidy() {
     "${abs_top_srcdir:?}/tests/cuda/tidy.sh" "$@"
 }
 
-@test "without clang-tidy nothing is done, and that is said" {
+@test "without clang-tidy nothing is checked, and the message says so" {
     CLANG_TIDY=/nowhere/tidy run -77 tidy x.cu
     grep -q 'nothing is done' <<<"$output"
     run -64 tidy
@@ -22,7 +22,7 @@ tidy() {
     CLANG_TIDY=./tidy run -1 tidy bad.cu b.cu
 }
 
-@test "a number that was never set is found in a kernel" {
+@test "an uninitialised number is found in a kernel" {
     skip_without clang-tidy
     [ -e "$abs_top_srcdir/tests/hostcuda/cuda_runtime.h" ] ||
         skip "there is no tests/hostcuda"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# tidy.sh - clang-tidy over CUDA sources, by the headers of tests/hostcuda.
+# tidy.sh - runs clang-tidy on CUDA sources, with the headers of tests/hostcuda.
 #
 #     tests/cuda/tidy.sh FILE...
 #
-# CLANG_TIDY names another clang-tidy.  Left out are the checks for numbers
-# that become narrower or wider, at which -Wconversion and reviews look, and
-# for neighbours of one type among parameters, as kernels have them.
+# CLANG_TIDY names another clang-tidy.  Disabled are the checks for narrowing
+# and widening conversions, which -Wconversion and reviews cover, and for
+# adjacent parameters of one type, which kernels have.
 #
-# Exits with 0 if nothing was found, 77 where clang-tidy is not there, else 1.
+# Exits with 0 if nothing was found, 77 without clang-tidy, otherwise with 1.
 #
 # SPDX-License-Identifier: MIT
 

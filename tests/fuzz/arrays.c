@@ -15,7 +15,7 @@
 enum { FORM = 3, SPLIT = 12, WIDE = 16, TYPE = 32, VOCABULARY = 64,
        TRIM = 128 };
 
-/* The options that go with the form, so that they are never refused. */
+/* Options that are valid for the form. */
 static conf make_conf(unsigned bits, unsigned id)
 {
     static const conf_from forms[] = {FROM_NPY, FROM_NPY, FROM_LLMC,
@@ -26,7 +26,7 @@ static conf make_conf(unsigned bits, unsigned id)
 
     c.quiet = true;
     c.from = forms[bits & FORM];
-    /* Rows are as they are; a number of 1 and of 2 differ in that alone. */
+    /* Forms 0 and 1 are both .npy, without and with a split. */
     c.split_given = (bits & FORM) != 0;
     c.split = splits[(bits & SPLIT) >> 2];
     c.split_every = id + 1u;
@@ -37,7 +37,7 @@ static conf make_conf(unsigned bits, unsigned id)
         c.schema.token_type = PS_U32;
     if ((bits & VOCABULARY) != 0)
         c.schema.vocab_size = 256;
-    /* Any bytes are tokens, though they look like a compressed file. */
+    /* Any bytes are tokens, even if they look like a compressed file. */
     c.as_it_is = c.from == FROM_NANOGPT;
     c.trim = c.from == FROM_NPY && (bits & TRIM) != 0;
     if (!c.split_given)
@@ -45,7 +45,7 @@ static conf make_conf(unsigned bits, unsigned id)
     return c;
 }
 
-/* What a stream without a header must come to. */
+/* Checks the result for a stream without a header. */
 static void check_stream(const conf *c, size_t n, int status,
                          const token_yield *y)
 {

@@ -1,13 +1,13 @@
 /*
- * feed.c - what the fuzzing targets share; fuzz.h.
+ * feed.c - functions shared by the fuzzing targets; see fuzz.h.
  *
- * The targets have src/lib/io/fd.c, and the files of tokcat, compiled once more
- * with read, write and poll renamed to the functions here.
+ * The targets compile src/lib/io/fd.c, and the files of tokcat, once more with
+ * read, write and poll renamed to the functions here.
  *
  * SPDX-License-Identifier: MIT
  */
 
-/* memfd_create is Linux's own. */
+/* memfd_create is specific to Linux. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,8 +26,8 @@
 #include "base/hash.h"
 
 /*
- * With the address sanitizer, what stands in a buffer behind what a read has
- * filled is not to be looked at, or so many bytes of it.
+ * With the address sanitizer, up to this many bytes of a buffer after the data
+ * of a read are poisoned.
  */
 #define FENCE ((size_t)512)
 #if defined(__SANITIZE_ADDRESS__)
@@ -98,7 +98,7 @@ const unsigned char *take_bytes(input *in, size_t n, size_t *got)
     return p;
 }
 
-/* The sanitizer sees what memcpy reads, but not what xxhash does. */
+/* The sanitizer checks the reads of memcpy, but not those of xxhash. */
 uint64_t hash_bytes(uint64_t hash, const unsigned char *p, size_t n)
 {
     unsigned char *copy = malloc(n > 0 ? n : 1);
@@ -117,11 +117,11 @@ uint64_t hash_bytes(uint64_t hash, const unsigned char *p, size_t n)
 static struct {
     input in;
     unsigned manner;
-    bool refused; /* the last read */
+    bool refused; /* the last read failed with EAGAIN or EINTR */
     bytes out;
 } f;
 
-/* The descriptor is open, for those who look at what it is. */
+/* FEED_FD is open, in case the caller checks its type. */
 static void open_feed(void)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -149,7 +149,7 @@ void feed_clear(void)
     f.out.size = 0;
 }
 
-/* How much the next read gives. */
+/* Bytes that the next read returns. */
 static size_t piece(size_t n)
 {
     size_t max = f.manner & FEED_PIECE;
@@ -159,7 +159,7 @@ static size_t piece(size_t n)
     return max == 0 || max > n ? n : max;
 }
 
-/* <unistd.h> and <poll.h> declare these in place of the real ones. */
+/* <unistd.h> and <poll.h> declare these instead of the real ones. */
 ssize_t fake_read(int fd, void *buf, size_t n)
 {
     const unsigned char *p;
@@ -197,7 +197,7 @@ int fake_poll(struct pollfd *fds, nfds_t n_fds, int timeout)
     return timeout == 0 && (f.manner & FEED_LATE) != 0 ? 0 : 1;
 }
 
-/* A file in memory where there are such. */
+/* A file in memory, where the system has them. */
 static int open_nameless(void)
 {
 #ifdef MFD_CLOEXEC
@@ -212,7 +212,7 @@ static int open_nameless(void)
 
 int feed_file_of(unsigned which, const unsigned char *data, size_t n)
 {
-    /* One more than the number, so that 0 is none. */
+    /* The descriptor plus one, so that 0 means none. */
     static int fds[FEED_FILES];
     int fd;
 

@@ -1,8 +1,8 @@
 /*
- * filter.c - fuzzing target: all that packstream does, in memory: records
- * in, packs out, and the records back, which must be those that went in.
+ * filter.c - fuzzing target: all of packstream in memory: token records to
+ * packs and back, which must restore the input.
  *
- * The input: what to pack and how; job.h.
+ * The input: what to pack and how; see job.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,7 +52,7 @@ static ps_result drain(void *context, ps_error *err)
     return ps_packer_flush(context, PS_FLUSH_DRAIN, err);
 }
 
-/* The next sequence from the reader to the packer, perhaps as it is ready. */
+/* Moves the next sequence from the reader to the packer, if it is ready. */
 static ps_result pass_on(const job *j, ps_token_reader *r, ps_packer *p,
                          bool ready, ps_error *err)
 {
@@ -83,7 +83,7 @@ static ps_result pass_on(const job *j, ps_token_reader *r, ps_packer *p,
     return result;
 }
 
-/* All steps; PS_OK, or PS_ERR_OVERLONG. */
+/* Runs all steps; returns PS_OK or PS_ERR_OVERLONG. */
 static ps_result take_steps(const job *j, ps_token_reader *r, ps_packer *p,
                             ps_error *err)
 {
@@ -141,7 +141,7 @@ static bool pack_all(const job *j, const bytes *records, ps_totals *totals,
 
 /* ------------------------------------------------------------ records out */
 
-/* What becomes of a sequence: its length in packs, 0 if it is dropped. */
+/* The expected length of a sequence in packs, 0 if it is dropped. */
 static uint32_t kept_of(const job *j, uint32_t n_tok)
 {
     const ps_packer_options *o = &j->options;
@@ -152,7 +152,7 @@ static uint32_t kept_of(const job *j, uint32_t n_tok)
     return o->overlong == PS_OVERLONG_DROP ? 0 : o->capacity;
 }
 
-/* The beginnings of all columns, as long as what was kept. */
+/* All columns, each cut to the length that was kept. */
 static void check_payload(const job *j, const ps_sequence *s, uint32_t n_tok)
 {
     const ps_schema *c = &j->schema;
@@ -171,7 +171,7 @@ static void check_payload(const job *j, const ps_sequence *s, uint32_t n_tok)
     free(p);
 }
 
-/* The unpacker gives back what went in, in that order. */
+/* The unpacker returns the packed sequences in input order. */
 static void check_records(const job *j, const bytes *packs)
 {
     ps_error err = no_error();

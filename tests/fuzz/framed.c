@@ -1,9 +1,9 @@
 /*
  * framed.c - fuzzing target: framed token records.
  *
- * The input: how to read (tokens.h), then the stream, which gets new
- * checksums if that says so.  What reads to its end is written again, and
- * must read as the same.
+ * The input: how to read (tokens.h), then the stream, which gets new checksums
+ * if requested.  A stream that can be read to its end is written again, and
+ * must read the same.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 enum { AT_STREAM = TOKEN_WAY_BYTES };
 
-/* Copies the records to a writer, but for empty ones, which it counts. */
+/* Copies the records to a writer, except empty ones, which it counts. */
 static ps_result copy_records(ps_token_reader *r, ps_token_writer *w,
                               uint64_t *empty)
 {
@@ -35,8 +35,8 @@ static ps_result copy_records(ps_token_reader *r, ps_token_writer *w,
 }
 
 /*
- * Writes a stream that is whole once more, without its flush records; how many
- * were empty and are not in it either.
+ * Writes an intact stream once more, without its flush records; returns how
+ * many records were empty and so are missing, too.
  */
 static uint64_t write_again(const token_way *way, const unsigned char *data,
                             size_t n)

@@ -2,8 +2,8 @@
  * ids.c - fuzzing target: lines of token ids, and of bytes.
  *
  * The input: a byte of options, one for the vocabulary, one for how to read
- * (fuzz.h), then text.  Ids are what the few lines here say they are, unless
- * the text is compressed: then anything may be in it.
+ * (fuzz.h), then text.  The few lines here compute the expected ids, unless the
+ * text is compressed: then any result is allowed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +44,7 @@ static conf make_conf(unsigned bits, unsigned vocab_size)
     return c;
 }
 
-/* Reads a word as an id; false if it is none. */
+/* Reads a word as an id; false if it is not one. */
 static bool is_id(const unsigned char *p, size_t n, uint64_t max)
 {
     uint64_t value = 0;
@@ -79,7 +79,7 @@ static bool count_line(const unsigned char *p, size_t n, uint64_t max,
     return true;
 }
 
-/* Whether the text is good, and what it holds up to where it is not. */
+/* True if the text is valid; *y counts the sequences before an error. */
 static bool count_ids(const conf *c, const unsigned char *p, size_t n,
                       token_yield *y)
 {

@@ -1,5 +1,5 @@
 /*
- * job.c - something to pack and how; job.h.
+ * job.c - takes from an input what to pack and how; job.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of job.bits; JOB_SKIPS is one more. */
+/* Bits of job.bits; JOB_SKIPS is another. */
 enum {
     WIDE = 1,
     FRAMED = 2,
@@ -20,10 +20,10 @@ enum {
     ALIGNED = 128
 };
 
-/* Below this step a length, from there on multiples of the capacity, +-1. */
+/* A step below this is a length, others are multiples of the capacity, +-1. */
 #define MULTIPLES 200
 
-/* Of so many packs at most: hundreds would take most of the time. */
+/* A sequence fills at most this many packs: hundreds would take too long. */
 #define MAX_PACKS 8
 
 static ps_schema make_schema(unsigned bits, unsigned n_channels)
@@ -43,7 +43,7 @@ static ps_schema make_schema(unsigned bits, unsigned n_channels)
     return schema;
 }
 
-/* A byte's depth, 0 to 40, and packs of a block, 1 to 32 or the default. */
+/* From a byte: depth, 0 to 40, and packs of a block, 1 to 32 or the default. */
 #define DEPTHS 41
 
 job take_job(input *in)

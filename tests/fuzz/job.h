@@ -1,6 +1,5 @@
 /*
- * job.h - something to pack and how, out of an input, for the targets that
- * pack.
+ * job.h - takes from an input what to pack and how, for targets that pack.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +9,7 @@
 
 #include "fuzz.h"
 
-/* What comes in a byte of a job's steps: a sequence, or one of these. */
+/* A byte of a job's steps: a sequence, or one of these. */
 enum {
     STEP_FLUSH = 248,
     STEP_DRAIN,
@@ -18,24 +17,24 @@ enum {
     STEP_FLUSH_RECORD
 };
 
-/* Of job.bits, what the options do not say. */
-#define JOB_SKIPS 64u /* dropped sequences come without payload */
+/* Bits of job.bits that are not options. */
+#define JOB_SKIPS 64u /* dropped sequences have no payload */
 
 typedef struct job {
     ps_packer_options options;
     ps_schema schema;
     unsigned bits;
-    unsigned manner; /* of feed() */
+    unsigned manner; /* argument of feed() */
     input steps;
 } job;
 
-/* All that is left of the input: options, then a step a byte. */
+/* Takes the whole rest of the input: options, then one byte for each step. */
 job take_job(input *in);
 
-/* The length of the sequence that a step stands for, or 0. */
+/* The length of a step's sequence, or 0. */
 uint32_t job_length(const job *j, unsigned step);
 
-/* The payload of a sequence, a function of its id; to be freed. */
+/* The payload of a sequence, a function of its id; the caller frees it. */
 unsigned char *job_payload(const job *j, uint64_t id, uint32_t n_tok,
                            size_t *size);
 

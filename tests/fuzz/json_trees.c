@@ -1,8 +1,8 @@
 /*
- * json_trees.c - JSON Lines read with jansson, which makes a tree of each
+ * json_trees.c - JSON Lines read with jansson, which builds a tree for each
  * line: the reference for tokcat/jsonl.c.
  *
- * The reader of the form becomes one that reads with either.
+ * The reader of the form is replaced by one that can switch between both.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static int refuse(const reader *r)
 
 /* -------------------------------------------------------- ignored values */
 
-/* After the string that begins at `at`, or n. */
+/* The end of the string that begins at `at`, or n. */
 static size_t after_string(const char *line, size_t n, size_t at)
 {
     for (at++; at < n && line[at] != '"'; at++)
@@ -42,7 +42,7 @@ static size_t after_blanks(const char *line, size_t n, size_t at)
     return at;
 }
 
-/* After the value that begins at `at`, or n. */
+/* The end of the value that begins at `at`, or n. */
 static size_t after_value(const char *line, size_t n, size_t at)
 {
     size_t depth = 0;
@@ -67,7 +67,7 @@ static size_t after_value(const char *line, size_t n, size_t at)
     return n;
 }
 
-/* True if the text, a string of JSON, is a key that --ignore names. */
+/* True if the text, a JSON string, is a key that --ignore names. */
 static bool names_ignored(reader *r, const char *text, size_t n)
 {
     json_t *key =
@@ -81,7 +81,7 @@ static bool names_ignored(reader *r, const char *text, size_t n)
     return found;
 }
 
-/* Puts {} and blanks in place of a string, an object or a list. */
+/* Overwrites a string, an object or a list with {} and blanks. */
 static void empty_value(char *line, size_t from, size_t to)
 {
     memset(line + from, ' ', to - from);
@@ -90,8 +90,8 @@ static void empty_value(char *line, size_t from, size_t to)
 }
 
 /*
- * The same of a value that is no number, and of such elements of a list: only
- * where they end is checked.
+ * The same for a value that is not a number, and for such elements of a list:
+ * only their ends are checked.
  */
 static void empty_values(char *line, size_t n, size_t at, size_t end)
 {
@@ -111,7 +111,7 @@ static void empty_values(char *line, size_t n, size_t at, size_t end)
     } while (at < end && line[at] == ',');
 }
 
-/* Puts 0 and blanks in place of the values that are ignored. */
+/* Overwrites ignored values with 0 and blanks. */
 static void blank_ignored(reader *r, char *line, size_t n)
 {
     size_t at = after_blanks(line, n, 0);
@@ -189,7 +189,7 @@ static bool is_scalar(const json_t *value)
            !json_is_array(value);
 }
 
-/* Whether a value, or an element of a list, is none. */
+/* True unless it is a scalar or a list of scalars. */
 static bool has_others(const json_t *value)
 {
     for (size_t i = 0; i < json_array_size(value); i++)
@@ -208,8 +208,8 @@ static bool has_numbers(const json_t *value)
 }
 
 /*
- * A key that nobody knows, and that holds no numbers, or one alone under a name
- * that no channel can have.
+ * An unknown key whose value has no numbers, or a single one under a name that
+ * no channel can have.
  */
 static bool is_left_out(reader *r, const char *key, const json_t *value)
 {
@@ -241,7 +241,7 @@ static bool learn_trees(reader *r, json_t *object)
     return s->framed || s->n_channels == 0;
 }
 
-/* Whether the object has just the keys of the stream's channels. */
+/* True if the object's keys are exactly the stream's channels. */
 static bool has_channels(reader *r, json_t *object)
 {
     const ps_schema *s = &r->out.schema;
@@ -262,7 +262,7 @@ static bool has_channels(reader *r, json_t *object)
     return true;
 }
 
-/* Lists are as long as that of the ids, and all values are scalars. */
+/* Lists are as long as that of the ids; other values are scalars. */
 static bool has_scalars(reader *r, json_t *object, size_t length)
 {
     unsigned unknown = 0;
@@ -305,7 +305,7 @@ static element_result tree_bits(ps_type type, const json_t *value,
     }
 }
 
-/* Stores the elements from `begin` up to `end` of a list, or one value. */
+/* Stores elements from `begin` up to `end` of a list, or a single value. */
 static bool store_tree(ps_type type, const json_t *value, size_t begin,
                        size_t end, unsigned char *to)
 {
@@ -332,7 +332,7 @@ static bool is_id(const reader *r, const json_t *value)
            json_integer_value(value) <= reader_max_id(r);
 }
 
-/* What is no padding. */
+/* The range without padding. */
 static void find_tokens(const reader *r, const json_t *object,
                         const json_t *ids, size_t *begin, size_t *end)
 {

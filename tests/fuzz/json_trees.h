@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Whether jansson reads the lines from now on. */
+/* Selects jansson for all lines from now on, or not. */
 void json_use_trees(bool yes);
 
 #endif

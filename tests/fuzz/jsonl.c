@@ -1,10 +1,10 @@
 /*
  * jsonl.c - fuzzing target: JSON Lines, and the options that go with them.
  *
- * The input: a byte of options, one for how to read (fuzz.h); with some of
- * the options a line that declares a channel; then text.  One run writes what
- * another writes that reads each line with jansson, however the input comes;
- * except before damage in zstd.
+ * The input: a byte of options, one for how to read (fuzz.h); with some of the
+ * options a line that declares a channel; then text.  The output must equal
+ * that of a run that reads each line with jansson, in whatever pieces the input
+ * is read, except before damage in zstd.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +47,7 @@ static void make_conf(conf *c, unsigned bits)
         c->schema.special[PS_PAD] = 0;
 }
 
-/* The first line of the text declares a channel, or tries. */
+/* The first line of the text declares a channel, or tries to. */
 static void declare(conf *c, input *in)
 {
     const unsigned char *end =
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_use_trees(true);
     must(run_tokcat(&c, in.at, in.left, FEED_WHOLE, &whole) == status);
     json_use_trees(false);
-    /* How much zstd gives before damage depends on how a frame is cut. */
+    /* How much zstd returns before damage depends on the pieces of a frame. */
     if (status != STATUS_OK && in.left > 0 &&
         compression_of(in.at, in.left) == COMPRESSION_ZSTD)
         return 0;

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Mostly bytes that change where they are, since sizes have to fit. */
+/* Mostly bytes that change in place, since sizes have to fit. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
                                unsigned seed)
 {

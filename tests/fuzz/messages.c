@@ -1,6 +1,6 @@
 /*
- * messages.c - src/cli/message.c once more, whose messages go to a file in
- * memory.
+ * messages.c - src/cli/message.c compiled once more, with messages written to a
+ * file in memory.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * packs.c - reading packs in every way there is; packs.h.
+ * packs.c - reads packs in every possible way; packs.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 /* Enough for any stream that fits a fuzzer's input. */
 #define MAX_PACKS 4096
 
-/* Each sequence of a pack lies where it should and can be taken out. */
+/* Each sequence of a pack has a valid position and can be extracted. */
 static void take_apart(pack_yield *y, const ps_pack_info *info,
                        const ps_pack *pack)
 {
@@ -98,13 +98,13 @@ ps_result unpack_packs(ps_order order, uint64_t *sequences)
         must(s.n_tok > 0);
         must(s.payload_bytes ==
              ps_payload_bytes(&ps_pack_reader_info(r)->schema, s.n_tok));
-        /* Ids rise, but for where another stream begins. */
+        /* Ids rise, except where another stream begins. */
         if (*sequences > 0 && s.id < next)
             streams++;
         next = s.id + 1;
         ++*sequences;
     }
-    /* A stream has a header, and END: how many of them there can be. */
+    /* The most streams possible: each has a header and END. */
     must(order == PS_ORDER_PACK || streams == 1 ||
          streams <= ps_pack_reader_offset(r) / (PS_PACK_HEADER_BYTES + 256));
     ps_unpacker_free(u);

@@ -1,6 +1,5 @@
 /*
- * packs.h - reading packs in every way there is, for the targets that have
- * some.
+ * packs.h - reads packs in every possible way, for targets that have some.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,39 +9,39 @@
 
 #include "fuzz.h"
 
-/* What came of reading packs. */
+/* Results of reading packs. */
 typedef struct pack_yield {
     ps_result result;
     uint64_t packs;
     uint64_t sequences; /* pieces */
     uint64_t tokens;
-    uint64_t faults; /* packs that ps_pack_check does not like */
-    uint64_t hash; /* the sum of that of each pack: in any order */
+    uint64_t faults; /* packs that ps_pack_check refuses */
+    uint64_t hash; /* the sum of the packs' hashes, so order does not matter */
     ps_totals totals;
 } pack_yield;
 
 /*
- * Reads FEED_FD to its end or to a failure, and checks what every reader
- * promises.
+ * Reads FEED_FD to its end or to a failure, and checks the guarantees of every
+ * reader.
  */
 pack_yield read_packs(void);
 
 /*
- * The same through an unpacker: gives how it ends, and how many sequences
- * came, which with PS_ORDER_INPUT rise in each stream.
+ * The same with an unpacker: returns its last result, and the number of
+ * sequences.  With PS_ORDER_INPUT ids must rise in each stream.
  */
 ps_result unpack_packs(ps_order order, uint64_t *sequences);
 
 /*
- * The bytes as a file, its packs from the last to the first: the packs that
- * could be read, and PS_END if all could.
+ * Reads the bytes as a file, from the last pack to the first: returns the packs
+ * that could be read, and PS_END if all could.
  */
 pack_yield read_pack_file(const unsigned char *data, size_t n);
 
-/* Writes all packs of the bytes, as a file, as a share to feed_written(). */
+/* Reads the bytes as a file; writes all packs as a share to feed_written(). */
 ps_result hand_on(const unsigned char *data, size_t n);
 
-/* The same packs and, member by member, the same totals. */
+/* True if the packs, and every member of the totals, are the same. */
 bool is_same_yield(const pack_yield *a, const pack_yield *b);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * plain.c - fuzzing target: pack streams without compression: header,
- * blocks, END, several streams in a row; read as they come, unpacked, and
- * from any place.
+ * plain.c - fuzzing target: pack streams without compression: header, blocks,
+ * END, several streams in a row; read in order, unpacked, and from any
+ * position.
  *
- * The input: bit 0 of the first byte asks for new checksums, the second
- * byte is how to read (fuzz.h), then the stream.
+ * The input: bit 0 of the first byte requests new checksums, the second byte is
+ * how to read (fuzz.h), then the stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,8 +15,8 @@
 enum { SEALED = 1, AT_STREAM = 2 };
 
 /*
- * The reader's verdict is that of all who read on its behalf.  What is told
- * of a damaged frame of zstd depends on the pieces in which it comes.
+ * Unpackers have the same result as the reader that they use.  The error for a
+ * damaged zstd frame depends on the pieces in which it is read.
  */
 static void unpack(const bytes *b, unsigned manner, const pack_yield *y)
 {
@@ -37,14 +37,14 @@ static void unpack(const bytes *b, unsigned manner, const pack_yield *y)
     must(sequences <= y->sequences);
 }
 
-/* A share with all packs has what the whole stream has. */
+/* A share with all packs has the same as the whole stream. */
 static void share(const bytes *b, unsigned manner, const pack_yield *whole)
 {
     const ps_result r = hand_on(b->data, b->size);
     bytes written = {0};
     pack_yield y;
 
-    /* A later version; or END is wrong about pieces, which only it counts. */
+    /* A later version, or wrong piece counts in END, which only it checks. */
     if (r != PS_OK) {
         must(r == PS_ERR_UNSUPPORTED || r == PS_ERR_CORRUPT);
         return;
@@ -53,7 +53,7 @@ static void share(const bytes *b, unsigned manner, const pack_yield *whole)
     feed(written.data, written.size, manner);
     y = read_packs();
     must(y.result == PS_END && y.packs == whole->packs);
-    /* These are worked out anew. */
+    /* These are recomputed. */
     y.totals.rejected_sequences = whole->totals.rejected_sequences;
     y.totals.rejected_tokens = whole->totals.rejected_tokens;
     y.totals.split_sequences = whole->totals.split_sequences;

@@ -1,8 +1,8 @@
 /*
  * raw.c - fuzzing target: raw token records.
  *
- * The input: how to read (tokens.h), then the stream.  A stream is what the
- * reader says it is exactly if the few lines here say so, too.
+ * The input: how to read (tokens.h), then the stream.  The reader accepts a
+ * stream exactly if the few lines here do.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,12 +1,11 @@
 /*
- * replay.c - a fuzzing target without a fuzzer.
+ * replay.c - runs a fuzzing target without a fuzzer.
  *
  *     TARGET [--changes=N] [FILE]...
  *
- * gives each file, or standard input, to the target, and N changed forms of
- * it, the same in every run.  Ends by a signal where the target finds
- * something.  Other fuzzers, AFL++ for one, can use it
- * as it is.
+ * passes each file, or standard input, to the target, and N changed forms of
+ * it, the same in every run.  A finding ends it with a signal.  Other fuzzers,
+ * such as AFL++, can use it unchanged.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,12 +16,12 @@
 
 #include "fuzz.h"
 
-/* Not every target has one. */
+/* Optional in a target. */
 #pragma weak LLVMFuzzerCustomMutator
 
 #define MAX ((size_t)1 << 20)
 
-/* The order of numbers that look random; libFuzzer's call has no context. */
+/* The seed of pseudo-random numbers; libFuzzer's call has no context. */
 static uint64_t state = 1;
 
 static uint32_t below(size_t n)
@@ -33,7 +32,7 @@ static uint32_t below(size_t n)
     return (uint32_t)((state >> 16) % n);
 }
 
-/* A byte that is more likely than others to be trouble. */
+/* A byte that is likely to cause trouble. */
 static uint8_t odd_byte(void)
 {
     static const uint8_t odd[] = {0, 1, 2, 0x7f, 0x80, 0xfe, 0xff};
@@ -42,7 +41,7 @@ static uint8_t odd_byte(void)
     return i < sizeof odd ? odd[i] : (uint8_t)below(256);
 }
 
-/* Some bytes become others, some go, some come. */
+/* Changes, removes and adds some bytes. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
 {
     size_t at = below(size + 1);
@@ -51,10 +50,10 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
     if (n > size - at)
         n = size - at;
     switch (below(6)) {
-    case 0: /* go */
+    case 0: /* remove */
         memmove(data + at, data + at + n, size - at - n);
         return size - n;
-    case 1: /* come */
+    case 1: /* add */
         if (n > max - size)
             n = max - size;
         memmove(data + at + n, data + at, size - at);
@@ -75,7 +74,7 @@ static size_t change(uint8_t *data, size_t size)
                : LLVMFuzzerMutate(data, size, MAX);
 }
 
-/* A copy of just its size, so that whoever looks beyond it is seen. */
+/* A copy of the exact size, so that reads past the end are detected. */
 static void try_bytes(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size > 0 ? size : 1);

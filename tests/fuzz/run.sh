@@ -4,23 +4,22 @@
 #     tests/fuzz/run.sh BUILD_DIR [--runs=N | --seconds=N] [--jobs=N]
 #                       [--one-build] [TARGET]...
 #
-# gives each TARGET, or all of them, N inputs (1000000 without either
-# option), or as many as N seconds are good for; several at once with
-# --jobs.  `make fuzz` in BUILD_DIR does that without options.  --one-build
-# saves half of the building, where some seconds are to be fuzzed.
+# runs each TARGET, or all of them, on N inputs (1000000 without either option),
+# or for N seconds; --jobs runs several at once.  `make fuzz` in BUILD_DIR does
+# that without options.  --one-build halves the build time, for short runs.
 #
-# All that is made lies in BUILD_DIR/fuzzing: build/, a build of the sources
-# with address and undefined behaviour sanitizers, and build-jobs/, one for the
-# targets that pack; seeds/, what seeds.sh writes; corpus/TARGET, the inputs
-# that were worth keeping, with which the next run begins; findings/, inputs
-# for which a target did not hold, and TARGET.log.  To look at a finding again:
+# All files are in BUILD_DIR/fuzzing: build/, a build with address and undefined
+# behaviour sanitizers, and build-jobs/, one for the targets that pack; seeds/,
+# the output of seeds.sh; corpus/TARGET, the inputs that found new coverage,
+# with which the next run begins; findings/, inputs for which a check failed;
+# and TARGET.log.  To reproduce a finding:
 #
 #     BUILD_DIR/fuzzing/build*/tests/fuzz/TARGET FINDING
 #
-# Exits with 0 if nothing was found, 77 where clang or libFuzzer is not
-# there, else 1.
+# Exits with 0 if nothing was found, 77 without clang or libFuzzer, otherwise
+# with 1.
 #
-# AFL++ takes the targets as a build with its own compiler makes them:
+# For AFL++, build the targets with its compiler:
 #
 #     ./configure CC=afl-clang-fast --disable-shared && make fuzzers
 #     afl-fuzz -i BUILD_DIR/fuzzing/seeds/raw -o out -- tests/fuzz/raw @@
@@ -82,7 +81,7 @@ folder() {
     esac
 }
 
-# build_in FOLDER FLAGS: the targets that belong there.
+# build_in FOLDER FLAGS: builds the targets of that folder.
 build_in() {
     local target programs=
     for target in $targets; do
@@ -93,14 +92,14 @@ build_in() {
     [ -e Makefile ] ||
         "$top/configure" --quiet --disable-shared CC="${CLANG:-clang}" \
             CFLAGS="-g -O1 -fno-omit-frame-pointer $2" || return 1
-    # Words are meant to split: names of programs.
+    # Word splitting intended: names of programs.
     # shellcheck disable=SC2086
     [ -z "$programs" ] ||
         make -j "$(nproc)" FUZZ_LINK=-fsanitize=fuzzer $programs
 }
 
-# Packing compares numbers of its own making, which tells a fuzzer nothing
-# about the input, and to trace that would take half of the time.
+# Packing compares numbers that it has computed.  Tracing these comparisons
+# would teach a fuzzer nothing about the input, and take half of the time.
 build() {
     local flags='-fsanitize=fuzzer-no-link,address,undefined'
     flags="$flags -fno-sanitize-recover=all"
@@ -110,7 +109,7 @@ build() {
         make -j "$(nproc)" tokcat packstream
 }
 
-# fuzz TARGET: one run; its last line tells how it went.
+# fuzz TARGET: one run; the last line of its output is the result.
 fuzz() {
     local target=$1 most=1024 entropic=1
     case $target in
@@ -119,7 +118,7 @@ fuzz() {
         filter | state) most=96 entropic=0 ;; # it would take half of the time
     esac
     mkdir -p "$place/corpus/$target"
-    # A finding that is looked at again tells the whole of its calls.
+    # A reproduced finding prints its whole stack.
     ASAN_OPTIONS=quarantine_size_mb=16:detect_leaks=1:malloc_context_size=2 \
         "$(folder "$target")/tests/fuzz/$target" "$bound" -max_len="$most" \
         -entropic="$entropic" \
@@ -130,7 +129,7 @@ fuzz() {
         "$place/seeds/$target" >"$place/$target.log" 2>&1
 }
 
-# tell TARGET: one run in a line, and what was found in full.
+# tell TARGET: prints one line for a run, and findings in full.
 tell() {
     local target=$1
     if fuzz "$target"; then
@@ -160,7 +159,7 @@ PATH=$(folder raw):$PATH "$top/tests/fuzz/seeds.sh" "$place/seeds" || exit 1
 
 export -f folder fuzz tell
 export place bound one_build
-# Words are meant to split: names of targets.  What is in single quotes is for
+# Word splitting intended: names of targets.  Text in single quotes is for
 # another shell.
 # shellcheck disable=SC2086,SC2016
 printf '%s\n' $targets |

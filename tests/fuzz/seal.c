@@ -1,8 +1,8 @@
 /*
- * seal.c - new checksums for framed records that were tampered with, and
- * changes that hit what checksums cover.
+ * seal.c - recomputes checksums of framed records after changes, and makes
+ * changes that checksums cover.
  *
- * The places are those of packstream(5).
+ * Offsets are those of packstream(5).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,11 +20,11 @@ enum {
     AT_TOKEN_BYTES = 40,
     AT_CHANNELS = 128,
     CHANNEL_BYTES = 64,
-    AT_KIND = 25, /* in a channel; its width is behind it */
+    AT_KIND = 25, /* in a channel, followed by its width */
     AT_TOKEN_DIGEST = 24 /* in END */
 };
 
-/* Bytes for each token, and besides for each sequence, by the header. */
+/* Bytes for each token and for each sequence, by the header. */
 static void widths(const unsigned char *header, size_t size,
                    uint64_t *per_token, uint64_t *per_sequence)
 {
@@ -39,8 +39,8 @@ static void widths(const unsigned char *header, size_t size,
 }
 
 /*
- * The records from `at` to END, which gets their digest, and LENGTHS its
- * numbers, where it seems to be whole.
+ * Seals the records from `at` to END, where their digest goes, and to LENGTHS,
+ * if END seems intact.
  */
 static void finalize_records(unsigned char *p, size_t size, size_t at,
                              uint64_t per_token, uint64_t per_sequence)

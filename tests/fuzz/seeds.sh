@@ -2,7 +2,7 @@
 # seeds.sh DIR - writes the first inputs of every fuzzing target, a folder in
 # DIR for each.  The programs are found on the PATH.
 #
-# What the first bytes of an input mean stands in the head of each target.
+# The head of each target explains the first bytes of its inputs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -30,7 +30,7 @@ u16() {
     done
 }
 
-# seed TARGET NAME OPTION...: an input of the options and standard input.
+# seed TARGET NAME OPTION...: an input: the options, then standard input.
 seed() {
     local to=$1/$2
     shift 2
@@ -38,7 +38,7 @@ seed() {
     { u8 "$@" && cat; } >"$to"
 }
 
-# ids N: so many sequences of some lengths.
+# ids N: N sequences of several lengths.
 ids() {
     awk -v n="$1" 'BEGIN {
         for (i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ objects() {
     }'
 }
 
-# Ways to read: the manners of tests/fuzz/fuzz.h.
+# Ways to read: `manner` of feed() in tests/fuzz/fuzz.h.
 manners='0 1 5 31 36 65 130'
 
 raw_seeds() {
@@ -95,7 +95,7 @@ framed_seeds() {
         seed framed vocabulary 20 0 63 3
     { ids 3 | tokcat --from=ids && ids 2 | tokcat --from=ids; } |
         seed framed joined 0 0 0 9
-    # Two records, then a flush record, with END's numbers as they were.
+    # Two records, then a flush record, with END's counts unchanged.
     { ids 2 | tokcat --from=ids >"$work/x" && head -c 162 "$work/x" &&
         u16 0 0 2 0 && tail -c 32 "$work/x"; } | seed framed flush 6 0 0 0
     printf '' | tokcat --from=ids | seed framed empty 4 0 0 0
@@ -147,10 +147,10 @@ plain_seeds() {
         packstream --type=u32 -L 11 -d 9 >"$work/wide"
     printf '' | packstream -L 8 -d 2 >"$work/empty"
     cat "$work/ids" "$work/ids" >"$work/joined"
-    # A later minor version may say more than we know, also in the dtype.
+    # A later minor version may have more fields, also in the dtype.
     { head -c 14 "$work/ids" && u16 1 && tail -c +17 "$work/ids"; } \
         >"$work/later"
-    # So may its END, here in byte 40, also behind a stream that we know.
+    # So may its END, here at byte 40, also after a stream of a known version.
     { cat "$work/ids" && head -c -216 "$work/later" && u8 1 &&
         tail -c 215 "$work/later"; } >"$work/joined-later"
     for name in plain split none blocks aligned aligned-split ids wide empty \
@@ -163,7 +163,7 @@ plain_seeds() {
     seed plain nothing 1 0 </dev/null
 }
 
-# After plain_seeds: of its streams.
+# Run after plain_seeds, whose streams it uses.
 seekable_seeds() {
     local name
     for name in plain split blocks ids empty joined joined-later; do
@@ -175,12 +175,12 @@ seekable_seeds() {
     seed seekable checksums 7 130 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 <"$work/ids"
     seed seekable nothing 1 </dev/null
     seed seekable twice 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 <"$work/ids"
-    # The number of frames, and a size in the table, are not what they were.
+    # Changes the number of frames, and a size in the table.
     seed seekable count 5 0 0 0 1 8 0 1 0 0 0 0 0 0 0 0 0 <"$work/ids"
     seed seekable size 5 0 0 0 1 12 0 255 0 0 0 0 0 0 0 0 0 <"$work/ids"
 }
 
-# Lengths, and at the end the steps that are none: filter.c.
+# Lengths, then at the end special steps: filter.c.
 steps() {
     u8 3 0 40 7 7 12 90 1 2 199 5 230 11 0 249 6 250 80 30 251 4 252 9 9 201
 }
@@ -207,7 +207,7 @@ filter_seeds() {
     done
 }
 
-# A job is stopped after some of its steps; the state is changed or not.
+# A job is stopped after some of its steps, with its state changed or not.
 state_seeds() {
     local policy stop
     for policy in 0 1 2 3 4 5 6; do
@@ -249,7 +249,7 @@ ids_seeds() {
     printf '1 \001\377x 3\n' | seed ids word 0 0 0
     printf 'a line\n\nanother\r\n \t\nlast' | seed ids bytes 16 0 3
     printf 'a line\n\nanother\r\n \t\nlast' | seed ids paragraphs 48 0 3
-    # Compressed: by gzip, and in a block of zstd that keeps it as it is.
+    # Compressed: by gzip, and by zstd in an uncompressed block.
     ids 9 | gzip -n | seed ids gzip 0 0 3
     ids 2 | gzip -n | seed ids gzip-bytes 16 0 0
     ids 2 | gzip -n | seed ids gzip-kept 80 0 0
@@ -262,7 +262,7 @@ jsonl_seeds() {
         objects 4 | seed jsonl "objects-$bits" "$bits" 0
     done
     objects 4 | seed jsonl pieces 0 5
-    # A zstd frame: a block of 20 bytes as they are, and one of no known type.
+    # A zstd frame: an uncompressed block of 20 bytes, and one of unknown type.
     { u8 40 181 47 253 0 0 160 0 0 && printf '{"input_ids":[1,2]}\n' &&
         u8 6 0 0; } | seed jsonl damaged 0 5
     printf '{"input_ids":[1,2]}\n\n{"input_ids":[]}\n' | seed jsonl raw 2 0
@@ -297,7 +297,7 @@ jsonl_seeds() {
         seed jsonl masked 16 0
 }
 
-# npy DICTIONARY: what stands before the numbers of a .npy file.
+# npy DICTIONARY: everything before the numbers of a .npy file.
 npy() {
     printf '\223NUMPY\001\000'
     u16 ${#1}
@@ -355,7 +355,7 @@ wide() {
 }
 
 # megatron NAME OPTIONS TYPE BYTES: a data set of three sequences in two
-# documents, whose tokens have so many bytes; standard input comes behind.
+# documents, with BYTES bytes per token, followed by standard input.
 megatron() {
     { index "$3" 3 3 && u16 2 0 1 0 3 0 && wide 0 $((2 * $4)) $((3 * $4)) &&
         wide 0 2 3 && cat; } >"$work/idx"
@@ -378,7 +378,7 @@ megatron_seeds() {
     { u16 42 && index 8 0 1 && wide 0; } | seed megatron none 1
 }
 
-# chunk NUMBER: standard input as a field of bytes, of less than 128.
+# chunk NUMBER: standard input as a field of fewer than 128 bytes.
 chunk() {
     cat >"$work/chunk-$1"
     u8 $(($1 << 3 | 2)) "$(wc -c <"$work/chunk-$1")"

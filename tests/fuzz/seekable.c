@@ -2,9 +2,9 @@
  * seekable.c - fuzzing target: compressed pack streams and their seek
  * tables.
  *
- * The input: what to do, then a plain stream.  It is cut into frames that
- * get a table, and then some bytes of the result, counted from its end, may
- * be changed.  Where none is, all readers must see what they see without
+ * The input: what to do, then a plain stream.  It is cut into frames, a table
+ * is added, and then some bytes, counted from the end, may be changed.  If none
+ * is, all readers must see the same as without compression.
  * compression.
  *
  * SPDX-License-Identifier: MIT
@@ -43,7 +43,7 @@ static way take_way(input *in)
     return w;
 }
 
-/* Made once: to make one costs more than all else here. */
+/* Created once: to create one costs more than all the rest. */
 static ZSTD_CCtx *compressor(void)
 {
     static ZSTD_CCtx *c;
@@ -69,12 +69,12 @@ static void put_frame(bytes *packed, bytes *table, const unsigned char *p,
     put_bytes(packed, frame, size);
     put_number(table, size, 4);
     put_number(table, n, 4);
-    /* The same that ends the frame. */
+    /* The call that ends the frame. */
     if ((bits & CHECKSUMS) != 0)
         put_bytes(table, frame + size - 4, 4);
 }
 
-/* Bytes of the frame that begins at byte `at` of the stream. */
+/* Bytes in the frame that begins at byte `at` of the stream. */
 static size_t frame_bytes(const way *w, const bytes *plain, size_t at)
 {
     const size_t left = plain->size - at;
@@ -93,8 +93,8 @@ static size_t frame_bytes(const way *w, const bytes *plain, size_t at)
 }
 
 /*
- * The stream in frames, by whole blocks or not, and behind them their seek
- * table; packstream(5).
+ * The stream in frames, aligned to blocks or not, followed by their seek table;
+ * packstream(5).
  */
 static void compress(const way *w, const bytes *plain, bytes *packed)
 {
@@ -139,7 +139,7 @@ static bool tamper(const way *w, bytes *b)
     return any;
 }
 
-/* How the plain stream is read, and the compressed one. */
+/* Reads the plain stream and the compressed one. */
 static void compare(const bytes *plain, const bytes *packed, unsigned manner,
                     bool tampered)
 {

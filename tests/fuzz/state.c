@@ -1,12 +1,11 @@
 /*
- * state.c - fuzzing target: the state of a packer that stops and goes on.
+ * state.c - fuzzing target: the state of a packer that stops and resumes.
  *
- * The input: after which step to stop, what to do to the state, then what to
- * pack and how (job.h).  From a state as it was saved another packer must
- * write what a single one would have written, and one that begins anew must
- * be able to prove that it does so; a changed state must be refused unless it
- * got a new checksum, and then do no harm.
- *
+ * The input: after which step to stop, how to change the state, then what to
+ * pack and how (job.h).  Resumed from the saved state, a packer must write what
+ * a single one would have written; one that starts over must verify that it
+ * does so.  A changed state must be refused, unless it got a new checksum, and
+ * then do no harm.
  * SPDX-License-Identifier: MIT
  */
 
@@ -25,7 +24,7 @@ typedef struct change {
 } change;
 
 typedef struct plan {
-    unsigned stop; /* after so many steps */
+    unsigned stop; /* after this many steps */
     unsigned bits;
     change changes[MAX_CHANGES];
     job job;
@@ -59,8 +58,8 @@ static ps_result put(const job *j, ps_packer *p, uint64_t id, uint32_t n_tok,
 }
 
 /*
- * The steps from `from` up to `to`.  Of those before `again` only the
- * sequences from `needs` on are put.
+ * Runs steps up to `to`.  Steps before `again` only put sequences with an id of
+ * at least `needs`.
  */
 static ps_result take_steps(const job *j, ps_packer *p, unsigned again,
                             unsigned to, uint64_t needs, ps_error *err)
@@ -84,7 +83,7 @@ static ps_result take_steps(const job *j, ps_packer *p, unsigned again,
     return result;
 }
 
-/* The state, or nothing if there can be none yet. */
+/* The state, or nothing if it cannot be saved yet. */
 static ps_result save_to(ps_packer *p, bytes *state)
 {
     static const char note[] = "a note";
@@ -103,8 +102,8 @@ static ps_result save_to(ps_packer *p, bytes *state)
 }
 
 /*
- * Packs so many steps, and their end if it `ends`; the state then, if there
- * can be one.  Gives what the first step gave that failed, or saving.
+ * Runs this many steps, and finishes if it `ends`; then saves the state, if
+ * possible.  Returns the result of the first step that failed, or of saving.
  */
 static ps_result pack(const job *j, unsigned steps, bool ends, bytes *packs,
                       bytes *state)
@@ -117,7 +116,7 @@ static ps_result pack(const job *j, unsigned steps, bool ends, bytes *packs,
     must(ps_packer_open(&p, FEED_FD, &j->schema, &j->options, &err) ==
          PS_OK);
     result = take_steps(j, p, 0, steps, 0, &err);
-    /* The beginning of what can be packed can be packed. */
+    /* A prefix of a job that can be packed can be packed. */
     must(result == PS_OK || ends);
     if (result == PS_OK && ends)
         must(ps_packer_flush(p, PS_FLUSH_FINISH, &err) == PS_OK);
@@ -139,7 +138,7 @@ static ps_result fits(const job *j, const bytes *state)
                 &err);
 }
 
-/* From the beginning to the end, to prove the state. */
+/* From the beginning to the end, to verify the state. */
 static ps_result prove(const job *j, const bytes *state)
 {
     ps_error err = no_error();
@@ -159,7 +158,7 @@ static ps_result prove(const job *j, const bytes *state)
     return result;
 }
 
-/* From a state to the end; what is written adds to *packs. */
+/* From a state to the end; the output is appended to *packs. */
 static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
 {
     const job *j = &w->job;
@@ -186,7 +185,7 @@ static ps_result go_on(const plan *w, const bytes *state, bytes *packs)
     return result;
 }
 
-/* Changes the state; true if it is another one then. */
+/* Changes the state; true if it differs afterwards. */
 static bool tamper(const plan *w, bytes *state)
 {
     bytes before = {0};
@@ -211,7 +210,7 @@ static bool tamper(const plan *w, bytes *state)
     return changed;
 }
 
-/* What a stream came to that has ended, and its end once more. */
+/* The totals of a finished stream, and a second finish. */
 static ps_result end_again(const job *j, const bytes *state)
 {
     ps_packer_options options = j->options;
@@ -242,7 +241,7 @@ static ps_result end_again(const job *j, const bytes *state)
     return result;
 }
 
-/* The same with what a stream left that has ended. */
+/* The same with the state of a finished stream. */
 static void tell_again(const plan *w, bytes *end)
 {
     ps_error err = no_error();
@@ -256,7 +255,7 @@ static void tell_again(const plan *w, bytes *end)
         must((w->bits & SEALED) != 0);
 }
 
-/* A stop and a start, good and bad; `packs` is what should come of it. */
+/* A stop and a resumption, valid and not; `packs` is the expected output. */
 static void stop_and_go(const plan *w, const bytes *packs)
 {
     plan other = *w; /* with options that are refused */

@@ -1,8 +1,8 @@
 /*
  * text.c - tokcat in memory; text.h.
  *
- * The calls that open and close files are replaced, and messages go to a
- * file in memory (messages.c); all else is the program's own.
+ * The calls that open and close files are replaced, and messages go to a file
+ * in memory (messages.c); the rest is the program's own code.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@
 
 /* ------------------------------------------------------------------- files */
 
-/* Static because these calls have no context; 0 is none. */
+/* Static because these calls have no context; 0: none. */
 static int files[2];
 
 void give_files(int idx, int bin)
@@ -55,7 +55,7 @@ const char *files_output_name(const char *name)
     return message_name(name);
 }
 
-/* No input has a size by which progress could be told. */
+/* No input has a known size, so there is no progress to report. */
 bool files_stat(const char *name, int standard, struct stat *st)
 {
     (void)name;
@@ -80,7 +80,7 @@ int file_set_check_input(const char *name, const char *in)
     return STATUS_OK;
 }
 
-/* No job keeps a state. */
+/* No job saves a state. */
 int state_file_check_options(const char *name, bool resume, uint64_t every,
                              const char *const *outputs, size_t n)
 {
@@ -203,7 +203,7 @@ bool files_close_stdout(void)
 
 /* --------------------------------------------------------------------- job */
 
-/* What a good run wrote is whole; a bad one may lack END, or all. */
+/* Output of a good run is complete; that of a bad one may lack END, or all. */
 static token_yield read_written(const conf *c, int status)
 {
     const token_way way = {.raw_type = c->schema.token_type,

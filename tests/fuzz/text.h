@@ -1,6 +1,6 @@
 /*
- * text.h - tokcat in memory, for the targets that give it text, or other
- * programs' files.
+ * text.h - tokcat in memory, for targets that feed it text or files of other
+ * programs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,24 +15,24 @@
 /* As conf_settle, once all options are set. */
 int settle(conf *c);
 
-/* Whether these bytes decompress to 64 KiB or more, which takes too long. */
+/* True if these bytes decompress to 64 KiB or more, which is too slow. */
 bool is_too_much(const unsigned char *p, size_t n);
 
 /*
- * Runs tokcat on `n` bytes of input; gives its exit status.  The messages are
- * lines that can be printed, and what was written, read again and given in
- * *yield, is whole records at least, and all of it with STATUS_OK.
+ * Runs tokcat on `n` bytes of input; returns its exit status.  Checks that
+ * messages are printable lines.  The output, read back into *yield, consists of
+ * whole records, and is complete if the status is STATUS_OK.
  */
 int run_tokcat(const conf *c, const unsigned char *p, size_t n,
                unsigned manner, token_yield *yield);
 
 /*
- * From now on names that end in ".idx" and ".bin" are these regular files,
- * and not what is fed.
+ * From now on names that end in ".idx" and ".bin" refer to these regular files,
+ * not to the input.
  */
 void give_files(int idx, int bin);
 
-/* Forgets the messages so far. */
+/* Discards all messages so far. */
 void hear_messages(void);
 
 /* They are printable lines, at least one for a status that is not OK. */

@@ -1,10 +1,9 @@
 /*
  * tfrecord.c - fuzzing target: TFRecord files of BERT's samples.
  *
- * The input: a byte of options, one for how to read (fuzz.h), then either
- * the file or, as the options say, the records that it gets, each behind two
- * bytes that are its length.
- *
+ * The input: a byte of options, one for how to read (fuzz.h), then, as the
+ * options select, either the file or its records, each preceded by two bytes of
+ * length.
  * SPDX-License-Identifier: MIT
  */
 

@@ -1,5 +1,5 @@
 /*
- * tokens.c - reading token records in every way there is; tokens.h.
+ * tokens.c - reads token records in every possible way; tokens.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -67,7 +67,7 @@ static void check_range(const ps_schema *schema, const ps_sequence *s,
     }
 }
 
-/* One more sequence came, which may have been out of the vocabulary. */
+/* Counts a sequence, which may be outside the vocabulary. */
 static void count_sequence(token_yield *y, const ps_token_reader *r,
                            const token_way *way, const ps_sequence *s,
                            bool outside)
@@ -91,7 +91,7 @@ static void hash_text(token_yield *y, const ps_error *err)
                          strnlen(err->text, sizeof err->text));
 }
 
-/* The sequence that was left. */
+/* Holds or skips the sequence just refused. */
 static ps_result hold_or_skip(token_yield *y, ps_token_reader *r,
                               ps_sequence *s)
 {
@@ -105,8 +105,8 @@ static ps_result hold_or_skip(token_yield *y, ps_token_reader *r,
 }
 
 /*
- * What is too long or out of the vocabulary is held or skipped, in turn; at
- * the second time its tokens are not looked at.
+ * Sequences that are too long or outside the vocabulary are held or skipped, in
+ * turn; the second attempt does not check their tokens.
  */
 static ps_result read_left(token_yield *y, ps_token_reader *r,
                            const token_way *way, ps_sequence *s, bool outside)
@@ -192,7 +192,7 @@ token_yield read_tokens_twice(const token_way *way,
     y = read_tokens(way);
     feed(data, n, FEED_WHOLE);
     whole = read_tokens(way);
-    /* How much comes before damage to a zstd frame is seen, may differ. */
+    /* How much is read before damage to a zstd frame is noticed may differ. */
     if (n >= 4 && ps_is_frame_magic(data) && whole.result != PS_END) {
         must(y.result != PS_END);
         return y;

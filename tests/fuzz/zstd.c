@@ -1,11 +1,11 @@
 /*
- * zstd.c - fuzzing target: zstd frames in front of token records.
+ * zstd.c - fuzzing target: zstd frames that contain token records.
  *
- * The input: how to read (tokens.h), then parts.  A part is a byte that says
- * what to make of it, two for its size, and so many bytes: one frame of
- * them, or several, or one to be skipped, or themselves as they are, perhaps
- * a damaged frame.  As long as all parts are whole frames the records must
- * read as without compression.
+ * The input: how to read (tokens.h), then parts.  A part is a byte that selects
+ * its treatment, two for its size, and that many bytes: they become one frame,
+ * or several, or a skippable one, or stay uncompressed, or become a damaged
+ * frame.  As long as all parts are intact frames the records must read the same
+ * as without compression.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,16 +19,16 @@
 enum { MAKE = 3, MAKE_FRAME = 0, MAKE_SKIPPED = 1, MAKE_CUT = 2 };
 enum { CHECKED = 4, UNSIZED = 8, FLUSHED = 16 };
 
-/* Compressed, plain, and whether the one is whole. */
+/* Compressed, plain, and whether the former is intact. */
 typedef struct streams {
     bytes packed;
     bytes plain;
     bool whole;
-    bool any; /* frame came first: else it is not taken for zstd */
+    bool any; /* a frame comes first: otherwise it is not taken for zstd */
     bool cut; /* in the last part */
 } streams;
 
-/* Made once: to make one costs more than all else here. */
+/* Created once: to create one costs more than all the rest. */
 static ZSTD_CCtx *compressor(unsigned make)
 {
     static ZSTD_CCtx *c;
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     feed(s.packed.data, s.packed.size, way.manner);
     y = read_tokens(&way);
     must(!s.cut || y.result != PS_END);
-    /* Frames in frames are nothing that the reader would look for. */
+    /* The reader does not look for frames within frames. */
     if (s.whole && s.any &&
         (s.plain.size < 4 || !ps_is_frame_magic(s.plain.data))) {
         feed(s.plain.data, s.plain.size, FEED_WHOLE);

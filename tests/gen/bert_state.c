@@ -3,7 +3,7 @@
  *
  * usage: bert_state varlen|dense
  *
- * Lines of text, a word first that says what the line is:
+ * Prints lines of text, whose first word is the kind of line:
  *   config VOCAB HIDDEN LAYERS HEADS INTERMEDIATE POSITIONS TYPES
  *   sequence FIRST-ROW LENGTH NSP-LABEL NSP-WEIGHT MLM-LOSS NSP-LOSS
  *   tokens ID...              of that sequence

@@ -1,5 +1,5 @@
 /*
- * edge_values.c - token records with values that text cannot say.
+ * edge_values.c - token records with values that text cannot represent.
  *
  *     edge_values TYPE BITS...
  *

@@ -1,5 +1,5 @@
 /*
- * cases.h - what the tests of hostcuda share.
+ * cases.h - shared by the tests of hostcuda.
  *
  * A case is a function that runs in a process of its own.
  *
@@ -17,13 +17,13 @@
 
 extern __shared__ __align__(128) float4 dynamic_shared[];
 
-/* Builds that a case is for. */
+/* Builds that run a case. */
 enum { PLAIN = 1, ASAN = 2, TSAN = 4, COUNTERS = 8, ALL = 15 };
 
 struct test_case {
     const char *name;
     void (*run)();
-    const char *fault; /* what its message has in it, or null if it is fine */
+    const char *fault; /* part of the expected message; null: it succeeds */
     unsigned builds;
     const char *environment; /* NAME=VALUE, or null */
 };
@@ -80,7 +80,7 @@ template <typename T> inline T *pinned_array(size_t n)
     return p;
 }
 
-/* After all that is queued. */
+/* Reads after all queued work. */
 template <typename T> inline T value_at(const T *p)
 {
     T value;

@@ -2,8 +2,8 @@
  * counters.cc - bytes of device memory that kernels read and write.
  *
  * Kernels are compiled with -fsanitize=thread, which calls __tsan_read4() and
- * the like at each access; with -DHOSTCUDA_COUNTERS they are defined here, and
- * count, in place of ThreadSanitizer's library.
+ * the like at each access.  With -DHOSTCUDA_COUNTERS these are defined here
+ * instead of in ThreadSanitizer's library, and count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,12 +18,12 @@
 using namespace hostcuda;
 
 static auto &counts = *new std::map<std::string, hostcuda_count>;
-static counters sum; /* of the launch that runs */
+static counters sum; /* of the running launch */
 static std::mutex &sum_lock = *new std::mutex;
 
 #if defined(HOSTCUDA_COUNTERS)
 
-/* A bit for each byte of device memory: read, written in this launch. */
+/* One bit for each byte of device memory: read, written in this launch. */
 static uint64_t *touched[2];
 
 static void forget_touched(uint64_t **bits)
@@ -76,7 +76,7 @@ void hostcuda::count_end(const char *kernel)
     c.written_distinct += sum.written_distinct;
 }
 
-/* Whether name is kernel, or an instance of that template. */
+/* True if name is that of kernel, or of the template it is an instance of. */
 static bool is_of(const std::string &name, const char *kernel)
 {
     const size_t length = kernel ? std::strlen(kernel) : 0;
@@ -121,9 +121,9 @@ extern "C" void hostcuda_counts_reset(void)
 
 #if defined(HOSTCUDA_COUNTERS)
 
-/* -- what the compiler calls --------------------------------------------- */
+/* -- calls inserted by the compiler -------------------------------------- */
 
-/* Marks bytes [first, first + size); gives how many had no mark. */
+/* Marks bytes [first, first + size); returns how many were not marked yet. */
 static uint64_t mark(uint64_t *bits, size_t first, size_t size)
 {
     uint64_t fresh = 0;
@@ -187,8 +187,8 @@ UNALIGNED(8)
 UNALIGNED(16)
 
 /*
- * The header's atomics load, and then exchange until that succeeds: an atomic
- * counts as one read and one write, as on a GPU.
+ * The header's atomics load, then exchange until that succeeds.  As on a GPU,
+ * an atomic counts as one read and one write.
  */
 #define EXCHANGE(bits, type, name)                                            \
     int __tsan_atomic##bits##_compare_exchange_##name(                        \

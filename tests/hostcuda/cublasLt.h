@@ -1,9 +1,9 @@
 /*
- * cublasLt.h - stands in for cuBLASLt's header of that name: what products of
- * real matrices in float and bfloat16 are asked for with.
+ * cublasLt.h - replaces cuBLASLt's header of that name: the calls for products
+ * of real matrices in float and bfloat16.
  *
- * Names, types and values are those of NVIDIA's documentation.  cublaslt.cc has
- * what the calls do, and what they refuse.
+ * Names, types and values are those of NVIDIA's documentation.  cublaslt.cc
+ * implements the calls, and refuses invalid ones.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -130,13 +130,13 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                size_t workspace_size, cudaStream_t stream);
 
-/* ---- What cuBLASLt does not have: for tests ---- */
+/* ---- Not in cuBLASLt: for tests ---- */
 
 /* Since the program began; objects are handles, descriptors and the like. */
 struct hostcuda_lt_count {
     unsigned created, destroyed; /* objects */
     unsigned heuristics, products;
-    const char *refused; /* why the last call was; NULL: none was */
+    const char *refused; /* reason of the last refused call, or NULL */
 };
 
 struct hostcuda_lt_count hostcuda_lt_counts(void);

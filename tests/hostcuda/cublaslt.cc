@@ -1,10 +1,10 @@
 /*
  * cublaslt.cc - the calls of cublasLt.h.
  *
- * A product is a call of the host in the stream.  What cuBLASLt does not check,
- * or only on a GPU, is refused here with CUBLAS_STATUS_INVALID_VALUE, and said
- * on stderr.  Algorithms know what they were chosen for, want all of the
- * workspace that they may have, and round as coarsely as they may.
+ * A product is a host call in the stream.  Errors that cuBLASLt does not
+ * detect, or only on a GPU, return CUBLAS_STATUS_INVALID_VALUE and print the
+ * reason on stderr.  Algorithms remember the problem they were chosen for,
+ * require the whole workspace they may use, and round as coarsely as allowed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +35,7 @@ static cublasStatus_t refuse(const char *why)
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/* What a call is to fail with: $HOSTCUDA_FAIL names errors of CUDA or these. */
+/* The error to return, if any: $HOSTCUDA_FAIL names CUDA's errors or these. */
 static cublasStatus_t ordered(const char *call)
 {
     const cudaError_t error = begin(call);
@@ -100,7 +100,7 @@ struct hostcuda_lt_preference {
     uint32_t alignment[4]; /* A, B, C, D */
 };
 
-/* They are never freed, so that one that was destroyed is found. */
+/* Never freed, so that the use of a destroyed one is detected. */
 template <typename T> static cublasStatus_t create(T **to, const T &object)
 {
     static std::deque<T> &all = *new std::deque<T>;
@@ -111,7 +111,7 @@ template <typename T> static cublasStatus_t create(T **to, const T &object)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Does not fail by order: who clears up after a failure may. */
+/* Cannot be made to fail: it may be called to clean up after a failure. */
 template <typename T> static cublasStatus_t destroy(T *object)
 {
     std::lock_guard<std::recursive_mutex> held(hostcuda::lock);
@@ -169,7 +169,7 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
 {
     LT_CALL;
     if (!live(desc))
-        return refuse("a descriptor that is none");
+        return refuse("an invalid descriptor");
     switch (which) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
         return set(&desc->turned[0], value, size);
@@ -186,7 +186,7 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
         return set(&desc->aux_ld, value, size);
     }
-    return refuse("an attribute that is none");
+    return refuse("an unknown attribute");
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
@@ -223,7 +223,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 {
     LT_CALL;
     if (!live(preference))
-        return refuse("preferences that are none");
+        return refuse("invalid preferences");
     switch (which) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
         return set(&preference->workspace, value, size);
@@ -237,10 +237,10 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
                         [which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
                    value, size);
     }
-    return refuse("a preference that is none");
+    return refuse("an unknown preference");
 }
 
-/* -- what goes together -------------------------------------------------- */
+/* -- compatibility ------------------------------------------------------- */
 
 /* D = alpha op(A) op(B) + beta C, D being m x n. */
 struct problem {
@@ -306,7 +306,7 @@ static const char *misfit_of_epilogue(const problem &p)
         || epilogue == CUBLASLT_EPILOGUE_DGELU)
         return nullptr;
     if (!has_bias(p.desc))
-        return "an epilogue that is none";
+        return "an unknown epilogue";
     if (!p.desc.bias)
         return "a bias without a pointer";
     if ((uintptr_t)p.desc.bias % 16)
@@ -314,7 +314,7 @@ static const char *misfit_of_epilogue(const problem &p)
     return p.desc.bias_type == p.d.type ? nullptr : "a bias without a type";
 }
 
-/* What is wrong with a problem; null: nothing. */
+/* The reason a problem is invalid; null if it is valid. */
 static const char *misfit_of(const problem &p)
 {
     for (const hostcuda_lt_layout *x : {&p.a, &p.b, &p.c, &p.d}) {
@@ -325,7 +325,7 @@ static const char *misfit_of(const problem &p)
     }
     for (int32_t turned : p.desc.turned)
         if (turned != CUBLAS_OP_N && turned != CUBLAS_OP_T)
-            return "a transposition that is none";
+            return "an unknown transposition";
     if (!is_fit(p.a, p.desc.turned[0], p.m(), p.k())
         || !is_fit(p.b, p.desc.turned[1], p.k(), p.n())
         || !is_fit(p.c, false, p.m(), p.n()))
@@ -335,12 +335,12 @@ static const char *misfit_of(const problem &p)
     return misfit_of_epilogue(p);
 }
 
-/* What an algorithm was chosen for. */
+/* The problem that an algorithm was chosen for. */
 struct algorithm {
     uint64_t digest; /* of the problem */
     uint64_t workspace;
     uint32_t alignment[4];
-    uint32_t in_halves; /* the sums, of which the first is rounded as D is */
+    uint32_t in_halves; /* sums; the first is rounded as D is */
 };
 
 static_assert(sizeof(algorithm) <= sizeof(cublasLtMatmulAlgo_t),
@@ -382,7 +382,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
         || status == CUBLAS_STATUS_INTERNAL_ERROR) {
         results->state = status;
         *found = status == CUBLAS_STATUS_INTERNAL_ERROR;
-        return CUBLAS_STATUS_SUCCESS; /* of the search, that is */
+        return CUBLAS_STATUS_SUCCESS; /* of the search itself */
     }
     if (status)
         return status;
@@ -436,7 +436,7 @@ static void put(cudaDataType type, void *p, size_t at, float x)
         ((float *)p)[at] = x;
 }
 
-/* With 10 bits of mantissa, as TF32 has them. */
+/* Rounded to TF32's 10 bits of mantissa. */
 static float as_tf32(float x)
 {
     const unsigned u = __float_as_uint(x);
@@ -444,7 +444,7 @@ static float as_tf32(float x)
     return __uint_as_float((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
 }
 
-/* The numbers of op(A) row by row, or those of op(B) column by column. */
+/* op(A) row by row, or op(B) column by column. */
 static std::vector<float> operand(const problem &p, const void *from,
                                   const hostcuda_lt_layout &layout,
                                   bool by_columns, uint64_t lines)
@@ -472,7 +472,7 @@ static float dot(uint64_t n, const float *x, const float *y)
     return (float)sum;
 }
 
-/* In its tanh form; x before it is rounded. */
+/* The tanh approximation, of x before rounding. */
 static float apply_gelu(const problem &p, uint64_t at, float x)
 {
     const bool is_slope = p.desc.epilogue == CUBLASLT_EPILOGUE_DGELU;
@@ -519,7 +519,7 @@ static void run_product(const product &w)
     }
 }
 
-/* What is wrong with a product's pointers and its algorithm. */
+/* The reason a product's pointers or algorithm are invalid, or null. */
 static const char *misuse_of(const product &w, size_t workspace_size)
 {
     const void *const pointers[] = {w.a, w.b, w.c, w.d};

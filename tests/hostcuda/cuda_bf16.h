@@ -1,6 +1,5 @@
 /*
- * cuda_bf16.h - the type and its conversions; no arithmetic, which kernels do
- * in float.
+ * cuda_bf16.h - the type and its conversions; kernels do arithmetic in float.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +12,7 @@ struct __nv_bfloat16 {
     unsigned short bits;
 
     __nv_bfloat16() = default;
-    __nv_bfloat16(float x) /* to the nearest, of two the even one */
+    __nv_bfloat16(float x) /* rounds to nearest, ties to even */
     {
         const unsigned u = __float_as_uint(x);
 

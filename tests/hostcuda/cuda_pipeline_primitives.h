@@ -1,9 +1,9 @@
 /*
- * cuda_pipeline_primitives.h - copies from global to shared memory that a
- * thread waits for later.
+ * cuda_pipeline_primitives.h - asynchronous copies from global to shared
+ * memory.
  *
- * Nothing arrives before it is waited for; until then there are ones, that is
- * NaN.  A thread that ends without having waited is a fault.
+ * Data arrives only when it is waited for; until then the target is all ones,
+ * that is NaN.  A thread that ends without having waited is a fault.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ struct async_copy {
     void *to;
     const void *from;
     size_t size; /* 4, 8 or 16 bytes */
-    size_t zeros; /* so many of them at the end */
+    size_t zeros; /* this many of them at the end */
     uint64_t batch;
     const char *file;
     int line;
@@ -29,7 +29,7 @@ void commit_copies();
 /* The next copy that this thread waits for; NULL after the last one. */
 const async_copy *copy_due(size_t prior);
 
-/* By as many bytes at once as on a GPU, for those who count or watch. */
+/* In accesses as wide as on a GPU, for counters and sanitizers. */
 inline void copy_words(void *to, const void *from, size_t size)
 {
     if (size == 16)

@@ -1,11 +1,11 @@
 /*
- * cuda_runtime.h - stands in for CUDA's header of that name, so that a plain
- * C++17 compiler builds .cu files unchanged and runs their kernels on the CPU.
+ * cuda_runtime.h - replaces CUDA's header of that name, so that a plain C++17
+ * compiler builds .cu files unchanged and runs their kernels on the CPU.
  *
  *     nvcc -c kernels.cu                                   the real one
  *     g++ -std=c++17 -x c++ -I tests/hostcuda -c kernels.cu     this one
  *
- * README.md says what is emulated, what faults, and what goes unseen.
+ * README.md describes the emulation, its faults, and its limits.
  *
  * Sources launch kernels by cudaLaunchKernelEx (not <<<>>>), and declare
  * dynamic shared memory as
@@ -34,7 +34,7 @@ cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel,
                    std::function<void()> thread,
                    std::vector<const void *> pointers);
 
-/* Whatever in an argument's bytes may be a pointer. */
+/* Calls f for everything in an argument's bytes that may be a pointer. */
 template <typename T>
 inline void find_pointers(const T &argument, std::vector<const void *> *found)
 {

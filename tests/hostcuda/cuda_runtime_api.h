@@ -1,5 +1,5 @@
 /*
- * cuda_runtime_api.h - what the host calls.
+ * cuda_runtime_api.h - functions that the host calls.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,12 +1,11 @@
 /*
  * cudnn.cc - the calls of cudnn.h and cudnn_frontend.h.
  *
- * Attention is a call of the host in the stream of the handle.  A graph that
- * cuDNN would not take, or that it would only misread on a GPU, is refused, and
- * it is said why on stderr; what lies in the device's memory is looked at when
- * the graph runs, and is a fault.  Numbers are rounded where cuDNN's kernels
- * may round them, and what nobody may count on is made NaN: the workspace, and
- * the kept logarithms behind a span's rows.
+ * Attention is a host call in the handle's stream.  A graph that cuDNN would
+ * refuse, or misread on a GPU, is refused, with the reason on stderr; wrong
+ * data in device memory is a fault when the graph runs.  Numbers are rounded
+ * where cuDNN's kernels may round them.  Memory that cuDNN leaves undefined is
+ * made NaN: the workspace, and logarithms after a span's last row.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -65,7 +64,7 @@ static const char *refuse(const char *why)
     return why;
 }
 
-/* Whether $HOSTCUDA_FAIL lets a call fail. */
+/* True if $HOSTCUDA_FAIL makes this call fail. */
 static bool is_to_fail(const char *call)
 {
     counts.refused = nullptr;
@@ -83,7 +82,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* They are never freed, so that one that was destroyed is found. */
+/* Never freed, so that the use of a destroyed one is detected. */
 static std::deque<cudnnHandle_t> &graveyard = *new std::deque<cudnnHandle_t>;
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
@@ -116,7 +115,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 enum progress { DESCRIBED, VALID, BUILT, PROPOSED, SUPPORTED, PLANNED };
 
 struct graph::attention {
-    std::vector<tensor_pointer> tensors; /* all that were made */
+    std::vector<tensor_pointer> tensors; /* all tensors created */
     tensor_pointer q, k, v, o, stats, d_o, d_q, d_k, d_v;
     tensor_pointer rows_q, rows_k, seed, offset;
     unsigned operations = 0;
@@ -124,7 +123,7 @@ struct graph::attention {
     float scale = 0, dropout = 0;
     progress reached = DESCRIBED;
     cudnnHandle_t handle = nullptr;
-    unsigned queued = 0; /* runs that have not begun */
+    unsigned queued = 0; /* runs not yet begun */
 
     int64_t spans() const { return q->dim[0]; }
     int64_t heads() const { return q->dim[1]; }
@@ -135,7 +134,7 @@ struct graph::attention {
 
 using graph::attention;
 
-/* As a kernel that adds up queries' gradients and keeps sums of rows. */
+/* As for a kernel that accumulates dQ and keeps row sums. */
 int64_t attention::workspace() const
 {
     const int64_t rows = spans() * heads() * longest();
@@ -212,7 +211,7 @@ Graph::sdpa_backward(tensor_pointer q, tensor_pointer k, tensor_pointer v,
     return {op->d_q, op->d_k, op->d_v};
 }
 
-/* -- what goes together -------------------------------------------------- */
+/* -- compatibility ------------------------------------------------------- */
 
 static bool is_vector(const tensor_pointer &t, DataType_t type, int64_t n)
 {
@@ -221,11 +220,11 @@ static bool is_vector(const tensor_pointer &t, DataType_t type, int64_t n)
            && t->stride == std::vector<int64_t>{1, 1, 1, 1};
 }
 
-/* Rows of all heads at 16 bytes, as the queries have them. */
+/* Rows of all heads, 16-byte aligned, in the layout of the queries. */
 static const char *misfit_of_rows(const attention &op, const tensor_pointer &t)
 {
     if (!t || t->data_type != DataType_t::BFLOAT16)
-        return "rows that are no bfloat16";
+        return "rows that are not bfloat16";
     if (t->dim != op.q->dim)
         return "rows of another shape than the queries";
     if (t->stride.size() != 4 || t->stride[3] != 1
@@ -246,7 +245,7 @@ static const char *misfit_of_stats(const attention &op)
         || op.stats->dim != std::vector<int64_t>{op.spans(), h, s, 1}
         || op.stats->stride != std::vector<int64_t>{h * s, s, 1, 1}
         || op.stats->ragged_offset)
-        return "logarithms that are no packed float";
+        return "logarithms that are not packed float";
     if (!op.backward && (!op.generates || !op.stats->output))
         return "logarithms that forward does not put out";
     return nullptr;
@@ -255,11 +254,11 @@ static const char *misfit_of_stats(const attention &op)
 static const char *misfit_of_dropout(const attention &op)
 {
     if (op.dropout < 0 || op.dropout >= 1)
-        return "dropout that is no probability";
+        return "dropout that is not a probability";
     if (op.seed
         && (!is_vector(op.seed, DataType_t::INT64, 1)
             || !is_vector(op.offset, DataType_t::INT64, 1)))
-        return "a seed or an offset that is no int64";
+        return "a seed or an offset that is not int64";
     return nullptr;
 }
 
@@ -273,7 +272,7 @@ static const char *misfit_of_ids(const attention &op)
     return nullptr;
 }
 
-/* What is wrong with a graph; null: nothing. */
+/* The reason a graph is invalid; null if it is valid. */
 static const char *misfit_of(const attention &op)
 {
     std::vector<tensor_pointer> rows = {op.q, op.k, op.v, op.o};
@@ -309,14 +308,14 @@ static const char *misfit_of(const attention &op)
     return misfit_of_ids(op);
 }
 
-/* -- one step after the other -------------------------------------------- */
+/* -- stages -------------------------------------------------------------- */
 
 static error_object refusal(const char *why)
 {
     return {error_code_t::INVALID_VALUE, refuse(why)};
 }
 
-/* From one stage to the next, unless the call is to fail. */
+/* Advances to the next stage, unless the call is made to fail. */
 static error_object advance(attention *op, const char *call, progress from,
                        progress to)
 {
@@ -411,7 +410,7 @@ static float rounded(float x)
     return __bfloat162float(__float2bfloat16(x));
 }
 
-/* A run of a graph, with the pointers that it was given. */
+/* A run of a graph, with its pointers. */
 struct sdpa_run {
     const attention &op;
     std::map<int64_t, void *> at;
@@ -433,7 +432,7 @@ struct sdpa_run {
         return array<float>(op.stats)
                + (span * op.heads() + head) * op.longest() + r;
     }
-    /* What dropout makes of a probability. */
+    /* Applies dropout to a probability. */
     float keep(int64_t span, int64_t head, int64_t i, int64_t j) const
     {
         const int64_t s = op.longest();
@@ -472,7 +471,7 @@ struct sdpa_run {
     void run(void *workspace) const;
 };
 
-/* Spans follow one another, and have as many rows as there is room for. */
+/* Spans follow one another and are no longer than planned. */
 void sdpa_run::check() const
 {
     const int32_t *const rows = array<int32_t>(op.rows_q);
@@ -551,7 +550,7 @@ void sdpa_run::backward(int64_t span, int64_t head, int64_t n) const
     }
 }
 
-/* NaN, and not what new memory is filled with. */
+/* A NaN that differs from the fill of new memory. */
 static void spoil(void *workspace, int64_t bytes)
 {
     std::fill_n((uint16_t *)workspace, bytes / 2, (uint16_t)0xffc0);
@@ -572,7 +571,7 @@ void sdpa_run::run(void *workspace) const
 
 /* -- execute ------------------------------------------------------------- */
 
-/* The pointers that a graph wants; false: some are missing, or odd. */
+/* The pointers that a graph needs; false: some are missing or superfluous. */
 static bool pointers_of(const attention &op,
                         const std::unordered_map<int64_t, void *> &given,
                         std::map<int64_t, void *> *to)
@@ -606,7 +605,7 @@ error_object Graph::execute(cudnnHandle_t handle,
     if (!pointers_of(*op, pointers, &at))
         return refusal("pointers that are missing, too many, or misaligned");
     if (!in_device_memory(workspace) || (uintptr_t)workspace % 256)
-        return refusal("a workspace that is none, or misaligned");
+        return refusal("a workspace that is missing or misaligned");
     for (const auto &each : at)
         used.push_back(each.second);
     counts.runs++;

@@ -1,8 +1,8 @@
 /*
- * cudnn.h - stands in for cuDNN's header of that name: handles.
+ * cudnn.h - replaces cuDNN's header of that name: handles.
  *
- * cudnn_frontend.h has the graphs that run with them, and cudnn.cc what all of
- * it does.
+ * cudnn_frontend.h declares the graphs that run with them; cudnn.cc implements
+ * both.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,18 +27,18 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle);
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream);
 
-/* ---- What cuDNN does not have: for tests ---- */
+/* ---- Not in cuDNN: for tests ---- */
 
 /* Since the program began. */
 struct hostcuda_cudnn_count {
-    unsigned handles, graphs; /* that are alive */
+    unsigned handles, graphs; /* not destroyed */
     unsigned plans, runs;
-    const char *refused; /* why the last call was; NULL: none was */
+    const char *refused; /* reason of the last refused call, or NULL */
 };
 
 struct hostcuda_cudnn_count hostcuda_cudnn_counts(void);
 
-/* Which numbers dropout leaves: `at` is the number's place in the scores. */
+/* True if dropout keeps a number: `at` is its index in the scores. */
 bool hostcuda_cudnn_keeps(int64_t seed, int64_t offset, float rate,
                           uint64_t at);
 

@@ -1,9 +1,9 @@
 /*
- * cudnn_frontend.h - stands in for the header of cudnn-frontend: graphs of one
+ * cudnn_frontend.h - replaces the header of cudnn-frontend: graphs of one
  * operation, attention on ragged rows, forward or backward.
  *
- * Names, types and what calls want are those of NVIDIA's header.  cudnn.cc has
- * what the calls do, and what they refuse.
+ * Names, types and arguments are those of NVIDIA's header.  cudnn.cc implements
+ * the calls, and refuses invalid ones.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,7 +39,7 @@ enum class BuildPlanPolicy_t { HEURISTICS_CHOICE, ALL };
 
 namespace graph {
 
-/* Sets what its name says; the first parameter is the class. */
+/* Setters named after their attributes; the first parameter is the class. */
 #define HOSTCUDA_SET(C, type, name, ...)                                      \
     C &set_##name(type value)                                                 \
     {                                                                         \
@@ -66,7 +66,7 @@ public:
 
 typedef Tensor_attributes::pointer tensor_pointer;
 
-/* Of both directions; T is the class of one. */
+/* For both directions; T is the class of one. */
 template <typename T> class sdpa_options {
 public:
     T &set_name(const std::string &value) { return name = value, self(); }

@@ -1,5 +1,5 @@
 /*
- * device-cases.cc - what kernels do, and must not do.
+ * device-cases.cc - valid and invalid operations of kernels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -62,7 +62,7 @@ static void bfloat16()
 {
     static const struct { unsigned from; unsigned short to; } ROUNDED[] = {
         {0x3f800000, 0x3f80}, /* 1 */
-        {0x3f808000, 0x3f80}, /* between two: the even one */
+        {0x3f808000, 0x3f80}, /* a tie: to even */
         {0x3f818000, 0x3f82},
         {0x3f808001, 0x3f81}, {0x3f807fff, 0x3f80},
         {0x7f7fffff, 0x7f80}, /* beyond the greatest */
@@ -87,7 +87,7 @@ static void bfloat16()
     CHECK(__bfloat1622float2(two).y == -2.0f);
 }
 
-/* -- what a warp and a block do together --------------------------------- */
+/* -- operations of a warp and a block ------------------------------------ */
 
 static __global__ void exchange_all(unsigned *out)
 {
@@ -141,7 +141,7 @@ static void votes()
     CHECK(value_at(out + 1) == 34 * 10000 + 110);
 }
 
-/* The last block sums up what all have left, as two-step reductions do. */
+/* The last block adds up the results of all, as two-step reductions do. */
 static __global__ void sum_in_two_steps(const float *x, int n, float *parts,
                                         unsigned *arrived, float *sum)
 {
@@ -281,9 +281,9 @@ static void tile_half_a_warp()
     cudaDeviceSynchronize();
 }
 
-/* -- copies that are waited for later ------------------------------------ */
+/* -- asynchronous copies ------------------------------------------------- */
 
-/* Two batches; `prior` of them are not waited for before out is written. */
+/* Two batches; `prior` of them are still pending when out is written. */
 static __global__ void copy_twice(const float *in, float *out, int prior,
                                   int ends)
 {
@@ -347,7 +347,7 @@ template <int size> static void async_copy_odd()
     cudaDeviceSynchronize();
 }
 
-/* -- barriers and exchanges that go wrong -------------------------------- */
+/* -- invalid barriers and exchanges -------------------------------------- */
 
 enum wrong {
     SKIPS, ENDS, OTHER_LINE, NEVER, FROM_OUTSIDE, LEFT_OUT, NO_LANE, LANE_ENDED,
@@ -518,7 +518,7 @@ static void with_barrier()
 {
     int *out = device_array<int>(8 * 64);
 
-    for (int i = 0; i < 3; i++) /* __shared__ is had by one after another */
+    for (int i = 0; i < 3; i++) /* __shared__ is written in turn */
         OK(launch(8, 64, 0, 0, reverse_in_shared, out, true));
     CHECK(value_at(out + 100) == 27);
 }
@@ -604,7 +604,7 @@ const test_case device_cases[] = {
      "HOSTCUDA_ORDER=reverse"},
     {"mask_unlike", meets<OTHER_MASK>, "other masks or operations", ALL,
      nullptr},
-    {"shuffle_width", meets<WIDTH>, "no power of two", ALL, nullptr},
+    {"shuffle_width", meets<WIDTH>, "not a power of two", ALL, nullptr},
     {"unwritten", unwritten, nullptr, ALL, nullptr},
     {"unwritten_one_thread", unwritten, nullptr, PLAIN, "HOSTCUDA_THREADS=1"},
     {"write_past_end", write_past_end, "past the end of 1000 bytes",

@@ -1,5 +1,5 @@
 /*
- * device_functions.h - what a kernel calls.
+ * device_functions.h - functions that a kernel calls.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,24 +23,24 @@
 #define __shared__ thread_local /* in a function this implies static */
 #define __align__(n) __attribute__((aligned(n)))
 
-/* Set for a fiber whenever it goes on. */
+/* Set whenever a fiber is resumed. */
 extern __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
 extern thread_local __align__(128) float4 dynamic_shared[];
 static constexpr int warpSize = 32;
 
-/* Where a call stands in the source comes along unasked. */
+/* Passes the source location of a call. */
 #define HOSTCUDA_AT                                                           \
     const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* -- the ways in which a thread waits ------------------------------------ */
+/* -- operations that wait for other threads ------------------------------ */
 
 namespace hostcuda {
 
 enum op { SYNC, SHUFFLE, BALLOT, MEET };
 
-/* Waits for the whole block; gives how many threads said yes. */
+/* Waits for the whole block; returns how many threads voted yes. */
 unsigned barrier(bool yes, const char *file, int line);
-/* Gives a lane's own value to, and takes another's from, the lanes of mask. */
+/* Exchanges values with the lanes of mask; returns another lane's value. */
 uint64_t exchange(op what, unsigned mask, uint64_t value, unsigned from,
                   const char *file, int line);
 unsigned lane();
@@ -56,7 +56,7 @@ inline T shuffle(unsigned mask, T value, unsigned from, int width,
     uint64_t bits = 0;
 
     if (width <= 0 || width > 32 || (width & (width - 1)))
-        fault(file, line, "a shuffle's width is no power of two up to 32");
+        fault(file, line, "a shuffle's width is not a power of two up to 32");
     std::memcpy(&bits, &value, sizeof value);
     bits = exchange(SHUFFLE, mask, bits, from, file, line);
     std::memcpy(&value, &bits, sizeof value);
@@ -127,7 +127,7 @@ inline T __shfl_xor_sync(unsigned mask, T v, int by, int width = 32,
 {
     const unsigned self = hostcuda::lane();
     const unsigned from = self ^ (unsigned)by;
-    /* PTX: a lane above the segment's end gives the caller its own value. */
+    /* PTX: a lane above the segment's end gets its own value. */
     const bool out = from > (self | (unsigned)(width - 1));
 
     return hostcuda::shuffle(mask, v, out ? self : from, width, file, line);
@@ -289,7 +289,7 @@ static inline float __int2float_rn(int x) { return (float)x; }
 static inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 static inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 
-/* The C library has these names for itself. */
+/* The C library uses these names itself. */
 #define __expf(x) std::exp((float)(x))
 #define __exp2f(x) std::exp2((float)(x))
 #define __logf(x) std::log((float)(x))
@@ -298,7 +298,7 @@ static inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 #define __cosf(x) std::cos((float)(x))
 #define __powf(x, y) std::pow((float)(x), (float)(y))
 
-/* As CUDA has them: of two types, and of double where one is. */
+/* As in CUDA: for mixed types, and double if one argument is. */
 template <typename A, typename B>
 inline typename std::common_type<A, B>::type min(A a, B b)
 {

@@ -1,5 +1,5 @@
 /*
- * errors.cc - calls that fail, by order or for ever, and the device.
+ * errors.cc - injected and sticky errors, and the device.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@ using namespace hostcuda;
 
 std::recursive_mutex hostcuda::lock;
 
-struct order { /* that calls are to fail */
+struct order { /* an injected error */
     std::string call;
     unsigned long number, seen;
     bool onwards;
@@ -73,7 +73,7 @@ static const struct { cudaError_t error; const char *name, *text; } ERRORS[] = {
 #undef E
 };
 
-/* -- orders -------------------------------------------------------------- */
+/* -- injected errors ----------------------------------------------------- */
 
 static cudaError_t usual_error(const std::string &call)
 {
@@ -156,7 +156,7 @@ cudaError_t hostcuda::begin(const char *call)
     return failed(sticky ? sticky : error);
 }
 
-/* -- errors as CUDA tells them ------------------------------------------- */
+/* -- CUDA's error calls -------------------------------------------------- */
 
 cudaError_t cudaGetLastError()
 {
@@ -192,7 +192,7 @@ const char *cudaGetErrorString(cudaError_t error)
 
 /* -- devices ------------------------------------------------------------- */
 
-/* $HOSTCUDA_DEVICES, such as 9.0,7.5: what each is capable of, 10 times. */
+/* $HOSTCUDA_DEVICES, such as 9.0,7.5: compute capabilities times 10. */
 static const std::vector<int> &devices()
 {
     static const auto &all = *new std::vector<int>([] {
@@ -214,7 +214,7 @@ static bool is_device(int device)
     return device >= 0 && (size_t)device < devices().size();
 }
 
-/* Not 0 at first, as README.md has it. */
+/* Not 0 at first: see README.md. */
 static thread_local int current_plus_one = 1;
 
 /* $HOSTCUDA_MEMORY bytes, or 4 GiB. */

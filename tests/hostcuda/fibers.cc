@@ -1,10 +1,10 @@
 /*
  * fibers.cc - CUDA threads as fibers: barriers and warp exchanges.
  *
- * A block's fibers run on one host thread, so that __shared__ may be
- * thread_local.  A fiber runs until it meets a barrier, a warp exchange or its
- * end.  Under ThreadSanitizer each fiber counts as a thread, and nothing but
- * barriers, exchanges, fences and atomics orders them.
+ * A block's fibers run on one host thread, so that __shared__ can be
+ * thread_local.  A fiber runs until it reaches a barrier, a warp exchange or
+ * its end.  ThreadSanitizer sees each fiber as a thread; only barriers,
+ * exchanges, fences and atomics order them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -66,9 +66,9 @@ using namespace hostcuda;
 #if defined(__x86_64__)
 
 /*
- * Saves what the ABI says a call keeps, and takes up the other stack.  It ends
- * with a jump: processors predict that `ret` returns to the caller on the old
- * stack.
+ * Saves the registers that the ABI preserves across calls, and switches stacks.
+ * It ends with a jump: processors predict that `ret` returns to the caller on
+ * the old stack.
  */
 extern "C" void hostcuda_switch(void **from, void *to);
 asm(R"(
@@ -100,7 +100,7 @@ static void begin_context(context *c, char *stack, size_t size, void (*run)())
 {
     void **top = (void **)(stack + size);
 
-    *--top = nullptr;     /* so that run() finds the stack as after a call */
+    *--top = nullptr;     /* aligns the stack of run() as after a call */
     *--top = (void *)run; /* where the switch returns to */
     c->sp = top - 6;
 }
@@ -110,7 +110,7 @@ static void switch_context(context *from, context *to)
     hostcuda_switch(&from->sp, to->sp);
 }
 
-#else /* any other processor: slower, for each switch asks the kernel */
+#else /* any other processor: slower, because each switch calls the kernel */
 
 #include <ucontext.h>
 
@@ -147,11 +147,11 @@ struct hostcuda::fiber {
     unsigned mask, from;
     uint64_t value;
     std::deque<async_copy> copies;
-    uint64_t batches; /* of copies, that were committed */
+    uint64_t batches; /* of copies, committed */
     async_copy due;
 };
 
-/* Where a host thread comes from, and goes back to. */
+/* The context of a host thread, to which fibers return. */
 struct hostcuda::home {
     context at;
     void *fake, *tsan;
@@ -176,7 +176,7 @@ static void enter(fiber *f)
 #endif
 }
 
-/* Back to the engine's loop, until entered again. */
+/* Returns to the engine's loop, until resumed. */
 static void leave()
 {
     engine *e = self;
@@ -212,7 +212,7 @@ static void acquire(void *what)
 
 static void expect_no_copies(const fiber *f);
 
-/* A fiber's life: one CUDA thread a block, again and again. */
+/* The loop of a fiber: one CUDA thread for each block. */
 static void run_fiber()
 {
 #if defined(HOSTCUDA_ASAN)
@@ -233,7 +233,7 @@ static void run_fiber()
     }
 }
 
-/* -- what a kernel waits for --------------------------------------------- */
+/* -- operations that wait for other threads ------------------------------ */
 
 static void wait_as(state now, const char *file, int line)
 {
@@ -276,7 +276,7 @@ unsigned hostcuda::barrier(bool yes, const char *file, int line)
 
 unsigned hostcuda::lane() { return self->running->index % 32; }
 
-/* Stronger than a GPU's: whatever a fence comes after, it sees. */
+/* Stronger than a GPU's: everything before earlier fences is visible. */
 void hostcuda::fence()
 {
     static char all;
@@ -286,7 +286,7 @@ void hostcuda::fence()
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* All of mask have come: each gets its due, and goes on. */
+/* All lanes of mask have arrived: passes on the values and resumes them. */
 static void give_out(fiber *warp, unsigned mask, op what)
 {
     uint64_t values[32] = {}, ballot = 0;
@@ -372,8 +372,9 @@ static float half_of(uint32_t pair, unsigned which)
 }
 
 /*
- * A lane has two columns of two rows, and reads the operands of others from
- * their stacks: four of a, then two of b.  All lanes wait until all have read.
+ * A lane has two columns of two rows, and reads the operands of other lanes
+ * from their stacks: four of a, then two of b.  All lanes wait until all have
+ * read.
  */
 void hostcuda::multiply(float (&c)[4], const uint32_t (&ab)[6],
                         const char *file, int line)
@@ -395,7 +396,7 @@ void hostcuda::multiply(float (&c)[4], const uint32_t (&ab)[6],
     exchange(MEET, 0xffffffffu, 0, 0, file, line);
 }
 
-/* -- copies that are waited for later ------------------------------------ */
+/* -- asynchronous copies ------------------------------------------------- */
 
 void hostcuda::copy_later(const async_copy &copy)
 {
@@ -455,7 +456,7 @@ static void new_stack(fiber *f, unsigned index)
 #if defined(HOSTCUDA_TSAN)
     f->tsan = __tsan_create_fiber(0);
 #endif
-    /* Tops at unlike places, or all would want the same cache lines. */
+    /* Tops are staggered, or all would compete for the same cache lines. */
     begin_context(&f->at, f->stack, STACK - index % 61 * 320, run_fiber);
 }
 
@@ -468,7 +469,7 @@ bool hostcuda::below_stack(const void *address)
            && (const char *)address < stack + GUARD;
 }
 
-/* Handlers of signals need a stack when a fiber's has overflown. */
+/* Signal handlers need a stack of their own when a fiber's overflows. */
 static void new_signal_stack()
 {
     stack_t other = {};

@@ -47,7 +47,7 @@ static __global__ void double_sum(const int *a, const int *b, int *sum)
     *sum = 2 * *sum + *a + *b;
 }
 
-/* Fork by an event, work in two streams, join, and read what both made. */
+/* Fork by an event, work in two streams, join, and read both results. */
 static cudaGraphExec_t capture_fork(fixture *f, bool wait, const int *pinned)
 {
     cudaGraph_t graph;
@@ -95,7 +95,7 @@ static void graph_fork()
         want = 2 * want + i + 1 + i + 1;
         CHECK(value_at(f.d + 2) == want);
     }
-    /* Launches of one graph come one after another, whatever the streams. */
+    /* Launches of one graph run one after another, in any streams. */
     for (int i = 0; i < 6; i++) {
         OK(cudaGraphLaunch(exec, i % 2 ? f.main : f.side));
         want = 2 * want + 9 + 1 + 11 + i;
@@ -143,7 +143,7 @@ static void graph_uses_freed()
     OK(cudaDeviceSynchronize());
 }
 
-/* -- what a capture does not take ---------------------------------------- */
+/* -- refused during capture ---------------------------------------------- */
 
 static void capture_refuses_host()
 {

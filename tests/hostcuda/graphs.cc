@@ -1,9 +1,9 @@
 /*
  * graphs.cc - stream capture and graphs.
  *
- * What a captured stream is given becomes a node.  A graph's nodes run one by
- * one in an order that is drawn among those that their edges allow, between
- * the work of other streams.
+ * Work queued in a captured stream becomes a node.  A graph's nodes run one by
+ * one in a random order that its edges allow, interleaved with the work of
+ * other streams.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,7 +45,7 @@ struct hostcuda::graph_run {
 static std::vector<std::shared_ptr<capture>> &captures
     = *new std::vector<std::shared_ptr<capture>>;
 
-/* -- what may not come during a capture ---------------------------------- */
+/* -- calls that are illegal during a capture ----------------------------- */
 
 static cudaError_t invalidate(capture *c, cudaError_t error)
 {
@@ -75,7 +75,7 @@ cudaError_t hostcuda::refuse_captured(hostcuda_stream *s)
                            : cudaSuccess;
 }
 
-/* Stream 0 waits for all streams that did not ask to be left alone. */
+/* Stream 0 waits for all streams except non-blocking ones. */
 cudaError_t hostcuda::refuse_implicit(const hostcuda_stream *s)
 {
     cudaError_t error = cudaSuccess;
@@ -160,7 +160,7 @@ cudaError_t hostcuda::capture_wait(hostcuda_stream *s, hostcuda_event *e)
     return cudaSuccess;
 }
 
-/* Whether all nodes are the origin's last ones or come before them. */
+/* True if all nodes are the origin's last ones or precede them. */
 static bool is_joined(const capture &c)
 {
     std::vector<bool> before(c.nodes.size());
@@ -220,7 +220,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *list,
                               size_t *count)
 {
     HOSTCUDA_CALL;
-    if (list) /* there are no calls that take one */
+    if (list) /* no emulated call takes one */
         return failed(cudaErrorNotSupported);
     *count = graph->list->size();
     return cudaSuccess;
@@ -261,7 +261,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
     return cudaSuccess;
 }
 
-/* Launches of it that are queued are still done. */
+/* Queued launches of it still run. */
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
     HOSTCUDA_CALL;

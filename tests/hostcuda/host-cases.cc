@@ -1,5 +1,5 @@
 /*
- * host-cases.cc - memory, streams, events and errors, as the host has them.
+ * host-cases.cc - memory, streams, events and errors on the host.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -171,7 +171,7 @@ static void memory_limit()
     OK(cudaMalloc(&p, 600));
 }
 
-/* -- copies that wait for their turn ------------------------------------- */
+/* -- asynchronous copies ------------------------------------------------- */
 
 static void pinned_is_read_late()
 {
@@ -210,7 +210,7 @@ static void pinned_is_written_late()
 
 /* -- streams and events -------------------------------------------------- */
 
-/* 60 times a maker in one stream and a reader in another: right ones. */
+/* 60 times a writer in one stream and a reader in another, synchronised. */
 static int race_streams(bool wait)
 {
     int *d = device_array<int>(2), right = 0;
@@ -247,7 +247,7 @@ static void event_missing() { CHECK(race_streams(false) < 60); }
 
 static void event_waited_for() { CHECK(race_streams(true) == 60); }
 
-/* Nothing orders stream 0, that cudaMemset uses, and another. */
+/* Nothing orders stream 0, which cudaMemset uses, and another. */
 static void stream_zero_is_alone()
 {
     int *d = device_array<int>(1), wrong = 0;
@@ -300,7 +300,7 @@ static void event_times()
           == cudaErrorInvalidResourceHandle);
 }
 
-/* What is queued is still done after the handles are gone. */
+/* Queued work is still done after the handles are destroyed. */
 static void destroyed_early()
 {
     int *d = device_array<int>(1);
@@ -335,7 +335,7 @@ static void event_destroyed()
     cudaEventRecord(e);
 }
 
-/* -- launches that no GPU takes ------------------------------------------ */
+/* -- launches that every GPU refuses ------------------------------------- */
 
 static __global__ void nothing() {}
 
@@ -395,7 +395,7 @@ static void kernel_fails()
     OK(launch(1, 1, 0, 0, set_to, d, 2));
     OK(launch(1, 1, 0, 0, set_to, d, 3));
     CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
-    CHECK(cudaMalloc(&p, 1) == cudaErrorLaunchFailure); /* that stays */
+    CHECK(cudaMalloc(&p, 1) == cudaErrorLaunchFailure); /* sticky */
     CHECK(cudaFree(d) == cudaErrorLaunchFailure);
     CHECK(launch(1, 1, 0, 0, nothing) == cudaErrorLaunchFailure);
     CHECK(cudaMemcpy(&x, d, sizeof x, cudaMemcpyDeviceToHost)

@@ -1,5 +1,5 @@
 /*
- * hostcuda-t.cc - runs the cases, each in a process of its own, as TAP.
+ * hostcuda-t.cc - runs each case in its own process, and prints TAP.
  *
  *     hostcuda-t [CASE]
  *
@@ -26,7 +26,7 @@ static const unsigned BUILD = PLAIN;
 
 static const test_case *const lists[] = {device_cases, host_cases, graph_cases};
 
-/* Runs this program with arguments; gives what it said, and its status. */
+/* Runs this program with arguments; returns its output and status. */
 static std::string run_child(const char *name, const char *environment,
                              int *status)
 {
@@ -69,7 +69,7 @@ static void print_comment(const std::string &said)
     }
 }
 
-/* Whether a case ends as it is to. */
+/* True if a case ends as expected. */
 static bool run_case(const test_case &c)
 {
     int status;

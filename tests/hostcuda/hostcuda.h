@@ -1,6 +1,6 @@
 /*
- * hostcuda.h - what CUDA does not have: for tests, and for host code that
- * stands in for a library's kernels.
+ * hostcuda.h - extensions of CUDA: for tests, and for host code that emulates a
+ * library's kernels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,23 +12,23 @@
 extern "C" {
 
 /*
- * Lets calls fail, as $HOSTCUDA_FAIL does from the start:
- * "cudaMalloc:3" lets the third call from now fail, "cudaMalloc:3+" all from
- * there, "cudaGetDeviceCount:1=35" with that error.  Several are separated by
- * commas.  NULL ends that, and an error that stayed.  Aborts on anything else.
+ * Injects failures, as $HOSTCUDA_FAIL does from the start: "cudaMalloc:3" makes
+ * the third call from now fail, "cudaMalloc:3+" all from there,
+ * "cudaGetDeviceCount:1=35" with that error.  Several are separated by commas.
+ * NULL ends them, and clears a sticky error.  Aborts on anything else.
  */
 void hostcuda_fail(const char *spec);
 
-/* Bytes of device memory; those distinct within a launch, summed up. */
+/* Bytes of device memory; those distinct within a launch, added up. */
 struct hostcuda_count {
     unsigned long long launches;
     unsigned long long read, read_distinct, written, written_distinct;
 };
 
 /*
- * Of kernels of that name since the last reset; all instances of a template
- * for a name without <>, all kernels for NULL.  Only where the kernels are
- * built as README.md says; else all is 0.
+ * Counts for kernels of that name since the last reset: for all instances of a
+ * template if the name has no <>, for all kernels if it is NULL.  All are 0
+ * unless the kernels are built as described in README.md.
  */
 struct hostcuda_count hostcuda_counts(const char *kernel);
 void hostcuda_counts_reset(void);
@@ -46,9 +46,9 @@ void hostcuda_counts_each(void (*f)(const char *kernel,
 namespace hostcuda {
 
 /*
- * Puts a host function into a stream, in which it may use device memory: so
- * is a library's call emulated.  pointers are into memory that it uses.
- * It runs as soon as ready() says so, which is asked again and again.
+ * Queues a host function in a stream, where it may use device memory, to
+ * emulate a library's call.  `pointers` are into the memory that it uses.  It
+ * runs once ready() returns true; ready() may be called any number of times.
  */
 cudaError_t enqueue(cudaStream_t stream, const char *name,
                     std::function<void()> run,

@@ -1,8 +1,8 @@
 /*
- * hostcuda_ptx.h - what trainer/cuda/ptx.h has inline assembly for.
+ * hostcuda_ptx.h - replaces the inline assembly in trainer/cuda/ptx.h.
  *
- * All 32 lanes must come to each call but ex2_approx(); as on a GPU that does
- * not order their memory accesses.
+ * All 32 lanes must take part in each call except ex2_approx(); as on a GPU
+ * that does not order their memory accesses.
  *
  * SPDX-License-Identifier: MIT
  */

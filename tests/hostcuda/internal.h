@@ -1,12 +1,12 @@
 /*
- * internal.h - what the parts of hostcuda know of each other.
+ * internal.h - shared by the parts of hostcuda.
  *
  *     fibers.cc    CUDA threads as fibers: barriers and warp exchanges
  *     launch.cc    grids, blocks and the host threads that run them
- *     streams.cc   streams, events and the order of what is queued
+ *     streams.cc   streams, events and the order of queued work
  *     graphs.cc    stream capture and graphs
  *     memory.cc    device and pinned memory, copies
- *     errors.cc    calls that fail, the device's properties
+ *     errors.cc    injected errors, the device's properties
  *     symbols.cc   names of kernels
  *     counters.cc  bytes that kernels read and write
  *
@@ -51,13 +51,13 @@ constexpr size_t PAGE = 4096;
 
 /* -- errors.cc ----------------------------------------------------------- */
 
-/* Host threads call one at a time. */
+/* Called by one host thread at a time. */
 extern std::recursive_mutex lock;
 
-/* The error that a call is to fail with: one that stayed, or was ordered. */
+/* The error that a call has to return: a sticky or an injected one. */
 cudaError_t begin(const char *call);
 cudaError_t failed(cudaError_t error); /* for cudaGetLastError */
-/* All from here on fail, as after a kernel's trap. */
+/* Makes all later calls fail, as after a kernel's trap. */
 void stay_failed(cudaError_t error);
 cudaError_t stayed();
 size_t memory_limit();
@@ -84,23 +84,23 @@ struct engine { /* one a host thread */
     struct fiber *fibers, *running;
     std::vector<unsigned> order;
     unsigned size, at_barrier, done, yes, yes_last;
-    /* For each warp, a bit for each lane that waits in it, or has ended. */
+    /* For each warp, a bit for each lane that waits or has ended. */
     unsigned waiting[MAX_THREADS / 32], ended[MAX_THREADS / 32];
     uint64_t gathered[MAX_THREADS / 32][32];
     const std::function<void()> *kernel;
-    const void *symbol; /* of the kernel that runs, or null */
+    const void *symbol; /* of the running kernel, or null */
     struct counters counters;
     struct home *home;
 };
 
 extern thread_local engine *self;
 
-/* A host thread's engine, ready for blocks of that many threads. */
+/* A host thread's engine, ready for blocks of this many threads. */
 void engine_begin(unsigned size, const std::function<void()> *kernel,
                   const void *symbol);
-/* Runs a block's threads to their end; shuffled says in which order. */
+/* Runs a block's threads to their end; `shuffled` selects the order. */
 void engine_run_block(dim3 block, uint64_t shuffled);
-/* Whether an address lies below the running fiber's stack. */
+/* True if an address lies below the running fiber's stack. */
 bool below_stack(const void *address);
 
 /* -- launch.cc ----------------------------------------------------------- */
@@ -116,7 +116,7 @@ struct capture;
 
 struct operation {
     std::string name;
-    std::function<bool()> ready; /* null: at once */
+    std::function<bool()> ready; /* null: always */
     std::function<void()> run; /* or one of these: */
     std::shared_ptr<event_state> record, wait;
     uint64_t count = 0;
@@ -125,17 +125,17 @@ struct operation {
     bool is_kernel = false;
 };
 
-/* The stream or event behind a handle; faults if it was destroyed. */
+/* The stream or event of a handle; faults if it was destroyed. */
 hostcuda_stream *checked(cudaStream_t stream);
 hostcuda_event *checked(cudaEvent_t event);
-/* Into a stream, or into the graph that is captured from it. */
+/* Queues work in a stream, or in the graph captured from it. */
 cudaError_t put(cudaStream_t stream, operation o);
-/* Works until nothing is left in a stream. */
+/* Runs work until a stream is empty. */
 void drain(hostcuda_stream *until);
 void run_operation(const operation &o);
-uint64_t draw(); /* of $HOSTCUDA_STREAMS */
+uint64_t draw(); /* seeded by $HOSTCUDA_STREAMS */
 bool is_stream_zero(const hostcuda_stream *s);
-/* Calls f for everything that is queued, in graphs too. */
+/* Calls f for all queued work, in graphs too. */
 void each_queued(const std::function<void(const operation &)> &f);
 
 /* -- graphs.cc ----------------------------------------------------------- */
@@ -143,27 +143,27 @@ void each_queued(const std::function<void(const operation &)> &f);
 bool is_capturing(const hostcuda_stream *s);
 cudaError_t capture_operation(hostcuda_stream *s, operation o);
 cudaError_t capture_record(hostcuda_stream *s, hostcuda_event *e);
-/* A wait for an event that is captured, or in a stream that is. */
+/* A wait for a captured event, or in a captured stream. */
 cudaError_t capture_wait(hostcuda_stream *s, hostcuda_event *e);
-/* Fail a call that must not come while any, or this stream is captured. */
+/* Fail a call that is illegal during any capture, or during this stream's. */
 cudaError_t refuse_in_capture();
 cudaError_t refuse_captured(hostcuda_stream *s);
 cudaError_t refuse_implicit(const hostcuda_stream *s);
 bool graph_may_run(const graph_run &run);
-/* Runs one node; true after the last. */
+/* Runs one node; returns true after the last. */
 bool graph_step(graph_run *run);
 void each_node(const graph_run &run,
                const std::function<void(const operation &)> &f);
 
 /* -- memory.cc ----------------------------------------------------------- */
 
-/* The host may touch device memory only while this is open. */
+/* While it is open, the host may touch device memory. */
 void memory_open();
 void memory_close();
 bool in_device_memory(const void *p);
-/* What an address is, for the message of a fault; empty if unknown. */
+/* Describes an address in a fault's message; empty if unknown. */
 std::string describe_address(const void *p);
-/* The range of addresses that device memory is taken from. */
+/* The address range of device memory. */
 extern char *device_begin;
 extern const size_t device_size;
 void each_allocation(const std::function<void(char *, size_t)> &f);
@@ -181,7 +181,7 @@ struct hostcuda_event {
     unsigned flags = 0;
     bool destroyed = false;
     std::shared_ptr<hostcuda::capture> capture; /* if last recorded in one */
-    std::vector<size_t> tails; /* what of it the event comes after */
+    std::vector<size_t> tails; /* nodes that precede the event */
 };
 
 struct hostcuda_stream {
@@ -189,8 +189,8 @@ struct hostcuda_stream {
     uint64_t priority = 0;
     unsigned flags = 0;
     bool destroyed = false;
-    std::shared_ptr<hostcuda::capture> capture; /* that it is part of */
-    std::vector<size_t> tails; /* what the next node of it comes after */
+    std::shared_ptr<hostcuda::capture> capture; /* in progress, or null */
+    std::vector<size_t> tails; /* nodes that precede its next one */
 };
 
 #endif /* HOSTCUDA_INTERNAL_H */

@@ -29,8 +29,8 @@ struct job {
 /* -- shared memory, all ones at the start of a block --------------------- */
 
 /*
- * Static __shared__ memory is the thread-local memory, without initial value,
- * of the module that the kernel lies in.
+ * Static __shared__ memory is the uninitialised thread-local memory of the
+ * module that contains the kernel.
  */
 struct static_shared {
     const char *kernel;
@@ -67,7 +67,7 @@ static void fill(char *begin, char *end)
         std::memset(begin, 0xff, (size_t)(end - begin));
 }
 
-/* hostcuda's own variables may lie among the kernels': they stay. */
+/* hostcuda's own variables among the kernels' keep their values. */
 static void poison_static(const static_shared &s)
 {
     engine *const engine_now = self;
@@ -93,7 +93,7 @@ static void poison_dynamic(size_t size)
                     sizeof dynamic_shared - size);
 }
 
-/* -- a grid, shared out to host threads ---------------------------------- */
+/* -- a grid, divided among host threads ---------------------------------- */
 
 static void run_block(const job *j, const static_shared &s, uint64_t index)
 {
@@ -126,7 +126,7 @@ static void work(job *j, unsigned which)
     blockDim = {block.x, block.y, block.z};
     gridDim = {grid.x, grid.y, grid.z};
 #if defined(HOSTCUDA_TSAN)
-    /* By turns: races between blocks show where host threads differ. */
+    /* Interleaved: races between blocks show if host threads differ. */
     for (uint64_t i = which; i < j->blocks; i += host_threads())
         run_block(j, s, i);
 #else
@@ -138,7 +138,7 @@ static void work(job *j, unsigned which)
     count_add(self->counters);
 }
 
-/* Host threads that wait for launches; never ended, so never destroyed. */
+/* Host threads that wait for launches; they never end. */
 static struct threads {
     std::mutex lock;
     std::condition_variable come, gone;

@@ -1,9 +1,9 @@
 /*
  * memory.cc - device and pinned memory, and copies.
  *
- * Device memory is taken from one range of addresses, each piece between pages
- * that nobody may touch, and none twice: what was freed faults for ever.  The
- * host may touch it only while something runs in a stream.
+ * Device memory is taken from one range of addresses.  Allocations lie between
+ * inaccessible pages, and addresses are never reused, so freed memory always
+ * faults.  The host may access it only while work in a stream is running.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@ using namespace hostcuda;
 
 struct allocation {
     size_t size;
-    char *map; /* whole pages, that the allocation ends at the end of */
+    char *map; /* whole pages; the allocation ends where they end */
     size_t map_size;
 };
 
@@ -44,7 +44,7 @@ bool hostcuda::in_device_memory(const void *p)
            && (const char *)p < device_begin + device_size;
 }
 
-/* The allocation that an address lies in; its end counts, if size is 0. */
+/* The allocation that contains an address; its end counts, if size is 0. */
 static const allocations::value_type *find(const allocations &in,
                                            const void *p)
 {
@@ -63,7 +63,7 @@ void hostcuda::each_allocation(const std::function<void(char *, size_t)> &f)
         f(a.first, a.second.size);
 }
 
-/* -- who may touch device memory ----------------------------------------- */
+/* -- access -------------------------------------------------------------- */
 
 static void protect(const allocation &a, int how)
 {
@@ -174,7 +174,7 @@ cudaError_t cudaMalloc(void **p, size_t size)
     if (mprotect(a.map, pages, PROT_READ | PROT_WRITE))
         return failed(cudaErrorMemoryAllocation);
     char *begin = a.map + pages - round_up(size, 256);
-    madvise(a.map, pages, MADV_HUGEPAGE); /* if it can: for speed alone */
+    madvise(a.map, pages, MADV_HUGEPAGE); /* optional: for speed alone */
     std::memset(a.map, 0xff, pages);
     HOSTCUDA_POISON(a.map, (size_t)(begin - a.map));
     HOSTCUDA_POISON(begin + size, (size_t)(a.map + pages - begin - size));
@@ -197,7 +197,7 @@ static void check_unused(const char *begin, size_t size)
     });
 }
 
-/* Bytes up to the next 256: nobody may have written there. */
+/* Bytes up to the next multiple of 256, which must not be written. */
 static void check_slack(const char *begin, const allocation &a)
 {
     for (const char *p = begin + a.size; p < a.map + a.map_size; p++)
@@ -315,9 +315,9 @@ static void check_kind(cudaMemcpyKind kind, place to, place from,
 }
 
 /*
- * As CUDA documents: a copy from pageable memory has read it before it
- * returns but may not have written yet, one to pageable memory is done; all
- * others wait for their turn in the stream.
+ * As CUDA documents: a copy from pageable memory has read it before it returns
+ * but may not have written yet; one to pageable memory is done; all others wait
+ * for their turn in the stream.
  */
 static cudaError_t copy(void *to, const void *from, size_t size,
                         cudaMemcpyKind kind, cudaStream_t s, bool wait,

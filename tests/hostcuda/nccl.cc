@@ -1,9 +1,9 @@
 /*
- * nccl.cc - stands in for NCCL, by MPI.
+ * nccl.cc - NCCL by MPI.
  *
- * A sum is two operations of its stream: one gives the numbers to MPI, and the
- * next one gets the sums as soon as all ranks came to it.  Until then the host
- * may ask in vain, as with a GPU that waits for another.
+ * A sum is two operations in its stream: the first hands the numbers to MPI,
+ * the second receives the sums once all ranks have contributed.  Until then the
+ * host's queries report unfinished work, as for a GPU that waits for another.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,10 +20,10 @@ using namespace hostcuda;
 struct ncclComm {
     MPI_Comm ranks;
     cudaStream_t stream; /* of the last sum */
-    bool aborted, lost; /* lost: another rank */
+    bool aborted, lost; /* lost: another rank failed */
 };
 
-static ncclComm *open_comm; /* a process has one */
+static ncclComm *open_comm; /* one in a process */
 
 static bool is_to_fail(const char *call)
 {
@@ -46,7 +46,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return is_to_fail(__func__) ? ncclUnhandledCudaError : ncclSuccess;
 }
 
-/* As NCCL does, it wants the first rank's id in all, and a GPU for each. */
+/* As in NCCL, all ranks pass the first rank's id, and each has its own GPU. */
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,
                               int rank)
 {
@@ -78,7 +78,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* What is queued goes on, without other ranks' numbers; so comm stays. */
+/* Queued work continues without other ranks' numbers, so comm stays alive. */
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     open_comm = nullptr;
@@ -130,8 +130,8 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
 }
 
 /*
- * In place of MPI's: a GPU goes on while its host waits for other ranks, which
- * may wait for that GPU.
+ * Replaces MPI's own: a GPU keeps working while its host waits for other ranks,
+ * which may be waiting for that GPU.
  */
 int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type,
                   MPI_Op op, MPI_Comm comm)

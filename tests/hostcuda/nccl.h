@@ -1,5 +1,5 @@
 /*
- * nccl.h - stands in for NCCL's header of that name: a communicator, and sums.
+ * nccl.h - replaces NCCL's header of that name: a communicator, and sums.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,9 +1,9 @@
 /*
- * streams.cc - streams, events and the order of what is queued.
+ * streams.cc - streams, events and the order of queued work.
  *
- * Nothing runs before the host waits for it.  Then streams take turns by
- * priorities that are drawn, so that an order of two streams that no event
- * enforces is soon the other way round.
+ * Nothing runs before the host waits for it.  Then streams take turns by random
+ * priorities, so that an order of two streams that no event enforces is soon
+ * reversed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ uint64_t hostcuda::draw()
     return random();
 }
 
-/* Streams and events are never freed, so that a stale handle is found. */
+/* Never freed, so that the use of a stale handle is detected. */
 static hostcuda_stream *new_stream(unsigned flags)
 {
     hostcuda_stream *s = new hostcuda_stream;
@@ -72,7 +72,7 @@ static bool may_run(const hostcuda_stream *s)
            && (!o.ready || stayed() || o.ready());
 }
 
-/* Whether what is not ready may yet be: another process has to do something. */
+/* True if work may become ready: it waits for another process. */
 static bool may_become_ready()
 {
     return std::any_of(streams.begin(), streams.end(),
@@ -88,7 +88,7 @@ static double now()
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* After an error that stays, nothing runs any more. */
+/* After a sticky error nothing runs any more. */
 void hostcuda::run_operation(const operation &o)
 {
     if (o.is_kernel && !stayed())
@@ -118,8 +118,8 @@ static void step(hostcuda_stream *s)
 }
 
 /*
- * One step of the stream of the highest priority that may go on; false if none
- * may.  Priorities are sometimes drawn anew (Burckhardt et al., "A Randomized
+ * One step of the ready stream with the highest priority; false if none is
+ * ready.  Priorities change at random times (Burckhardt et al., "A Randomized
  * Scheduler with Probabilistic Guarantees", 2010).
  */
 static bool advance()
@@ -153,7 +153,7 @@ void hostcuda::drain(hostcuda_stream *until)
     work_until([=] { return until->queue.empty(); });
 }
 
-/* With an odd seed, some of the work comes before the host waits for it. */
+/* With an odd seed, some work is done before the host waits for it. */
 static void work_ahead()
 {
     if (seed() % 2 == 0 || draw() % 4)
@@ -239,7 +239,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
     return cudaSuccess;
 }
 
-/* What is queued is still done. */
+/* Queued work is still done. */
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     HOSTCUDA_CALL;
@@ -263,7 +263,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return failed(stayed());
 }
 
-/* Each call brings what is asked for a bit nearer: who polls, ends. */
+/* Each query runs some of the work, so polling ends. */
 static cudaError_t poll(const std::function<bool()> &done)
 {
     if (!done()) {
@@ -318,7 +318,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e)
     static auto &destroyed = *new std::vector<hostcuda_event *>;
 
     checked(e)->destroyed = true;
-    destroyed.push_back(e); /* one that is not counts as leaked */
+    destroyed.push_back(e); /* events never destroyed count as leaks */
     return cudaSuccess;
 }
 
@@ -379,7 +379,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return failed(stayed());
 }
 
-/* The host's time: it says nothing of a GPU's. */
+/* The host's time: it says nothing about a GPU's. */
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     HOSTCUDA_CALL;

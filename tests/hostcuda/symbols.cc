@@ -1,8 +1,8 @@
 /*
  * symbols.cc - names of kernels.
  *
- * Kernels are mostly static functions, which dladdr() does not know: the
- * symbol table of the file that was loaded does, unless it is stripped.
+ * Kernels are mostly static functions, which dladdr() does not find.  They are
+ * in the symbol table of the loaded file, unless it is stripped.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@
 
 using namespace hostcuda;
 
-/* Whether a table of count times size bytes lies in a file of that length. */
+/* True if a table of count times size bytes fits a file of that length. */
 static bool is_inside(uint64_t offset, uint64_t size, uint64_t length)
 {
     return offset <= length && size <= length - offset;
@@ -58,7 +58,7 @@ static std::string find_symbol(const char *file, size_t length, uint64_t value)
     return "";
 }
 
-/* Without what it returns, its parameters, and the namespace without a name. */
+/* Without return type, parameters and anonymous namespace. */
 static std::string shorten(const std::string &mangled)
 {
     static const std::string NAMELESS = "(anonymous namespace)::";
@@ -97,7 +97,7 @@ static std::string look_up(const void *kernel)
     if (!dladdr(kernel, &module) || !module.dli_fname)
         return unknown;
     int fd = open(module.dli_fname, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) /* a program that was found by $PATH */
+    if (fd < 0) /* a program found by $PATH */
         fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && !fstat(fd, &s) && s.st_size > 0) {
         void *file = mmap(nullptr, (size_t)s.st_size, PROT_READ, MAP_PRIVATE,

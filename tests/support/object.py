@@ -1,10 +1,10 @@
-"""object.py - checks packs of URLs against those of the same file on disk.
+"""object.py - compares packs of URLs with those of the same file on disk.
 
     python3 object.py CHECK [ARGUMENT]... | each FOLDER
 
-Needs packstream as pip installs it, with fsspec and aiohttp, and packstream,
-the program, on the PATH; the check s3 also needs s3fs and moto.  The server of
-http:// is below: it answers ranges, has ETags, and fails as it is told to.
+Needs packstream installed by pip, with fsspec and aiohttp, and the program
+packstream on the PATH; the check s3 also needs s3fs and moto.  The server of
+http:// is below: it answers ranges, has ETags, and fails on request.
 
 SPDX-License-Identifier: MIT
 """
@@ -37,7 +37,7 @@ LENGTH, BLOCK_PACKS = 64, 8
 
 
 def write(path, seed, count=2000, options=(), longest=30):
-    """A pack file of short sequences, of blocks that are small."""
+    """A pack file of short sequences in small blocks."""
     rng = np.random.default_rng(seed)
     tokens = os.path.splitext(path)[0] + ".tok"
     with packstream.TokenWriter(tokens, vocab_size=1000) as writer:
@@ -135,10 +135,10 @@ def whole(packs, order=None):
     return list(packs.batches(100, order=order))
 
 
-# ---- What is read ----
+# ---- Reading ----
 
 def reads():
-    """In any order; each block by one request, and the file by two more."""
+    """In any order; each block with one request, the file with two more."""
     write("a.pks", 1), write("b.pks", 2), write("z.pks", 3, options=["--zstd"])
     with open("ab.pks", "wb") as file:
         for name in "ab":
@@ -174,7 +174,7 @@ def reads():
 
 
 def ahead():
-    """The first block comes when another one has been asked for."""
+    """The first block is available once the second has been requested."""
     write("x.pks", 1, 1000)
     second = threading.Event()
     waited = []
@@ -198,7 +198,7 @@ def ahead():
 
 
 def sparse():
-    """Few packs of large blocks: their rows and tables, not the blocks."""
+    """Few packs of large blocks: fetches their rows and tables, not blocks."""
     files.REQUEST_BYTES, files.COSTS_AT_ONCE = 1000, 5000
     write("x.pks", 1, 20000, ["--block-packs=4096"], longest=60)
     local = packstream.open("x.pks")
@@ -210,7 +210,7 @@ def sparse():
         assert np.array_equal(*costs)
         assert sum(n for _, n in server.requests[opened:]) < \
             os.path.getsize("x.pks") // 2
-        # But blocks, if many packs of each come soon.
+        # But whole blocks, if many packs of each are read soon.
         files.REQUEST_BYTES = 5000
         packs = packstream.open(server.url + "x.pks")
         opened = len(server.requests)
@@ -219,7 +219,7 @@ def sparse():
 
 
 def numpy_alone():
-    """The reader that needs no extension."""
+    """The reader without the extension."""
     write("x.pks", 1), write("z.pks", 3, options=["--zstd"])
     local = numpy_reader.open_packs("x.pks")
     with served() as server:
@@ -232,7 +232,7 @@ def numpy_alone():
                server.url + "z.pks")
 
 
-# ---- What goes wrong ----
+# ---- Failures ----
 
 def stall(handler, data):
     time.sleep(2)
@@ -270,7 +270,7 @@ def flipped(handler, data):
 
 
 def sometimes(fault, every):
-    """The second of every so many requests fails, but none does twice."""
+    """Every n-th request fails once, and succeeds when it is repeated."""
     seen = {}
 
     def choose(handler):
@@ -284,7 +284,7 @@ def sometimes(fault, every):
 
 
 def faults():
-    """Those that pass; and those that do not, with what is said of them."""
+    """Faults that can be retried, and others with their messages."""
     write("x.pks", 1, 1000)
     wanted = whole(packstream.open("x.pks"))
     with served() as server:
@@ -309,7 +309,7 @@ def faults():
             assert "secret" not in str(raises(kind, text, whole, packs))
             concurrent.futures.wait(packs.files[0].remote._flying.values())
             server.fault, remote.TIMEOUT = None, 30
-            same(packs.batches(100), wanted)    # it is not broken for good
+            same(packs.batches(100), wanted)    # still works afterwards
         server.fault = lambda _: lambda handler, data: handler.answer(
             data, 200, Content_Range="")
         raises(OSError, "requests for ranges", packstream.open, url)
@@ -321,7 +321,7 @@ def faults():
 
 
 def replaced():
-    """By a file of the same size and geometry, whose packs are right."""
+    """By a file of the same size and geometry, whose packs are valid."""
     write("x.pks", 1, 1000), write("y.pks", 2, 1000)
     text = "x.pks: the file was replaced"
     with served() as server, open("y.pks", "rb") as other:
@@ -350,8 +350,8 @@ def kept(folder):
 
 
 def cache():
-    """Small ones; a folder that several processes share, one that fills up,
-    one with damage."""
+    """Small ones; a folder shared by several processes, one that fills up, one
+    with damage."""
     write("x.pks", 1, 1000)
     local = packstream.open("x.pks")
     size = os.path.getsize("x.pks")
@@ -366,7 +366,7 @@ def cache():
                                     cache_bytes=limit)
             same(packs.batches(16, order=order), wanted)
             assert kept("small") <= limit + 20, (kept("small"), limit)
-        before = len(server.requests)       # the packs that came last
+        before = len(server.requests)       # the packs read last
         same([packs.take(order[-3:])], [local.take(order[-3:])])
         assert len(server.requests) == before
         packs = packstream.open(url, cache_dir="cache")
@@ -387,14 +387,14 @@ def cache():
         os.chmod("cache", 0o700)
 
 
-# ---- Where it is used ----
+# ---- Users of URLs ----
 
 def tokens_of(pack):
     return pack["tokens"].copy()
 
 
 def torch():
-    """PackDataset and Deal, with workers, and a state in between."""
+    """PackDataset and Deal, with workers, resumed from a state."""
     from torch.utils.data import DataLoader
     write("x.pks", 1)
     with served() as server:
@@ -425,7 +425,7 @@ def torch():
 
 
 def memory():
-    """A file system that knows nothing of ETags."""
+    """A file system without ETags."""
     import fsspec
     write("x.pks", 1, 1000), write("y.pks", 2, 1000)
     stored = fsspec.filesystem("memory")
@@ -446,7 +446,7 @@ def memory():
 
 
 def follow(page, names):
-    """Runs the blocks of Python in a page, with these words replaced."""
+    """Runs the Python blocks of a page, with these words replaced."""
     with open(page) as file:
         blocks = re.findall("^```python\n(.*?)^```", file.read(), re.M | re.S)
     known = {}
@@ -460,7 +460,7 @@ def follow(page, names):
 
 
 def s3(page):
-    """moto's server, by the same calls, and by those of a page."""
+    """moto's server, with the same calls, and with those of a page."""
     import s3fs
     from moto.server import ThreadedMotoServer
     os.environ.update(AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test",
@@ -478,7 +478,7 @@ def s3(page):
         local = packstream.open(name)
         order = numpy_reader.shuffled(len(local), 7, 1)
         same(packs.batches(32, order=order), local.batches(32, order=order))
-    stored.ls("bucket")          # s3fs keeps what it listed
+    stored.ls("bucket")          # s3fs caches the list
     stored.put("y.pks", "bucket/x.pks")
     packs = packstream.open("s3://bucket/x.pks", cache_bytes=0,
                             storage_options=options)

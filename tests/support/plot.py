@@ -1,4 +1,4 @@
-"""plot.py - whether packstream.plot draws the numbers of JSON; for plot.bats.
+"""plot.py - checks the numbers that packstream.plot draws; for plot.bats.
 
     plot.py packs JSON      of packstat, with --by
     plot.py tokens JSON     of packstat, of token records
@@ -8,8 +8,8 @@
     plot.py sections JSON   of packplan: no sequences, and no curves but flat
     plot.py refused -       other input
 
-The numbers are those of matplotlib's artists.  Checks follow each other in one
-process: plot.py packs x.json plan y.json.
+The numbers are read from matplotlib's artists.  One process can run several
+checks: plot.py packs x.json plan y.json.
 
 SPDX-License-Identifier: MIT
 """
@@ -52,7 +52,7 @@ def near(found, wanted):
 
 
 def check_bars(panel, unit, counts):
-    """Bars have all counts whose places are within their edges."""
+    """Bars have all counts within their edges."""
     heights, edges = panel.steps[unit]
     assert heights == [sum(n for place, n in counts if a < place < b)
                        for a, b in zip(edges, edges[1:])], panel.title

@@ -1,5 +1,5 @@
 """python-adapters.py - the adapters of python/packstream with the packages
-that they are for.
+that they are made for.
 
 tests/tree/python.bats calls the functions at the end by name:
 
@@ -18,7 +18,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "../../python"))
 
-# All is small: threads would only wait for each other.
+# Arrays are so small that threads would only wait for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
@@ -109,7 +109,7 @@ def stream(path, count):
 
 
 def halves(path):
-    """Stopped after any batch, a second object goes on."""
+    """After a stop at any batch, a second object resumes."""
     from packstream.torch import PackDataset
     for rank, ranks in ((0, 1), (1, 2)):
         whole = numbers(PackDataset(path, 2, rank, ranks))
@@ -160,8 +160,8 @@ def stateful(path):
 
 
 def persistent(path):
-    """The state after a batch of the second epoch, where a worker that is
-    kept has given none yet; the first one was abandoned."""
+    """The state after a batch of the second epoch, when a persistent worker
+    has not returned one yet; the first epoch was abandoned."""
     from packstream.torch import PackDataset
     from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -208,7 +208,7 @@ def flattening(path):
 
 
 def model_loss(path):
-    """No sequence sees another, whatever finds their boundaries."""
+    """No sequence sees another, however boundaries are found."""
     from packstream import hf
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(2)
@@ -234,7 +234,7 @@ def pairs(aligned, path):
 
 
 def shifted_flat(aligned, path):
-    """Models shift labels themselves: they get none that are shifted."""
+    """Models shift labels themselves, so they get unshifted ones."""
     from packstream import hf
     for one, other in pairs(aligned, path):
         found = hf.flattened(other, "labels")
@@ -261,8 +261,8 @@ def compare_flat(found, wanted):
 # Labels
 
 def by_default(*paths):
-    """Each adapter has the targets that the rows of the input have: the
-    channel of labels, or the tokens that all masks keep."""
+    """Each adapter has the targets of the input rows: the channel of labels,
+    or the tokens that all masks keep."""
     from packstream import PackDataset, flash_attn, hf, megatron
     for path in paths:
         source, counts = packs.open_packs(path), collections.Counter()
@@ -303,8 +303,8 @@ def by_default(*paths):
 
 
 def masked(labelled, mask):
-    """Models that look both ways get each token's own label, the first one's
-    too, and no tokens in place of labels."""
+    """Bidirectional models get each token's own label, the first one's too,
+    and no tokens instead of labels."""
     from packstream import hf
     for batch in packs.open_packs(labelled).batches(3):
         own = np.where(packviews.padding(batch), IGNORED, batch["labels"])
@@ -318,16 +318,16 @@ def masked(labelled, mask):
 # Attention
 
 def attend(q, k, v, mask):
-    """Of rows [T, heads, d], each to those that its row of the mask names."""
+    """Attention of rows [T, heads, d] to the rows that the mask names."""
     scores = torch.einsum("ihd,jhd->hij", q, k) / q.shape[-1] ** 0.5
     scores = scores.masked_fill(~mask, float("-inf")).softmax(-1)
     return torch.einsum("hij,jhd->ihd", scores, v)
 
 
 def block_attention(q, k, v, cu, causal, used=None):
-    """Attention over all rows with a mask that `cu` defines; rows behind
-    the last boundary are NaN, as a kernel leaves them unwritten.  Of each
-    sequence all rows are seen, or as many as are `used`."""
+    """Attention over all rows with a mask that `cu` defines.  Rows after the
+    last boundary are NaN: a kernel does not write them.  All rows of each
+    sequence are seen, or the first `used`."""
     total = len(q)
     member = torch.bucketize(torch.arange(total), cu[1:].long(), right=True)
     mask = member[:, None] == member[None, :]
@@ -366,7 +366,8 @@ def varlen(*paths):
 
 
 def next_tokens(batch, tokens, targets):
-    """Each token but the last of its sequence has the next one as target."""
+    """The target of each token is the next one, except at the end of a
+    sequence."""
     assert targets.dtype == torch.int64
     has = (targets != IGNORED).nonzero()[:, 0]
     assert torch.equal(targets[has], tokens[has + 1])
@@ -374,7 +375,7 @@ def next_tokens(batch, tokens, targets):
 
 
 def check_args(batch, view, tokens, positions, args):
-    """Types, devices and layout that the kernels insist on."""
+    """Types, devices and layout that the kernels require."""
     aligned = "seq_tok" in batch and view != "ragged"
     assert sorted(args) == ["cu_seqlens_k", "cu_seqlens_q", "max_seqlen_k",
                             "max_seqlen_q"] + ["seqused_k"] * aligned
@@ -397,7 +398,7 @@ def check_args(batch, view, tokens, positions, args):
 
 
 def attention(batch, view, tokens, positions, args):
-    """Through the boundaries, each sequence sees itself alone."""
+    """With the boundaries, each sequence sees only itself."""
     wanted = sequences(batch)
     table = torch.randn(3, 65536, 2, 8)
     places = torch.randn(3, 64, 2, 8)
@@ -408,7 +409,7 @@ def attention(batch, view, tokens, positions, args):
     alone = [table[i][ids] + places[i][restart] for i in range(3)]
     real = torch.from_numpy(~packviews.padding(batch)).reshape(-1)
     for causal in (False, True):
-        # Without it a token sees only what is before it, and no gap.
+        # Without it a token sees only earlier ones, and no gap.
         for used in (args.get("seqused_k"), None)[:1 + causal]:
             out = block_attention(q, k, v, args["cu_seqlens_q"], causal, used)
             assert not out.isnan().any()
@@ -445,7 +446,7 @@ def megatron(*paths):
 
 
 def fill_row(row, tokens, labels, mask, position):
-    """What a pack adds to the one row of a micro-batch."""
+    """What a pack adds to the single row of a micro-batch."""
     capacity, n = len(row["tokens"]), int(row["n_seq"])
     tokens += row["tokens"].tolist()
     for begin, end, length in zip(row["cu"], row["cu"][1:], lengths_of(row)):

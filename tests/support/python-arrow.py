@@ -1,7 +1,7 @@
-"""python-arrow.py - Arrow's tables, parquet files and datasets, into packs and
-token records, against what was put in.
+"""python-arrow.py - Arrow tables, parquet files and datasets, converted to
+packs and token records and compared with the input.
 
-tests/tree/arrow.bats calls the functions at the end by name, as forked.py says.
+tests/tree/arrow.bats calls the functions at the end by name: see forked.py.
 A check succeeds, or fails with a traceback.
 
 SPDX-License-Identifier: MIT
@@ -24,7 +24,7 @@ from python_naive import raises
 
 
 def without_pandas():
-    """Nobody has to install pandas: here, and where `python -m` is run."""
+    """Hides pandas, which is optional, here and from `python -m`."""
     with open("pandas.py", "w") as file:
         file.write("raise ImportError\n")
     sys.path.insert(0, "")
@@ -37,7 +37,7 @@ def documents(n=700, longest=50, seed=1, shortest=1):
 
 
 def table(rows, kind=pa.list_(pa.int64()), **more):
-    """A table of several chunks, which are parts of larger arrays."""
+    """A table of several chunks, which are slices of larger arrays."""
     columns = {
         "input_ids": pa.array(rows, kind),
         "labels": pa.array([[-100, *row[1:]] if row else [] for row in rows],
@@ -160,7 +160,7 @@ def source_refused():
 
 
 def faults_placed():
-    """Errors name the file, the row of that file and the column."""
+    """Errors name the file, its row and the column."""
     good = {"input_ids": [[1, 2], [3], [4]], "labels": [[1, 2], [3], [4]],
             "source": [1, 2, 3]}
 
@@ -203,7 +203,7 @@ def faults_placed():
     check("labels: a value is missing", "labels", [None])
     check("source: a value is missing", "source", None)
 
-    # Where a file has another type than the first, each of its rows is wrong.
+    # If a file's type differs from the first file's, all its rows are wrong.
     pa.parquet.write_table(pa.table(dict(good, labels=[[1, 2], [3], [1 << 31]],
                                          source=[1, 2, -1])), "1.parquet")
     narrow = pa.schema([("input_ids", pa.list_(pa.int32())),
@@ -233,8 +233,8 @@ def faults_placed():
 
 
 def crafted(columns, *changes):
-    """Arrow's stream of one batch in which numbers of its metadata, 64 bits
-    each, are others."""
+    """A one-batch Arrow stream with some of the 64-bit numbers of its metadata
+    changed."""
     batch = pa.RecordBatch.from_pydict(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as out:
@@ -248,8 +248,8 @@ def crafted(columns, *changes):
 
 
 def hostile_arrays():
-    """Arrays that say that they have more than they do."""
-    n = 50001                   # no other number in the metadata
+    """Arrays whose metadata claim more data than they have."""
+    n = 50001                   # found nowhere else in the metadata
     rows, bits = [[1, 2]] * n, (n + 7) // 8
     lists = pa.array(rows, pa.list_(pa.int32()))
     large = pa.array(rows, pa.large_list(pa.int32()))
@@ -257,7 +257,7 @@ def hostile_arrays():
     none = pa.array([[]] * n, pa.list_(pa.int32(), 0))
     numbers, truths = pa.array(range(n), pa.int32()), pa.array([True] * n)
     for why, column, more, *changes in (
-            # Buffers that are shorter than their arrays are long.
+            # Buffers that are too short for their arrays.
             ("too small", lists, numbers, ((4 * n,), (0,))),
             ("too small", lists, numbers, ((4 * n,), (4 * n - 4,))),
             ("too small", lists, truths, ((bits,), (0,))),
@@ -302,7 +302,7 @@ def hostile_arrays():
 
 
 def files_cut():
-    """A file that becomes shorter while it is read, which is not mapped."""
+    """A file truncated while it is read, without mmap."""
     whole = pa.table({"input_ids": documents(100000)})
     pa.parquet.write_table(whole, "x.parquet", row_group_size=20000)
     for name, new in (("s.arrow", pa.ipc.new_stream),
@@ -317,7 +317,7 @@ def files_cut():
 
 
 def names_printed():
-    """A name cannot steer the terminal that shows it."""
+    """A file name cannot inject terminal escapes."""
     evil, shown = "e\x1b[2J\n\u00e4", "e?[2J??"
     with open(evil, "w") as file:
         file.write("something else")
@@ -390,8 +390,8 @@ def check_packed(packed, rows, capacity, more=()):
 
 
 def padded_rows():
-    """Padding before or after the tokens is no token, in from_arrow and in
-    pack_dataset; holes are refused by row."""
+    """Padding before or after the tokens is removed, by from_arrow and by
+    pack_dataset; padding between tokens is an error that names the row."""
     without_pandas()
     rng, rows = np.random.default_rng(6), documents(shortest=0)
     padded, masks = [], []
@@ -433,7 +433,7 @@ def padded_rows():
 
 
 def named_rows():
-    """Strings that name rows are packed where they are asked for."""
+    """Strings that name rows are packed on request."""
     without_pandas()
     rows = documents(99)
     for kind in (pa.string(), pa.large_string()):
@@ -449,7 +449,7 @@ def named_rows():
 
 
 def streamed():
-    """An IterableDataset stays one, with each row once, and goes on from a
+    """An IterableDataset stays one, yields each row once, and resumes from a
     state; errors say where."""
     import datasets
     from packstream import dataset
@@ -493,7 +493,7 @@ def document(i):
 
 
 def other_packages():
-    """What mosaicml-streaming, litdata and webdataset wrote."""
+    """Data written by mosaicml-streaming, litdata and webdataset."""
     import json
     import litdata
     import webdataset
@@ -561,7 +561,7 @@ def packed_tables():
 
 
 def packed_labels():
-    """Masks become labels where there are none; several intersect."""
+    """Masks become labels if there are none; several are combined."""
     rng = np.random.default_rng(8)
     rows = documents(shortest=1, longest=30)
     masks = {name: [rng.integers(0, 2, len(row)).tolist() for row in rows]
@@ -588,8 +588,8 @@ def packed_labels():
 
 
 def packed_numbers():
-    """A number for each row: a list of those of its sequences in a pack, of
-    the same type; each part of a row that was split has it."""
+    """A number per row becomes a list per pack, of the same type; each part of
+    a row that was split has the row's number."""
     without_pandas()
     rows = documents(shortest=0, longest=100)
     kinds = {"score": pa.float64(), "half": pa.float16(), "bit": pa.bool_(),
@@ -602,7 +602,7 @@ def packed_numbers():
         column = pa.array(np.array(values[name]).astype(
             kind.to_pandas_dtype()), kind)
         whole = whole.append_column(name, column)
-    # Parts of it, whose chunks do not begin with the first row.
+    # Slices, whose chunks do not begin with the first row.
     for how, begin, count in (("split", 0, len(rows)), ("split", 91, 400),
                               ("drop", 3, 9), ("truncate", 0, len(rows)),
                               ("split", 0, 0)):
@@ -659,7 +659,7 @@ def packed_datasets():
     check_packed(packstream.pack_dataset(shuffled, 64).data.table, rows, 64,
                  ["labels"])
 
-    # From a file to a file, which is used again for the same question only.
+    # From file to file; a cached result is used for the same question only.
     whole.save_to_disk("saved")
     first = packstream.pack_dataset(datasets.load_from_disk("saved"), 64)
     check_packed(first.data.table, rows, 64, ["labels"])
@@ -690,7 +690,7 @@ def packed_datasets():
 
 
 def packed_numbers_of_datasets():
-    """Those of the rows that were selected, in memory and in a file."""
+    """Packs of selected rows, in memory and in a file."""
     import datasets
     rows = documents()
     whole = datasets.Dataset(table(rows).select(["input_ids", "source"]))
@@ -712,7 +712,7 @@ def packed_numbers_of_datasets():
 
 
 def rows_left_out():
-    """Rows that a filter removed need not be right."""
+    """Rows removed by a filter may be invalid."""
     import datasets
     whole = datasets.Dataset.from_dict({
         "input_ids": [[1, 2], [3], [4, 5]], "loss_mask": [[1, 1], [2], [0, 1]],
@@ -728,7 +728,7 @@ def rows_left_out():
 
 
 def file_is_whole_or_not_there():
-    """Where there is no space for it, nothing is left of it."""
+    """If the disk is full, no file is left."""
     whole = pa.table({"input_ids": documents(20000)})
     import datasets
     import resource
@@ -742,7 +742,7 @@ def file_is_whole_or_not_there():
 
 
 def as_full_as_trl():
-    """Never more rows than TRL makes, whose sequences are the same."""
+    """Never more rows than TRL makes, with the same sequences."""
     import datasets
     import trl
     for capacity, longest in ((64, 64), (100, 70), (57, 20)):
@@ -859,7 +859,7 @@ def program(packcat):
 
 
 def output_stays(run):
-    """What -o names is replaced by a complete file, or stays."""
+    """-o replaces a file only with a complete one."""
     def content(name):
         with open(name, "rb") as file:
             return file.read()
@@ -883,7 +883,7 @@ def output_stays(run):
 
 
 def program_here(arguments):
-    """As `python -m` runs it; what it writes is lost."""
+    """Run as with `python -m`, output discarded."""
     with open(os.devnull, "w") as lost:
         os.dup2(lost.fileno(), 1)
     sys.argv = ["packstream.tokens", *arguments]
@@ -891,7 +891,7 @@ def program_here(arguments):
 
 
 def program_interrupted():
-    """It dies of the signal, and leaves a stream without end."""
+    """The signal ends it, and the stream has no end marker."""
     pa.parquet.write_table(pa.table({"input_ids": [[1] * 1000] * 5000}),
                            "x.parquet")
     os.mkfifo("x.pipe")
@@ -911,8 +911,8 @@ def program_interrupted():
 
 
 def file_interrupted(number, size):
-    """It dies of the signal while it writes, or before it writes anything;
-    the older file stays, alone."""
+    """The signal ends it before or during writing; the older file stays, and
+    no other."""
     with open("x.tok", "w") as file:
         file.write("older")
     child = subprocess.Popen(

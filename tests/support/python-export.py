@@ -1,8 +1,8 @@
-"""python-export.py - python -m packstream.export: its columns against those of
-packcat --to=trl, and in the loaders of the trainers that they are for.
+"""python-export.py - python -m packstream.export: its columns compared with
+those of packcat --to=trl, and in the loaders of the trainers they are for.
 
-tests/tree/export.bats calls the functions at the end by name, as forked.py
-says.  A check succeeds, or fails with a traceback.
+tests/tree/export.bats calls the functions at the end by name: see forked.py.
+A check succeeds, or fails with a traceback.
 
 SPDX-License-Identifier: MIT
 """
@@ -69,7 +69,7 @@ def flat(lists):
 
 
 def columns(packcat, capacity, *paths):
-    """Every column of every form, of labels, of a mask, aligned."""
+    """Every column of every form: labels, a mask, aligned sequences."""
     capacity = int(capacity)
     width = capacity // 8 * 8 + 8
     for path in paths:
@@ -112,7 +112,7 @@ def widths(row, name, mask=None):
 
 
 def pipes(path):
-    """From a pipe into a pipe, the same; a reader that leaves is no error."""
+    """From a pipe to a pipe, the same; a reader that exits is not an error."""
     wanted = exported(path, "x.arrow", "trl")
     with open(path, "rb") as file, open("y.arrow", "wb") as output:
         subprocess.run("cat | %s --to=trl | cat" % " ".join(COMMAND),
@@ -130,7 +130,7 @@ def pipes(path):
 
 
 def refused(path, values, shifted):
-    """Messages, exit status, and an output that stays as it was."""
+    """Messages, exit status, and an output that stays unchanged."""
     with open(path, "rb") as whole, open("cut.pks", "wb") as cut:
         cut.write(whole.read()[:-20])
     with open("x.parquet", "w") as file:
@@ -160,7 +160,7 @@ def refused(path, values, shifted):
 
 
 def stopped(path):
-    """A signal ends it, and leaves nothing new."""
+    """A signal ends it, and no new file is left."""
     with open("x.parquet", "w") as file:
         file.write("older")
     child = subprocess.Popen([*COMMAND, "--to=trl", "-o", "x.parquet",
@@ -230,7 +230,7 @@ def llama_factory(path):
 
 
 def bare(*names):
-    """Packages of megatron without what they import, such as Transformer
+    """Packages of megatron without their imports, such as Transformer
     Engine, which is built for a GPU."""
     import importlib.util
     import types
@@ -241,15 +241,15 @@ def bare(*names):
 
 
 def megatron_bridge(path):
-    """The batch of its packed dataset has the tokens and the targets of the
-    packs, but for the last token of each sequence, which predicts nothing."""
+    """The batch of its packed dataset has the tokens and targets of the packs,
+    except the last token of each sequence, which predicts nothing."""
     bare("bridge", "bridge.data", "bridge.data.datasets",
          "bridge.data.packing", "bridge.training", "bridge.training.utils",
          "bridge.utils")
     try:
         from megatron.bridge.data.packing.parquet import (
             GPTSFTPackedParquetDataset as Dataset)
-    except ImportError:     # to 0.3 it reads other files, but the same rows
+    except ImportError:     # 0.3 and earlier: other files, but the same rows
         from megatron.bridge.data.datasets.sft import (
             GPTSFTPackedDataset as Dataset)
     rows = exported(path, "x.idx.parquet", "megatron-bridge")
@@ -285,7 +285,7 @@ def megatron_bridge(path):
 
 
 def mds(path):
-    """StreamingDataset reads the rows; an output that is there is refused."""
+    """StreamingDataset reads the rows; an existing output is refused."""
     from streaming import StreamingDataset
     assert export.main([path, "-o", "x.mds", "--to=mds"]) == 0
     assert export.main([path, "-o", "x.mds", "--to=mds"]) == 1

@@ -1,5 +1,5 @@
-"""python-labels.py - where labels come from, and labels that are shifted
-already, by python/packstream.
+"""python-labels.py - sources of labels, and labels that are already shifted,
+in python/packstream.
 
 tests/tree/python.bats calls the functions by name:
 
@@ -42,7 +42,7 @@ def rows(*channels):
 
 
 def batches(path):
-    """The batches of a file, each with what is to be in it."""
+    """The batches of a file, each with its expected contents."""
     source = packs.open_packs(path)
     packed, head = read_naively(path, len(source)), source.header
     for number, batch in zip(range(0, len(packed), 3), source.batches(3)):
@@ -51,7 +51,7 @@ def batches(path):
 
 
 def by_default(*paths):
-    """The channel of labels; or else the tokens that all masks keep."""
+    """The channel of labels; otherwise the tokens that all masks keep."""
     for path in paths:
         count = wanted_count = 0
         for batch, naive in batches(path):
@@ -69,8 +69,8 @@ def by_default(*paths):
 
 
 def by_name(both, masks):
-    """What `name` selects, and what it refuses; `both` has labels and a loss
-    mask, `masks` three masks."""
+    """What `name` selects and refuses; `both` has labels and a loss mask,
+    `masks` three masks."""
     def mask_only(row, name):
         return labels_of({"input_ids": row["input_ids"], name: row[name]})
 
@@ -97,8 +97,8 @@ def by_name(both, masks):
 
 
 def per_sequence(path):
-    """Labels of whole sequences are no labels of tokens, also where there is
-    room for as many sequences as tokens."""
+    """Labels per sequence are not token labels, even if a pack has as many
+    sequences as tokens."""
     for batch in packs.open_packs(path).batches(3):
         assert batch["labels"].shape == batch["tokens"].shape
         raises(ValueError, "'labels' is not a per-token channel",
@@ -107,7 +107,7 @@ def per_sequence(path):
 
 
 def shift():
-    """JSON lines with labels from stdin, with shifted ones to stdout."""
+    """Converts JSON lines with labels on stdin to shifted ones on stdout."""
     for line in sys.stdin:
         row = json.loads(line)
         row["labels"] = row["labels"][1:] + [IGNORED]
@@ -115,7 +115,7 @@ def shift():
 
 
 def shifted(aligned, path):
-    """Labels that are shifted already give what aligned ones give, also as
+    """Labels that are already shifted give the same as aligned ones, also as
     an array without a header."""
     pair = [packs.open_packs(name) for name in (aligned, path)]
     assert [source.header.labels for source in pair] == [1, 2]
@@ -136,7 +136,7 @@ def shifted(aligned, path):
 
 
 def beyond(path):
-    """The label of a sequence's last token is a target, but no label."""
+    """The label of a sequence's last token is a target, but not a label."""
     for batch in packs.open_packs(path).batches(3):
         behind = packviews.padding(batch)
         equal(packviews.targets(batch, "labels"),

@@ -1,5 +1,5 @@
-"""python-package.py - the Python package as it is installed: files in any
-order, packers and writers, against what was put in.
+"""python-package.py - the Python package as installed: files in any order,
+packers and writers, compared with the input.
 
 tests/tree/wheel.bats calls the functions at the end by name:
 
@@ -57,7 +57,7 @@ def as_columns(given):
 
 
 def found_in(batches):
-    """The sequences of packs by their numbers; each comes once."""
+    """The sequences of packs by their numbers; each must occur once."""
     found = {}
     for batch in batches:
         for row in range(len(batch["tokens"])):
@@ -104,7 +104,7 @@ def packer():
 
 
 def packer_is_packstream(program):
-    """A packer gives the bytes that the program writes."""
+    """A packer returns the bytes that the program writes."""
     given = [one["tokens"] for one in sequences(3000)]
     with packstream.TokenWriter("x.tok", vocab_size=60000) as writer:
         for tokens in given:
@@ -127,7 +127,7 @@ def packer_is_packstream(program):
 
 
 def packer_steps():
-    """put, packs, drain and finish; and nothing after that."""
+    """put, packs, drain and finish; after that, only errors."""
     given = sequences(300)
     p = packstream.Packer(64, depth=4, window=40, channels=CHANNELS)
     assert p.packs() is None and p.header is None or p.header
@@ -147,8 +147,8 @@ def packer_steps():
 
 
 def packer_after_failure():
-    """What was put before an iterable failed is not lost, nor what a loop that
-    was left had not taken."""
+    """Sequences put before an iterable failed are not lost, nor are packs that
+    an abandoned loop had not taken."""
     given = sequences(300)
 
     def some():
@@ -174,7 +174,7 @@ def packer_after_failure():
 
 
 def packer_at_once():
-    """A pack comes when it is decided, not when the input ends."""
+    """A pack is available as soon as it is decided, before the input ends."""
     taken = []
 
     def endless():
@@ -211,7 +211,7 @@ def packer_resumes():
     raises(ValueError, "not 5", packstream.Packer(
         64, window=100, vocab_size=60000, depth=5).resume, state)
     raises(packstream.PackError, "state", make().resume, b"x" * 100)
-    p = make()              # it goes on as if it had not been asked to
+    p = make()              # continues as if it had not been asked to
     p.put(given[0])
     other = packstream.Packer(32, window=1)
     for _ in range(9):
@@ -222,8 +222,8 @@ def packer_resumes():
 
 
 def packer_learns():
-    """A histogram changes the packs, and lives as long as the packer, which
-    opens the stream again to resume."""
+    """A histogram changes the packs and is kept with the packer, which
+    reopens the stream to resume."""
     given = [one["tokens"] for one in sequences()]
     found = []
     for counts in (None, {64: 1000, 1: 1}):
@@ -296,9 +296,9 @@ def packer_refuses():
 
 
 def packer_lost():
-    """One that is deleted with sequences inside says how many; one that was
-    finished, drained or saved says nothing.  30 sequences make 4 packs of 6,
-    and the others are in the window."""
+    """Deleting a packer with sequences inside prints how many; after finish,
+    drain or save it prints nothing.  30 sequences make 4 packs of 6; the
+    others are in the window."""
     def filled(n, *calls, **options):
         p = packstream.Packer(64, window=10, **options)
         for _ in range(n):
@@ -320,7 +320,7 @@ def packer_lost():
         return p
 
     def resumed(n, more):
-        """From a state that was saved with n sequences."""
+        """From a state saved after n sequences."""
         p = filled(n, "packs")
         state = p.save()
         p = packstream.Packer(64, window=10)
@@ -371,7 +371,7 @@ def packer_lost():
 
 
 def masked_refused():
-    """The mask of an array of numpy.ma would be lost."""
+    """The mask of a numpy.ma array would be lost."""
     def masked(*values, hidden=1):
         return np.ma.array(values, mask=np.arange(len(values)) == hidden)
     channels = {"labels": "int32",
@@ -403,7 +403,7 @@ def masked_refused():
 
 
 def packer_threads():
-    """Packers in several threads at once do not disturb each other."""
+    """Packers in several threads do not disturb each other."""
     given = [one["tokens"] for one in sequences(3000)]
     wanted = [b["tokens"].tobytes() for b in packstream.Packer(64).pack(given)]
     found = [None] * 4
@@ -462,7 +462,7 @@ def deals_of(packs, size, ranks, **given):
 
 def deals(plain, compressed):
     """Every global batch is that of Packs.batches, all ranks together; each
-    has `size` packs of it, and the costs are as even as can be."""
+    has `size` packs of it, and costs are as even as possible."""
     packs = packstream.open([plain, compressed, plain])
     for size, ranks, given in (
             (4, 3, {"hidden": 8}), (1, 5, {"cost": (1, 0)}),
@@ -505,7 +505,7 @@ def deals(plain, compressed):
     assert list(deal) == whole      # until set_epoch() says otherwise
     again = pickle.loads(pickle.dumps(deal))
     again.set_epoch(0, 5)
-    iter(again)                     # of no use, as those that torch makes
+    iter(again)                     # without effect, as those of torch
     assert len(again) == len(whole) - 5 and list(again) == whole[5:]
     assert list(again) == whole and again.step(3) == whole[3]
     again.set_epoch(1)
@@ -515,8 +515,8 @@ def deals(plain, compressed):
 
 
 def deals_of_all_sizes(plain):
-    """Up to as many ranks as packs, and beyond: each pack comes once, and all
-    ranks make as many steps, but for those that are above the packs left."""
+    """Up to as many ranks as packs, and beyond: each pack is used once, and
+    all ranks make equally many steps, except ranks beyond the packs left."""
     packs = packstream.open(plain)
     for ranks in range(1, len(packs) + 3):
         for size in (1, 2, 5):
@@ -530,7 +530,7 @@ def deals_of_all_sizes(plain):
 
 
 def deals_of_few(plain):
-    """Fewer packs than ranks: some get none, and nobody more than one."""
+    """Fewer packs than ranks: each rank gets one or none."""
     packs = packstream.open(plain)
     ranks = 2 * len(packs)
     steps = deals_of(packs, 3, ranks, hidden=8)
@@ -576,7 +576,7 @@ def deals_refused(plain):
 # Files
 
 def files(plain, other, compressed, joined):
-    """`compressed` has the packs of `plain`, `joined` those of plain and
+    """`compressed` has the packs of `plain`; `joined` those of plain and
     other."""
     whole = list(pure.open_packs(plain).batches(1))
     more = list(pure.open_packs(other).batches(1))
@@ -617,7 +617,7 @@ def files(plain, other, compressed, joined):
 
 
 def depths(plain, deeper):
-    """Files whose packs may have 4 and 9 sequences: arrays have room for 9."""
+    """Files with up to 4 and 9 sequences a pack: arrays have 9 columns."""
     assert packstream.open(plain).header.depth == 4
     packs = packstream.open([plain, deeper])
     assert packs.header.depth == 9
@@ -633,8 +633,8 @@ def depths(plain, deeper):
 
 
 def verified(plain, other):
-    """The extension compares checksums, with the module xxhash or without;
-    `other` differs from `plain` in tokens alone."""
+    """The extension compares checksums, with or without the module xxhash;
+    `other` differs from `plain` in tokens only."""
     with open(plain, "rb") as file:
         data = file.read()
     with open(other, "rb") as file:
@@ -684,7 +684,7 @@ def files_refused(plain, other, damaged):
 
 def files_hostile(plain):
     """The dtype in a header of a later version is not evaluated, and a path
-    cannot steer a terminal."""
+    cannot inject terminal escapes."""
     with open(plain, "rb") as file:
         data = bytearray(file.read())
 
@@ -704,8 +704,8 @@ def files_hostile(plain):
 
 
 def files_replaced(plain, other):
-    """A copy, or a child, does not take another file for the one it knows:
-    `other` has larger records."""
+    """A copy, or a child, notices that a file was replaced: `other` has
+    larger records."""
     shutil.copy(plain, "x.pks")
     kept = pickle.dumps(packstream.open("x.pks"))
     os.replace(shutil.copy(other, "y.pks"), "x.pks")
@@ -718,7 +718,7 @@ def files_replaced(plain, other):
 
 
 def descriptors(plain):
-    """None is left open, whatever happens, and none is closed too early."""
+    """No file stays open after an error, and none is closed too early."""
     def count():
         return len(os.listdir("/proc/self/fd"))
     before = count()
@@ -742,7 +742,7 @@ def streams_refused(plain):
 
 
 def forked(plain):
-    """Children read what their parent opened, also while it reads."""
+    """Children read files that their parent opened, even while it reads."""
     packs = packstream.open(plain)
     wanted = packs[:]["tokens"].copy()
     stop = threading.Event()
@@ -770,7 +770,7 @@ def forked(plain):
 # Token records
 
 def writer(program):
-    """What a writer writes, packcat gives back."""
+    """packcat restores what a writer writes."""
     given = sequences(200)
     for way in ("one", "columns"):
         with packstream.TokenWriter("x.tok", vocab_size=60000,
@@ -789,7 +789,7 @@ def writer(program):
 
 
 def writer_ends(program):
-    """A stream has its end only if it was closed."""
+    """A stream has an end marker only if it was closed."""
     def status():
         return subprocess.run([program, "-q", "-L64", "-o", "/dev/null",
                                "x.tok"], capture_output=True).returncode
@@ -806,7 +806,7 @@ def writer_ends(program):
     assert status() != 0
     out = packstream.TokenWriter("x.tok")
     out.write([1, 2])
-    if os.fork() == 0:      # a child leaves the file to its parent
+    if os.fork() == 0:      # a child does not touch its parent's file
         del out
         os._exit(0)
     os.wait()
@@ -824,7 +824,7 @@ def writer_ends(program):
 
 
 def writer_replaces():
-    """A file stays as it was until the new one is complete."""
+    """A file is unchanged until the new one is complete."""
     def has(names, *text):
         assert sorted(os.listdir()) == sorted(names), os.listdir()
         for name, wanted in zip(names, text):
@@ -847,7 +847,7 @@ def writer_replaces():
            % os.path.abspath("x.tok"), packstream.TokenWriter, "link")
     out.write([1])
     child = os.fork()
-    if child == 0:              # its copy is not the one that writes
+    if child == 0:              # its copy is not the writing one
         del out
         gc.collect()
         os._exit(0)
@@ -859,7 +859,7 @@ def writer_replaces():
     os.replace("x.tok.new", "moved")
     raises(OSError, "another program changed or removed it", out.close)
     has(["x.tok", "link", "moved"], "older")
-    os.rename("moved", "x.tok.new")     # as a job that was killed left it
+    os.rename("moved", "x.tok.new")     # left by a job that was killed
     with packstream.TokenWriter("link") as out:
         out.write([1])
     has(["x.tok", "link"])
@@ -871,7 +871,7 @@ def writer_replaces():
 
 
 def writer_to_stdout(path):
-    """/dev/stdout is written, and not the file that it leads to replaced."""
+    """/dev/stdout is written; the file it refers to is not replaced."""
     made = os.stat(path).st_ino
     with packstream.TokenWriter("/dev/stdout") as out:
         out.write([1])

@@ -1,9 +1,9 @@
 """python-recipes.py - the recipes of examples/python with the packages that
-they are for, and PackDataset among several processes.
+they use, and PackDataset across several processes.
 
-tests/tree/recipes.bats calls the functions at the end of each part by name, as
-forked.py says.  A check succeeds, or fails with a traceback.  No model or data
-set is fetched: models are made of small configurations.
+tests/tree/recipes.bats calls the functions at the end of each part by name:
+see forked.py.  A check succeeds, or fails with a traceback.  No model or data
+set is downloaded: models are made from small configurations.
 
 SPDX-License-Identifier: MIT
 """
@@ -20,7 +20,7 @@ import forked
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "../../examples/python"))
 
-# Models are small, processes many, and some are forked.
+# Models are small and processes many, and some are forked.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import packstream
@@ -29,7 +29,7 @@ PACKS, CAPACITY, VOCAB = 48, 64, 200
 
 
 def given():
-    """Sequences of which next-fit makes PACKS packs, not all of them full."""
+    """Sequences that next-fit packs into PACKS packs, not all of them full."""
     rng = np.random.default_rng(4)
     made = []
     for _ in range(PACKS):
@@ -44,7 +44,7 @@ def given():
 
 
 def labels_of(tokens):
-    """The labels of a sequence: a third of it is a prompt, which has none."""
+    """A sequence's labels: none for its first third, which is a prompt."""
     prompt = len(tokens) // 3
     return [-100] * prompt + list(tokens[prompt:])
 
@@ -82,7 +82,7 @@ def llama(attention="sdpa"):
 
 
 def rows(array):
-    """The sequences of a batch by positions; padding is of tokens 0."""
+    """The sequences of a batch, split by positions; padding has token 0."""
     found = []
     for tokens, positions in zip(array["input_ids"].tolist(),
                                  array["position_ids"].tolist()):
@@ -94,8 +94,8 @@ def rows(array):
 
 
 class Watch:
-    """Notes which sequences a model is given, and compares the number of its
-    targets, and each loss, with those of the sequences one by one."""
+    """Records which sequences a model is given, and compares the number of its
+    targets, and each loss, with those of the separate sequences."""
 
     def __init__(self, model):
         self.found, self.steps = [], []     # of all steps, and of each
@@ -119,8 +119,8 @@ class Watch:
         self.busy = False
 
     def alone(self, sequences, count=None):
-        """The mean over the targets of these sequences, each by itself; or
-        over so many."""
+        """The mean over the targets of these sequences, computed separately;
+        or their sum divided by this number."""
         import torch
         losses = [torch.nn.functional.cross_entropy(
             self.model(input_ids=torch.tensor([row])).logits[0, :-1],
@@ -137,13 +137,13 @@ def once(found, wanted=None):
 
 
 def sequences_of(packed):
-    """Those in rows of pack_dataset."""
+    """The sequences in rows of pack_dataset."""
     return [row for pack in packed for row in np.split(
         np.asarray(pack["input_ids"]), np.cumsum(pack["seq_lengths"])[:-1])]
 
 
 def processes(work, *arguments, number=2):
-    """What work(rank, *arguments) returns in processes of gloo, by rank."""
+    """The results of work(rank, *arguments) in gloo processes, by rank."""
     import pickle
     import torch.multiprocessing
     with tempfile.TemporaryDirectory() as folder:
@@ -168,8 +168,8 @@ def in_process(rank, number, folder, work, arguments):
     if number > 1:
         torch.distributed.init_process_group(
             "gloo", "file://%s/meet" % folder, rank=rank, world_size=number)
-        # One that has nothing to say to the others must not be gone before
-        # they have found it.
+        # A process that sends nothing must not exit before the others have
+        # connected to it.
         torch.distributed.barrier()
     result = work(rank, *arguments)
     with open(os.path.join(folder, str(rank)), "wb") as file:
@@ -182,7 +182,7 @@ def in_process(rank, number, folder, work, arguments):
 # PackDataset
 
 def numbers(loader):
-    """The index of each pack that a loader gives, in order."""
+    """The index of each pack that a loader returns, in order."""
     return [int(i) for batch in loader for i in batch["index"].flatten()]
 
 
@@ -196,7 +196,7 @@ def raises(why, call, *arguments):
 
 
 def dataset(path, compressed):
-    """Sources, orders, and states that would be wrong."""
+    """Sources, orders, and invalid states."""
     from packstream import PackDataset
     from torch.utils.data import DataLoader
     both = list(range(PACKS)) * 2
@@ -228,8 +228,8 @@ def dataset(path, compressed):
 
 
 def lengths(path, compressed):
-    """len() is the number of batches that come, of any number of workers;
-    these batches are the same, and torch has nothing to warn of."""
+    """len() is the number of batches, with any number of workers; the batches
+    are the same, and torch prints no warning."""
     import itertools
     import warnings
     from packstream import PackDataset
@@ -268,8 +268,8 @@ def lengths(path, compressed):
 
 
 def launchers(path):
-    """One of several processes does not read all packs, whoever started
-    them; a process that is alone does."""
+    """One of several processes does not read all packs, whatever launched
+    them; a single process does."""
     from packstream import PackDataset
     ours = ("WORLD_SIZE", "OMPI_", "PMI_", "SLURM_")
     outer = {name: value for name, value in os.environ.items()
@@ -331,7 +331,7 @@ def other_ranks(path):
 
 
 def states(path):
-    """States that workers have, and the main process has not."""
+    """States that exist in workers, but not in the main process."""
     from packstream import PackDataset
     from torch.utils.data import DataLoader
     for context in ("fork", "spawn"):
@@ -356,7 +356,7 @@ def states(path):
 
 
 def persistent(path, context):
-    """Workers that are kept hear of a new epoch."""
+    """Persistent workers learn of a new epoch."""
     from packstream import PackDataset
     from torch.utils.data import DataLoader
     data = PackDataset(path, 5, shuffle=3)
@@ -371,7 +371,7 @@ def persistent(path, context):
 
 
 def ranks(path):
-    """The ranks of torch.distributed share, with and without workers."""
+    """The ranks of torch.distributed share packs, with and without workers."""
     from packstream import PackDataset
     sent = spawned(PackDataset(path, 5))
     for workers in (0, 2):
@@ -381,8 +381,8 @@ def ranks(path):
 
 
 def ranks_rank(rank, sent, workers):
-    """In a process that got the dataset when it was spawned, and is no
-    worker.  Workers that are spawned are told of the rank."""
+    """In a spawned process that received the dataset and is not a worker.
+    Spawned workers know the rank."""
     import pickle
     from torch.utils.data import DataLoader
     data = pickle.loads(sent)
@@ -391,7 +391,7 @@ def ranks_rank(rank, sent, workers):
 
 
 def spawned(data):
-    """What a process that is spawned is sent."""
+    """The pickled dataset that a spawned process receives."""
     import pickle
     from multiprocessing.context import set_spawning_popen
     set_spawning_popen(True)
@@ -404,7 +404,7 @@ def spawned(data):
 # DistributedDataParallel
 
 def distributed(path):
-    import ddp      # before the processes are forked, here and below
+    import ddp      # before the processes are forked, as below
     llama()
     found = processes(ddp_rank, path)
     assert len(found[0]) == len(found[1]) == PACKS // 2 // 4
@@ -430,7 +430,7 @@ def ddp_rank(rank, path):
 
 
 def launched(path):
-    """ddp.py in two processes with the variables of Slurm."""
+    """ddp.py in two processes with Slurm's variables."""
     import multiprocessing
     import socket
     import ddp
@@ -451,7 +451,7 @@ def launched(path):
 
 
 def launched_rank(path, folder, variables=()):
-    """A process of a launcher; it writes the sequences that it trains on."""
+    """A launcher's process; it prints the sequences that it trains on."""
     import json
     from torch import distributed
     import ddp
@@ -466,7 +466,7 @@ def launched_rank(path, folder, variables=()):
 
 
 def launched_together(folder):
-    """Two processes have each made half of the steps."""
+    """Each of two processes has made half of the steps."""
     import json
     found = []
     for rank in range(2):
@@ -509,7 +509,7 @@ def accelerate_rank(rank, path):
 
 
 def prepared_rank(rank, path, way):
-    """Packs of a PackDataset that was prepared, or was not."""
+    """Packs of a PackDataset, prepared or not."""
     from accelerate import Accelerator, DataLoaderConfiguration
     from packstream import PackDataset
     from torch.utils.data import ChainDataset, DataLoader
@@ -528,7 +528,7 @@ def prepared_rank(rank, path, way):
 
 
 def deal_rank(rank, path, way):
-    """Packs of a Deal, in a DataLoader that was prepared, but for "own"."""
+    """Packs of a Deal, in a DataLoader that was prepared, unless "own"."""
     import torch
     from accelerate import (Accelerator, DataLoaderConfiguration,
                             skip_first_batches)
@@ -555,7 +555,7 @@ def raises_there(why, work, *arguments):
 
 
 def uneven_rank(rank, path):
-    """Packs of files that do not make batches for all: none is lost."""
+    """Files whose packs do not make batches for all: no pack is lost."""
     from accelerate import Accelerator
     from torch.utils.data import DataLoader
     return numbers([{"index": np.array([pack["index"] for pack in packs])}
@@ -564,8 +564,8 @@ def uneven_rank(rank, path):
 
 
 def accelerate_state(path):
-    """Accelerate is a batch ahead: its own state is right, and a dataset's
-    refused."""
+    """Accelerate reads one batch ahead: its own state is right, and a
+    dataset's is refused."""
     from accelerate import Accelerator, DataLoaderConfiguration
     from packstream import PackDataset
     from torch.utils.data import DataLoader
@@ -590,7 +590,7 @@ def accelerate_state(path):
 # Trainers
 
 def hf_trainer(path):
-    """With sdpa by rows, by one row as flash-attention takes it, and in two
+    """With sdpa on rows, with a single row as for flash-attention, and in two
     processes."""
     from packstream import hf
     import trainer
@@ -610,8 +610,8 @@ def trainer_rank(rank, path, convert):
 
 
 def trainer_refuses(path):
-    """A PackDataset in Trainer, whose own collators take samples; one that
-    takes the batch as it is may be used."""
+    """A PackDataset in Trainer: its own collators expect samples, but one that
+    passes the batch through can be used."""
     import functools
     import transformers
     from packstream import PackDataset, hf
@@ -642,9 +642,9 @@ def trainer_refuses(path):
 
 
 def models(path):
-    """Which models find the boundaries in position_ids, as hf.py says.  That
-    others do not is a fact of a version of transformers: it is only told when
-    one of them has learnt to."""
+    """Models that find the boundaries in position_ids, as hf.py lists them.
+    Which do depends on the version of transformers, so a model that has begun
+    to is only reported."""
     import torch
     import transformers
     from packstream import hf
@@ -676,7 +676,7 @@ def models(path):
         with torch.no_grad():
             for weights in model.parameters():
                 if weights.ndim == 2:
-                    weights *= 8    # attention would matter little
+                    weights *= 8    # otherwise attention hardly matters
             batch = hf.rows(packstream.open(path)[:8])
             found = model(**batch).loss / watch.alone(rows(batch))
         finds = abs(found - 1) < 1e-5
@@ -691,9 +691,9 @@ def models(path):
 
 
 def attention(path):
-    """Losses are those of the sequences alone with each implementation, also
-    with flash-attention, in place of whose kernels the same is computed here;
-    a model that does not find sequences is refused."""
+    """Losses equal those of separate sequences with each implementation, also
+    flash-attention, whose kernels are replaced by the same computation; a
+    model that does not separate sequences is refused."""
     import functools
     import torch
     import transformers
@@ -737,7 +737,7 @@ def attention(path):
 
 
 def bert(path):
-    """Masked-LM: the loss of packs is that of the sequences alone."""
+    """Masked-LM: the loss of packs equals that of separate sequences."""
     import torch
     from packstream import hf
     from transformers import BertConfig, BertForMaskedLM
@@ -795,8 +795,8 @@ def trl_sft_trainer():
 
 
 def exported_to_trl(path):
-    """TRL's collator makes of the rows, read by `datasets` from either file,
-    what packstream.hf makes of the packs."""
+    """For rows loaded by `datasets` from either file, TRL's collator returns
+    what packstream.hf returns for the packs."""
     import datasets
     from packstream import export, hf
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
@@ -818,7 +818,7 @@ def exported_to_trl(path):
 
 
 def packed_rows():
-    """Rows of pack_dataset in each trainer, by hf.collate."""
+    """Rows of pack_dataset in each trainer, with hf.collate."""
     import functools
     from packstream import hf
     packed = packstream.pack_dataset(labelled(), CAPACITY)
@@ -846,7 +846,7 @@ def packed_rows():
 
 
 def raises_on_wrong_rows(packed):
-    """What cannot be collated, or would train on other tokens than meant."""
+    """Input that cannot be collated, or would train on the wrong tokens."""
     from packstream import PackDataset, hf
     for wrong in ([], [packed[0], None], [packed.with_format("arrow")[:1]]):
         raises("list of single packs", hf.collate, wrong)
@@ -868,7 +868,7 @@ def raises_on_wrong_rows(packed):
 
 
 def rows_in_trainer(packed, collate, way):
-    """What Trainer or SFTTrainer gives a model."""
+    """What Trainer or SFTTrainer passes to a model."""
     from transformers import Trainer, TrainingArguments
     from trl import SFTConfig, SFTTrainer
     model = llama()
@@ -888,7 +888,7 @@ def rows_in_trainer(packed, collate, way):
 
 
 def rows_rank(rank, packed, way):
-    """One of two processes, in a loop of its own."""
+    """One of two processes, with its own loop."""
     import torch
     from accelerate import Accelerator
     from packstream import hf
@@ -912,8 +912,8 @@ def rows_rank(rank, packed, way):
 # Others
 
 def flex(path):
-    """Only the losses: FlexAttention has no gradients on a CPU.  To compile
-    it would take most of a minute."""
+    """Only the losses: FlexAttention has no gradients on a CPU.  Compiling it
+    would take most of a minute."""
     import torch
     from flex_attention import losses
     torch.compiler.set_stance("force_eager")
@@ -924,8 +924,8 @@ def flex(path):
 
 
 def jax_model(path):
-    """The losses of a batch are those of its sequences, each by itself; a step
-    lowers them."""
+    """The losses of a batch are those of its separate sequences; a step lowers
+    them."""
     import jax
     import jax_training
     from packstream import maxtext
@@ -953,7 +953,7 @@ def jax_model(path):
 
 
 def xformers(path):
-    """Its mask is that of the segments; attention by it that of sequences."""
+    """Its mask is that of the segments; attention is that of sequences."""
     import torch
     from packstream import views
     from xformers_mask import unpadded
@@ -971,8 +971,8 @@ def xformers(path):
 
 
 def torchtitan(path):
-    """Its loader gives each sequence once, its mask is that of the segments,
-    and a state resumes."""
+    """Its loader returns each sequence once, its mask is that of the segments,
+    and it resumes from a state."""
     import torch
     from packstream import views
     from torchtitan.models.common.attention import get_document_mask_mod
@@ -991,7 +991,7 @@ def torchtitan(path):
             found += rows({"input_ids": inputs["input"],
                            "position_ids": inputs["positions"]})
     once(found)
-    # In the order of the file, so that packs can be compared.
+    # In file order, so that packs can be compared.
     inputs, targets = loader(0, 1).dataset.convert(packstream.open(path)[:4])
     segments = views.segments(packstream.open(path)[:4])
     index = torch.arange(CAPACITY)
@@ -1013,7 +1013,7 @@ def torchtitan(path):
 
 
 def ray_data():
-    """Both ways give each sequence once."""
+    """Both ways return each sequence once."""
     import pyarrow as pa
     import pyarrow.parquet
     import ray
@@ -1037,7 +1037,7 @@ def ray_data():
 
 
 def grain_workers(path):
-    """Both processes of two, with workers."""
+    """Both of two processes, with workers."""
     import torch
     from grain_pipeline import pipeline
     model, found = llama(), []
@@ -1062,8 +1062,7 @@ def grain_workers(path):
 
 
 def grain_program(path):
-    """The example as a program, with jax where it is installed, and without
-    it."""
+    """The example as a program, with jax if it is installed, and without."""
     import grain_pipeline
     import subprocess
     os.mkdir("without")
@@ -1090,7 +1089,7 @@ def parquet(path):
 
 
 def usage(examples):
-    """Without its arguments an example says what they are."""
+    """Without arguments an example prints its usage."""
     import glob
     import runpy
     paths = glob.glob(os.path.join(examples, "*.py"))
@@ -1106,9 +1105,8 @@ def usage(examples):
 
 
 def readme(path, packs):
-    """The blocks of lines in README.md that only a trainer's packages run;
-    each begins with what the one before it left.  This may be a machine
-    without a GPU."""
+    """The code blocks in README.md that need a trainer's packages, each run
+    after the one before it.  The machine may have no GPU."""
     import shutil
     shutil.copy(packs, "corpus.pks")
     with open(path) as file:
@@ -1130,7 +1128,7 @@ CHECKPOINTS = ('"checkpoints", use_cpu=True, max_steps=2, report_to="none", '
 
 
 def train_as_shown(names):
-    """Trains with what a block of README.md has made."""
+    """Trains with the result of a block of README.md."""
     if "trainer" in names:
         names.pop("trainer").train()
     for batch in names.pop("loader", []):

@@ -1,9 +1,9 @@
-"""python-tokenize.py - packstream.tokenize beside TRL, transformers and
+"""python-tokenize.py - packstream.tokenize compared with TRL, transformers and
 tokenizers.
 
-tests/tree/tokenize.bats calls the functions that it names, as forked.py says.
-No tokenizer is fetched: a small one is trained on text that is made here, and
-the chat templates are those below.
+tests/tree/tokenize.bats calls the functions by name: see forked.py.  No
+tokenizer is downloaded: a small one is trained on generated text, and the chat
+templates are below.
 
 SPDX-License-Identifier: MIT
 """
@@ -33,7 +33,7 @@ WORDS = "the of to and a in is it you that he was for on are with as I".split()
 ODD = ["naïve", "日本語", "👩‍🚀", "e\u0301", "\u2028", "\t", "x = {1: 2}",
        "<end"]
 
-# With OPEN and CLOSE around what the assistant says.
+# With OPEN and CLOSE around the assistant's text.
 CHATML = """{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}\
 {% if m.role == 'assistant' %}OPEN{{ m.content + '<|im_end|>\n' }}CLOSE\
 {% else %}{{ m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}\
@@ -47,7 +47,7 @@ LLAMA = """{{ '<|turn|>' }}\
 {% endfor %}\
 {% if add_generation_prompt %}{{ '<|head|>assistant<|head|>\n\n' }}\
 {% endif %}"""
-# Leaves out what all turns of the assistant but the last one thought.
+# Omits the thoughts of all turns of the assistant except the last.
 THINKING = """{% for m in messages %}{{ '<|head|>' + m.role + '<|head|>' }}\
 {{ m.content if loop.last else m.content.split('&')[-1] }}{% endfor %}\
 {% if add_generation_prompt %}{{ '<|head|>assistant<|head|>' }}{% endif %}"""
@@ -142,8 +142,8 @@ def _sequences(source, tokenizer, **options):
 
 
 def _main(*arguments):
-    """The exit status of the program in a process of its own, and what it
-    printed."""
+    """The exit status and output of the program, run in a process of its
+    own."""
     status = forked.run(_exit_main, *arguments)
     with open("told") as file:
         return status, file.read()
@@ -210,8 +210,8 @@ def _by_hand(backend, parts):
 
 
 def masks():
-    """Labels are those of transformers, of the characters counted by hand,
-    and the same without marks."""
+    """Labels equal those of transformers, those counted by hand, and those
+    without marks."""
     rows = _chats()
     for name, template in (("chatml", CHATML), ("llama", LLAMA)):
         marked = _tokenizer(_marked(template), name + "-marked")
@@ -231,7 +231,7 @@ def masks():
 
 
 def tools():
-    """Calls of tools, which tables fill up with None, and options."""
+    """Tool calls, which tables fill up with None, and options."""
     calls = [{"name": "clock", "arguments": {"zone": "UTC"}},
              {"name": "sum", "arguments": {"terms": [1, 2]}}]
     rows = [{"messages": [
@@ -254,7 +254,7 @@ def tools():
 
 
 def sharegpt():
-    """Rows of ShareGPT are those of messages, with what is refused."""
+    """ShareGPT rows equal those of messages; invalid ones are refused."""
     rng, rows, given = random.Random(5), _chats(), []
     names = {role: [name for name, known in encoder.ROLES.items()
                     if known == role]
@@ -327,7 +327,7 @@ def _model(folder):
 
 
 def completions():
-    """Text, prompt and completion are as TRL prepares them."""
+    """Text, prompt and completion match TRL's."""
     folder = _tokenizer(_marked(CHATML, False))
     for rows in (*_prompts(), _texts(20)):
         wanted = _trl_rows(rows, folder)
@@ -340,7 +340,7 @@ def completions():
     status, told = _main(_write(_prompts()[0]), "--tokenizer", folder,
                          "-o", "made.tok")
     assert status == 0 and "1 sequence has a token with the end" in told, told
-    # A token that ends each text does not join the prompt to the completion.
+    # With a token after each text, prompt and completion are not joined.
     from tokenizers import processors
     backend = _backend()
     backend.post_processor = processors.TemplateProcessing(
@@ -355,7 +355,7 @@ def completions():
 
 
 def pairs():
-    """As DPOTrainer takes them, with the number of the row."""
+    """As prepared by DPOTrainer, with the number of the row."""
     from trl.data_utils import _tokenize, common_prefix_length, extract_prompt
     folder = _tokenizer(_marked(CHATML, False))
     tokenizer, rng = _loaded(folder), random.Random(4)
@@ -408,7 +408,7 @@ def _packed(path, capacity):
 # ---------------------------------------------------------------- sources
 
 def forms():
-    """Every form of the input gives the same sequences."""
+    """Every form of the input yields the same sequences."""
     import datasets
     import pyarrow as pa
     import pyarrow.parquet
@@ -440,8 +440,8 @@ def forms():
 
 
 def processes():
-    """Any number of processes gives the same records, from files and from a
-    pipe, by the program and by a TokenWriter; a dead one is an error."""
+    """Any number of processes yields the same records, from files and from a
+    pipe, by the program and by a TokenWriter; a dead process is an error."""
     folder, rows = _tokenizer(_marked(CHATML)), _chats(100)
     wanted = _bytes(_write(rows), "--tokenizer", folder, "--workers=1")
     assert _bytes("rows.jsonl", "--tokenizer", folder,
@@ -470,7 +470,7 @@ def processes():
 
 
 def lines():
-    """What ends a line, and what does not; empty files."""
+    """Line endings, and characters that are not; empty files."""
     folder = _tokenizer()
     wanted = _sequences([{"text": "a\u2028b"}, {"text": "c\x85\x0b\x0cd"},
                          {"text": "e"}], folder)
@@ -488,7 +488,7 @@ def lines():
     assert status == 0 and "the input has no rows" in told, told
     assert _sequences(["empty", "lines"], folder) == wanted
     assert _sequences([{"text": ""}, {"text": "e"}], folder) == wanted[2:]
-    # A row, a task or a file that shows no kind decides nothing.
+    # A row, task or file that does not show its kind decides nothing.
     with open("late", "w") as file:
         file.write('{"x": 1}\n{\n' + "\n" * 9999 + '{"text": "e"}\n')
     with open("blank", "w") as file:
@@ -522,7 +522,7 @@ def lines():
 
 
 def packed():
-    """pack_dataset takes what from_text gives: its rows have the sequences."""
+    """pack_dataset accepts the output of from_text, with equal sequences."""
     folder = _tokenizer(_marked(CHATML, False))
     pair = {"prompt": "a", "chosen": " b c", "rejected": " d"}
     for rows in (_chats(), _texts(), [pair] * 3):
@@ -568,7 +568,7 @@ BAD = [("{", "not JSON"), ("[1]", "not a JSON object"), ("{} {}", "not JSON"),
 
 def rejects():
     """Each bad row is listed with its line and the reason, and the others are
-    as without it; without --rejects it is an error."""
+    unaffected; without --rejects it is an error."""
     folder = _tokenizer(_marked(CHATML, False))
     good = json.dumps(GOOD)
     with open("bad.jsonl", "wb") as file:
@@ -591,7 +591,7 @@ def rejects():
             assert why in row["reason"], row
     status, told = _main("bad.jsonl", "--tokenizer", folder, "-o", "made.tok")
     assert status == 65 and "bad.jsonl: line 2: not JSON" in told, told
-    with open("made.tok", "rb") as file:    # it is as it was
+    with open("made.tok", "rb") as file:    # unchanged
         assert file.read() == wanted
     from transformers.utils import chat_template_utils
     chat_template_utils.is_jinja_available = lambda: False
@@ -602,7 +602,7 @@ def rejects():
 
 
 def inexact():
-    """Labels that would not be exact are refused."""
+    """Labels that would be inexact are refused."""
     turns = GOOD["messages"]
     thought = [*turns[:1], {"role": "assistant", "content": "hm & b"}, *turns]
     thinking = _tokenizer(THINKING, "thinking")
@@ -613,7 +613,7 @@ def inexact():
             [{"prompt": thought[:2], "completion": thought[2:]}], thinking)
     _raises("has no generation prompt", _sequences, [GOOD],
             _tokenizer(HEADS, "heads"))
-    # A header may begin as the content does, which may be empty.
+    # A header may begin like the content, which may be empty.
     users = _tokenizer(USERS, "users")
     blank = _tokenizer(USERS + "{% if add_generation_prompt %}{{ '\n' }}"
                        "{% endif %}", "blank")
@@ -631,7 +631,7 @@ def inexact():
     _raises("does not begin with the generation prompt", _sequences, [GOOD],
             _tokenizer(_marked(CHATML, False).replace(
                 "assistant\n", "assistant\n<think>"), "think"))
-    # "the" is one token: of the head and of the turn.
+    # "the" is one token, in the head and in the turn.
     joined = _tokenizer("{% for m in messages %}{{ m.content }}{% endfor %}"
                         "{% if add_generation_prompt %}th{% endif %}", "join")
     _raises("is partly in the assistant's turn", _sequences, [{"messages": [
@@ -645,7 +645,7 @@ def inexact():
 
 
 def usage():
-    """What cannot begin, and why."""
+    """Jobs that cannot start, and why."""
     folder, bare = _tokenizer(_marked(CHATML)), _tokenizer(None, "bare")
     chats, texts = _write([GOOD]), _write(_texts(3), "texts")
     _backend().save("only.json")
@@ -687,8 +687,8 @@ def usage():
                       "made.tok") == 0
     with open("told") as file:
         assert not file.read()
-    # A tokenizer.json with the tokens of tokenizer_config.json beside it, one
-    # that would cut and pad, and the digest of tokcat.
+    # A tokenizer.json with the tokens of tokenizer_config.json, one that would
+    # truncate and pad, and the digest of tokcat.
     backend = _backend()
     backend.enable_truncation(5)
     backend.enable_padding(length=99)
@@ -705,7 +705,7 @@ def usage():
 
 
 def _advised(*arguments):
-    """The program, and what transformers says where PyTorch is missing."""
+    """The program prints the message of transformers if PyTorch is missing."""
     from transformers.utils import logging
     tokenize.main(list(arguments))
     logging.get_logger("transformers").warning_advice("no PyTorch")
@@ -750,7 +750,7 @@ def kills(times):
             if killed < int(times):
                 for name in ("job.tok", "job.state", "bad"):
                     os.unlink(name)
-    status, told = _main(*arguments)        # once more does nothing
+    status, told = _main(*arguments)        # to resume again does nothing
     assert status == 0, told
     with open("job.tok", "rb") as file:
         assert file.read() == wanted
@@ -790,7 +790,7 @@ def stops():
 
 
 def _in_group(reader, writer, arguments):
-    """The program in a process group of its own, fed by a pipe."""
+    """The program in its own process group, fed by a pipe."""
     os.setpgrp()
     os.close(writer)
     sys.stdin = os.fdopen(reader)
@@ -798,7 +798,7 @@ def _in_group(reader, writer, arguments):
 
 
 def states():
-    """What is not the job of the state is refused, with the reason."""
+    """A state of another job is refused, with the reason."""
     folder = _tokenizer()
     _write(_texts(1000), "a")
     given = ["a", "--tokenizer", folder, "--state=s", "-o", "made.tok",
@@ -836,7 +836,7 @@ def states():
 
 
 def _killed_at_first(before, *arguments):
-    """Ends with 3 before or after the first state is there."""
+    """Exits with 3 before or after the first state is saved."""
     write = tokenize.write_state
 
     def watched(path, state):
@@ -848,7 +848,7 @@ def _killed_at_first(before, *arguments):
 
 
 def _interrupted(*arguments):
-    """Ends with 3 when a state has been saved twice."""
+    """Exits with 3 when a state has been saved twice."""
     saved, write = [], tokenize.write_state
 
     def watched(path, state):
@@ -861,7 +861,7 @@ def _interrupted(*arguments):
 
 
 def memory():
-    """No more for ten times the input."""
+    """No more memory for ten times the input."""
     _tokenizer()
     row, peaks = " ".join(one["text"] for one in _texts(40)), []
     for number in (1000, 8000):
@@ -883,7 +883,7 @@ def memory():
 # ------------------------------------------------------------------ a recipe
 
 def recipe():
-    """From chats to training: sequences, targets and losses are those of TRL
+    """From chats to training: sequences, targets and losses equal those of TRL
     with packing=True and assistant_only_loss=True."""
     import datasets
     import torch
@@ -923,13 +923,13 @@ def recipe():
 
 
 def _targets(batch):
-    """Which tokens the one before them predicts."""
+    """The tokens that the token before them predicts."""
     return batch["labels"][:, 1:] != -100
 
 
 def _split(batch):
-    """The sequences of a batch, by positions, with their labels: those of
-    padding have none."""
+    """The sequences of a batch, split by positions, with their labels; padding
+    has none."""
     found = []
     for ids, labels, places in zip(*(batch[name].tolist() for name in (
             "input_ids", "labels", "position_ids"))):
@@ -942,8 +942,8 @@ def _split(batch):
 
 
 def page(path):
-    """The Python of docs/text-and-chat.md runs as it is printed, with the
-    files that the lines above it make."""
+    """The Python of docs/text-and-chat.md runs as printed, with files made by
+    the lines above it."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     folder, rows = _tokenizer(_marked(CHATML, False)), _chats(3)
     _bytes(_write(rows, "chat.jsonl"), "--tokenizer", folder)
@@ -964,7 +964,7 @@ def page(path):
 
 def starts():
     """From each kind of data that README.md names to a first step: the loss
-    is that of the sequences one by one, and each of them is there."""
+    equals that of separate sequences, and none is missing."""
     import datasets
     import torch
     from packstream import hf

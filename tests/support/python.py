@@ -1,4 +1,4 @@
-"""python.py - the modules of python/packstream against naive loops.
+"""python.py - the modules of python/packstream compared with naive loops.
 
 tests/tree/python.bats calls the functions at the end by name:
 
@@ -41,7 +41,7 @@ VIEWS = ("ragged", "ghost", "static")
 # Comparisons
 
 def same_batches(found, wanted):
-    """Whether two lists of batches hold the same."""
+    """True if two lists of batches are equal."""
     assert len(found) == len(wanted), (len(found), len(wanted))
     for one, other in zip(found, wanted):
         assert list(one) == list(other)
@@ -90,7 +90,7 @@ def compare(batch, naive, pad_id):
 # Streams to read from
 
 class Dribble(io.RawIOBase):
-    """Gives a few bytes at a time, as many as `counts` says in turn."""
+    """Returns a few bytes at a time, as many as `counts` says in turn."""
 
     def __init__(self, data, counts):
         super().__init__()
@@ -115,7 +115,7 @@ def everything(source, size=3):
 
 
 def refused(source, why, **options):
-    """The message; fails if the stream is read to its end."""
+    """The error message; fails if the stream can be read to its end."""
     try:
         everything(packs.open_packs(source, **options))
     except packs.PackError as error:
@@ -127,7 +127,7 @@ def refused(source, why, **options):
 
 
 def refused_both(data, why, at=None, **options):
-    """From a file and from a pipe, naming byte `at`."""
+    """The same error from a file and from a pipe, at byte `at`."""
     with open("bad.pks", "wb") as file:
         file.write(data)
     for source in ("bad.pks", io.BytesIO(data)):
@@ -136,7 +136,7 @@ def refused_both(data, why, at=None, **options):
 
 
 class Block:
-    """Where a block is, and what is in it."""
+    """The position of a block, and its contents."""
 
     def __init__(self, data, at):
         _, self.kind, self.n_packs, self.n_seqs, _, self.size = \
@@ -149,7 +149,7 @@ class Block:
 
 
 def blocks_of(data):
-    """The blocks of a stream, END the last."""
+    """The blocks of a stream, ending with END."""
     found = [Block(data, 4096)]
     while found[-1].kind != 1:
         found.append(Block(data, found[-1].end))
@@ -180,8 +180,8 @@ def views(path, capacity, depth, pad_id="0", align="1"):
 
 
 def lazy(path):
-    """Arrays that were not asked for are there for whatever copies a batch,
-    goes through it or takes from it."""
+    """Arrays that were not requested are available to code that copies or
+    iterates over a batch, or takes one from it."""
     import copy
     for size in (1, 4):
         batch = next(packs.open_packs(path).batches(size))
@@ -243,8 +243,8 @@ def sequences(path):
 
 
 def names(path):
-    """Channels with names that resemble those of the format's own fields: id
-    is 7 less than the number of the sequence, start its tokens."""
+    """Channels whose names resemble the format's own fields: id is the number
+    of the sequence minus 7, start its tokens."""
     source = packs.open_packs(path)
     batch = source.take(range(len(source)))
     used = np.arange(batch["id"].shape[1]) < batch["n_seq"][:, None]
@@ -255,9 +255,9 @@ def names(path):
 
 
 def depths(path, deeper):
-    """A file says how deep its packs are, if need be in END; in a pipe that
+    """A file gives the depth of its packs, if need be in END; in a pipe that
     does not, an array is as wide as the batch needs.  `deeper` has a depth of
-    5 in its header, and packs of 4 sequences at most."""
+    5 in its header, and packs of at most 4 sequences."""
     source = packs.open_packs(path)
     most = max(int(n) for batch in source.batches(1) for n in batch["n_seq"])
     assert source.header.depth == most > 1
@@ -306,8 +306,8 @@ def channels(path, capacity, depth, align="1"):
 
 
 def unchanged(path):
-    """A batch of a file stays as it was checked, whatever is done to the file;
-    a reader that is pickled reads on, and a file is closed with its reader."""
+    """A batch of a file stays as it was checked, whatever happens to the file;
+    a pickled reader continues, and a file is closed with its reader."""
     before = len(os.listdir("/proc/self/fd"))
     source = packs.open_packs(path)
     batches, taken = everything(source), source.take([1, 0])
@@ -328,7 +328,7 @@ def unchanged(path):
 
 
 def shrunk(path):
-    """A file that becomes shorter while it is read is refused."""
+    """A file truncated while it is read is an error."""
     data = contents(path)
     last_block = blocks_of(data)[-2]
     for end in (0, 4096, 4096 + 64 + last_block.row_bytes // 2,
@@ -354,7 +354,7 @@ def shrunk(path):
 
 
 def pipes(path):
-    """A pipe gives what the file gives, however it arrives."""
+    """A pipe yields the same as the file, in whatever pieces it arrives."""
     data = contents(path)
     for size in (1, 3, 1000):
         wanted = everything(packs.open_packs(path), size)
@@ -369,14 +369,14 @@ def pipes(path):
 
 
 class NeverReady(io.RawIOBase):
-    """Has nothing yet, and nothing to wait for."""
+    """A stream without data that cannot be waited for."""
 
     def readinto(self, buffer):
         return None
 
 
 def nonblocking(path):
-    """A pipe that does not block is waited for."""
+    """Reading waits for a non-blocking pipe."""
     data = contents(path)
 
     def write(descriptor):
@@ -403,13 +403,13 @@ def nonblocking(path):
 
 
 def stdin(path):
-    """Standard input has what the file has."""
+    """Standard input yields the same as the file."""
     same_batches(everything(packs.open_packs(sys.stdin.buffer)),
                  everything(packs.open_packs(path)))
 
 
 def prompt(path):
-    """A batch comes when its blocks are there, END not yet; in a stream with
+    """A batch is available when its blocks are, before END; in a stream with
     blocks of two packs."""
     data = contents(path)
     reader, writer = os.pipe()
@@ -428,7 +428,7 @@ def tokens_of(batches):
 
 
 def shares(path):
-    """Ranks get each record once, and go on anywhere; file and pipe agree."""
+    """Ranks get each record once, and resume anywhere; file and pipe agree."""
     data, source = contents(path), packs.open_packs(path)
     whole = tokens_of(source.batches(1))
     assert len(whole) == len(source)
@@ -445,8 +445,8 @@ def shares(path):
 
 
 def equal_ranks(path):
-    """With drop_last ranks have equally many batches, which are full, from
-    files, permuted too, from pipes, and in whatever pieces these come."""
+    """With drop_last all ranks have equally many batches, all full: from
+    files, also permuted, and from pipes in any pieces."""
     data, source = contents(path), packs.open_packs(path)
     order = np.random.default_rng(5).permutation(len(source))
     for size, ranks, start in itertools.product((1, 2, 3), (1, 2, 5),
@@ -491,7 +491,7 @@ def orders(path):
 
 
 def arguments(path):
-    """Arguments that make no sense, and a pipe that was read already."""
+    """Invalid arguments, and a pipe that was already read."""
     source = packs.open_packs(path)
     pipe = packs.open_packs(io.BytesIO(contents(path)))
     everything(pipe)
@@ -521,7 +521,7 @@ def too_large():
 
 
 def cuts(path, whole=""):
-    """Cut at any byte, the stream is refused, unless cut where streams were
+    """Truncated at any byte, the stream is refused, except where streams were
     joined, at one of the bytes `whole`; cuts before the first of these are
     those of the first stream alone."""
     data, ends = contents(path), [int(n) for n in whole.split()]
@@ -551,8 +551,8 @@ def poked(data, at, code, *values):
 
 
 def rules(path):
-    """What can be seen without checksums is seen without them; in packs of
-    8 tokens and 3 sequences, two in a block."""
+    """Damage that can be detected without checksums is; in packs of 8 tokens
+    and 3 sequences, two in a block."""
     data = contents(path)
     first, second, *_, end = blocks_of(data)
     assert first.n_packs == 2 and second.kind == 0
@@ -580,8 +580,8 @@ def rules(path):
             (seq + 12, "i", 2**31 - 1), (seq + 44, "i", 2**31 - 1)):
         refused_both(bad(change), "pack 1 in the block at byte 4096: damaged",
                      verify=False)
-    # A sequence without tokens, or of -1; one beyond the capacity; a start
-    # where the first of the next pack has one.  All sums agree.
+    # A sequence of 0 or -1 tokens; one beyond the capacity; a start that
+    # is the next pack's.  All sums agree.
     for n_tok, longest, *rows in (
             (3, 3, 0, 3, 3, 0, 3, 0), (3, 4, 0, 4, 4, -1, 3, 0),
             (9, 4, 0, 4, 4, 4, 8, 1), (2**31 - 1, 2**31 - 1, 0, 2**31 - 1,
@@ -606,7 +606,7 @@ def rules(path):
 
 
 def unowned(path):
-    """A sequence row that no pack has, after that of the only pack."""
+    """A sequence row of no pack, after that of the only pack."""
     data = contents(path)
     block = blocks_of(data)[0]
     n_tok, = struct.unpack_from("<I", data, block.seqs + 12)
@@ -615,7 +615,7 @@ def unowned(path):
 
 
 def ends(data, end, bad):
-    """END that says other numbers, or has another index."""
+    """END with other numbers, or another index."""
     packs_in, = struct.unpack_from("<Q", data, end.at + 64)
     for at, code, value in (
             (4, "I", 0), (4, "I", 2), (8, "I", 1), (16, "Q", packs_in - 1),
@@ -636,8 +636,8 @@ def ends(data, end, bad):
 
 
 def indexed(path):
-    """A stream with more blocks than one part of the index has, its INDEX
-    blocks too: in any order, and in pieces of the stream alone."""
+    """A stream with more blocks than fit in one part of the index, INDEX
+    blocks included: in any order, and in pieces of the stream alone."""
     data, source = contents(path), packs.open_packs(path)
     kinds = [block.kind for block in blocks_of(data)]
     assert kinds.count(2) == 2 and kinds[4096] == 2, kinds.count(0)
@@ -670,9 +670,9 @@ def indexed(path):
 
 
 def lengths(path):
-    """Lengths that do not fit the places are seen without checksums; in packs
-    of 12 tokens and 3 sequences that are aligned to 4, of which the first has
-    sequences of 3 and 5 tokens."""
+    """Lengths that do not fit their slots are noticed without checksums; in
+    packs of 12 tokens and 3 sequences that are aligned to 4.  The first pack
+    has sequences of 3 and 5 tokens."""
     data = contents(path)
     head = packs.open_packs(path).header
     assert (head.capacity, head.depth, head.align) == (12, 9 // 3, 4)
@@ -697,7 +697,7 @@ def lengths(path):
 
 
 def headers(path):
-    """Headers that are refused, by their bytes alone."""
+    """Headers that are refused on reading."""
     data = contents(path)
     dtype = data[2048:4088].rstrip(b"\n\0")
 
@@ -742,7 +742,7 @@ def headers(path):
 
 
 def tables(path):
-    """Field tables that are refused; the text of the dtype is as before."""
+    """Invalid field tables; the text of the dtype is unchanged."""
     data = contents(path)
     names = [data[at:at + 24].rstrip(b"\0") for at in range(256, 512, 64)]
     assert names == [b"tokens", b"seq_id", b"seq_start", b"seq_tok"]
@@ -769,7 +769,7 @@ def tables(path):
             entry(0, 32, "I", 0), entry(1, 32, "I", 0),
             entry(1, 32, "I", 2), entry(1, 32, "I", 2**32 - 1)):
         refused_both(bad, "table", 0, verify=False)
-    # What a later version writes there is not known, and not needed.
+    # A later version may write anything there; it is not needed.
     later = poked(data[:2048] + b"'M8[1s/0]'".ljust(2040, b"\0") +
                   data[4088:], 14, "H", 1)
     with open("later.pks", "wb") as file:
@@ -780,8 +780,8 @@ def tables(path):
 
 
 def joined(path, other, difference):
-    """A stream of another geometry behind one is refused, with what makes
-    it one."""
+    """Joined streams must agree in geometry; the error names the
+    difference."""
     first, second = contents(path), contents(other)
     refused_both(first + second, "geometry", len(first), verify=False)
     message = refused(io.BytesIO(first + second), "geometry")
@@ -789,8 +789,8 @@ def joined(path, other, difference):
 
 
 def swapped(one, other):
-    """Packs that belong to another stream are noticed by the digest: in what
-    can be counted the two are equal."""
+    """Packs of another stream are noticed by the digest: the two agree in
+    everything that can be counted."""
     first, second = contents(one), contents(other)
     end = blocks_of(first)[0].end
     mixed = first[:4096] + second[4096:end] + first[end:]
@@ -821,7 +821,7 @@ def resumed(path, whole, start):
 
 
 def unverified(path):
-    """Without xxhash no checksum is compared, and that can be seen."""
+    """Without xxhash no checksum is compared, and the reader shows it."""
     assert packs.open_packs(path).verifies is False
     data = contents(path)
     assert len(everything(packs.open_packs(io.BytesIO(data)))) > 0
@@ -831,7 +831,7 @@ def unverified(path):
 
 
 def maxtext(path, capacity, depth, align="1"):
-    """The features of JAX trainers against loops."""
+    """The features for JAX trainers compared with loops."""
     from packstream import maxtext
     source = packs.open_packs(path)
     packed = read_naively(path, len(source))

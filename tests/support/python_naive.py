@@ -1,7 +1,7 @@
-"""python_naive.py - batches of packs, built one place at a time, and what
-else the checks of the Python package share.
+"""python_naive.py - batches of packs, built one slot at a time, and functions
+shared by the checks of the Python package.
 
-What a pack holds comes from packcat, which prints its sequences as JSON.
+The contents of packs come from packcat, which prints sequences as JSON.
 
 SPDX-License-Identifier: MIT
 """
@@ -20,7 +20,7 @@ def output(*command):
 
 
 def raises(kind, why, call, *arguments, **options):
-    """Fails unless the call does, with an error that says why."""
+    """Fails unless the call raises an error with this reason."""
     try:
         call(*arguments, **options)
     except kind as error:
@@ -47,7 +47,7 @@ def ids_of(row):
 
 
 def labels_of(row):
-    """The label of each token of a sequence, as it is to be by default."""
+    """The default label of each token of a sequence."""
     if "labels" in row:
         return row["labels"]
     masks = [row[name] for name in ("loss_mask", "assistant_masks",
@@ -57,7 +57,7 @@ def labels_of(row):
 
 
 class Naive:
-    """A batch of packs, built one place at a time."""
+    """A batch of packs, built one slot at a time."""
 
     def __init__(self, batch, capacity, depth, align=1):
         self.batch, self.capacity, self.depth = batch, capacity, depth
@@ -70,7 +70,7 @@ class Naive:
         self.used = [sum(places) for places in self.places]
 
     def gap(self, length):
-        """Places of padding behind a sequence."""
+        """Slots of padding after a sequence."""
         return -length % self.align
 
     def cu(self):
@@ -81,7 +81,7 @@ class Naive:
         return rows
 
     def view(self, name, tokens=False):
-        """What all sequences take up, or their tokens; ghosts among them."""
+        """The length of all sequences, or of their tokens, with dummies."""
         found = []
         for lengths, places, used in zip(self.lengths, self.places,
                                          self.used):
@@ -93,7 +93,7 @@ class Naive:
         return found
 
     def per_token(self, key, fill):
-        """[S, L] of a channel, the padding `fill`."""
+        """[S, L] of a channel, with `fill` as padding."""
         rows = []
         for pack, used in zip(self.batch, self.used):
             row = [value for sequence in pack for value in
@@ -102,8 +102,8 @@ class Naive:
         return rows
 
     def each_place(self, function, ghost, values=ids_of):
-        """[S, L] of function(number of the sequence, place in it, its
-        values); in the padding of ghost(place in it, or in the sequence
+        """[S, L] of function(number of the sequence, offset in it, its
+        values); in padding, of ghost(offset in it, or in the sequence
         before it)."""
         rows = []
         for pack, places, used in zip(self.batch, self.places, self.used):

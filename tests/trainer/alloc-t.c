@@ -1,5 +1,5 @@
 /*
- * alloc-t.c - a model whose memory runs out, and one that keeps to it.
+ * alloc-t.c - a model that runs out of memory, and one that reuses its memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@ static bert_config config(void)
     return toy_config(53, 32);
 }
 
-/* Each call that fails leaves nothing behind. */
+/* A call that fails leaks nothing. */
 static void test_open_without_memory(void **state)
 {
     const bert_config c = config();
@@ -60,7 +60,7 @@ static void test_forward_without_memory(void **state)
     bert_model_free(model);
 }
 
-/* Once it has seen the largest batch, a model asks for no more. */
+/* After its largest batch, a model allocates no more. */
 static void test_steps_allocate_nothing(void **state)
 {
     const bert_config c = config();
@@ -83,7 +83,7 @@ static void test_steps_allocate_nothing(void **state)
     bert_model_free(model);
 }
 
-/* Forward of so many like packs; the `nth` call gets no memory. */
+/* Forward of this many equal packs; the `nth` allocation fails. */
 static alloc_counts run_packs(bert_model *model, uint32_t n, uint64_t nth)
 {
     static const toy_sequence packs[32][TOY_DEPTH] = {
@@ -104,7 +104,7 @@ static alloc_counts run_packs(bert_model *model, uint32_t n, uint64_t nth)
     return counts;
 }
 
-/* Batches that are each a little larger do not each ask for memory. */
+/* Slightly larger batches do not each allocate memory. */
 static void test_growing_batches(void **state)
 {
     const bert_config c = config();
@@ -113,12 +113,12 @@ static void test_growing_batches(void **state)
 
     for (uint32_t n = 1; n <= 32; n++)
         calls += run_packs(model, n, 0).calls;
-    /* 2, 3, 4, 6, 9, 13, 19, 28 and 42 packs have room, or so. */
+    /* Capacities are about 2, 3, 4, 6, 9, 13, 19, 28 and 42 packs. */
     assert_in_range(calls, 8, 11);
     bert_model_free(model);
 }
 
-/* Without memory for half as much again, what is wanted has to do. */
+/* If half as much again cannot be allocated, the exact size is tried. */
 static void test_growth_without_memory(void **state)
 {
     const bert_config c = config();
@@ -133,7 +133,7 @@ static void test_growth_without_memory(void **state)
     bert_model_free(model);
 }
 
-/* A device without memory, and a step for which it has none. */
+/* A device without memory, and a step without. */
 static void test_step_without_memory(void **state)
 {
     const size_t before = alloc_so_far().blocks;
@@ -153,7 +153,7 @@ static void test_step_without_memory(void **state)
     device->ops->lamb(device, &step, 1, &part, 1, &weight, &gradient, &mean,
                       &square);
     alloc_fail(0, false);
-    /* What is asked for later does nothing. */
+    /* Later calls do nothing. */
     device->ops->lamb(device, &step, 1, &part, 1, &weight, &gradient, &mean,
                       &square);
     assert_false(device->ops->finish(device, &results, &why));

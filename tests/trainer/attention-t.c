@@ -1,6 +1,6 @@
 /*
- * attention-t.c - both kinds of attention beside a naive one, with dropout
- * and without.
+ * attention-t.c - both kinds of attention compared with a naive one, with and
+ * without dropout.
  *
  * Built twice: with float and with double.
  *
@@ -53,7 +53,7 @@ static size_t first_of(const tr_batch *b, size_t row)
     return row;
 }
 
-/* What dropout makes of a score's weight, 1. */
+/* The weight of a score, 1, after dropout. */
 static double kept_of(const tr_batch *b, const tr_attend *a, size_t head,
                       size_t from, size_t to)
 {
@@ -98,7 +98,7 @@ static void *on_device(const void *from, size_t bytes)
     return to;
 }
 
-/* Attention of a batch on the device; the caller frees what it gives. */
+/* Attention of a batch on the device; the caller frees the result. */
 static real *run(const tr_batch *b, tr_attend *a, const real *qkv)
 {
     tr_device *const d = toy_device();
@@ -153,7 +153,7 @@ static void test_naive(void **state)
     compare((tr_attend){.dropout = tr_dropout_at(0, 0), .dense = true});
 }
 
-/* What is dropped depends on row, head, column, site and seed. */
+/* Dropout depends on row, head, column, site and seed. */
 static void test_dropout(void **state)
 {
     compare((tr_attend){.dropout = tr_dropout_at(0.5, 1), .site = 4});

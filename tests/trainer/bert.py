@@ -1,7 +1,7 @@
-"""bert.py - checks what the example that trains a BERT prints.
+"""bert.py - checks the output of the example that trains a BERT.
 
     bert.py sequences TEXT MASKED PLAIN    pairs are in the text, masks right
-    bert.py falls LOSSES LEAST             the loss loses LEAST, or more
+    bert.py falls LOSSES LEAST             the loss falls by LEAST, or more
     bert.py same MOST LOSSES LOSSES...     no step's losses differ by more
     bert.py lamb STATE LOSSES FACTOR       a checkpoint after these steps, the
                                            first ones, has LAMB's numbers
@@ -35,7 +35,7 @@ def places(part, found):
 
 
 def check_pair(one, found, counts):
-    """A plain sequence: its two texts stand in documents, as it says."""
+    """A plain sequence: its two texts are in documents, as it claims."""
     ids, types = one["input_ids"], one["token_type_ids"]
     assert ids[0] == CLS and ids[-1] == SEP and len(ids) <= 32
     second = types.index(1)
@@ -51,7 +51,7 @@ def check_pair(one, found, counts):
 
 
 def check_masks(masked, plain, counts):
-    """Labels are what was there; nothing else is another than before."""
+    """Labels are the original tokens; all other tokens are unchanged."""
     labels = masked["labels"]
     assert len(labels) == len(plain["input_ids"])
     for is_id, was, label in zip(masked["input_ids"], plain["input_ids"],
@@ -102,8 +102,8 @@ def near(value, wanted, most):
 
 
 def lamb(name, losses, factor):
-    """Betas are 0.9 and 0.999, to the power of FACTOR, or where that is 0 of
-    the sequences of a pack; gradients longer than 1 are cut."""
+    """Betas are 0.9 and 0.999 to the power of FACTOR, or, if that is 0, of the
+    sequences of a pack; gradients longer than 1 are clipped."""
     with open(name, "rb") as file:
         state = file.read()
     size, = struct.unpack_from("<I", state, 16)

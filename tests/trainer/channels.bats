@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# channels.bats - which channels the example that trains a BERT takes,
-# whatever their types, and what it does without them.
+# channels.bats - the channels that the example that trains a BERT accepts, of
+# any type, and its defaults without them.
 #
 # SPDX-License-Identifier: MIT
 
@@ -35,7 +35,7 @@ packs() {
         packstream -q -t "${token:-u16}" -L 16
 }
 
-# train [OPTION]...: a very small BERT; prints what its losses are.
+# train [OPTION]...: a very small BERT; prints its losses.
 train() {
     bert-train --hidden=16 --packs=4 --stats=json --report=1 "$@" >told ||
         return
@@ -48,7 +48,7 @@ typed() {
         --channel=labels:"$2":-100 --channel=next_sentence_label:"$3"
 }
 
-@test "channels of any whole numbers teach the same" {
+@test "channels of all integer types train the same" {
     lines >some
     typed u8 i32 i32 <some >a.pks
     train a.pks >wanted
@@ -65,7 +65,7 @@ typed() {
     typed u64 i64 i64 <some | train | cmp - wanted
 }
 
-@test "numbers that no model can take are told as they are" {
+@test "numbers out of range are reported as they are" {
     one() {
         printf '%s\n' "$1" | tokcat -q --from=jsonl -t u32 "${@:2}" |
             packstream -q -t u32 -L 16 >b.pks
@@ -95,7 +95,7 @@ typed() {
     refused 65 "labels of 4294967196, must be" train --vocab=60 b.pks
 }
 
-@test "labels that cannot be -100 are refused, and a way out is told" {
+@test "labels of a type without -100 are refused, with a remedy" {
     printf '{"input_ids":[5,6],"labels":[5,6]}\n' >some
     for type in u8 u16 u32 u64; do
         packs --channel=labels:$type <some >a.pks
@@ -107,7 +107,7 @@ typed() {
     train a.pks
 }
 
-@test "--mask is refused where there are labels, in any of the files" {
+@test "--mask is refused if there are labels, in any of the files" {
     lines >some
     typed u8 i32 i32 <some >a.pks
     packs --ignore=labels --ignore=token_type_ids \
@@ -116,7 +116,7 @@ typed() {
         train --mask=0.15 a.pks
     refused 64 "a.pks: has labels" train --mask=0 a.pks
     refused 64 "a.pks: has labels" train --mask=0.2 b.pks a.pks
-    # What is not asked for is 0.15, also to a checkpoint.
+    # The default is 0.15, also for a checkpoint.
     train --steps=2 --save=s b.pks >one
     train --steps=4 --save=s --resume --mask=0.15 b.pks >two
     train --mask=0.15 b.pks >three
@@ -125,7 +125,7 @@ typed() {
         train --save=s --resume --mask=0.2 b.pks
 }
 
-@test "nothing to learn is refused, next sentences are enough" {
+@test "data without labels and masks is refused, next sentences are enough" {
     lines >some
     packs --ignore=labels --channel=token_type_ids:u8 \
         --ignore=next_sentence_label <some >a.pks
@@ -137,20 +137,20 @@ and --mask=0" train --mask=0 a.pks
     grep -q '"mlm": 0, "nsp": 0\.[0-9]' out
 }
 
-@test "a run that learnt nothing from any step says so" {
+@test "a run in which no step had labels reports so" {
     printf '{"input_ids":[5,6],"labels":[-100,-100]}\n%.0s' {1..20} >none
     lines >some
     packs --channel=labels:i32:-100 <none >a.pks
     refused 65 "a.pks: nothing was learnt: no step had masked tokens or \
 next-sentence labels" train --packs=1 a.pks
-    # Nor is there anything to mask in special tokens.
+    # Special tokens are never masked.
     printf '{"input_ids":[2,0]}\n' | packs >b.pks
     refused 65 "nothing was learnt" train b.pks
     packs --channel=next_sentence_label:i32 >c.pks <<'END'
 {"input_ids":[2,0],"next_sentence_label":-1}
 END
     refused 65 "nothing was learnt" train --mask=0 c.pks
-    # One step is enough, and so is one before --resume.
+    # One step is enough, also one before --resume.
     packs --channel=labels:i32:-100 --ignore=token_type_ids \
         --ignore=next_sentence_label <some >d.pks
     train --packs=1 a.pks d.pks

@@ -1,5 +1,5 @@
 /*
- * checkpoint-t.c - checkpoints come back as they were, or not at all.
+ * checkpoint-t.c - checkpoints are restored exactly, or refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 #define NUMBERS 5
 
-/* A run, and its checkpoint's name in a folder of its own. */
+/* A run, and the path of its checkpoint in a folder of its own. */
 typedef struct place {
     char folder[32];
     char name[48];
@@ -78,7 +78,7 @@ static void write_ok(const place *p)
     atomic_file_close(&file);
 }
 
-/* Reads into other arrays, with other settings if there are any. */
+/* Reads into other arrays; `settings` may differ from those saved. */
 static ps_result read_it(const place *p, const char *settings,
                          uint32_t numbers, place *to, ps_error *err)
 {
@@ -153,7 +153,7 @@ static void spill(const char *name, const void *data, size_t n)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Any byte with a bit that flipped, any that lacks, and one too many. */
+/* Every byte with a flipped bit, every byte removed, and one added. */
 static void test_damage(void **state)
 {
     const place *p = *state;
@@ -208,7 +208,7 @@ static void test_other_files(void **state)
     free_bytes(&b);
 }
 
-/* A write that fails leaves the old one, and nothing else. */
+/* A write that fails leaves the old one, and no other file. */
 static void test_no_room(void **state)
 {
     const place *p = *state;

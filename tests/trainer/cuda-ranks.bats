@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # cuda-ranks.bats - several processes train one model on GPUs, with the CUDA
-# back end built for the host: they learn what one learns, and when one fails,
-# all end with its message.  `make check-cuda` sets CUDA_ORDERS.
+# back end built for the host: they learn the same as one process, and when one
+# fails, all end with its message.  `make check-cuda` sets CUDA_ORDERS.
 #
 # SPDX-License-Identifier: MIT
 
@@ -44,18 +44,18 @@ ends_with() {
     [[ $stderr = *"$1"* ]]
 }
 
-# Each has a GPU of its own, and sums by NCCL.
+# Each has its own GPU, and NCCL sums.
 apart() {
     HOSTCUDA_DEVICES=9.0,9.0 gpus "$@"
 }
 
-# They share a GPU, and the host sums: NCCL would fail, and is not asked.
+# They share a GPU, and the host sums: NCCL would fail, and is not called.
 shared() {
     shift
     gpus 0 ncclGetUniqueId:1 -- "$@"
 }
 
-@test "two ranks learn on GPUs what one learns, whichever way they sum" {
+@test "two ranks learn the same as one, whether NCCL or the host sums" {
     "${gpu[@]}" --steps=3 --save=whole x.pks >one
     for order in ${CUDA_ORDERS-1}; do
         export HOSTCUDA_ORDER=$order HOSTCUDA_STREAMS=$order
@@ -81,19 +81,19 @@ shared() {
     same_curve one three
 }
 
-@test "each rank of a machine has the next GPU of it" {
+@test "ranks of a machine use its GPUs in turn" {
     HOSTCUDA_DEVICES=9.0,7.5 ends_with \
         "GPU: hostcuda has compute capability 7.5; 8.0 is needed" \
         gpus -- --steps=1 x.pks
 }
 
 # shellcheck disable=SC2034 # refused() reads it
-@test "graphs are for one process" {
+@test "graphs need a single process" {
     speaker="bert-train: "
     refused 64 "--graphs=on is for one process" gpus -- --graphs=on x.pks
 }
 
-@test "without NCCL, what was learnt before a GPU failed is kept" {
+@test "without NCCL, the steps before a GPU failure are saved" {
     ends_with "a kernel in front of: sums over ranks: unspecified launch" \
         gpus 1 kernel:300 -- --report=3 --steps=8 --save=part x.pks
     made=$(number part 32 8)
@@ -102,7 +102,7 @@ shared() {
     cmp whole part
 }
 
-# Those that wait for its sums on their GPUs can only be ended.
+# Ranks whose GPUs wait for its sums can only be killed.
 @test "with NCCL, a GPU that fails ends all ranks; the checkpoint stays" {
     ends_with "a kernel in front of: sums over ranks: unspecified launch" \
         apart 1 kernel:400 -- --steps=8 --save=part --save-every=1 x.pks
@@ -112,7 +112,7 @@ shared() {
     cmp whole part
 }
 
-@test "what NCCL tells of failures ends all ranks" {
+@test "a failure reported by NCCL ends all ranks" {
     for call in ncclAllReduce:3 ncclCommGetAsyncError:3; do
         ends_with "sums over ranks: NCCL: " apart 0 "$call" -- --steps=2 x.pks
     done

@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
-# cuda.bats - the CUDA back end of the BERT as a whole, built for the host:
-# it learns what the CPU learns, whatever the order of its threads, and tells
-# what fails.  Tests with the tag "gpu" also run on a real GPU: tests/device.sh
-# names a folder of programs for that in BERT_CUDA_PROGRAMS.
+# cuda.bats - the BERT with the CUDA back end, built for the host: it learns the
+# same as on the CPU, whatever the order of threads, and reports failures.
+# Tests with the tag "gpu" also run on a real GPU: tests/device.sh sets
+# BERT_CUDA_PROGRAMS to a folder of programs for that.
 #
 # SPDX-License-Identifier: MIT
 
-# Each test is a process with variables of its own; refused() reads `speaker`.
+# Each test runs in its own process with its own variables; refused() reads
+# `speaker`.
 # shellcheck disable=SC2030,SC2031,SC2034
 
 load ../support/helpers
@@ -26,7 +27,7 @@ train() {
     bert-train "${small[@]}" "$@"
 }
 
-# gpu [OPTION]...: the same by the CUDA back end, in float.
+# gpu [OPTION]...: the same with the CUDA back end, in float.
 gpu() {
     bf16 --precision=float "$@"
 }
@@ -35,7 +36,7 @@ bf16() {
     "$built/bert-train-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
 }
 
-# steps FILE: the lines without what time it took.
+# steps FILE: the lines without times.
 steps() {
     sed 's/, "seconds.*//' "$1"
 }
@@ -45,21 +46,21 @@ same() {
     python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" same "$@"
 }
 
-# ---- The same as on the CPU ----
+# ---- Same results as on the CPU ----
 
 # bats test_tags=gpu
-@test "losses, gradients and weights are the CPU's to 1e-4, for ten steps" {
+@test "losses, gradients and weights match the CPU's to 1e-4 for ten steps" {
     "$built/parity" x.pks padded 0.1 10 1e-4
     "$built/parity" x.pks unpadded 0 10 1e-4
     packs -d 1 -w 1 >x.pks # in which there is more padding
     "$built/parity" x.pks stripped 0.1 10 1e-4
-    # In truth they are nearer; and it tells when they are not.
+    # They are closer in fact; and a larger difference is detected.
     "$built/parity" x.pks unpadded 0.1 10 2e-5
     run -1 "$built/parity" x.pks unpadded 0.1 10 1e-9
 }
 
 # bats test_tags=gpu
-@test "a checkpoint goes from one device to the other, and back" {
+@test "a checkpoint moves from one device to the other and back" {
     train --steps=15 x.pks >all
     gpu --save=part --steps=5 x.pks >first
     train --save=part --resume --steps=10 x.pks >second
@@ -70,7 +71,7 @@ same() {
 }
 
 # bats test_tags=gpu, night
-@test "bf16 learns along the same curve, within 0.3 % of a loss over 3.5" {
+@test "bf16 follows the same curve, within 0.3 % of a loss over 3.5" {
     learn=(--steps=60 --packs=8 --rate=0.02)
     train "${learn[@]}" x.pks >float
     bf16 "${learn[@]}" x.pks >half
@@ -100,7 +101,7 @@ same() {
 }
 
 # bats test_tags=gpu
-@test "a run goes on bit by bit, and may be waited for seldom" {
+@test "a run resumes bit for bit, and with fewer waits for the device" {
     for device in gpu bf16; do
         rm -f whole part seldom
         $device --save=whole --steps=9 x.pks >all
@@ -118,7 +119,7 @@ same() {
 # ---- Graphs ----
 
 # bats test_tags=gpu
-@test "steps that are graphs have the bits of those that are not" {
+@test "steps as graphs and as single launches have the same bits" {
     gpu --graphs=rounded --save=single --steps=6 x.pks >single.out
     gpu --graphs=on --save=graphs --steps=6 x.pks >graphs.out
     diff <(steps single.out) <(steps graphs.out)
@@ -143,7 +144,7 @@ same() {
     done
 }
 
-@test "how often shapes repeat is counted" {
+@test "repeated shapes are counted" {
     run -0 "$built/repeats" x.pks 5 padded 20
     [[ $output = "20 steps of 5 packs, padded: 18 are graphs, 90.0 %; rows "* ]]
     run -0 "$built/repeats" x.pks 5 unpadded 20
@@ -152,7 +153,7 @@ same() {
 }
 
 # bats test_tags=gpu
-@test "SIGTERM ends a run after a whole step, which is kept" {
+@test "SIGTERM ends a run after a whole step, with a checkpoint" {
     for graphs in on ${LONG:+off}; do
         long=(--epochs=1000000 "--graphs=$graphs" x.pks)
         rm -f part whole
@@ -172,10 +173,10 @@ same() {
     done
 }
 
-# ---- What is refused ----
+# ---- Refused options ----
 
 # bats test_tags=gpu
-@test "what the back end does not have is refused" {
+@test "options that the back end does not support are refused" {
     speaker="bert-train: "
     refused 64 "--device=cuda does not support --attention=dense" \
         gpu --attention=dense x.pks
@@ -196,7 +197,7 @@ same() {
 }
 
 # bats test_tags=gpu
-@test "a run goes on with the precision that it had" {
+@test "a run can only be resumed with the same precision" {
     speaker="bert-train: "
     gpu --save=s --steps=1 x.pks >out
     refused 64 "s: saved with precision=float, not with precision=bf16" \
@@ -207,9 +208,9 @@ same() {
         train --save=s --resume --steps=2 x.pks
 }
 
-# ---- What fails ----
+# ---- Failures ----
 
-@test "no GPU, or one that will not do, is told before all else" {
+@test "a missing or unsuitable GPU is reported before anything else" {
     speaker="bert-train: "
     HOSTCUDA_FAIL=cudaGetDeviceCount:1=100 \
         refused 1 "no CUDA-capable device" gpu --save=part /nonexistent
@@ -220,9 +221,9 @@ same() {
     [ ! -e part ]
 }
 
-# fails CALL FIRST STEP [+]: from the FIRST such call on each STEP-th one fails,
-# or all from there, until none does.  Each failure is one message, and leaves a
-# whole checkpoint.
+# fails CALL FIRST STEP [+]: makes the FIRST such call fail, then each STEP-th
+# one (or all from there), until a run succeeds.  Each failure is one message
+# and leaves a whole checkpoint.
 fails() {
     local n
     for ((n = $2; ; n += $3)); do
@@ -236,14 +237,14 @@ fails() {
         [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
         [ ! -e part.new ]
-        # What was learnt before is either kept or not, but whole.
+        # The steps before the failure are saved or not, but never in part.
         cmp -s part kept || cmp -s part kept3 || cmp part kept4
     done
     cmp part kept4
     [ "$n" -gt "$2" ]
 }
 
-# keeps: what a run has after 2, 3 and 4 steps.
+# keeps: writes the checkpoints of a run after 2, 3 and 4 steps.
 keeps() {
     gpu --save=kept --steps=2 x.pks >out
     cp kept kept3
@@ -252,14 +253,14 @@ keeps() {
     gpu --save=kept4 --resume --steps=4 x.pks >out
 }
 
-@test "memory that is not there is told once, and what is kept stays whole" {
+@test "out of memory is reported once, and the checkpoint stays whole" {
     keeps
     fails cudaMalloc 1 1 +
     fails cudaMallocHost 1 1 +
 }
 
 # bats test_tags=night
-@test "steps before a batch that finds no memory are kept" {
+@test "steps before a batch that finds no memory are saved" {
     large=(--packs=60 --report=1000 --epochs=1)
     for ((n = 1; n < 40; n++)); do
         rm -f part
@@ -275,22 +276,22 @@ keeps() {
     cmp whole last
 }
 
-@test "a kernel that fails is told once, and what is kept stays whole" {
+@test "a kernel that fails is reported once, and the checkpoint stays whole" {
     keeps
     fails kernel 1 29
 }
 
-@test "a call that fails is told once, and what is kept stays whole" {
+@test "a call that fails is reported once, and the checkpoint stays whole" {
     keeps
     fails cudaMemcpyAsync 1 2
-    # A kernel that fails is the same to the trainer.
+    # To the trainer, a kernel failure looks the same.
     [ -z "${LONG-}" ] || fails cudaLaunchKernelEx 1 41
     fails cudaStreamSynchronize 1 4
     fails cudaEventRecord 1 5
     fails cudaFuncSetAttribute 1 1
 }
 
-@test "a graph that fails is told once, and what is kept stays whole" {
+@test "a graph that fails is reported once, and the checkpoint stays whole" {
     gpu --graphs=on --save=kept --steps=2 x.pks >out
     for call in cudaStreamBeginCapture cudaStreamEndCapture \
         cudaGraphInstantiate cudaGraphDestroy cudaGraphLaunch; do
@@ -304,7 +305,7 @@ keeps() {
 }
 
 # bats test_tags=gpu
-@test "what was learnt before a loss that is no number is kept" {
+@test "steps before a NaN loss are saved" {
     speaker="bert-train: "
     for graphs in on ${LONG:+off}; do
         wild=(--rate=1000 --clip=0 "--graphs=$graphs")
@@ -318,13 +319,13 @@ keeps() {
     done
 }
 
-@test "a GPU with little memory is told of once" {
+@test "a GPU with too little memory is reported once" {
     speaker="bert-train: "
     HOSTCUDA_MEMORY=100000 refused 1 "memory" gpu --steps=1 x.pks
     HOSTCUDA_MEMORY=400000 refused 1 "memory" gpu --steps=1 --packs=50 x.pks
     HOSTCUDA_MEMORY=400000 refused 1 "memory" \
         gpu --graphs=on --steps=1 --packs=50 x.pks
-    # A batch that has room there if its padding is left out, as it is.
+    # A batch that fits only because its padding is removed.
     packs -d 1 -w 1 >x.pks
     export HOSTCUDA_MEMORY=3000000
     run -0 gpu --steps=1 --packs=40 x.pks

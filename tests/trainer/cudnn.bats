@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # cudnn.bats - bert-train --attention=cudnn as a whole, built for the host with
-# what stands in for cuDNN: it learns what our kernels learn, goes on bit by
-# bit, and tells what it does not have and what fails.  Tests with the tag "gpu"
+# the cuDNN emulation: it learns the same as with our kernels, resumes bit for
+# bit, and reports failures and unsupported options.  Tests with the tag "gpu"
 # also run on a real GPU: see cuda.bats.
 #
 # SPDX-License-Identifier: MIT
@@ -22,7 +22,7 @@ setup() {
 }
 
 small=(--hidden=16 --packs=5 --epochs=100 --stats=json --report=1)
-# gpu [OPTION]...: by our kernels, in bfloat16.
+# gpu [OPTION]...: with our kernels, in bfloat16.
 gpu() {
     "$built/bert-train-cuda" "${small[@]}" --device=cuda --attention=varlen "$@"
 }
@@ -31,13 +31,13 @@ cudnn() {
     gpu --attention=cudnn "$@"
 }
 
-# steps FILE: the lines without what time it took.
+# steps FILE: the lines without times.
 steps() {
     sed 's/, "seconds.*//' "$1"
 }
 
-# chooses ATTENTION WHY [OPTION]...: auto chooses it, says so on a line of stderr,
-# and learns what the attention of that name learns.
+# chooses ATTENTION WHY [OPTION]...: auto chooses ATTENTION, prints so on one
+# line of stderr, and learns the same as --attention=ATTENTION.
 chooses() {
     local lines
     rm -f part
@@ -57,7 +57,7 @@ same() {
 }
 
 # bats test_tags=gpu
-@test "it learns what our kernels learn, with any rows" {
+@test "it learns the same as our kernels, with any rows" {
     learn=(--steps=6 --dropout=0 --rate=0.02)
     bert-train "${small[@]}" "${learn[@]}" x.pks >float
     gpu "${learn[@]}" x.pks >ours
@@ -68,7 +68,7 @@ same() {
         cudnn "${learn[@]}" --rows=$rows x.pks >other
         same 5e-3 theirs other
     done
-    # Other masks, and the same curve.
+    # Other dropout masks, and the same curve.
     learn+=(--dropout=0.1)
     gpu "${learn[@]}" x.pks >ours
     cudnn "${learn[@]}" x.pks >theirs
@@ -76,7 +76,7 @@ same() {
     run -1 same 1e-5 ours theirs
 }
 
-@test "auto takes cuDNN on a GPU, unless it cannot or the run is saved" {
+@test "auto chooses cuDNN on a GPU, unless it cannot or the run is saved" {
     gpu --steps=2 x.pks >ours
     cudnn --steps=2 x.pks >theirs
     run -1 diff <(steps ours) <(steps theirs)
@@ -92,7 +92,7 @@ same() {
     for n in 1 2; do # forward, and backward
         fail=check_support:$n chooses varlen "attention by cuDNN, support: "
     done
-    # On the CPU there is nothing to choose.
+    # There is no choice on the CPU.
     run -0 --separate-stderr "$built/bert-train-cuda" "${small[@]}" --steps=2 \
         x.pks
     [ -z "$stderr" ]
@@ -112,7 +112,7 @@ same() {
 }
 
 # bats test_tags=gpu
-@test "a run goes on with the same masks, bit by bit" {
+@test "a run resumes with the same masks, bit for bit" {
     cudnn --save=whole --steps=6 x.pks >all
     cudnn --save=part --steps=3 x.pks >first
     cudnn --save=part --resume --steps=6 x.pks >rest
@@ -131,7 +131,7 @@ same() {
         cudnn --save=ours --resume --steps=2 x.pks
 }
 
-@test "ranks learn what one learns, but for dropout" {
+@test "several ranks learn the same as one, except for dropout" {
     [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
     allow_mpirun
     cudnn --steps=3 --dropout=0 x.pks >one
@@ -145,7 +145,7 @@ same() {
 }
 
 # bats test_tags=gpu
-@test "what it does not have is refused" {
+@test "options that it does not support are refused" {
     speaker="bert-train: "
     refused 64 "--attention=cudnn needs --device=cuda" \
         bert-train --attention=cudnn x.pks
@@ -160,7 +160,7 @@ same() {
     run -0 cudnn --hidden=128 --heads=1 --steps=1 x.pks
 }
 
-@test "a build without cuDNN says so before all else" {
+@test "a build without cuDNN reports so before anything else" {
     speaker="bert-train: "
     [[ $(made CUDNN_LIBS) != *cudnn* ]] || skip "this build has cuDNN"
     refused 1 "this build has no cuDNN" \
@@ -168,7 +168,7 @@ same() {
     [ ! -e part ]
 }
 
-@test "a call that fails is told once, and what is kept stays whole" {
+@test "a call that fails is reported once, and the checkpoint stays whole" {
     cudnn --save=kept --steps=2 x.pks >out
     for call in cudnnCreate:1 cudnnSetStream:1 validate:4 \
         create_execution_plans:3 build_plans:4 execute:1 execute:5+ \
@@ -184,7 +184,7 @@ same() {
     done
 }
 
-@test "memory that is not there is told once" {
+@test "out of memory is reported once" {
     for ((n = 1; ; n++)); do
         stderr=
         HOSTCUDA_FAIL=cudaMalloc:$n+ run --separate-stderr \

@@ -34,13 +34,13 @@ typedef struct sentence {
     int32_t nsp;
 } sentence;
 
-/* In packs of depth 3 the first two are one, and the third is another. */
+/* In packs of depth 3 the first two make one, and the third another. */
 extern const sentence three[3];
 
 /* The schema of such sequences. */
 ps_schema sentence_schema(int with);
 
-/* A new file, whose name is to be given to remove_file. */
+/* A new file; pass its name to remove_file. */
 char *write_file(const void *data, size_t n);
 void remove_file(char *name);
 
@@ -56,19 +56,19 @@ typedef struct stand {
 } stand;
 
 /*
- * The three sequences as they come, at most `depth` in a pack, and batches of
- * so many packs.  All of that may be changed before the packs are written.
+ * The three sequences in order, at most `depth` in a pack, and batches of this
+ * many packs.  All of that may be changed before the packs are written.
  */
 stand make_stand(int with, uint32_t depth, uint32_t packs);
 void write_packs(stand *s);
 void close_stand(stand *s);
 
-/* Writes the packs unless they are; the feed and its batch are to be had. */
+/* Writes the packs unless that is done; opens the feed and its batch. */
 void open_stand(stand *s);
 const tr_batch *next_ok(tr_loader *f);
 tr_loader *open_ok(const tr_loader_options *options);
 
-/* `n` sequences of 1 to CAPACITY tokens of no special meaning. */
+/* `n` sequences of 1 to CAPACITY arbitrary tokens. */
 sentence *random_sentences(uint32_t n, uint64_t seed);
 
 #endif

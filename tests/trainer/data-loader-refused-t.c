@@ -1,5 +1,5 @@
 /*
- * data-loader-refused-t.c - what the trainer's data loader refuses.
+ * data-loader-refused-t.c - input that the trainer's data loader refuses.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The next batch is refused, by `err.text` in full. */
+/* The next batch is refused with exactly this message. */
 static void refuse_next(stand *s, ps_result wanted, const char *why)
 {
     ps_error err;
@@ -60,7 +60,7 @@ static void test_pieces(void **state)
                 "sequences");
 }
 
-/* A feed that cannot be opened; `why` is a part of what it tells. */
+/* A feed that cannot be opened; `why` is a part of the message. */
 static void refuse_open(stand s, const char *why)
 {
     ps_error err;
@@ -153,7 +153,7 @@ static void test_bad_files(void **state)
         uint32_t n_names;
         uint32_t epochs;
         ps_result result;
-        const char *name; /* of the one that is to blame */
+        const char *name; /* of the file in the message */
     } cases[] = {
         {{"/nonexistent/packs"}, 1, 1, PS_ERR_IO, NULL},
         {{text}, 1, 1, PS_ERR_MAGIC, NULL},

@@ -1,5 +1,5 @@
 /*
- * data-loader-t.c - the trainer's batches are what the packs hold.
+ * data-loader-t.c - the trainer's batches match the packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -62,7 +62,7 @@ static void test_rows(void **state)
     close_stand(&s);
 }
 
-/* The second sequence has no masked token: its part is 0, not 0 / 0. */
+/* The second sequence has no masked token: its loss is 0, not 0 / 0. */
 static void test_weights(void **state)
 {
     static const double mlm[2][3] = {
@@ -85,7 +85,7 @@ static void test_weights(void **state)
     }
 }
 
-/* The ghost of a full pack has no rows; the last batch may be smaller. */
+/* A full pack's dummy sequence has no rows; the last batch may be smaller. */
 static void test_batches(void **state)
 {
 #define FULL {8, {CLS, 5, 6, 7, 8, 9, 10, 11}, {0}, {0}, 0}
@@ -104,7 +104,7 @@ static void test_batches(void **state)
     close_stand(&s);
 }
 
-/* What stands in the padding, no model has to take. */
+/* No model needs the contents of padding. */
 static void test_ghost(void **state)
 {
     stand s = make_stand(WITH_TYPES | WITH_LABELS, 1, 1);
@@ -122,7 +122,7 @@ static void test_ghost(void **state)
     close_stand(&s);
 }
 
-/* Sequences as they come, with their masks. */
+/* Sequences in order, with their masks. */
 typedef struct hidden {
     int32_t token[64][CAPACITY];
     int32_t label[64][CAPACITY];
@@ -130,7 +130,7 @@ typedef struct hidden {
     uint32_t chosen;
 } hidden;
 
-/* The sequences of all batches, in the order in which they come. */
+/* The sequences of all batches, in order. */
 static hidden read_hidden(uint32_t depth, const sentence *all, uint32_t n,
                           uint64_t seed, uint32_t epochs)
 {
@@ -193,12 +193,12 @@ static void test_specials_stay(void **state)
     };
     hidden h = read_hidden(2, all, 2, 7, 1);
 
-    /* One of a few is more than 15 %, but none would teach nothing. */
+    /* One of a few is more than 15 %, but zero would have no loss. */
     assert_int_equal(h.chosen, 1);
     assert_int_equal(h.label[0][1], 50);
 }
 
-/* 15 % of the tokens, of which 80 % are hidden and 10 % are others. */
+/* 15 % of the tokens: 80 % of them are hidden and 10 % replaced. */
 static void test_shares(void **state)
 {
     enum { N = 20000 };
@@ -230,7 +230,7 @@ static void test_shares(void **state)
     free(room);
 }
 
-/* No more than asked for, and none where nothing may be hidden. */
+/* No more than the limit, and none where masking is not allowed. */
 static void test_bounds(void **state)
 {
     tr_masking m = {.share = 0.5, .max = 2, .vocab_size = 9, .mask_id = 1,
@@ -265,7 +265,7 @@ static void test_by_sequences(void **state)
     close_stand(&s);
 }
 
-/* Tokens of all batches, one behind the other. */
+/* Tokens of all batches, concatenated. */
 static bytes read_rest(tr_loader *f)
 {
     bytes all = {0};
@@ -283,7 +283,7 @@ static bytes read_rest(tr_loader *f)
     return all;
 }
 
-/* Two files twice, gone on with from every batch. */
+/* Two files, two epochs, resumed after every batch. */
 static void test_places(void **state)
 {
     sentence *all = random_sentences(40, 9);
@@ -338,7 +338,7 @@ static void test_places(void **state)
     free(all);
 }
 
-/* No step learns from a sequence of the next epoch. */
+/* No step has sequences of two epochs. */
 static void test_epochs(void **state)
 {
     stand s = make_stand(WITH_ALL, 3, 3);
@@ -353,7 +353,7 @@ static void test_epochs(void **state)
     close_stand(&s);
 }
 
-/* Without masks, next sentences are left; no mask token is needed then. */
+/* Without masks, only next sentences are learnt; no mask token is needed. */
 static void test_next_sentence_alone(void **state)
 {
     stand s = make_stand(WITH_NSP, 3, 2);
@@ -375,7 +375,7 @@ static bool is_in(int32_t row, uint32_t first, uint32_t capacity)
     return row >= (int32_t)first && row < (int32_t)(first + capacity);
 }
 
-/* All that a batch has of its pack i, rows being counted from its first. */
+/* Everything a batch has of its pack i; rows count from the pack's first. */
 static bytes pack_of(const tr_batch *b, uint32_t i)
 {
     const uint32_t n = b->capacity;
@@ -405,7 +405,7 @@ static bytes pack_of(const tr_batch *b, uint32_t i)
     return all;
 }
 
-/* Counts the packs of a rank's share, which are those of the whole batch. */
+/* Counts the packs of a rank's share, which must match the whole batch. */
 static void check_share(tr_loader *one, tr_loader *rank, uint32_t *seen)
 {
     const tr_batch *whole = tr_loader_batch(one);
@@ -433,7 +433,7 @@ static void check_share(tr_loader *one, tr_loader *rank, uint32_t *seen)
 #define PACKS 7 /* at most, of a batch */
 
 /*
- * Three ranks have each pack of a batch once; gives whether one of them had
+ * Three ranks have each pack of a batch once; returns true if one of them had
  * none.
  */
 static bool deal_batches(uint32_t packs)
@@ -481,7 +481,7 @@ static void test_ranks(void **state)
     assert_true(empty);
 }
 
-/* Ranks whose sequences differ in a label or a type alone see it. */
+/* Ranks notice sequences that differ only in a label or a type. */
 static void test_digests(void **state)
 {
     uint64_t digests[3];

@@ -1,10 +1,10 @@
 /*
- * exchange-packs.c - which sequences ranks learn from.
+ * exchange-packs.c - which sequences ranks train on.
  *
  *     exchange-packs PACKS NAME...
  *
- * Makes batches of so many packs, and prints for each sequence of a rank's a
- * digest of all that there is to learn from it.
+ * Makes batches of PACKS packs, and prints for each of a rank's sequences a
+ * digest of everything in it that affects training.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * exchange-plan-t.c - which pack goes to which rank, and what is refused.
+ * exchange-plan-t.c - assignment of packs to ranks, and refused input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #define MOST 8 /* packs of a batch */
 
-/* A plan of three ranks for the second one, and how costs are shared. */
+/* The second of three ranks' plan, and the costs it was given. */
 typedef struct stand {
     tr_plan plan;
     tr_assigner *assigner;
@@ -78,7 +78,7 @@ static void test_costs(void **state)
     close_stand(&s);
 }
 
-/* What the second rank sends, none, and gets: the longest and the shortest. */
+/* The second rank sends nothing, and receives the longest and the shortest. */
 static void test_counts(void **state)
 {
     const uint32_t tokens[] = {3, 10, 1, 9, 10}, ranks[] = {0, 0, 1, 2, 1};

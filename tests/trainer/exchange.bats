@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# exchange.bats - ranks exchange packs that not all of them read.
+# exchange.bats - ranks that read different packs exchange them.
 #
 # SPDX-License-Identifier: MIT
 
-# Each test is a process with variables of its own; bats sets stderr.
+# Each test runs in its own process with its own variables; bats sets stderr.
 # shellcheck disable=SC2030,SC2031,SC2154
 
 load ../support/helpers
@@ -15,15 +15,15 @@ setup() {
     skip_without_mpi
 }
 
-# uneven: three shards, with as many packs as there are, a few, and as many
-# sequences as there are in packs of their own.
+# uneven: three shards: all packs, a few, and all sequences, each in its own
+# pack.
 uneven() {
     cp x.pks u.0.pks
     text 20 | sequences --short=1 | records | packstream -q -L 32 >u.1.pks
     packs --depth=1 >u.2.pks
 }
 
-# one_message TEXT: the last run said that, and nothing else.
+# one_message TEXT: the last run printed that, and nothing else.
 one_message() {
     [ "$(grep '^bert-train: ' <<<"$stderr" | grep -v -- --help)" = \
         "bert-train: $1" ]
@@ -40,7 +40,7 @@ one_message() {
     sort 0 1 2 | cmp - input
 }
 
-@test "shards are learnt from as what packdeal made them of" {
+@test "training on packdeal's shards equals training on its input" {
     packdeal -n 3 -b 4 -o 'x.%d.pks' x.pks
     train --packs=12 --epochs=2 --dropout=0 x.pks >one
     ranks 3 "${small[@]}" --packs=12 --epochs=2 --dropout=0 'x.%d.pks' >some
@@ -53,7 +53,7 @@ one_message() {
     same_curve one some
 }
 
-@test "a stream of the first rank is learnt from as by one" {
+@test "a stream read by the first rank trains like a single process" {
     train --packs=10 --epochs=1 --dropout=0.3 x.pks >one
     ranks 3 "${small[@]}" --packs=10 --dropout=0.3 <x.pks >some
     same_curve one some
@@ -61,7 +61,7 @@ one_message() {
     cat x.pks >in &
     ranks 2 "${small[@]}" --packs=10 --dropout=0.3 in >some
     same_curve one some
-    # A name may be a pipe on the first rank's machine alone.
+    # A name may be a pipe that exists only on the first rank's machine.
     mkfifo p.0
     cp x.pks p.1
     cat x.pks >p.0 &
@@ -71,7 +71,7 @@ one_message() {
 }
 
 # At the end of an epoch one shard is left, and then none.
-@test "uneven shards: the same batches, and a run goes on where it was" {
+@test "uneven shards: the same batches, and a run resumes where it was" {
     uneven
     options=(--packs=7 --epochs=2)
     ranks 3 "${small[@]}" "${options[@]}" 'u.%d.pks' >all
@@ -89,7 +89,7 @@ one_message() {
     same_curve all some
 }
 
-@test "what ranks kept of a stream, one goes on with, and the other way" {
+@test "a checkpoint of several ranks is resumed by one, and vice versa" {
     train --packs=10 x.pks >all
     ranks 2 "${small[@]}" --packs=10 --save=part --steps=9 <x.pks >some
     train --packs=10 --save=part --resume --steps=14 x.pks >>some
@@ -102,7 +102,7 @@ count() {
     packstat -q --json "$1" | sed 's/.*"packs": \([0-9]*\).*/\1/'
 }
 
-@test "a run opens no input behind its last step" {
+@test "a run opens no input after its last step" {
     mkfifo never
     (echo >never; touch opened) &
     run --separate-stderr ranks 2 "${small[@]}" --packs="$(count x.pks)" \
@@ -145,8 +145,8 @@ count() {
     [ "${#lines[@]}" -eq "$steps" ]
 }
 
-# fault WHAT STATUS MESSAGE [OPTION]...: MPI does that in rank 1, and the run
-# ends so.
+# fault WHAT STATUS MESSAGE [OPTION]...: MPI fails that way in rank 1, and the
+# run ends with this status and message.
 fault() {
     run "-$2" --separate-stderr ranks 2 env MPI_FAULT="$1" \
         LD_PRELOAD="${abs_top_builddir:?}/tests/trainer/.libs/mpi-faults.so" \
@@ -156,7 +156,7 @@ fault() {
     [[ $stderr == *"bert-train: "$3* ]]
 }
 
-@test "what comes from other ranks is checked" {
+@test "data from other ranks is checked" {
     packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
     fault trade 65 'x.0.pks: pack * of a batch came from rank 1 with other contents'
     fault offer 65 'x.0.pks: rank 1 has 1000000 packs more for a batch'
@@ -164,7 +164,7 @@ fault() {
 }
 
 # Before the first table, before the second trade, and before the fourth.
-@test "memory that runs out in the middle of an exchange ends all ranks" {
+@test "running out of memory during an exchange ends all ranks" {
     skip_if_sanitized
     packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
     ranks 2 "${small[@]}" --packs=8 'x.%d.pks' >all
@@ -173,7 +173,7 @@ fault() {
         rm -f part
         fault memory 1 'x.1.pks: no memory for ' --save=part
     done
-    # The last of these has made three steps, and they are kept.
+    # The last of these has made three steps, which are saved.
     [ "${#lines[@]}" -eq 3 ]
     printf '%s\n' "${lines[@]}" >some
     ranks 2 "${small[@]}" --packs=8 --save=part --resume 'x.%d.pks' >>some
@@ -185,7 +185,7 @@ fault() {
     fault level 1 'ranks that exchange packs need an MPI with'
 }
 
-@test "ranks with other packs, and names that say nothing, are refused" {
+@test "ranks with other packs, and ambiguous names, are refused" {
     cp x.pks o.0.pks
     text | sequences --short=1 | records | packstream -q -L 64 >o.1.pks
     run -64 --separate-stderr ranks 2 "${small[@]}" 'o.%d.pks'
@@ -196,7 +196,7 @@ fault() {
     one_message 'x.pks: has no %d for the rank, as other names have'
 }
 
-@test "one rank reads its shard, and nothing is written to one" {
+@test "each rank reads its own shard, and writes to none" {
     cp x.pks o.0.pks
     train --packs=10 --steps=3 x.pks | sed 's/, "seconds.*//' >one
     train --packs=10 --steps=3 'o.%d.pks' | sed 's/, "seconds.*//' | cmp one -

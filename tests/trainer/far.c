@@ -1,12 +1,12 @@
 /*
- * far.c - a device whose memory the host does not see.
+ * far.c - a device whose memory the host cannot access.
  *
- * What is staged goes to one of two places in turn, and what is allocated is
- * spoilt.
+ * Staged batches alternate between two buffers, and allocated memory is filled
+ * with garbage.
  *
  * SPDX-License-Identifier: MIT
  */
-/* In bert-train-far it stands for far_open. */
+/* In bert-train-far it replaces far_open. */
 #undef tr_cpu_open
 
 #include "far.h"
@@ -74,7 +74,7 @@ static const tr_batch *stage(tr_device *d, const tr_batch *b)
     return s;
 }
 
-/* FAR_FAILS in the environment: what a device's own failure is like. */
+/* The device failure that FAR_FAILS in the environment simulates. */
 static bool finish(tr_device *d, tr_results *results, const char **why)
 {
     const bool good = far.cpu->finish(d, results, why);

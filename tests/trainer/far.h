@@ -1,9 +1,8 @@
 /*
- * far.h - a device whose memory the host does not see.
+ * far.h - a device whose memory the host cannot access.
  *
- * It computes as processors do, but says nothing of being on the host: so
- * arenas have mirrors, batches are copied, and nobody may count on a step
- * being done before finish().
+ * It computes on the CPU, but does not declare itself as the host.  So arenas
+ * have mirrors, batches are copied, and a step may be pending until finish().
  *
  * SPDX-License-Identifier: MIT
  */

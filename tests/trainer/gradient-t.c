@@ -1,6 +1,6 @@
 /*
- * gradient-t.c - gradients beside differences of losses, in double; and the
- * sites of dropout in both directions.
+ * gradient-t.c - gradients compared with differences of losses, in double; and
+ * the sites of dropout in both directions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #define STEP 1e-5
 
-/* Numbers of a tensor; only its ends where a device takes its time. */
+/* Elements of a tensor to check; only its ends on a slow device. */
 #ifdef TOY_VARLEN
 #define PLACES 1
 #else
@@ -33,7 +33,7 @@ static double loss_at(bert_model *model, const toy_batch *toy,
     return losses.total;
 }
 
-/* The slope by differences, of fourth order. */
+/* The slope by differences of fourth order. */
 static double slope_at(bert_model *model, const toy_batch *toy,
                        const bert_step *step, size_t place)
 {
@@ -45,7 +45,7 @@ static double slope_at(bert_model *model, const toy_batch *toy,
     return (8 * near - far) / (12 * STEP);
 }
 
-/* Some numbers of a tensor, the first and the last among them. */
+/* Some elements of a tensor, including the first and the last. */
 static void check_tensor(bert_model *model, const toy_batch *toy,
                          const bert_step *step, const bert_tensor *t)
 {
@@ -66,7 +66,7 @@ static void check_tensor(bert_model *model, const toy_batch *toy,
     }
 }
 
-/* With dropout the same numbers are dropped in forward and in backward. */
+/* Forward and backward drop the same numbers. */
 static void test_gradients(void **state)
 {
     static const struct {
@@ -79,7 +79,7 @@ static void test_gradients(void **state)
         {{BERT_DENSE, true, 8, TR_PADDED}, 0.3},
     };
 
-    /* Those with dropout do all that the others do. */
+    /* Those with dropout include everything that the others do. */
     for (size_t i = is_short() ? 2 : 0; i < COUNT(cases); i++) {
         const bert_step *const step = &cases[i].step;
         const toy_plan plan = toy_packed_plan();
@@ -105,7 +105,7 @@ static void test_gradients(void **state)
 #define LAYERS 4
 #define SITES (1 + 3 * LAYERS)
 
-/* What the model asks for with dropout, one site after the other. */
+/* The model's requests for dropout, one site after the other. */
 static struct {
     const tr_ops *ops;
     uint32_t site[2 * SITES + 1]; /* forward, then backward */
@@ -176,7 +176,7 @@ static void norm_backward(tr_device *d, const tr_norm *norm, size_t rows,
                              d_branch);
 }
 
-/* A step of a model with dropout, whose sites are noted. */
+/* A step of a model with dropout, recording its sites. */
 static void note_step(void)
 {
     const bert_step step = {BERT_VARLEN, true, 8, TR_UNPADDED};
@@ -204,7 +204,7 @@ static void note_step(void)
     toy_free(&toy);
 }
 
-/* How many of 1000 numbers of a row are alike at two sites. */
+/* How many of 1000 numbers of a row agree at two sites. */
 static unsigned alike(uint32_t site, uint32_t other)
 {
     const tr_dropout dropout = tr_dropout_at(0.5, 8);
@@ -219,7 +219,7 @@ static unsigned alike(uint32_t site, uint32_t other)
 }
 
 /* The embedding, and in each layer scores, attention and output, have masks of
- * their own; backward asks for those of forward. */
+ * their own; backward requests those of forward. */
 static void test_sites(void **state)
 {
     note_step();
@@ -231,7 +231,7 @@ static void test_sites(void **state)
     }
 }
 
-/* Steps are so small that sharing them out would take longer. */
+/* Steps are so small that threads would slow them down. */
 static int one_thread(void **state)
 {
     omp_set_num_threads(1);

@@ -1,5 +1,5 @@
 /*
- * lamb-t.c - the optimiser beside a naive one, and the learning rate.
+ * lamb-t.c - the optimiser compared with a naive one, and the learning rate.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "optim/lamb.h"
 #include "optim/schedule.h"
 
-/* Three tensors, one of which goes over several blocks of the sums. */
+/* Three tensors, one of which spans several blocks of the sums. */
 #define PARTS 3
 #define NUMBERS 10010
 static const tr_part parts[PARTS] = {
@@ -26,7 +26,7 @@ static const tr_lamb_options usual = {.beta1 = 0.9,
                                    .decay = 0.01,
                                    .clip = 1};
 
-/* ---- Algorithm 2 of the paper, word by word, in double ---- */
+/* ---- Algorithm 2 of the paper, literally, in double ---- */
 
 typedef struct naive {
     tr_lamb_options o;
@@ -83,7 +83,7 @@ static void naive_step(naive *l, const double *gradient, double rate,
         naive_layer(l, &parts[p], g, rate, b1, b2);
 }
 
-/* ---- Side by side ---- */
+/* ---- Comparison ---- */
 
 static void draw_numbers(uint64_t *state, double scale, double *to)
 {
@@ -91,7 +91,7 @@ static void draw_numbers(uint64_t *state, double scale, double *to)
         to[i] = scale * ((double)tr_rng_below(state, 2001) - 1000) / 1000;
 }
 
-/* Weights or gradients, of 0. */
+/* Weights or gradients; some are 0. */
 static tr_arena open_arena(void)
 {
     tr_arena arena;
@@ -125,7 +125,7 @@ static void compare(const tr_lamb_options *options, double scale, double factor)
 
     n = (naive){.o = *options, .beta1_all = 1, .beta2_all = 1};
     draw_numbers(&state, 0.5, n.w);
-    memset(n.w + 10007, 0, 3 * sizeof *n.w); /* weights of no length */
+    memset(n.w + 10007, 0, 3 * sizeof *n.w); /* weights of norm 0 */
     to_real(n.w, &w);
     for (int step = 0; step < 5; step++) {
         double rate = 0.01 * (step + 1);
@@ -152,7 +152,7 @@ static void test_naive(void **state)
 {
     tr_lamb_options o = usual;
 
-    compare(&o, 1, 1);    /* a gradient that is cut */
+    compare(&o, 1, 1);    /* a gradient that is clipped */
     compare(&o, 1e-3, 1); /* and one that is not */
     compare(&o, 1, 2.5);
     o.clip = 0;
@@ -162,8 +162,8 @@ static void test_naive(void **state)
 }
 
 /*
- * Taken to the power of two, the decays do to the moments at once what two
- * steps with the same gradient do.
+ * With squared decays, one step changes the moments as two steps with the same
+ * gradient would.
  */
 static void test_factor(void **state)
 {
@@ -197,8 +197,8 @@ static void test_factor(void **state)
 }
 
 /*
- * A gradient that is no number is told, and nothing is spoilt by it or by
- * what comes before the next finish().
+ * A gradient of NaN is reported; neither it nor steps queued before the next
+ * finish() change the weights.
  */
 static void test_no_number(void **state)
 {
@@ -219,7 +219,7 @@ static void test_no_number(void **state)
     tr_lamb_fetch(l);
     assert_true(w.host[5000] == 3 && tr_lamb_mean(l)[9000] == 0);
     assert_true(tr_lamb_square(l)[9000] == 0);
-    /* And from then on it goes on. */
+    /* After that, steps work again. */
     tr_lamb_step(l, w.at, g.at, 0.1, 1);
     assert_int_equal(toy_finish().steps, 1);
     tr_lamb_fetch(l);
@@ -229,7 +229,7 @@ static void test_no_number(void **state)
     tr_lamb_free(l);
 }
 
-/* Nor does a loss that is no number let a step through. */
+/* A loss of NaN prevents a step, too. */
 static void test_no_loss(void **state)
 {
     const bert_config config = toy_config(53, 32);

@@ -1,15 +1,15 @@
 /*
- * mpi-faults.c - an MPI that rank 1 cannot rely on; for LD_PRELOAD.
+ * mpi-faults.c - an MPI that fails on rank 1; for LD_PRELOAD.
  *
- * MPI_FAULT says what goes wrong there:
+ * MPI_FAULT selects the failure:
  *
- *   level   it lets one thread talk at a time, in all ranks
+ *   level   MPI supports only serialized threads, in all ranks
  *   offer   rank 1 offers a million packs, once
  *   table   its first pack has 1000 tokens
- *   trade   a bit of what it sends is another one
- *   memory  its second thread has no block grow any more, once ranks have
- *           gathered or traded MPI_FAULT_AT times: 1 to know what their packs
- *           are like, and for each exchange its four parts
+ *   trade   a bit of the data that it sends is flipped
+ *   memory  its second thread can no longer allocate, once ranks have gathered
+ *           or traded MPI_FAULT_AT times: once to learn about their packs, and
+ *           four times for each exchange
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,7 @@
 
 #include "preload.h"
 
-/* Where an offer has its packs, and a row of the table its tokens. */
+/* Offsets of an offer's packs, and of the tokens in a row of the table. */
 #define OFFER_PACKS 16
 #define ROW_TOKENS 4
 
@@ -42,7 +42,7 @@ static int is_ours(const char *what, MPI_Comm comm)
     return rank == 1 && fault != NULL && strcmp(fault, what) == 0;
 }
 
-static pthread_t first; /* thread, which begins all this */
+static pthread_t first; /* the main thread */
 
 int MPI_Init_thread(int *argc, char ***argv, int wanted, int *level)
 {
@@ -55,7 +55,7 @@ int MPI_Init_thread(int *argc, char ***argv, int wanted, int *level)
     return result;
 }
 
-static unsigned long parts; /* that were begun */
+static unsigned long parts; /* exchanges begun */
 
 int MPI_Iallgather(const void *from, int n_from, MPI_Datatype type_from,
                    void *to, int n, MPI_Datatype type, MPI_Comm comm,
@@ -105,7 +105,7 @@ int MPI_Ialltoallv(const void *from, const int *n_from, const int *begin_from,
                            type, comm, request);
 }
 
-/* Whether code of the program itself, and of no library, is there. */
+/* True if the address is in the program itself, not in a library. */
 static bool is_program(void *address)
 {
     const uintptr_t entry = (uintptr_t)getauxval(AT_ENTRY);
@@ -117,7 +117,7 @@ static bool is_program(void *address)
            at.dli_fbase == program.dli_fbase;
 }
 
-/* That of MPI, too, comes by here. */
+/* MPI's own allocations also end up here. */
 void *realloc(void *block, size_t n)
 {
     const char *const at = getenv("MPI_FAULT_AT");

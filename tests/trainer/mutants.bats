@@ -15,18 +15,18 @@ mutants() {
     python3 "${abs_top_srcdir:?}/tests/trainer/cuda/mutants.py" "$@"
 }
 
-# plant FILE OLD NEW: a table of this bug alone.
+# plant FILE OLD NEW: a table with only this bug.
 plant() {
     printf '== %s\n\na bug\n- %s\n+ %s\n' "$@" >table
 }
 
-@test "what bugs replace is in the sources once" {
+@test "the text that each bug replaces occurs once in the sources" {
     run -0 mutants --texts
     [[ $output == *' bugs, the text of each is there once' ]]
     [ "${output%% *}" -ge 60 ]
 }
 
-@test "a text that is missing, or there twice, is refused" {
+@test "a text that is missing or occurs twice is refused" {
     plant cuda/gelu.cu 'no such text' x
     run -1 mutants --table=table --texts
     [[ $output == *'gelu.cu: a bug: its text is there 0 times'* ]]
@@ -36,7 +36,7 @@ plant() {
 }
 
 # bats test_tags=night
-@test "bugs are found, and what is none is not" {
+@test "bugs are found, and harmless changes are not" {
     local build=${abs_top_builddir:?}
     [ -e "$build/tests/trainer/cuda/steps-t" ] ||
         skip "the CUDA back end is not built"

@@ -1,5 +1,5 @@
 /*
- * packed-t.c - training on packs is training on sequences.
+ * packed-t.c - training on packs is equivalent to training on sequences.
  *
  * Built twice: with float, and with double, where more digits have to agree.
  *
@@ -14,7 +14,7 @@
 
 #include "model/bert/model_parts.h"
 
-/* How near, relative to its size, is equal. */
+/* Relative tolerance. */
 #ifdef TR_DOUBLE
 #define NEAR 1e-10
 #else
@@ -39,9 +39,9 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /*
- * The gradient of each tensor agrees, relative to its length.  That of keys'
- * biases is zero but for rounding, since softmax does not feel a shift: there
- * the query's, which lies in front of it, says what is small.
+ * The gradient of each tensor agrees, relative to its norm.  That of keys'
+ * biases is zero except for rounding, since softmax ignores a shift: the
+ * queries' biases, stored before it, give the scale.
  */
 static void assert_same_gradients(const bert_model *model, const real *x,
                                   const real *y)
@@ -98,7 +98,7 @@ static void compare_losses(const toy_batch *a, const toy_result *x,
     }
 }
 
-/* Two batches that one model ran, and what was left of the first run. */
+/* Two batches run by one model, and the results of the first run. */
 typedef struct pair {
     bert_model *model;
     toy_batch a, b;
@@ -108,7 +108,7 @@ typedef struct pair {
     real *other_hidden; /* of the second run */
 } pair;
 
-/* Memory is poisoned for the second one, if the model is to be. */
+/* `poison` fills the model's memory with NaN before the second run. */
 static pair run_pair(double dropout, const toy_plan *plan,
                      const bert_step *step, const toy_plan *other_plan,
                      const bert_step *other_step, bool poison)
@@ -136,7 +136,7 @@ static void close_pair(pair *p)
     bert_model_free(p->model);
 }
 
-/* Two plans, computed in two ways, come to the same. */
+/* Two plans, computed in two ways, have the same results. */
 static void test_ways_agree(void **state)
 {
     static const bert_step trained = {BERT_VARLEN, true, 99, TR_PADDED};
@@ -158,7 +158,7 @@ static void test_ways_agree(void **state)
         {&packed, &varlen, &alone, &varlen, 0},
         {&packed, &dense, &alone, &dense, 0},
         {&packed, &dense, &alone, &varlen, 0},
-        /* Both kinds of attention, without dropout and with it. */
+        /* Both kinds of attention, with and without dropout. */
         {&packed, &varlen, &packed, &dense, 0},
         {&packed, &trained, &packed, &trained_dense, 0.25},
         /* With less padding, or none. */
@@ -183,7 +183,7 @@ static void test_ways_agree(void **state)
     }
 }
 
-/* The parts, weighted, are the total; weights are alike in a sequence. */
+/* The weighted parts add up to the total; weights in a sequence are equal. */
 static void test_losses_add_up(void **state)
 {
     const toy_plan plan = toy_packed_plan();
@@ -214,7 +214,7 @@ static void test_losses_add_up(void **state)
 
 /* ---- padding ---- */
 
-/* A sequence lies where its first row says, and knows where it was. */
+/* A sequence starts at its first row, and records where it was. */
 static void check_stripped(const tr_batch *was, const tr_batch *is,
                            uint32_t i, uint32_t n)
 {
@@ -245,7 +245,7 @@ static void check_strip(tr_rows rows, uint32_t n_rows, uint32_t capacity)
     for (uint32_t i = 0; i < is->n_seq; i++) {
         const uint32_t n = toy.sequences[i].length;
 
-        /* Behind each sequence there is a ghost. */
+        /* A dummy sequence follows each sequence. */
         assert_int_equal(is->cu[2 * i], is->cls_row[i]);
         assert_int_equal(is->cu[2 * i + 1], (uint32_t)is->cls_row[i] + n);
         check_stripped(was, is, i, n);
@@ -273,7 +273,7 @@ static void test_padding_is_left_out(void **state)
 
 /* ---- bit for bit ---- */
 
-/* What comes out of the first run for its k-th sequence. */
+/* The results of the first run for its k-th sequence. */
 static const real *output_before(const pair *p, uint32_t k)
 {
     return p->hidden
@@ -281,7 +281,7 @@ static const real *output_before(const pair *p, uint32_t k)
                  * bert_model_config(p->model)->hidden;
 }
 
-/* And for the same sequence out of the second one. */
+/* And of the second run for the same sequence. */
 static const real *output_after(const pair *p, uint32_t k)
 {
     const uint32_t at = toy_find(&p->b, p->a.sequences[k].name);
@@ -299,7 +299,7 @@ static size_t output_size(const pair *p, uint32_t k)
 
 static void test_sequences_do_not_see_one_another(void **state)
 {
-    /* Each of seven is altered, or the one amid a pack, in both ways. */
+    /* Alters each of seven, or the one in the middle of a pack, both ways. */
     const uint32_t first = is_short() ? 2 : 0, end = is_short() ? 4 : 14;
 
     for (uint32_t turn = first; turn < end; turn++) {
@@ -355,8 +355,8 @@ static void test_permuted_packs_permute_outputs(void **state)
 }
 
 /*
- * Neither other tokens in the padding, with NaN wherever something was
- * forgotten, nor spare spans change a bit of losses or gradients.
+ * Neither other tokens in the padding, with NaN in all memory that was not
+ * written, nor spare spans change a bit of losses or gradients.
  */
 static void test_poison_and_spans_do_nothing(void **state)
 {
@@ -390,14 +390,14 @@ static void test_poison_and_spans_do_nothing(void **state)
         assert_memory_equal(&p.x, &p.y, sizeof p.x);
         assert_true(p.x.losses.total > 0);
         after = bert_model_gradients(p.model);
-        /* Zeros count as equal, whatever their sign. */
+        /* Zeros of either sign are equal. */
         for (size_t k = 0; k < bert_model_numbers(p.model); k++)
             assert_true(p.gradients[k] == after[k]);
         close_pair(&p);
     }
 }
 
-/* Bit by bit; zeros count as equal, whatever their sign. */
+/* Bit by bit; zeros of either sign are equal. */
 static void assert_equal_gradients(const bert_model *a, const bert_model *b)
 {
     const real *const x = bert_model_gradients(a);
@@ -407,7 +407,7 @@ static void assert_equal_gradients(const bert_model *a, const bert_model *b)
         assert_true(x[i] == y[i]);
 }
 
-/* A batch after a larger one, one after a smaller one, one without tasks. */
+/* A batch after a larger one, after a smaller one, and one without tasks. */
 static void test_batches_of_any_size_follow(void **state)
 {
     static const toy_sequence short_ones[1][TOY_DEPTH] = {{{3, 3}, {8, 2}}};
@@ -443,7 +443,7 @@ static void test_batches_of_any_size_follow(void **state)
     bert_model_free(unused);
 }
 
-/* ---- counts that are rounded up ---- */
+/* ---- rounded counts ---- */
 
 static void learn_from(bert_model *model, const toy_batch *toy,
                        const bert_step *step, bert_graph_mode how)
@@ -454,7 +454,7 @@ static void learn_from(bert_model *model, const toy_batch *toy,
     bert_model_fetch_gradients(model);
 }
 
-/* What is added changes no loss and no gradient, whatever it holds. */
+/* Added elements change no loss and no gradient, whatever they contain. */
 static void test_rounding_adds_nothing(void **state)
 {
     static const bert_step steps[] = {{BERT_VARLEN, true, 3, TR_PADDED},

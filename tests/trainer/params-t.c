@@ -1,5 +1,5 @@
 /*
- * params-t.c - names, shapes and first values of parameters.
+ * params-t.c - names, shapes and initial values of parameters.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ static const bert_tensor *find(const bert_model *model, const char *name)
     return bert_model_tensor(model, i);
 }
 
-/* Tensors follow one another without gaps and without overlaps. */
+/* Tensors follow one another without gaps or overlaps. */
 static void assert_dense(const bert_model *model)
 {
     size_t end = 0;
@@ -74,7 +74,7 @@ static void test_table(void **state)
     bert_model_free(model);
 }
 
-/* Vectors of 16 bytes, of bfloat16 too, fit in all but the last tensor. */
+/* All tensors but the last hold whole vectors of 16 bytes, of bfloat16 too. */
 static void test_aligned(void **state)
 {
     bert_config config = toy_config(53, 32);
@@ -87,7 +87,7 @@ static void test_aligned(void **state)
     bert_params_free(&params);
 }
 
-/* What the published model has: 110,106,428 with both heads. */
+/* The size of the published model: 110,106,428 with both heads. */
 static void test_size_of_base(void **state)
 {
     bert_params params;
@@ -97,7 +97,7 @@ static void test_size_of_base(void **state)
     bert_params_free(&params);
 }
 
-/* The longest name that there can be has room. */
+/* The longest possible name fits. */
 static void test_many_layers(void **state)
 {
     bert_config config = {.vocab_size = 1, .hidden = 1, .layers = 10001,
@@ -135,7 +135,7 @@ static void test_refused(void **state)
         config.dropout = dropouts[i];
         assert_null(bert_model_open(toy_device(), &config, 1));
     }
-    /* Too large to be counted. */
+    /* Too large to count. */
     config = base;
     config.vocab_size = UINT32_MAX;
     assert_null(bert_model_open(toy_device(), &config, 1));
@@ -146,7 +146,7 @@ static void test_refused(void **state)
     bert_model_free(NULL);
 }
 
-/* Deviation 0.02 before the cut at two leaves 0.88 of it. */
+/* A deviation of 0.02, truncated at two deviations, leaves 0.88 of it. */
 static void test_first_weights(void **state)
 {
     bert_config config = {.vocab_size = 5000, .hidden = 64, .layers = 1,
@@ -175,7 +175,7 @@ static void test_first_weights(void **state)
     bert_model_free(model);
 }
 
-/* By seed, whatever the number of threads. */
+/* Determined by the seed, for any number of threads. */
 static void test_seeds(void **state)
 {
     const bert_config config = toy_config(53, 32);
@@ -198,7 +198,7 @@ static void test_seeds(void **state)
     bert_model_free(c);
 }
 
-/* Batches for which there is no memory are refused, and the next one works. */
+/* A batch too large for memory is refused, and the next one works. */
 static void test_batch_too_large(void **state)
 {
     const bert_config config = toy_config(53, 32);
@@ -212,14 +212,14 @@ static void test_batch_too_large(void **state)
 
     for (size_t i = 0; i < COUNT(large); i++)
         large[i] = toy.batch;
-    /* Sizes that would wrap, and be small. */
+    /* Sizes that would wrap around to small ones. */
     large[0].n_packs = large[1].n_packs = UINT32_C(1) << 31;
     large[0].capacity = UINT32_C(1) << 16;
     large[1].capacity = UINT32_C(1) << 31;
     large[2].cu = cu;
     large[2].n_spans = 1;
     large[2].max_span = INT32_MAX;
-    /* Too many for the BLAS to count. */
+    /* More than BLAS can count. */
     large[3].n_rows = UINT32_C(1) << 31;
     large[4].n_mlm = UINT32_C(1) << 31;
     for (size_t i = 0; i < COUNT(large); i++)

@@ -1,6 +1,5 @@
 /*
- * parts-t.c - small functions of the operations on processors beside naive
- * ones.
+ * parts-t.c - small CPU operations compared with naive ones.
  *
  * Built twice: with float and with double.
  *
@@ -43,7 +42,7 @@ static void test_exp(void **state)
     assert_true(isnan((double)tr_exp((real)NAN)));
 }
 
-/* Rows x columns numbers in rows that lie `stride` apart, NaN between them. */
+/* Rows x columns numbers in rows that are `stride` apart, with NaN between. */
 static real *spread(size_t rows, size_t columns, size_t stride, const real *x)
 {
     real *const y = toy_numbers(0, rows * stride);
@@ -54,7 +53,7 @@ static real *spread(size_t rows, size_t columns, size_t stride, const real *x)
     return y;
 }
 
-/* Each of the four kinds, several tiles, added to what is there or not. */
+/* Each of the four kinds, several tiles, added to the output or not. */
 static void test_product(void **state)
 {
     const size_t m = 300;
@@ -93,7 +92,7 @@ static void test_product(void **state)
     free(a);
     free(b);
     free(was);
-    /* Nothing to do is no error. */
+    /* Zero rows are not an error. */
     tr_multiply(&(tr_product){.m = 0, .n = 5, .k = 5});
 }
 
@@ -231,7 +230,7 @@ static void test_norm(void **state)
     free(bias);
 }
 
-/* Numbers that are all the same have no deviation, and yet no NaN. */
+/* Equal numbers have no deviation, and the result is not NaN. */
 static void test_norm_of_one_number(void **state)
 {
     real x[WIDTH];
@@ -254,7 +253,7 @@ static void test_norm_of_one_number(void **state)
 #define ROWS 200
 #define COLUMNS 500
 
-/* How often neighbours are dropped together, by this much apart. */
+/* How often numbers at this distance are dropped together. */
 static double together(const real *y, size_t apart)
 {
     size_t n = 0;
@@ -283,7 +282,7 @@ static void test_dropout_rates(void **state)
             if (y[i] != 0)
                 assert_near((double)y[i], 2 / (1 - rate), 2 / (1 - rate));
         }
-        /* Over five deviations away from what chance gives. */
+        /* More than five deviations from the expected number. */
         assert_true(fabs(together(y, 0) - rate) < 0.008);
         for (size_t i = 0; i < COUNT(apart); i++)
             assert_true(fabs(together(y, apart[i]) - rate * rate) < 0.008);
@@ -292,7 +291,7 @@ static void test_dropout_rates(void **state)
     assert_int_equal(tr_dropout_at(0, 7).threshold, 0);
 }
 
-/* How many of the row's numbers are alike. */
+/* How many of the row's numbers are equal. */
 static size_t alike(const tr_dropout *a, uint32_t site_a, uint64_t row_a,
                     const tr_dropout *b, uint32_t site_b, uint64_t row_b)
 {
@@ -306,7 +305,7 @@ static size_t alike(const tr_dropout *a, uint32_t site_a, uint64_t row_a,
     return n;
 }
 
-/* Other seeds, sites and rows: other numbers. */
+/* Another seed, site or row: other numbers. */
 static void test_dropout_depends(void **state)
 {
     const tr_dropout a = tr_dropout_at(0.5, 7);
@@ -319,7 +318,7 @@ static void test_dropout_depends(void **state)
     assert_in_range(alike(&a, 1, 0, &a, 0, 1), 400, 600);
 }
 
-/* A marked row is dropped where its scores are, one by one. */
+/* A marked row is dropped where its single scores are. */
 static void test_dropout_of_scores(void **state)
 {
     const tr_dropout dropout = tr_dropout_at(0.5, 7);
@@ -342,7 +341,7 @@ static void test_dropout_of_scores(void **state)
     }
 }
 
-/* Of four scores with one draw: all sixteen ways, as often as chance has it. */
+/* Four scores from one draw: all sixteen outcomes, equally often. */
 static void test_dropout_of_four(void **state)
 {
     const uint32_t size = 256;
@@ -379,7 +378,7 @@ static void test_dropout_of_four(void **state)
 
         off += pow((double)seen[i] - right, 2) / right;
     }
-    assert_true(off < 45); /* chi squared of 15: one in 10,000 is above */
+    assert_true(off < 45); /* chi squared of 15: exceeded once in 10,000 */
 }
 
 /* Branch and bias are dropped, the residual is not. */

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: MIT
 
-# start_ranks: start_training, x.pks, and mpirun may start ranks.
+# start_ranks: start_training, makes x.pks, and lets mpirun start ranks.
 start_ranks() {
     start_training
     allow_mpirun
@@ -14,7 +14,7 @@ train() {
     "${small[@]}" "$@"
 }
 
-# skip_without_mpi: the rest of the test needs it; by hand, set MPIRUN.
+# skip_without_mpi: for tests that need MPI; to run them by hand, set MPIRUN.
 skip_without_mpi() {
     [ "${MPIRUN:-no}" != no ] || skip "bert-train is built without MPI"
 }

@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: MIT
 
-# Each test is a process with variables of its own; bats sets stderr.
+# Each test runs in its own process with its own variables; bats sets stderr.
 # shellcheck disable=SC2030,SC2031,SC2154
 
 load ../support/helpers
@@ -14,7 +14,7 @@ setup() {
     start_ranks
 }
 
-# training OPTION...: three ranks begin; mpirun's process is "$pid".
+# training OPTION...: starts three ranks; mpirun's process is "$pid".
 training() {
     rm -f part out
     OMPI_MCA_odls_base_sigkill_timeout=10 "$MPIRUN" -n 3 "${small[@]}" \
@@ -22,9 +22,9 @@ training() {
     pid=$!
 }
 
-# Three packs are fewer than four ranks; by eights, one is left at the end of an
-# epoch.
-@test "two, three and four ranks learn what one learns" {
+# Three packs are fewer than four ranks; with eight a step, one is left at the
+# end of an epoch.
+@test "two, three and four ranks learn the same as one" {
     skip_without_mpi
     for options in '4 --packs=10' '2 --packs=8 --epochs=2 --dropout=0.3' \
         '4 --packs=3 --steps=20' '3 --packs=5 --attention=dense'; do
@@ -43,7 +43,7 @@ training() {
     run -1 same_curve other some
 }
 
-@test "one that mpirun starts alone is one as any other" {
+@test "a single process started by mpirun trains as without it" {
     skip_without_mpi
     train --packs=10 --steps=3 x.pks | sed 's/, "seconds.*//' >one
     ranks 1 "${small[@]}" --packs=10 --steps=3 x.pks |
@@ -51,7 +51,7 @@ training() {
     cmp one some
 }
 
-@test "a rank is killed: all end, and others go on, more or fewer" {
+@test "when a rank is killed all end; more or fewer ranks can resume" {
     skip_without_mpi
     training --save-every=1
     eventually has_lines 5 out
@@ -71,7 +71,7 @@ training() {
 }
 
 # signalled COMMAND...: the command sends a signal.  The first rank has ten
-# seconds to keep the last step, for which mpirun waits in any case.
+# seconds to save the last step, for which mpirun waits in any case.
 signalled() {
     training
     eventually has_lines 2 out
@@ -90,8 +90,8 @@ signal_rank() {
     kill -INT "$(pgrep -P "$pid" -f bert-train | tail -n 1)"
 }
 
-# Of all that mpirun sends a signal the first rank is the last one to die.
-@test "a signal ends all ranks, and the last step is kept" {
+# When mpirun signals all ranks, the first is the last one to end.
+@test "a signal ends all ranks, and the last step is saved" {
     skip_without_mpi
     signalled signal_mpirun
     signalled signal_rank
@@ -99,7 +99,7 @@ signal_rank() {
         'bert-train: rank 2: a signal ends the run' ]
 }
 
-@test "ranks that read other packs end, and one says so" {
+@test "ranks that read different packs end, and one reports it" {
     skip_without_mpi
     cp x.pks 0.pks
     packs --depth=2 >1.pks
@@ -110,7 +110,7 @@ signal_rank() {
     [[ $stderr = *"bert-train: 0.pks: the ranks read different packs"* ]]
 }
 
-@test "a failure that all see is told once, and nothing is lost" {
+@test "a failure that all see is reported once, and nothing is lost" {
     skip_without_mpi
     packs --block-packs=8 >y.pks
     head -c 20000 y.pks >cut.pks
@@ -131,7 +131,7 @@ signal_rank() {
     [ "$(grep -c '^bert-train: ' <<<"$stderr")" -eq 1 ]
 }
 
-@test "the first rank cannot print: all end, and the step is kept" {
+@test "if the first rank cannot print, all end, and the step is saved" {
     skip_without_mpi
     run -1 --separate-stderr ranks 3 sh -c \
         "exec ${small[*]} --save=part x.pks >/dev/full"
@@ -141,7 +141,7 @@ signal_rank() {
     [ "$(number part 32 8)" -eq 1 ]
 }
 
-@test "ranks that were given other files than before end with one message" {
+@test "ranks resumed with other files end with one message" {
     skip_without_mpi
     cp x.pks y.pks
     train --packs=10 --save=part x.pks y.pks --steps=30 >out
@@ -151,7 +151,7 @@ signal_rank() {
         'bert-train: x.pks: there are fewer files or epochs than before' ]
 }
 
-@test "a rank that cannot begin takes the others with it" {
+@test "if one rank cannot start, all end" {
     skip_without_mpi
     run ! --separate-stderr ranks 3 sh -c \
         "exec ${small[*]} x.pks\${OMPI_COMM_WORLD_RANK#[02]}"
@@ -164,7 +164,7 @@ told_once() {
     [ "$(grep '^bert-train: ' <<<"$stderr" | grep -cv -- --help)" -eq 1 ]
 }
 
-@test "what is wrong with the options is told once, and that they differ" {
+@test "invalid or differing options are reported once" {
     skip_without_mpi
     for options in --packs=0 --no-such-option --save 'bert.pks --resume'; do
         # shellcheck disable=SC2086 # a list of options
@@ -183,8 +183,8 @@ told_once() {
     [ "$(grep -c '^Usage' <<<"$output")" -eq 1 ]
 }
 
-# Each would write the same checkpoint.
-@test "one that its launcher's MPI does not connect does not train alone" {
+# All of them would write the same checkpoint.
+@test "a rank that its launcher's MPI does not connect does not train alone" {
     run -1 --separate-stderr env SLURM_STEP_NUM_TASKS=2 \
         "${small[@]}" x.pks
     [[ $stderr = *"one of several processes, "* ]]

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# save.bats - what the example that trains a BERT keeps of a run that
-# ends otherwise than it should, and where it refuses to keep it.
+# save.bats - which checkpoint the example that trains a BERT leaves when a run
+# ends early, and when it refuses to write one.
 #
 # SPDX-License-Identifier: MIT
 
-# Each test is a process with variables of its own.
+# Each test runs in its own process with its own variables.
 # shellcheck disable=SC2030,SC2031
 
 load ../support/helpers
@@ -15,7 +15,7 @@ setup() {
     bytes=$(number x.pks $((4096 + 24)) 8)
 }
 
-# packs SEQUENCES: a pack of 16 tokens for each, and a block of "bytes".
+# packs SEQUENCES: one pack of 16 tokens for each, and a block of "bytes".
 packs() {
     awk -v n="$1" 'BEGIN {
         for (i = 0; i < n; i++) {
@@ -29,12 +29,12 @@ packs() {
         packstream -q -L 16 -d 1 --block-packs=1
 }
 
-# first PACKS: the stream up to there.
+# first PACKS: the stream up to that pack.
 first() {
     head -c $((4096 + $1 * bytes)) x.pks
 }
 
-# $! is the process.  Where this is run in the background a shell has SIGINT
+# $! is the process.  A shell ignores SIGINT in background processes, for good.
 # ignored, for good.
 reset=(env)
 ! env --default-signal=INT true 2>/dev/null || reset+=(--default-signal=INT)
@@ -43,12 +43,12 @@ train() {
     "${small[@]}" "$@"
 }
 
-# steps_in FILE: how many steps its checkpoint has.
+# steps_in FILE: the number of steps in its checkpoint.
 steps_in() {
     number "$1" 32 8
 }
 
-# whole STEPS [OPTION]...: a checkpoint that nothing disturbed.
+# whole STEPS [OPTION]...: writes the checkpoint of an undisturbed run.
 whole() {
     local steps=$1
     shift
@@ -56,8 +56,8 @@ whole() {
     train --save=whole --steps="$steps" "$@" >all
 }
 
-# goes_on [OPTION]...: the run of which "part" is all that is left goes on
-# for some steps, and is then as if nothing had happened.
+# goes_on [OPTION]...: resumes the run from "part" for some steps; the result
+# has to equal that of an uninterrupted run.
 goes_on() {
     local steps
     [ -s part ]
@@ -68,12 +68,12 @@ goes_on() {
     cmp whole part
 }
 
-# halted PID: SIGSTOP has reached all its threads, wherever they were running.
+# halted PID: true when SIGSTOP has stopped all of its threads.
 halted() {
     [ "$(sed 's/.*) \(.\).*/\1/' "/proc/$1/task/"*/stat | sort -u)" = T ]
 }
 
-# ends STATUS PID: the process ends soon, and so.
+# ends STATUS PID: the process ends soon, with this status.
 ends() {
     local status=0
     eventually gone "$2" || kill -9 "$2"
@@ -81,7 +81,7 @@ ends() {
     [ "$status" -eq "$1" ]
 }
 
-# ended_by SIGNAL: it ends "$pid", which says nothing.
+# ended_by SIGNAL: the signal ends "$pid", which prints nothing.
 ended_by() {
     kill "-$1" "$pid"
     ends $((128 + $(kill -l "$1"))) "$pid"
@@ -89,8 +89,8 @@ ended_by() {
     [ ! -s err ]
 }
 
-# stalled: a run, "$pid", that has made 3 steps, and waits for
-# the rest of its input: this shell has the pipe open for it.
+# stalled: starts a run, "$pid", that has made 3 steps and waits for more input:
+# this shell holds the pipe open.
 stalled() {
     rm -f in part told err
     mkfifo in
@@ -101,7 +101,7 @@ stalled() {
     eventually has_lines 3 told
 }
 
-# stalled_silently: as stalled, but nothing was printed.
+# stalled_silently: the same, but nothing was printed.
 stalled_silently() {
     rm -f in part
     mkfifo in
@@ -112,9 +112,9 @@ stalled_silently() {
     idle "$pid"
 }
 
-# ---- What fails meanwhile ----
+# ---- Failures during a run ----
 
-@test "a run whose input was cut is kept up to its last whole step" {
+@test "after truncated input the checkpoint has the last whole step" {
     head -c $((4096 + 33 * bytes + 100)) x.pks >cut.pks
     refused 65 "cut.pks: " train --save=part cut.pks
     [ "$(steps_in part)" -eq 6 ]
@@ -124,14 +124,14 @@ stalled_silently() {
     run -65 train --save=part <cut.pks
     [ "$(steps_in part)" -eq 6 ]
     goes_on x.pks
-    # Another file of several.
+    # The same with the second of several files.
     rm part
     refused 65 "cut.pks: " train --save=part x.pks cut.pks
     [ "$(steps_in part)" -eq 14 ]
     goes_on x.pks x.pks
 }
 
-@test "a run whose input was damaged is kept up to there" {
+@test "after damaged input the checkpoint has the steps before the damage" {
     cp x.pks bad.pks
     flip bad.pks $((4096 + 22 * bytes + 100))
     refused 65 "bad.pks: " train --save=part bad.pks
@@ -139,7 +139,7 @@ stalled_silently() {
     goes_on x.pks
 }
 
-@test "a run goes on bit by bit to the end after its input was cut" {
+@test "a run cut short resumes bit for bit to the end" {
     first 33 | run -65 train --save=part
     train --save=part --resume x.pks >rest
     train --save=whole x.pks >all
@@ -148,13 +148,13 @@ stalled_silently() {
     cmp whole part
 }
 
-@test "a run whose second file is missing is kept" {
+@test "a run whose second file is missing writes a checkpoint" {
     refused 1 "none: No such file" train --save=part x.pks none
     [ "$(steps_in part)" -eq 8 ]
     goes_on x.pks x.pks
 }
 
-@test "a run whose output is full is kept, and that is told" {
+@test "a run whose output is full writes a checkpoint and reports the error" {
     [ -e /dev/full ] || skip "there is no /dev/full"
     full() {
         train --save=part "$@" x.pks >/dev/full
@@ -169,7 +169,7 @@ stalled_silently() {
     goes_on x.pks
 }
 
-@test "a run whose reader is gone is kept, and dies of that" {
+@test "a run whose reader is gone writes a checkpoint, then SIGPIPE ends it" {
     piped() {
         local ended
         "${small[@]}" --save=part --epochs=1000000 x.pks | head -n 2 >two
@@ -180,7 +180,7 @@ stalled_silently() {
     [ -z "$output" ]
     [ "$(steps_in part)" -ge 2 ]
     goes_on --epochs=1000000 x.pks
-    # Who ignores SIGPIPE gets an error instead.
+    # With SIGPIPE ignored it gets an error instead.
     rm part
     trap '' PIPE
     refused 1 "stdout: cannot be written" piped
@@ -188,7 +188,7 @@ stalled_silently() {
     goes_on --epochs=1000000 x.pks
 }
 
-@test "a run whose loss is no number any more is kept as it was before" {
+@test "a run whose loss becomes NaN keeps the checkpoint from before" {
     wild=(--rate=1000 --clip=0 --epochs=100 x.pks)
     refused 1 "the loss is not finite" train --save=part "${wild[@]}"
     whole "$(steps_in part)" "${wild[@]}"
@@ -197,13 +197,13 @@ stalled_silently() {
         train --save=part --resume "${wild[@]}"
 }
 
-# far [OPTION]...: the same on a device that is not waited for in each step.
+# far [OPTION]...: the same on a device that computes asynchronously.
 far() {
     "${reset[@]}" "${abs_top_builddir:?}/tests/trainer/bert-train-far" \
         --hidden=16 --packs=5 --stats=json "$@"
 }
 
-# digits FILE: the lines without what time it took, and with fewer digits.
+# digits FILE: the lines without times, and with fewer digits.
 digits() {
     sed -E 's/, "seconds.*//; s/(\.[0-9]{10})[0-9]*/\1/g' "$1"
 }
@@ -213,9 +213,9 @@ skip_without_far() {
         skip "tests/trainer/bert-train-far is not built"
 }
 
-@test "a device that is not waited for learns the same, and is kept alike" {
+@test "an asynchronous device learns the same and writes equal checkpoints" {
     skip_without_far
-    # 80 steps: more than are ever left unwaited for.
+    # 80 steps: more than can be in flight.
     whole 80 --epochs=10 x.pks
     far --save=one --steps=80 --epochs=10 --report=1 x.pks >each
     diff <(sed 's/, "seconds.*//' all) <(sed 's/, "seconds.*//' each)
@@ -228,13 +228,13 @@ skip_without_far() {
     [ "$(wc -l <once)" -eq 1 ]
     far --save=part --steps=33 --epochs=10 --report=5 --save-every=7 x.pks \
         >/dev/null
-    # From one device to the other, and back.
+    # From one device to the other and back.
     train --save=part --resume --steps=50 --epochs=10 x.pks >/dev/null
     far --save=part --resume --steps=80 --epochs=10 x.pks >/dev/null
     cmp whole part
 }
 
-@test "what such a device did before a loss that is no number is kept" {
+@test "an asynchronous device keeps the steps before a NaN loss" {
     skip_without_far
     wild=(--rate=1000 --clip=0 --epochs=100 x.pks)
     refused 1 "the loss is not finite" train --save=whole "${wild[@]}"
@@ -243,12 +243,12 @@ skip_without_far() {
     refused 1 "step $((steps + 1)): the loss is not finite" \
         far --save=part --report=1000 "${wild[@]}"
     cmp whole part
-    # What was learnt before is printed, too.
+    # Steps before it are printed, too.
     run -1 far --report=1000 "${wild[@]}"
     [[ $output == *"\"step\": $steps, "* && $output != *nan* ]]
 }
 
-@test "a device that fails is told, and the last checkpoint stays whole" {
+@test "a device failure is reported, and the last checkpoint stays whole" {
     skip_without_far
     whole 3 x.pks
     cp whole part
@@ -259,7 +259,7 @@ skip_without_far() {
     [ ! -e none ] && [ ! -e none.new ]
 }
 
-@test "a device that this build does not have is refused before all else" {
+@test "a device that this build lacks is refused before anything else" {
     skip_without_far
     refused 1 "this build has no CUDA back end" \
         far --device=cuda --save=part /nonexistent
@@ -267,7 +267,7 @@ skip_without_far() {
     refused 64 "device" train --device=abacus x.pks
 }
 
-@test "a checkpoint that cannot be written is told once, and nothing is left" {
+@test "a failure to write a checkpoint is reported once, and leaves no file" {
     limited() {
         ulimit -f 4
         train "$@"
@@ -275,11 +275,11 @@ skip_without_far() {
     refused 1 "part: File too large" limited --save=part --save-every=2 x.pks
     [ "$(grep -c part <<<"$output")" -eq 1 ]
     absent part part.new
-    # What failed first is what it ends with.
+    # The first failure determines the exit status.
     first 33 >cut.pks
     refused 65 "part: File too large" limited --save=part cut.pks
     [[ $output == *"cut.pks: "* ]]
-    # An old one stays.
+    # The old checkpoint is unchanged.
     train --save=part --steps=2 x.pks >out
     cp part old
     refused 1 "part: File too large" limited --save=part --resume x.pks
@@ -289,14 +289,14 @@ skip_without_far() {
 
 # ---- Signals ----
 
-@test "SIGTERM ends a run that waits for its input, which is kept" {
+@test "SIGTERM ends a run that waits for input, with a checkpoint" {
     stalled
     ended_by TERM
     [ "$(steps_in part)" -eq 3 ]
     goes_on x.pks
 }
 
-@test "SIGINT ends a run that waits for its input, which is kept" {
+@test "SIGINT ends a run that waits for input, with a checkpoint" {
     set -m
     stalled
     ended_by INT
@@ -304,7 +304,7 @@ skip_without_far() {
     goes_on x.pks
 }
 
-@test "SIGINT to all of a pipe is no complaint about its input" {
+@test "SIGINT to a whole pipeline is not reported as an input error" {
     set -m
     for ((i = 0; i < 5; i++)); do
         rm -f part told
@@ -320,7 +320,7 @@ skip_without_far() {
     goes_on x.pks
 }
 
-@test "a signal wins over an input that was cut at the same time" {
+@test "a signal takes precedence over input truncated at the same time" {
     for ((i = 0; i < 10; i++)); do
         stalled
         kill -STOP "$pid"
@@ -334,9 +334,9 @@ skip_without_far() {
     done
 }
 
-# On another thread the handler may run late, when the main thread has seen
-# the end of its input already.
-@test "the main thread alone takes the signals that end a run" {
+# On another thread the handler might run only after the main thread has seen
+# the end of the input.
+@test "only the main thread handles the signals that end a run" {
     stalled
     local task mask
     for task in /proc/"$pid"/task/*; do
@@ -348,8 +348,8 @@ skip_without_far() {
     ended_by TERM
 }
 
-@test "a signal ends a run before its first pack, and none is missed" {
-    # It waits for a writer, for a header, and for the first pack.
+@test "a signal before the first pack ends a run, whenever it arrives" {
+    # The run waits for a writer, then a header, then the first pack.
     mkfifo in
     "${small[@]}" --save=part in 2>err &
     pid=$!
@@ -369,7 +369,7 @@ skip_without_far() {
     absent part part.new
 }
 
-@test "a signal ends a run that waits for its next file, which is kept" {
+@test "a signal ends a run that waits for its next file, with a checkpoint" {
     mkfifo in
     "${small[@]}" --save=part x.pks in >told 2>err &
     pid=$!
@@ -378,7 +378,7 @@ skip_without_far() {
     goes_on x.pks x.pks
 }
 
-@test "a signal ends a run that waits for what it has read before" {
+@test "a signal ends a run that waits while skipping packs on resume" {
     stalled
     ended_by TERM
     cp part old
@@ -411,7 +411,7 @@ skip_without_far() {
     goes_on --epochs=1000000 x.pks
 }
 
-@test "what is unprinted is printed before a signal ends a run" {
+@test "pending output is printed before a signal ends a run" {
     stalled_silently
     ended_by TERM
     [ "$(wc -l <out)" -eq 1 ]
@@ -419,7 +419,7 @@ skip_without_far() {
 }
 
 @test "a second signal ends a run at once" {
-    # The first one has what is unprinted printed where there is no room.
+    # The first signal has the run print to a pipe that is full.
     set -m
     for second in TERM INT; do
         rm -f out
@@ -452,15 +452,15 @@ skip_without_far() {
     [ "$(steps_in part)" -eq 8 ]
 }
 
-# ---- Places ----
+# ---- Files ----
 
-# unwritable STATUS TEXT NAME: told before the input, which never comes.
+# unwritable STATUS TEXT NAME: reported before the input, which never arrives.
 unwritable() {
     refused "$1" "$2" timeout 600 "${small[@]}" --save="$3" never
     [ "${#lines[@]}" -eq 1 ]
 }
 
-@test "where nothing can be written is told before anything is read" {
+@test "an unwritable path is reported before anything is read" {
     mkfifo never
     mkdir folder
     : >file
@@ -477,7 +477,7 @@ unwritable() {
     [ -z "$(ls folder)" ]
 }
 
-@test "a folder that may not be written to is told before anything is read" {
+@test "a folder without write permission is reported before anything is read" {
     [ "$(id -u)" -ne 0 ] || skip "root writes everywhere"
     mkfifo never
     mkdir folder
@@ -485,10 +485,10 @@ unwritable() {
     unwritable 1 "folder/s: Permission denied" folder/s
 }
 
-@test "what lies beside is not written to, followed or removed" {
+@test "files next to the checkpoint are not written, followed or removed" {
     mkfifo never
     echo precious >victim
-    # Also not where it is a checkpoint that has another name.
+    # Not even if it is the checkpoint under another name.
     train --save=old --steps=1 x.pks >out
     cp old kept
     local way before
@@ -506,7 +506,7 @@ unwritable() {
     [ "$(cat victim)" = precious ]
 }
 
-@test "what comes to lie beside meanwhile is not followed either" {
+@test "a file created next to the checkpoint during a run is not followed" {
     echo precious >victim
     stalled
     ln -sf victim part.new
@@ -518,7 +518,7 @@ unwritable() {
     [ ! -e part ]
 }
 
-@test "what a killed run left beside is removed" {
+@test "the temporary file of a killed run is removed" {
     train --save=s --steps=2 x.pks >out
     head -c 5000 s >left
     rm s
@@ -530,7 +530,7 @@ unwritable() {
     done
 }
 
-@test "what another run is writing is left to it" {
+@test "the temporary file of another running process is left alone" {
     skip_without python3
     mkfifo never locked
     : >s.new
@@ -549,7 +549,7 @@ time.sleep(60)' &
     train --save=s --steps=2 x.pks >out
 }
 
-@test "an input is no place for a checkpoint" {
+@test "an input cannot be used as a checkpoint" {
     cp x.pks s.new
     refused 64 "s.new: is an input" train --save=s s.new
     refused 64 "s.new: is an input" train --save=s <s.new

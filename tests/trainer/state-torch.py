@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""state-torch.py - what the BERT in C computed, beside PyTorch's own layers.
+"""state-torch.py - compares the BERT in C with PyTorch's own layers.
 
 usage: bert_state varlen | state-torch.py layers|transformers
 
-Reads what tests/gen/bert_state prints: a packed batch, the model's weights
-and what it made of them.  Here each sequence goes through the network alone,
-in double precision, built of torch.nn's layers or as the package
-"transformers" builds it.  Losses, the encoder's output and the gradient of
-every tensor have to agree.
+Reads the output of tests/gen/bert_state: a packed batch, the model's weights
+and its results.  Here each sequence goes through the network separately, in
+double precision, built from torch.nn's layers or by the package
+"transformers".  Losses, the encoder's output and the gradient of every tensor
+have to agree.
 
 SPDX-License-Identifier: MIT
 """
@@ -82,7 +82,7 @@ def gelu(x):
 
 
 class Layers(nn.Module):
-    """BERT of torch.nn's layers."""
+    """BERT built from torch.nn's layers."""
 
     def __init__(self, state):
         super().__init__()
@@ -114,7 +114,7 @@ class Layers(nn.Module):
             torch.tanh(self.pooler(x[:, 0])))
 
     def parts(self):
-        """Names of tensors, and our parameters that hold them."""
+        """Names of tensors, and our parameters that correspond to them."""
         front = "bert.embeddings."
         back = "cls.predictions.transform."
         yield [front + "word_embeddings.weight"], self.word.weight
@@ -171,7 +171,7 @@ class Package(nn.Module):
 
 
 def load(net, weights):
-    """All weights go in, and there is none that nobody wants."""
+    """Loads all weights, and checks that none is missing or left over."""
     left = set(weights)
     with torch.no_grad():
         for names, parameter in net.parts():
@@ -181,7 +181,7 @@ def load(net, weights):
 
 
 class Check:
-    """Compares, and remembers the worst."""
+    """Compares, and keeps the worst difference."""
 
     def __init__(self, near):
         self.near, self.worst, self.failed = near, 0, False
@@ -217,8 +217,8 @@ def check_gradients(net, state, check):
     for names, parameter in net.parts():
         parts = parameter.grad.split([len(state.gradients[x]) for x in names])
         for name, part in zip(names, parts):
-            # Softmax does not feel keys' biases: theirs are rounding, and
-            # the queries' say what is small.
+            # Softmax ignores keys' biases: theirs are rounding errors, and the
+            # queries' give the scale.
             like = state.gradients[name.replace("key.bias", "query.bias")]
             check.same(name, state.gradients[name], part,
                        like.norm().item())

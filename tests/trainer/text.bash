@@ -1,12 +1,12 @@
-# text.bash - text whose tokens tell one another, for tests of the trainer.
+# text.bash - text in which each token determines the next, for trainer tests.
 #
 # SPDX-License-Identifier: MIT
 
 vocab=60
 ids="--vocab=$vocab --cls-id=2 --sep-id=3 --mask-id=4"
 
-# text [DOCUMENTS]: sentences in which each token tells the next one.  The same
-# with any awk: in some, srand() has no effect on rand().
+# text [DOCUMENTS]: sentences in which each token determines the next one.  The
+# same with any awk: in some, srand() has no effect on rand().
 # shellcheck disable=SC2120 # train.bats passes one
 text() {
     awk -v documents="${1:-150}" '
@@ -30,7 +30,7 @@ text() {
     }'
 }
 
-# sequences [OPTION]...: what bert-sequences makes of stdin.
+# sequences [OPTION]...: runs bert-sequences on stdin.
 sequences() {
     # shellcheck disable=SC2086
     bert-sequences $ids --length=32 "$@"
@@ -43,7 +43,7 @@ records() {
         --channel=next_sentence_label:i32:-1
 }
 
-# packs [OPTION]...: packs of 32 tokens, of as many sequences as fit.
+# packs [OPTION]...: packs of 32 tokens, with as many sequences as fit.
 packs() {
     # shellcheck disable=SC2119
     text | sequences --short=1 | records | packstream -q -L 32 "$@"

@@ -1,10 +1,10 @@
-# torch.bats - the BERT in C beside PyTorch's.
+# torch.bats - the BERT in C compared with PyTorch's.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# Sets "python" to one that has this module; else skips the test.
+# Sets "python" to one that has this module; otherwise skips the test.
 python_with() {
     for python in ${PYTHON_TORCH-} python3 /usr/bin/python3; do
         "$python" -c "import $1" >/dev/null 2>&1 && return
@@ -12,7 +12,7 @@ python_with() {
     skip "no python3 has $1"
 }
 
-# compare STATE ATTENTION WHAT: STATE computes, "python" does so again.
+# compare STATE ATTENTION WHAT: STATE computes, then "python", and both agree.
 compare() {
     [ -x "${abs_top_builddir:?}/tests/gen/$1" ] ||
         skip "the BERT in examples is not built"
@@ -20,7 +20,7 @@ compare() {
     "$python" "${abs_top_srcdir:?}/tests/trainer/state-torch.py" "$3" <state
 }
 
-@test "layers of torch.nn come to the same losses and gradients" {
+@test "layers of torch.nn have the same losses and gradients" {
     python_with torch
     compare bert_state varlen layers
     compare bert_state dense layers
@@ -28,13 +28,13 @@ compare() {
     compare bert_state_double dense layers
 }
 
-@test "so they do to those of the CUDA back end" {
+@test "layers of torch.nn agree with the CUDA back end" {
     python_with torch
     compare bert_state_cuda varlen layers
     compare bert_state_cuda_double varlen layers
 }
 
-@test "the package transformers comes to the same losses and gradients" {
+@test "the package transformers has the same losses and gradients" {
     python_with transformers
     compare bert_state varlen transformers
     compare bert_state_double varlen transformers

@@ -10,7 +10,7 @@
 
 #include "model/counter_rng.h"
 
-/* TOY_DEVICE: the function that opens what is tested. */
+/* TOY_DEVICE: the function that opens the device under test. */
 #ifndef TOY_DEVICE
 #define TOY_DEVICE tr_cpu_open
 #endif
@@ -28,7 +28,7 @@ tr_device *toy_device(void)
     return device;
 }
 
-/* Lengths add up to less than the capacity, so that there are ghosts. */
+/* Lengths add up to less than the capacity, so that there are dummies. */
 const toy_sequence toy_packed[3][TOY_DEPTH] = {
     {{1, 20}, {2, 7}, {3, 3}},
     {{4, 1}, {5, 31}},
@@ -52,7 +52,7 @@ toy_plan toy_alone_plan(void)
                       .packs = toy_alone};
 }
 
-/* The arrays, as large as they could have to be. */
+/* The arrays, at their maximal sizes. */
 typedef struct store {
     int32_t *row[4];   /* token, type, position, segment */
     int32_t *mlm[3];   /* row, label, sequence */

@@ -1,8 +1,8 @@
 /*
  * toy.h - small batches for tests of the model.
  *
- * What a sequence holds follows from its name alone, a number: it is the same
- * wherever it lies.
+ * The contents of a sequence depend only on its name, a number: they are the
+ * same wherever it lies.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 #include "model/bert/model.h"
 
-/* At most so many sequences in a pack; packs end with 0. */
+/* The largest number of sequences in a pack; packs end with 0. */
 #define TOY_DEPTH 4
 
 typedef struct toy_sequence {
@@ -28,15 +28,15 @@ typedef struct toy_plan {
     uint32_t vocab_size;
     uint32_t n_packs;
     const toy_sequence (*packs)[TOY_DEPTH];
-    uint32_t spare_spans; /* so many empty ones at the end of each pack */
-    uint32_t noise;       /* other tokens in ghosts for other numbers */
-    uint32_t altered;     /* the sequence whose tokens are others, or 0 */
+    uint32_t spare_spans; /* empty ones at the end of each pack */
+    uint32_t noise;       /* seed for the tokens of dummy sequences */
+    uint32_t altered;     /* the sequence whose tokens differ, or 0 */
 } toy_plan;
 
-/* The device under test: one for all tests of a program. */
+/* The device under test, shared by all tests of a program. */
 tr_device *toy_device(void);
 
-/* Whether it can; TOY_VARLEN: that attention alone. */
+/* True if the device supports it; TOY_VARLEN: only that attention. */
 static inline bool toy_can(const bert_step *step)
 {
 #ifdef TOY_VARLEN
@@ -49,22 +49,22 @@ static inline bool toy_can(const bert_step *step)
 typedef struct toy_batch {
     tr_batch batch;
     toy_sequence *sequences; /* [n_seq] in their order */
-    void *arrays;            /* all that the batch points at */
+    void *arrays;            /* all arrays of the batch */
 } toy_batch;
 
 toy_batch toy_open(const toy_plan *plan);
 void toy_free(toy_batch *toy);
 
-/* The place of a sequence in a batch that holds it. */
+/* The index of a sequence in a batch that contains it. */
 uint32_t toy_find(const toy_batch *toy, uint32_t name);
 
-/* 2 layers, 4 heads of 6; as many words and positions as asked for. */
+/* 2 layers, 4 heads of 6; this many words and positions. */
 bert_config toy_config(uint32_t vocab_size, uint32_t positions);
 
-/* A model whose weights are all drawn, biases and gains too, and large. */
+/* A model with large random weights, biases and gains too. */
 bert_model *toy_model(const bert_config *config, uint64_t seed);
 
-/* The seven sequences that most tests take: packed, and one in each pack. */
+/* The seven sequences of most tests: packed, and one in each pack. */
 extern const toy_sequence toy_packed[3][TOY_DEPTH];
 extern const toy_sequence toy_alone[7][TOY_DEPTH];
 toy_plan toy_packed_plan(void);
@@ -74,11 +74,11 @@ typedef struct toy_losses {
     double total, mlm, nsp;
 } toy_losses;
 
-/* Forward alone. */
+/* Forward only. */
 toy_losses toy_forward(bert_model *model, const toy_batch *toy,
                        const bert_step *step);
 
-/* Forward and backward; per-sequence losses go to the batch's order. */
+/* Forward and backward; per-sequence losses are in the batch's order. */
 typedef struct toy_result {
     toy_losses losses;
     double seq_mlm[16]; /* means over the sequence's masked tokens */
@@ -88,13 +88,13 @@ typedef struct toy_result {
 toy_result toy_run(bert_model *model, const toy_batch *toy,
                    const bert_step *step);
 
-/* What the device was asked for is done, and went well. */
+/* Waits until all work of the device is done, and succeeded. */
 tr_results toy_finish(void);
 
-/* The encoder's output of the last run, which the caller frees. */
+/* The encoder's output of the last run; the caller frees it. */
 real *toy_hidden(const bert_model *model, const toy_batch *toy);
 
-/* The lengths of x - y and of x, as vectors. */
+/* The norms of x - y and of x. */
 double toy_distance(size_t n, const real *x, const real *y);
 double toy_length(size_t n, const real *x);
 
@@ -102,7 +102,7 @@ double toy_length(size_t n, const real *x);
 real toy_number(uint64_t seed, uint64_t place);
 real *toy_numbers(uint64_t seed, size_t n);
 
-/* The device is there before a test counts anything. */
+/* Opens the device before a test counts anything. */
 int toy_setup(void **state);
 
 #endif /* TESTS_BERT_TOY_H */

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# train.bats - the example that trains a BERT: its two programs, and the pipe
-# from text to a loss that falls.
+# train.bats - the example that trains a BERT: its two programs, and a pipeline
+# from text to a falling loss.
 #
 # SPDX-License-Identifier: MIT
 
-# Options of ids are words, and text.bash sets them.
+# Options for ids are split into words; text.bash sets them.
 # shellcheck disable=SC2086,SC2154
 
 load ../support/helpers
@@ -20,19 +20,19 @@ train() {
     bert-train "${small[@]}" "$@"
 }
 
-# packs_in FILE: how many.
+# packs_in FILE: the number of packs.
 packs_in() {
     packstat --json "$1" | sed -n 's/.*"packs": *\([0-9]*\).*/\1/p'
 }
 
-# numbers FILE: the lines without what time it took.
+# numbers FILE: the lines without times.
 numbers() {
     sed 's/, "seconds.*//' "$1"
 }
 
 # ---- bert-sequences ----
 
-@test "sequences are pairs of what stands in the text, masked" {
+@test "sequences are masked pairs of sentences from the text" {
     skip_without python3
     text 300 >some
     sequences <some >masked
@@ -40,7 +40,7 @@ numbers() {
     python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" sequences some masked plain
 }
 
-@test "the same seed makes the same sequences, another one others" {
+@test "the same seed makes the same sequences, another seed others" {
     text >some
     sequences <some >one
     sequences some >two
@@ -49,7 +49,7 @@ numbers() {
     run -1 cmp -s one three
 }
 
-@test "a document alone has what follows, or nothing, but nothing else" {
+@test "a single document is followed by its own text or by nothing" {
     printf '5 6 7\n8 9\n10\n' | sequences --unmasked >out
     [ "$(cat out)" = '{"input_ids": [2, 5, 6, 7, 3, 8, 9, 10, 3], "token_type_ids": [0, 0, 0, 0, 0, 1, 1, 1, 1], "next_sentence_label": 0}' ] ||
         [ "$(cat out)" = '{"input_ids": [2, 5, 6, 7, 8, 9, 3, 10, 3], "token_type_ids": [0, 0, 0, 0, 0, 0, 0, 1, 1], "next_sentence_label": 0}' ]
@@ -57,7 +57,7 @@ numbers() {
     [ "$(cat out)" = '{"input_ids": [2, 5, 6, 7, 3], "token_type_ids": [0, 0, 0, 0, 0], "next_sentence_label": -1}' ]
 }
 
-@test "what has no end is cut: a sentence of 200,000 tokens" {
+@test "a sentence of 200,000 tokens is cut" {
     for ((i = 0; i < 200; i++)); do
         printf '7 %.0s' {1..1000}
     done >long
@@ -67,7 +67,7 @@ numbers() {
     run -1 grep -q '\(7, \)\{30\}' out
 }
 
-@test "bert-sequences tells line and column of what is no token" {
+@test "bert-sequences reports line and column of an invalid token" {
     refused 65 "stdin: line 3, column 3: 'x' is no part of a number" \
         sequences <<<$'5 6\n\n7 x'
     refused 65 "stdin: line 2, column 4: the token is not below" \
@@ -79,7 +79,7 @@ numbers() {
     refused 1 "none: No such file" sequences none
 }
 
-@test "bert-sequences refuses options that do not go together" {
+@test "bert-sequences refuses contradictory options" {
     refused 64 "missing --vocab=N" bert-sequences </dev/null
     refused 64 "have to be given" bert-sequences --vocab=9 --cls-id=1
     refused 64 "have to be given" bert-sequences --vocab=9 --cls-id=1 \
@@ -90,7 +90,7 @@ numbers() {
     refused 64 "--pool=-1: must be a number from 2" sequences --pool=-1
 }
 
-@test "bert-sequences notices that its output cannot be written" {
+@test "bert-sequences reports that its output cannot be written" {
     [ -e /dev/full ] || skip "there is no /dev/full"
     text >some
     run -1 bash -c "bert-sequences $ids some >/dev/full"
@@ -106,7 +106,7 @@ numbers() {
     python3 "$abs_top_srcdir/tests/trainer/bert.py" falls out 0.3
 }
 
-@test "a pipe is learnt from as a file is, and text tells the same" {
+@test "a pipe trains like a file, and text output has the same numbers" {
     packs -d 4 >x.pks
     train --steps=4 x.pks >one
     train --steps=4 <x.pks >two
@@ -117,7 +117,7 @@ numbers() {
     grep -q '^step 2: [0-9]* sequences, loss [0-9.]* (mlm [0-9.]*, nsp' text
 }
 
-@test "streams without labels are masked, by a mask token of theirs" {
+@test "streams without labels are masked with their own mask token" {
     text | sequences --unmasked >plain
     # shellcheck disable=SC2086
     tokcat -q --from=jsonl $ids --pad-id=0 plain |
@@ -133,8 +133,8 @@ numbers() {
         train y.pks
 }
 
-# goes_on COMMAND...: the command makes steps up to 3 in a checkpoint "part";
-# gone on with, they are those of a run that nothing stopped.
+# goes_on COMMAND...: the command makes 3 steps with a checkpoint "part";
+# resumed, they continue as in an uninterrupted run.
 goes_on() {
     rm -f whole part
     train --steps=6 --save=whole "${given[@]}" >all
@@ -144,7 +144,7 @@ goes_on() {
     cmp whole part
 }
 
-@test "a run goes on where it ended, bit by bit" {
+@test "a run resumes where it ended, bit for bit" {
     packs -d 4 >x.pks
     packs -d 4 --zstd >y.pks
     given=(--packs=5 x.pks)
@@ -152,16 +152,16 @@ goes_on() {
     # Another file, and another epoch.
     given=(--packs=40 --epochs=3 y.pks x.pks)
     goes_on train --steps=3 --save=part "${given[@]}"
-    # Once more does nothing.
+    # To resume again does nothing.
     train --steps=6 --save=part --resume "${given[@]}" >none
     [ ! -s none ]
     cmp whole part
 }
 
-@test "a run goes on where it was killed, in a file or a pipe" {
+@test "a run resumes where it was killed, in a file or a pipe" {
     packs -d 4 --block-packs=1 >x.pks
     given=(--packs=5 x.pks)
-    # Three steps are made and kept of what is in the pipe, and no more.
+    # The data in the pipe is enough for three steps and no more.
     killed() {
         local bytes=4096 i pid
         for ((i = 0; i < 16; i++)); do
@@ -190,10 +190,10 @@ goes_on() {
     cmp whole part
 }
 
-@test "SIGTERM ends a run after a whole step, which is kept" {
+@test "SIGTERM ends a run after a whole step, with a checkpoint" {
     packs -d 4 >x.pks
     given=(--packs=5 --epochs=1000000 x.pks)
-    # The file is there before the run: a signal that comes before bash has
+    # The file exists before the run: a signal that arrives before bash has
     # become bert-train is lost.
     terminated() {
         local pid
@@ -215,7 +215,7 @@ goes_on() {
     cmp whole part
 }
 
-@test "a checkpoint of something else is refused" {
+@test "a checkpoint of another model or input is refused" {
     packs -d 4 >x.pks
     train --steps=2 --save=s x.pks >out
     refused 64 "s: exists already" train --steps=4 --save=s x.pks
@@ -232,7 +232,7 @@ goes_on() {
     refused 1 "none/s: No such file" train --steps=1 --save=none/s x.pks
 }
 
-@test "bert-train refuses what it cannot learn from" {
+@test "bert-train refuses input that it cannot train on" {
     packs -d 4 >x.pks
     refused 1 "none: No such file" train none
     refused 65 "stdin: " train </dev/null
@@ -260,7 +260,7 @@ goes_on() {
     refused 64 "--resume: takes no value" bert-train --resume=1
 }
 
-@test "bert-train notices that its output cannot be written" {
+@test "bert-train reports that its output cannot be written" {
     [ -e /dev/full ] || skip "there is no /dev/full"
     packs >x.pks
     run -1 bash -c "bert-train --hidden=16 --report=1 x.pks >/dev/full"
@@ -282,7 +282,7 @@ goes_on() {
     [ "$(packs_in packed.pks)" -lt "$(($(packs_in padded.pks) * 9 / 10))" ]
     python3 "$abs_top_srcdir/tests/trainer/bert.py" same 1e-3 padded.varlen \
         packed.varlen padded."$way" packed."$way"
-    # What is left is rounding: with double there is less of it.
+    # The rest is rounding, which is less in double.
     double="${abs_top_builddir:?}/tests/trainer/bert-train-double"
     [ -x "$double" ] || skip "tests/trainer/bert-train-double is not built"
     for kind in padded packed; do
@@ -295,7 +295,7 @@ goes_on() {
         train --sequences=17 packed.pks
 }
 
-@test "LAMB's decays are taken to the power of a step's factor" {
+@test "LAMB's decays are raised to the power of a step's factor" {
     skip_without python3
     packs -d 4 --flush-every=16 >x.pks
     for factor in 0 1 2.5; do
@@ -311,7 +311,7 @@ goes_on() {
     done
 }
 
-@test "padding that is not computed changes no loss" {
+@test "skipping the padding changes no loss" {
     skip_without python3
     packs -d 1 -w 1 >x.pks
     for way in padded stripped unpadded; do
@@ -335,7 +335,7 @@ goes_on() {
 
 # ---- All of it ----
 
-@test "the loss falls in the pipe from text" {
+@test "the loss falls in the pipeline from text" {
     skip_without spm_train spm_encode
     run -0 "$abs_top_srcdir/trainer/pipeline.sh" --short
     [[ $output == *"less, at least"* ]]

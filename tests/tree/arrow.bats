@@ -1,17 +1,16 @@
 #!/usr/bin/env bats
-# arrow.bats - Arrow's tables, parquet files and datasets, into packs and token
-# records.
+# arrow.bats - Arrow tables, parquet files and datasets, converted to packs and
+# token records.
 #
-# The checks are functions of python-arrow.py in tests/support.  They want the
-# package and pyarrow, datasets and trl installed for the python3 that
-# PEERS_PYTHON names.
+# The checks are functions of tests/support/python-arrow.py.  PEERS_PYTHON names
+# a python3 with the package, pyarrow, datasets and trl.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# All checks before the tests: see forked.py.  What comes first is without
-# pandas, which datasets needs.
+# Runs all checks before the tests: see forked.py.  Those listed first run
+# without pandas, which datasets needs.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     [ -z "${QUICK-}" ] && [ -n "${PEERS_PYTHON-}" ] || return 0
@@ -51,15 +50,15 @@ setup() {
     holds faults_placed
 }
 
-@test "arrays that are shorter than they say, and files that become so" {
+@test "arrays shorter than they claim, and files truncated while read" {
     holds hostile_arrays files_cut
 }
 
-@test "names that could steer a terminal" {
+@test "names with terminal escapes" {
     holds names_printed
 }
 
-@test "padded rows, by their attention mask" {
+@test "padded rows, with an attention mask" {
     holds padded_rows
 }
 
@@ -71,11 +70,11 @@ setup() {
     holds packed_tables
 }
 
-@test "masks become labels; columns of a number or a name for each row" {
+@test "masks become labels; columns with a number or a name per row" {
     holds packed_labels packed_numbers named_rows
 }
 
-@test "columns of a number for each row, in datasets" {
+@test "columns with a number per row, in datasets" {
     skip_without_modules "$PEERS_PYTHON" datasets
     holds packed_numbers_of_datasets rows_left_out
 }
@@ -89,12 +88,12 @@ setup() {
     holds packed_datasets
 }
 
-@test "datasets that are streamed" {
+@test "streamed datasets" {
     skip_without_modules "$PEERS_PYTHON" datasets
     holds streamed
 }
 
-@test "datasets, where there is no space for the file" {
+@test "datasets on a full disk" {
     skip_without_modules "$PEERS_PYTHON" datasets
     holds file_is_whole_or_not_there
 }

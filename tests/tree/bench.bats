@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bench.bats - the benchmarks of the engine run, and draw what they are told.
+# bench.bats - the engine's benchmarks run, and draw the lengths requested.
 #
 # SPDX-License-Identifier: MIT
 
@@ -9,7 +9,7 @@ engine() {
     "${abs_top_builddir:?}/tests/bench/engine" --capacity=512 --sequences=2000 "$@"
 }
 
-# script NAME OPTION...: for a fraction of a second.
+# script NAME OPTION...: runs it for a fraction of a second.
 script() {
     local name=$1
     shift
@@ -17,7 +17,7 @@ script() {
     python3 "${abs_top_srcdir:?}/tests/bench/$name" "$@" "$abs_top_builddir"
 }
 
-@test "one length has many names" {
+@test "all sources of one constant length are equivalent" {
     local same source
     same=$(engine --source==128 --rivals=1 | cut -f 1-5,8-)
     [[ $same == 74.963* ]]
@@ -41,13 +41,13 @@ script() {
     grep -q 'More D, 500 sequences: costs over 0.02 in 0 of 1' grid
 }
 
-@test "lines of JSON are read beside orjson, or alone" {
+@test "lines of JSON are read with orjson for comparison, or without" {
     script jsonl.py --bytes=100000 --rounds=3 >table
     grep -qE '^ids +[1-9][0-9]* ' table
     grep -qE '^ids, labels, masks +[1-9][0-9]* ' table
 }
 
-@test "the search says how to repeat what it found" {
+@test "the search prints how to repeat what it found" {
     script adversary.py --tries=16 --sequences=500 --windows=64 >found
     grep -q -- '--source=mix:' found
 }

@@ -1,17 +1,17 @@
 #!/usr/bin/env bats
-# cluster.bats - packing with many machines: what packstream-cluster(7) shows
-# for GNU parallel, Open MPI and Slurm, run as it stands there, and
+# cluster.bats - packing with many machines: the recipes of
+# packstream-cluster(7) for GNU parallel, Open MPI and Slurm, run unchanged, and
 # examples/python for Spark and datatrove.
 #
-# A test is skipped where its program is missing.  PEERS_PYTHON names a
-# python3 that has packstream, as pip installs it; Spark and datatrove have
-# environments of their own, at night.
+# A test is skipped if its program is missing.  PEERS_PYTHON names a python3
+# with packstream installed by pip; Spark and datatrove have their own
+# environments and run nightly.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# The short ones first: without the histogram parts would have two depths.
+# Short ones first: without the histogram, parts would have two depths.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     draw 900 63 64 1 2 | awk '{ print NF, $0 }' | sort -n | cut -d ' ' -f 2- \
@@ -24,7 +24,7 @@ setup() {
     ln -s "$BATS_FILE_TMPDIR"/x.* .
 }
 
-# recipe NAME: the commands of packstream-cluster(7) below the comment
+# recipe NAME: the commands in packstream-cluster(7) after the comment
 # "recipe: NAME".
 recipe() {
     awk -v name="$1" '
@@ -36,14 +36,14 @@ recipe() {
         sed -n -e 's/^[$>] //p'
 }
 
-# follows NAME: bash does what it says.
+# follows NAME: bash runs the recipe.
 follows() {
     recipe "$1" >commands
     [ -s commands ]
     bash -e -o pipefail commands
 }
 
-# joined PARTS FILE...: the files together are x.txt, in so many streams.
+# joined PARTS FILE...: the files together are x.txt, in PARTS streams.
 joined() {
     cat "${@:2}" >all.pks
     packcat --to=ids all.pks | cmp - x.txt
@@ -64,13 +64,13 @@ joined() {
     joined 4 ./[0-3].pks
 }
 
-@test "an array of Slurm's, of which a job is queued twice" {
+@test "a Slurm array with a job queued twice" {
     local i
     for i in 0 1 2 3; do
         SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_COUNT=4 follows slurm
     done
     cp 2.pks before
-    # It has ended, and does not read: the others may die of SIGPIPE.
+    # It may end without reading, and SIGPIPE may end the others.
     SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_COUNT=4 bash -e commands
     cmp 2.pks before
     joined 4 ./[0-3].pks
@@ -90,13 +90,13 @@ joined() {
     env/bin/python "$script" texts packs text.hist 2>log
     cat packs/0000[01].pks | packcat --to=ids >got
     [ "$(wc -l <got)" -eq 900 ]
-    # Each line is one of ids: those of its characters, and 256.
+    # Each line has the ids of its characters, and 256.
     "$PEERS_PYTHON" -c 'import sys
 for line in sys.stdin:
     ids = [int(word) for word in line.split()]
     assert ids.pop() == 256
     print(bytes(ids).decode())' <got | sort | cmp - <(sort x.txt)
-    # The executor fails with a packer that does.
+    # The executor fails if a packer does.
     mkdir none
     run ! env/bin/python "$script" texts none x.txt
     [[ $output == *'packstream: x.txt: line 1: '* ]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# completion.bats - the completion of command lines in shells is that of the
-# options which the programs parse.
+# completion.bats - the command line completions in shells match the options
+# that the programs parse.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -13,15 +13,15 @@ setup() {
     [ -d "$made_here" ] || skip "there is no completion in this build"
 }
 
-# table_options PROGRAM: those that it parses, one a line.
+# table_options PROGRAM: the options that it parses, one a line.
 table_options() {
     "$1" --options-table | awk -F '\t' 'NF > 2 {
         if ($1 != "") print "-" $1
         if ($2 != "") print "--" $2 }' | sort
 }
 
-# load_bash PROGRAM: its completion, into this shell.  Without readline at work
-# there are no options to change; they are kept in "$changed".
+# load_bash PROGRAM: loads its completion.  Without an interactive readline
+# there are no options to change, so compopt's are recorded in "$changed".
 load_bash() {
     # shellcheck disable=SC1090
     . "$made_here/bash/$1"
@@ -56,7 +56,7 @@ offers() {
     done
 }
 
-@test "zsh and fish are told of every option of every program, and no other" {
+@test "zsh and fish have every option of every program, and no other" {
     for program in $programs; do
         table_options "$program" >wanted
         grep -oE -- "^    '\*'(\{[^}]*\}|[^'[]*)" "$made_here/zsh/_$program" |
@@ -71,8 +71,8 @@ offers() {
     done
 }
 
-# A value takes effect where it stands, before --help.
-@test "every word that is offered is one that the program takes" {
+# A value takes effect where it is, before --help.
+@test "every word that is offered is accepted by the program" {
     for program in $programs; do
         "$program" --options-table | awk -F '\t' '$4 != "" { print $2, $4 }' |
             while read -r name words; do
@@ -91,8 +91,8 @@ offers() {
     [ -s taken ]
 }
 
-# And one that has two names is offered by both.
-@test "every algorithm that packplan has is offered" {
+# An algorithm with two names is offered by both.
+@test "every algorithm of packplan is offered" {
     echo '3 4' | packplan -L 8 --tsv | tail -n +2 | cut -f 1 >wanted
     packplan --options-table | awk -F '\t' '$2 == "algorithm" { print $4 }' |
         tr ' ' '\n' | grep -vx all >offered
@@ -113,7 +113,7 @@ offers() {
     offers '' packstream -a none ''
 }
 
-@test "bash: a value that can be left out stands behind the equals sign" {
+@test "bash: an optional value follows an equals sign" {
     load_bash packstream
     offers 'json' packstream --stats =
     offers '--stats=json' packstream --stats=
@@ -122,7 +122,7 @@ offers() {
     offers '--stats' packstream --stats
 }
 
-@test "bash: files, folders, or nothing where there is nothing to offer" {
+@test "bash: files, folders, or nothing" {
     load_bash packstream
     load_bash tokshuf
     offers '' packstream -o ''
@@ -143,7 +143,7 @@ offers() {
     [ "$changed" = ' +o default -o nospace' ]
 }
 
-@test "bash: a list has words with commas between them" {
+@test "bash: a list has comma-separated words" {
     load_bash packplan
     offers 'sorted spfhp' packplan -a s
     [ "$changed" = ' -o nospace +o default' ]

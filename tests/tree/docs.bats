@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
-# docs.bats - what README.md and the pages of docs say to type works, and
-# prints what they show.
+# docs.bats - the commands in README.md and in the pages of docs work, and print
+# the output that is shown.
 #
-# The blocks of a page run one after another, in one folder.  A block of sh is
-# run; one with the name of a file is put there; one of neither is what the sh
-# block before it prints, but for numbers, which stand for any others, and for
-# the width of columns.
+# The blocks of a page run one after another in one folder.  A block marked sh
+# is run; one with the name of a file is written there; an unmarked one is the
+# expected output of the sh block before it, in which numbers and the width of
+# columns may differ.
 #
-# The last step of the tutorial wants torch: of the python3 that PEERS_PYTHON
-# names, or else of the one that has numpy.  Text and chats want packages that
-# the former alone has.
+# The last step of the tutorial needs torch, in the python3 that PEERS_PYTHON
+# names, or otherwise in the one that has numpy.  Text and chats need packages
+# that only the former has.
 #
 # SPDX-License-Identifier: MIT
 
@@ -17,7 +17,7 @@ load ../support/helpers
 
 docs=${abs_top_srcdir:?}/docs
 
-# python3 is the one that has numpy, with the package of the tree.
+# python3 is the one with numpy, with the tree's package.
 setup() {
     start
     mkdir bin
@@ -27,9 +27,9 @@ setup() {
     cd "$BATS_FILE_TMPDIR" || return
 }
 
-# blocks PAGE FIRST LAST: the blocks of these sections in files of blocks/, in
+# blocks PAGE FIRST LAST: writes the blocks of these sections to blocks/, in
 # order: NUMBER.sh, NUMBER.shown, NUMBER.as.NAME, or NUMBER.theirs, which is
-# Python of others or a chart.
+# a chart or Python code of other projects.
 blocks() {
     rm -rf blocks
     mkdir blocks
@@ -47,12 +47,12 @@ blocks() {
         to != "" { print >to }' "$docs/$1"
 }
 
-# likeness: stdin without what may differ.
+# likeness: stdin without the parts that may differ.
 likeness() {
     sed -E 's/[0-9][0-9.,]*/N/g; s/ +/ /g; s/ $//; s/N( N)+/N/g'
 }
 
-# run_sections PAGE FIRST LAST: runs them, in a folder of the page.
+# run_sections PAGE FIRST LAST: runs them in the page's own folder.
 run_sections() {
     local block
     local page=${1##*/}
@@ -74,8 +74,8 @@ run_sections() {
     done
 }
 
-# python3_is PYTHON: by its own name, as a link would hide the packages of a
-# venv.
+# python3_is PYTHON: calls it by its own path, because a link would hide the
+# packages of a venv.
 python3_is() {
     mkdir -p peers
     printf '#!/bin/sh\nexec "%s" "$@"\n' "$1" >peers/python3
@@ -83,14 +83,14 @@ python3_is() {
     PATH=$PWD/peers:$PATH
 }
 
-# A depth that suits one text leaves packs of another nearly empty.
+# A depth that suits one text nearly empties the packs of another.
 @test "README.md: no example sets a depth, and the first fills its packs" {
     local readme=$abs_top_srcdir/README.md options
     run -1 grep -nE 'packstream .*(-d|--depth)' "$readme"
     options=$(sed -n 's/^ *packstream \(.*\) -o chat.pks$/\1/p' "$readme" |
         head -n 1)
     [ "$options" = '-L 4096' ]
-    # Words are meant to split.
+    # Word splitting intended.
     # shellcheck disable=SC2086
     awk 'BEGIN { for (i = 0; i < 20000; i++)
             print i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 }' |
@@ -109,7 +109,7 @@ python3_is() {
     [ "$(find . -name 'train.[01].pks' | wc -l)" -eq 2 ]
 }
 
-@test "the tutorial: PyTorch learns from the packs" {
+@test "the tutorial: PyTorch trains on the packs" {
     skip_without spm_train spm_encode
     skip_without_numpy
     local python=${PEERS_PYTHON:-$PYTHON_NUMPY}
@@ -135,7 +135,7 @@ python3_is() {
         diff -u wanted -
 }
 
-@test "coming from other packers" {
+@test "migrating from other packers" {
     run_sections coming-from.md 0 9
     # TRL's rows have the labels, too.
     grep -q '"seq_lengths":.*"labels":\[-100,-100,' packed.jsonl
@@ -162,7 +162,7 @@ python3_is() {
         sed 's/^ *//' >screen
     grep -q 'PACKSTREAM-TUTORIAL(7)' screen
     grep -q "^packstream $PACKAGE_VERSION" screen
-    # All that is to be typed is there, as it is.
+    # It has every command, unchanged.
     awk '/^```/ { inside = !inside; next } inside { sub(/^ */, ""); print }' \
         "$docs/tutorial.md" >lines
     [ "$(wc -l <lines)" -gt 80 ]

@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
-# export.bats - python -m packstream.export: packs in the columns of other
-# trainers, as their own loaders read them.
+# export.bats - python -m packstream.export: packs as the columns of other
+# trainers, read by their own loaders.
 #
-# The checks are functions of python-export.py in tests/support.  PEERS_PYTHON
-# names a python3 that has packstream, as pip installs it, and pyarrow.  TRL is
-# tested by recipes.bats, where it is imported anyway.  The tests for the night
-# have environments of their own, where pip can install packages.
+# The checks are functions of tests/support/python-export.py.  PEERS_PYTHON
+# names a python3 with pyarrow and packstream installed by pip.  TRL is tested
+# in recipes.bats, which imports it anyway.  Nightly tests have their own
+# environments, into which pip can install packages.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# labels, where the first third is a prompt; loss_mask; values that are not
-# tokens; labels that are shifted, one of them of a last token.
+# Streams with labels, the first third being a prompt; with a loss_mask; with
+# non-token values; and with shifted labels, one of them of a last token.
 sequences() {
     awk -v kind="$1" 'BEGIN {
         srand(5)
@@ -68,7 +68,7 @@ setup() {
     start_checked
 }
 
-@test "every column, of labels, of masks and of aligned sequences" {
+@test "every column: labels, masks and aligned sequences" {
     holds columns
 }
 
@@ -76,11 +76,11 @@ setup() {
     holds pipes
 }
 
-@test "what is refused, and a signal, leave the older file" {
+@test "an error or a signal leaves the older file" {
     holds refused stopped
 }
 
-# own CHECK: in the environment of own_python.
+# own CHECK: runs a check in the environment of own_python.
 own() {
     PYTHONPATH=$PWD/own python=$PWD/env/bin/python \
         support python-export.py "$1" "$BATS_FILE_TMPDIR/x.pks"
@@ -94,7 +94,7 @@ own() {
 
 # bats test_tags=night
 @test "LLaMA-Factory: its loader, its collator and its mask" {
-    # Those of one CUDA.
+    # All packages for one CUDA version.
     own_python llamafactory 'torch==2.11.*' 'torchaudio==2.11.*'
     own llama_factory
 }

@@ -1,11 +1,11 @@
-# exports.bats - the shared library exports what the header declares, no
-# more and no less, and the map lists the same.
+# exports.bats - the shared library exports exactly what the header declares,
+# and the map lists the same.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# The calls that packstream.h declares: comments and the right-hand sides of
-# macros taken away, what is called ps_ before a parenthesis.
+# The calls that packstream.h declares: without comments and the right-hand
+# sides of macros, all names ps_ before a parenthesis.
 declared() {
     "$CC" -E -P -x c "${abs_top_srcdir:?}/src/include/packstream.h" |
         grep -oE '\bps_[a-z0-9_]+\(' | tr -d '(' |
@@ -20,10 +20,10 @@ declared() {
     diff -u header map
 }
 
-@test "each part of the header compiles by itself" {
+@test "each part of the header compiles on its own" {
     local part
     for part in "$abs_top_srcdir"/src/include/packstream/*.h; do
-        # Words are meant to split: CC and CFLAGS are lists.
+        # Word splitting intended: CC and CFLAGS are lists.
         # shellcheck disable=SC2086
         $CC $CFLAGS -std=c11 -Wall -Wextra -Werror -fsyntax-only -x c "$part"
         grep -F "#include \"packstream/${part##*/}\"" \
@@ -31,7 +31,7 @@ declared() {
     done
 }
 
-@test "the header is C++ as well" {
+@test "the header is valid C++" {
     skip_without c++
     echo '#include <packstream.h>' >x.cc
     c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
@@ -42,7 +42,7 @@ declared() {
     local library=${abs_top_builddir:?}/.libs/libpackstream.so
     [ -e "$library" ] || skip "this build has no shared library"
     [ "$NM" != no ] || skip "nm is not installed"
-    # Words are meant to split: NM may be "nm -B".
+    # Word splitting intended: NM may be "nm -B".
     # shellcheck disable=SC2086
     $NM -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
         sed 's/@.*//' | sort -u >exports

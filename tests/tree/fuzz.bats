@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# fuzz.bats - the fuzzing targets on their first inputs and on some changed
-# forms of these, without a fuzzer; tests/fuzz/run.sh is for more.
+# fuzz.bats - runs the fuzzing targets on their first inputs and some changed
+# forms of these, without a fuzzer; tests/fuzz/run.sh does more.
 #
 # SPDX-License-Identifier: MIT
 

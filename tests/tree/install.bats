@@ -1,4 +1,4 @@
-# install.bats - what `make install` lays down is whole and can be used.
+# install.bats - the files of `make install` are complete and usable.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -12,7 +12,7 @@ setup_file() {
 
 setup() {
     start
-    # Where configure's --prefix put things, below our own root.
+    # The folder of configure's --prefix below our DESTDIR.
     root=$BATS_FILE_TMPDIR/root
     bindir=$(dirname "$(find "$root" -path '*/bin/packstat')")
     prefix=$(dirname "$bindir")
@@ -53,7 +53,7 @@ setup() {
     done
 }
 
-@test "the installed programs run and tell the version of the build" {
+@test "the installed programs run and print the version of the build" {
     local program
     for program in packcat packstat packstream tokcat tokmix tokshuf; do
         run -0 env LD_LIBRARY_PATH="$libdir" "$bindir/$program" --version
@@ -75,22 +75,22 @@ END
     flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig \
         pkg-config --define-variable=prefix="$prefix" \
         --cflags --libs --static libpackstream)
-    # Words are meant to split: CC, CFLAGS and flags are lists.
+    # Word splitting intended: CC, CFLAGS and flags are lists.
     # shellcheck disable=SC2086
     $CC $CFLAGS -o user user.c $flags
     run -0 env LD_LIBRARY_PATH="$libdir" ./user
     [ "$output" = "$PACKAGE_VERSION" ]
 }
 
-# link_static FLAGS: a program that reads packs, from the static library alone, with
-# what its .pc file says.
+# link_static FLAGS: a program that reads packs, from the static library alone,
+# with the flags of its .pc file.
 link_static() {
     local flags
     flags=$(PKG_CONFIG_PATH=$BATS_TEST_TMPDIR/lib/pkgconfig \
         pkg-config --define-variable=prefix="$prefix" \
         --define-variable=libdir="$BATS_TEST_TMPDIR/lib" \
         --cflags --libs --static libpackstream)
-    # Words are meant to split: CC, CFLAGS and flags are lists.
+    # Word splitting intended: CC, CFLAGS and flags are lists.
     # shellcheck disable=SC2086
     $CC $CFLAGS $1 -o user user.c $flags
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# layers.bats - a room of the library uses no room but those that stand beside
-# it in CONTRIBUTING.md.
+# layers.bats - a module of the library uses only the modules listed for it in
+# CONTRIBUTING.md.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# rooms: lines of a room and one that it may use; itself, too.
-rooms() {
+# modules: lines of a module and one that it may use, including itself.
+modules() {
     awk -F '|' '
         /^\| module \|/ { inside = 1; getline; next }
         !/^\|/ { inside = 0 }
@@ -20,20 +20,20 @@ rooms() {
         }' "${abs_top_srcdir:?}/CONTRIBUTING.md"
 }
 
-# not_allowed: of lines "room, room, what", those of no pair in `table`.
+# not_allowed: lines of "module, module, what" whose pair is not in `table`.
 not_allowed() {
     awk 'NR == FNR { may[$1, $2] = 1; next } !(($1, $2) in may)' table -
 }
 
-# includes FOLDER: which room includes which, and where.
+# includes FOLDER: which module includes which, and where.
 includes() {
     (cd "$1" && grep -rHo '^#include "[a-z]*/' .) |
         sed -E 's,^\./([a-z]*)/([^:]*):#include "([a-z]*)/,\1 \3 \1/\2,'
 }
 
-# calls FOLDER [SOURCES]: which room has a name of another, by its object files;
-# then the files, and the name.  Objects that a build kept of sources that are
-# gone do not count.
+# calls FOLDER [SOURCES]: which module uses a symbol of another, by its object
+# files; then the files, and the symbol.  Objects left from deleted sources do
+# not count.
 calls() {
     local object source sources=${2:-$abs_top_srcdir/src/lib}
     # shellcheck disable=SC2086 # NM may have options
@@ -47,13 +47,13 @@ calls() {
             sub(/:.*/, "", file); sub(/\/.*/, "", here)
             sub(/\.libs\//, "", file); sub(/lib[a-z]*_la-/, "", file)
         }
-        type ~ /^[TDRBC]$/ { room[name] = here; place[name] = file }
+        type ~ /^[TDRBC]$/ { module[name] = here; place[name] = file }
         type == "U" { used[here " " file " " name] = 1 }
         END {
             for (one in used) {
                 split(one, part, " ")
-                if (part[3] in room)
-                    print part[1], room[part[3]], part[2], place[part[3]], \
+                if (part[3] in module)
+                    print part[1], module[part[3]], part[2], place[part[3]], \
                         part[3]
             }
         }'
@@ -61,18 +61,18 @@ calls() {
 
 setup() {
     start
-    rooms >table
+    modules >table
 }
 
-@test "each room of the library is in the table, and no other" {
+@test "each module of the library is in the table, and no other" {
     cut -d ' ' -f 1 table | sort -u >named
     (cd "$abs_top_srcdir/src/lib" && printf '%s\n' */) | tr -d / >there
     diff named there
 }
 
-@test "the table has no circle" { tsort <(awk '$1 != $2' table) >/dev/null; }
+@test "the table has no cycle" { tsort <(awk '$1 != $2' table) >/dev/null; }
 
-@test "headers are included from allowed rooms only" {
+@test "headers are included from allowed modules only" {
     includes "$abs_top_srcdir/src/lib" >found
     [ "$(grep -c . found)" -gt 100 ]
     not_allowed <found >bad
@@ -80,7 +80,7 @@ setup() {
     [ ! -s bad ]
 }
 
-@test "functions are called in allowed rooms only" {
+@test "functions are called in allowed modules only" {
     calls "${abs_top_builddir:?}/src/lib" >found
     [ "$(grep -c . found)" -gt 100 ]
     not_allowed <found >bad
@@ -88,17 +88,17 @@ setup() {
     [ ! -s bad ]
 }
 
-@test "no file calls another that calls it, however many are between" {
+@test "no call cycles between files of the library" {
     calls "$abs_top_builddir/src/lib" | awk '$3 != $4 { print $3, $4 }' |
         sort -u >found
     [ "$(grep -c . found)" -gt 100 ]
     tsort <found >/dev/null
-    # This is how it tells a circle.
+    # tsort fails on a cycle.
     echo 'format/schema.o base/x.o base/x.o format/schema.o' >bad
     run -1 tsort bad
 }
 
-@test "no file of tokcat calls another that calls it" {
+@test "no call cycles between files of tokcat" {
     ln -s "$abs_top_builddir/src/tokcat" tokcat
     calls . "$abs_top_srcdir/src" |
         awk '$3 != $4 { print $3, $4 }' | sort -u >found
@@ -106,7 +106,7 @@ setup() {
     tsort <found >/dev/null
 }
 
-@test "an arrow that is not in the table is noticed" {
+@test "a dependency that is not in the table is noticed" {
     mkdir -p lib/base lib/io
     echo '#include "io/input.h"' >lib/base/x.c
     echo '#include "base/error.h"' >lib/io/x.c
@@ -123,18 +123,18 @@ setup() {
     done
 }
 
-@test "of the trainer only cpu/ computes, and only train.c knows of it" {
+@test "only the trainer's cpu/ computes, and only train.c refers to it" {
     cd "$abs_top_srcdir/trainer"
     grep -q '<cblas.h>' cpu/*.h
     run -1 grep -E '<(cblas|tgmath|omp).h>' \
         {run,data,ranks,model,model/bert,optim,corpus}/*.[ch]
     [ "$(grep -l '"cpu/' {run,data,ranks,model,model/bert,optim,corpus}/*.[ch])" = \
         run/train.c ]
-    # Nor do cpu/ and cuda/ know of a family of models, or its shared parts.
+    # Nor do cpu/ and cuda/ refer to a family of models, or its shared parts.
     run -1 grep -hE '"(optim|data|corpus|model/[a-z]+)/' cpu/* cuda/* model/*.[ch]
 }
 
-@test "headers of the trainer that kernels include are C++ as well" {
+@test "headers of the trainer that kernels include are valid C++" {
     skip_without c++
     printf '#include "model/%s.h"\n' ops batch scalar counter_rng dropout \
         bert/config bert/dropout_sites >x.cc

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# library.bats - the programs in packstream(3) compile and do what they say.
+# library.bats - the programs in packstream(3) compile and work as described.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# program NAME: the code behind "test: NAME" in packstream(3).
+# program NAME: the code after "test: NAME" in packstream(3).
 program() {
     awk -v name="$1" '
         $0 == ".\\\" test: " name { wanted = 1; next }
@@ -14,11 +14,11 @@ program() {
         sed -e 's/\\-/-/g' -e 's/\\e/\\/g'
 }
 
-# build NAME: compiles it, against the library of the build tree.
+# build NAME: compiles it with the library of the build tree.
 build() {
     program "$1" >"$1.c"
     [ -s "$1.c" ]
-    # Words are meant to split: CC and CFLAGS are lists.
+    # Word splitting intended: CC and CFLAGS are lists.
     # shellcheck disable=SC2086
     $CC $CFLAGS -std=c11 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L \
         -I"$abs_top_srcdir/src/include" -o "$1" "$1.c" \
@@ -37,10 +37,10 @@ build() {
     done <calls
 }
 
-# The compiler refuses what the header declares otherwise.
+# If the header declares it differently, the compiler reports an error.
 @test "packstream(3) shows the prototype of every call" {
     { echo '#include <packstream.h>'; program prototypes; } >calls.c
-    # Words are meant to split: CC and CFLAGS are lists.
+    # Word splitting intended: CC and CFLAGS are lists.
     # shellcheck disable=SC2086
     $CC $CFLAGS -std=c11 -Wall -Wextra -Werror -fsyntax-only \
         -I"$abs_top_srcdir/src/include" calls.c
@@ -51,9 +51,9 @@ build() {
         grep -vxE 'ps_(wait|write)_hook' | sort | diff -u map -
 }
 
-# types: the structures and enumerations of C on stdin, one a line.
+# types: the C structures and enumerations on stdin, one a line.
 types() {
-    # Words are meant to split: CC may have options.
+    # Word splitting intended: CC may have options.
     # shellcheck disable=SC2086
     $CC -E -P -I"$abs_top_srcdir/src/include" -x c - | tr -s ' \n' '  ' |
         sed -e 's/ *\([][{};,]\) */\1/g' -e 's/,}/}/g' |
@@ -63,15 +63,15 @@ types() {
 @test "packstream(3) shows all members of structures and enumerations" {
     echo '#include <packstream.h>' | types >header
     [ -s header ]
-    # With those of the page behind it each is there twice.
+    # With the page's own copy after the header, each appears twice.
     { echo '#include <packstream.h>'; program types; } | types >both
     sort header header | diff -u - both
 }
 
-@test "lines are packed, and what is in packs is read" {
+@test "lines are packed, and packs are read" {
     build c-pack
     build c-read
-    # Among them are one of 300 bytes, and one that fills a pack.
+    # One has 300 bytes, and one fills a pack.
     { seq 500 | factor; printf '%0299d\n%04095d\n' 1 2; } >x
     ./c-pack <x >x.pks
     packstat --verify x.pks >/dev/null
@@ -103,7 +103,7 @@ types() {
     run -1 ./c-pack-file /dev/null 0
 }
 
-@test "a reader that goes on where it was" {
+@test "a reader that resumes where it was" {
     build c-resume
     some_packs
     local all tokens more
@@ -121,7 +121,7 @@ types() {
     ./c-resume mark 300 <x.pks | grep -Fx '0 tokens, END'
 }
 
-@test "a reader that is told goes on in a stream that starts later" {
+@test "a reader resumes in a stream that starts later, given its start" {
     build c-resume
     some_packs
     small_blocks 1
@@ -152,7 +152,7 @@ types() {
     [ -n "$output" ]
 }
 
-@test "a mark that is cut or damaged is refused" {
+@test "a truncated or damaged mark is refused" {
     build c-resume
     seq 300 | factor | tokcat -q --from=bytes | packstream -q -L 64 >x.pks
     ./c-resume mark 5 <x.pks

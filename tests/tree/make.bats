@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# make.bats - `make t` runs one test, and an edit of the library rebuilds no more
-# than a test needs.
+# make.bats - `make t` runs one test, and after an edit of the library rebuilds
+# only what a test needs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -25,7 +25,7 @@ skip_without_cmocka() {
         skip "cmocka was not found"
 }
 
-@test "t runs a C test by any end of its name" {
+@test "t finds a C test by any end of its name" {
     skip_without_cmocka
     local name
     for name in version version-t lib/version tests/lib/version-t.c; do
@@ -35,9 +35,9 @@ skip_without_cmocka() {
 }
 
 @test "t runs the chosen tests of a bats file" {
-    run -0 t layers F='has no circle'
-    [[ $output == *1..1*'has no circle'* ]]
-    run -0 t tests/tree/layers.bats F="in the table, and no other|no circle"
+    run -0 t layers F='has no cycle'
+    [[ $output == *1..1*'has no cycle'* ]]
+    run -0 t tests/tree/layers.bats F="in the table, and no other|no cycle"
     [[ $output == *1..2* ]]
 }
 
@@ -49,7 +49,7 @@ skip_without_cmocka() {
     [[ $output == *layers.log*'Error 1'* ]]
 }
 
-@test "t refuses a name of no test, or of two, and suggests others" {
+@test "t refuses an unknown or ambiguous name, and suggests others" {
     run -2 t auto
     [[ $output == "t: no test 'auto'; similar: "*policy-auto* ]]
     run -2 t packsteam
@@ -60,7 +60,7 @@ skip_without_cmocka() {
     [[ $output == 't: missing T=TEST, such as '* ]]
 }
 
-@test "t wants a path where a name is ambiguous, and F with bats files only" {
+@test "t needs a path if a name is ambiguous, and takes F for bats files only" {
     skip_without_cmocka
     run -2 t packer-t TESTS='a/packer-t b/packer-t'
     [[ $output == "t: 'packer-t' is ambiguous: a/packer-t, b/packer-t"* ]]
@@ -70,13 +70,13 @@ skip_without_cmocka() {
     [[ $output == "t: no test of tests/tree/make.bats matches 'zzz'"* ]]
 }
 
-# What would be linked if this source of the library were new, for TARGET...
+# What TARGET... would relink if this source of the library had changed.
 links() {
     made_by -n -W "$(made srcdir)/src/lib/base/error.c" "$@" |
         grep -- --mode=link || true
 }
 
-@test "an edit of the library relinks no programs that are not asked for" {
+@test "an edit of the library relinks no other programs" {
     skip_without_cmocka
     [[ $(links tests/lib/version-t) == *libcore.la*version-t* ]]
     [ -z "$(links check-TESTS TESTS=)" ]

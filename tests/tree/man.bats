@@ -1,28 +1,28 @@
 #!/usr/bin/env bats
 # man.bats - the manual pages: they lint, they list the options that the
-# programs parse, and their examples do what they show.
+# programs parse, and their examples work as shown.
 #
-# An example is a block of a page behind the comment
+# An example is a block of a page after the comment
 #
 #     .\" test: run
 #
-# and reads like a terminal: a line that begins with "$ " is a command, with
-# "> " it goes on, and any other line is what the command prints.  The
-# commands of a block run one after another in an empty folder.  Each has to
-# print what stands below it, no more, and to exit with 0, unless the next
-# command shows another status with "echo $?".  A comment ".\" setup: COMMAND"
-# between the two is a part of a command that runs before and is not shown.
+# and reads like a terminal: a line that begins with "$ " is a command, one with
+# "> " continues it, and any other line is output of the command.  The commands
+# of a block run one after another in an empty folder.  Each has to print
+# exactly the lines shown, and to exit with 0, unless the next command shows
+# another status with "echo $?".  A comment ".\" setup: COMMAND" between the two
+# is a part of a command that runs before and is not shown.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# page NAME.SECTION: where it lies.
+# page NAME.SECTION: its path.
 page() {
     printf '%s/man/%s' "${abs_top_srcdir:?}" "$1"
 }
 
-# all_pages: the pages there are, one a line.
+# all_pages: all pages, one a line.
 all_pages() {
     local path
     for path in "${abs_top_srcdir:?}"/man/*.[1-8]; do
@@ -36,8 +36,8 @@ plain() {
         -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
-# blocks PAGE [TEST MARK]: the lines of its tested code; or of the blocks that
-# are for TEST, with MARK before each of them.
+# blocks PAGE [TEST MARK]: the lines of its tested code; or of the blocks for
+# TEST, with MARK before each of them.
 blocks() {
     awk -v test="${2-}" -v mark="${3-}" '
         /^\.\\" test: / && index($3, test) == 1 { wanted = 1; next }
@@ -55,22 +55,22 @@ blocks() {
         inside' "$(page "$1")" | plain
 }
 
-# fault TEXT: says what is wrong with the example at hand.
+# fault TEXT: prints an error in the current example.
 fault() {
     printf '%s: $ %s\n%s\n' "$example_page" "$example_command" "$1"
     return 1
 }
 
-# run_command STATUS: runs $example_command, in which $? is STATUS, and
-# leaves its own in $example_status.
+# run_command STATUS: runs $example_command with $? set to STATUS, and saves its
+# own status in $example_status.
 run_command() {
     example_status=0
     sh -c "(exit $1)
 $example_command" </dev/null >../output 2>&1 || example_status=$?
 }
 
-# finish_command NEXT: runs the command that was read and checks it; NEXT
-# is the one after it, if it is known already.
+# finish_command NEXT: runs the command that was read and checks it; NEXT is the
+# one after it, if it is known already.
 finish_command() {
     [ -n "$example_command" ] || return 0
     run_command "$example_status"
@@ -91,7 +91,7 @@ start_example() {
     example_status=0 example_command=''
 }
 
-# run_examples PAGE: runs them all; there has to be one.
+# run_examples PAGE: runs all examples; there has to be one.
 run_examples() {
     local line newline=$'\n'
     example_page=$1 example_command='' example_output='' examples=0
@@ -120,7 +120,7 @@ help_options() {
         grep -oE -e '(^|[ ,])--?[A-Za-z][a-z0-9-]*' | tr -d ' ,' | sort -u
 }
 
-# joined FILE: lines that end with a backslash, and the next, as one.
+# joined FILE: joins lines that end with a backslash with the next.
 joined() {
     sed -e ':again' -e '/\\$/N; s/\\\n//; t again' "$1"
 }
@@ -164,7 +164,7 @@ sections() {
     sed -n 's/^\.Sh //p' "$(page "$1")"
 }
 
-# has_sections PROG: those that each program's page has, in their order.
+# has_sections PROG: has the sections common to all programs, in order.
 has_sections() {
     sections "$1.1" >found
     printf '%s\n' NAME SYNOPSIS DESCRIPTION OPTIONS 'EXIT STATUS' EXAMPLES \
@@ -255,12 +255,12 @@ statuses() {
     done | sort | diff named -
 }
 
-@test "every manual page of ours that is referred to exists" {
+@test "every manual page of this project that is referred to exists" {
     for page in $(all_pages); do
         sed -n 's/^\.Xr \([^ ]*\) \([1-8]\).*/\1.\2/p' "$(page "$page")" |
             grep -E '^(pack|tok)' | while read -r other; do
             case $other in
-                # Made of docs/tutorial.md.
+                # Generated from docs/tutorial.md.
                 packstream-tutorial.7) ;;
                 *) [ -f "$(page "$other")" ] || exit 1 ;;
             esac
@@ -268,8 +268,8 @@ statuses() {
     done
 }
 
-# What a reader copies from the screen must be what is tested here, and on
-# any groff: in examples these characters have to be written as escapes.
+# Text that is copied from the screen must be the text tested here, on any
+# groff: in examples these characters have to be written as escapes.
 @test "code in the pages survives copying from the screen" {
     for page in $(all_pages); do
         run awk -v page="$page" '

@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
-# object.bats - packs of URLs: by HTTP from a server that can fail in many
-# ways, and from moto's server, which speaks S3.
+# object.bats - packs of URLs: by HTTP from a server that can fail in many ways,
+# and from moto's S3 server.
 #
-# The checks are functions of object.py in tests/support.  They run where
-# PEERS_PYTHON names a python3 that has packstream itself, as pip installs it,
-# fsspec, aiohttp, s3fs and moto[server]; one needs torch.
+# The checks are functions of tests/support/object.py.  They run if PEERS_PYTHON
+# names a python3 with packstream installed by pip, fsspec, aiohttp, s3fs and
+# moto[server]; one needs torch.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# Why nothing can be tested, or nothing.
+# Prints why nothing can be tested, or nothing.
 lacking() {
     if [ -z "${PEERS_PYTHON-}" ]; then
         echo "PEERS_PYTHON names no python3 with fsspec and s3fs"
@@ -20,12 +20,12 @@ lacking() {
     fi
 }
 
-# What pip installed is tested, not what lies in the tree.
+# Test the installed package, not the source tree.
 check() {
     python=$PEERS_PYTHON support object.py "$@"
 }
 
-# All checks but that for the night, before the tests: see forked.py.
+# Runs all checks except the nightly one before the tests: see forked.py.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     [ -z "${QUICK-}" ] || return 0
@@ -49,15 +49,15 @@ setup() {
     start_checked
 }
 
-@test "any order, by as many requests as there are blocks; the index once" {
+@test "any order, one request for each block; the index is read once" {
     holds reads ahead sparse numpy_alone
 }
 
-@test "timeouts, 5xx, cut bodies, wrong ranges and damage: again, or refused" {
+@test "timeouts, 5xx, cut bodies, wrong ranges and damage: retried or refused" {
     holds faults
 }
 
-@test "a file that is replaced under way is refused" {
+@test "a file replaced while it is read is refused" {
     holds replaced memory
 }
 
@@ -65,12 +65,12 @@ setup() {
     holds cache
 }
 
-@test "S3: the same packs; a file that was replaced, is empty or not there" {
+@test "S3: the same packs; a file that was replaced, is empty or missing" {
     holds s3
 }
 
 # bats test_tags=night
-@test "PackDataset and Deal with workers, and a state in between" {
+@test "PackDataset and Deal with workers, resumed from a state" {
     skip_without_modules "$PEERS_PYTHON" torch
     check torch
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# plot.bats - packstream.plot: the numbers that it draws, its forms of output,
+# plot.bats - packstream.plot: the numbers that it draws, its output formats,
 # and input that it refuses.
 #
-# It runs with the python3 that PEERS_PYTHON names, or else with the one that
-# has numpy, if that has matplotlib.
+# It needs matplotlib, in the python3 that PEERS_PYTHON names, or otherwise in
+# the one that has numpy.
 #
 # SPDX-License-Identifier: MIT
 
@@ -44,7 +44,7 @@ lines() {
     }'
 }
 
-@test "bars, steps and curves have the numbers of the JSON; forms; bad input" {
+@test "bars, steps and curves match the JSON; output formats; bad input" {
     lines 3000 | tokcat -q --from=jsonl >x.tok
     packstream -q -L 512 -d 3 x.tok >x.pks
     packstat -q --json --by=source x.pks >packs
@@ -81,7 +81,7 @@ lines() {
 }
 
 @test "messages and exit statuses" {
-    # A picture does not replace what it is drawn from.
+    # A plot does not replace its input.
     echo 5 3 | packplan -q -L 10 --json >same.svg
     cp same.svg wanted
     run -1 plot same.svg -o same.svg

@@ -1,11 +1,10 @@
 #!/usr/bin/env bats
-# python.bats - python/packstream: the module that reads packs against naive
-# loops, and the adapters against the packages that they are for.
+# python.bats - python/packstream: the module that reads packs compared with
+# naive loops, and the adapters with the packages that they are for.
 #
 # The checks are functions of python.py and python-labels.py in tests/support,
-# for which numpy is enough, and of python-adapters.py, which wants what is
-# installed beside it for the python3 that PEERS_PYTHON names, or else for the
-# one that has numpy.
+# which need only numpy, and of python-adapters.py, which uses the packages of
+# the python3 that PEERS_PYTHON names, or otherwise of the one that has numpy.
 #
 # SPDX-License-Identifier: MIT
 
@@ -13,7 +12,7 @@ load ../support/helpers
 
 peers=${PEERS_PYTHON:-$PYTHON_NUMPY}
 
-# A compiler has no part in this: once is enough.
+# It does not depend on the compiler: once is enough.
 setup() {
     start
     skip_if_quick
@@ -60,7 +59,7 @@ packed() {
     packstream "${@:6}" -o "$1.pks" "$1.tok"
 }
 
-# small [TOKEN]: small.pks, plain, of four packs or so, the last one not full.
+# small [TOKEN]: small.pks, plain, with about four packs, the last one not full.
 small() {
     { record16 3 1 "${1-4}"; record16 1 5; record16 9 2 6 5; record16 3 5 8
       record16 9 7 9 3 2 3 8 4; record16 6; record16 2 6 4; } >small.tok
@@ -100,7 +99,7 @@ all_labels() {
     chat both labels:i32:-100 loss_mask:u8
 }
 
-@test "views of a batch, as naive loops make them" {
+@test "views of a batch equal those of naive loops" {
     packed x 1 60 32 60000 -L 32 -d 4
     check views x.pks 32 4
     check channels x.pks 32 4
@@ -112,7 +111,7 @@ all_labels() {
     check views one.pks 1 1
 }
 
-@test "aligned sequences, as naive loops make them" {
+@test "aligned sequences equal those of naive loops" {
     for n in 8 ${LONG:+2 16}; do
         packed x "$n" 60 32 60000 -L 32 -d 2 --align="$n"
         check views x.pks 32 2 0 "$n"
@@ -131,7 +130,7 @@ all_labels() {
     check joined x.pks other.pks 'align 2, not 4'
 }
 
-@test "the arrays of a batch, when they are asked for" {
+@test "the arrays of a batch, on request" {
     packed x 19 60 32 60000 -L 32 -d 4
     check lazy x.pks
     check sequences x.pks
@@ -145,7 +144,7 @@ all_labels() {
     check names z.pks
 }
 
-@test "how deep packs are: by the header, by END, or by the batch" {
+@test "the depth of packs: from the header, from END, or from the batch" {
     small
     packstream -L 8 -a bestfit -o any.pks small.tok
     packstream -L 8 -d 5 -a bestfit -o deeper.pks small.tok
@@ -168,18 +167,18 @@ all_labels() {
     check indexed indexed.pks
 }
 
-@test "pieces of split sequences are sequences of their own" {
+@test "pieces of split sequences are separate sequences" {
     packed x 5 30 50 60000 -L 16 -d 3 --overlong=split
     check views x.pks 16 3
 }
 
-@test "a file that is changed, cut or replaced while it is read" {
+@test "a file that is changed, truncated or replaced while it is read" {
     packed x 1 60 32 60000 -L 32 -d 4
     check unchanged x.pks
     check shrunk x.pks
 }
 
-@test "a pipe gives what a file gives, and at once" {
+@test "a pipe yields the same as a file, and without delay" {
     packed x 6 60 32 60000 -L 32 -d 4
     check pipes x.pks
     # shellcheck disable=SC2002 # it is to be a pipe
@@ -199,7 +198,7 @@ all_labels() {
     check views nones.pks 8 8
 }
 
-@test "joined streams are one, if they have one geometry" {
+@test "joined streams are read as one if their geometry agrees" {
     small
     packstream -L 8 -d 3 -o none.pks </dev/null
     cat none.pks small.pks none.pks small.pks >x.pks
@@ -215,7 +214,7 @@ tokens ('<u4', (8,)) at byte 0, not tokens ('<u2', (8,)) at byte 0"
     check joined small.pks other.pks 'eos id 2, not 4294967295'
 }
 
-@test "labels by default: their channel, masks, or the tokens" {
+@test "default labels: their channel, masks, or the tokens" {
     local option
     for option in --align=8 ${LONG:+--align=1}; do
         all_labels "$option"
@@ -229,7 +228,7 @@ END
     labels per_sequence each.pks
 }
 
-@test "labels that are shifted already" {
+@test "labels that are already shifted" {
     for option in --align=8 ${LONG:+--align=1}; do
         shifted "$option"
         labels shifted x.pks y.pks
@@ -237,7 +236,7 @@ END
     done
 }
 
-@test "ranks share the records, from any one on" {
+@test "ranks share the records, starting anywhere" {
     packed x 7 60 32 60000 -L 32 -d 4
     check shares x.pks
     check equal_ranks x.pks
@@ -255,20 +254,20 @@ END
     zstd -qdc x.zst | check stdin small.pks
 }
 
-@test "cut anywhere, a stream is refused" {
+@test "a stream truncated anywhere is refused" {
     small
     check cuts small.pks
     cat small.pks small.pks >x.pks
     check cuts x.pks "$(size small.pks)"
 }
 
-@test "any flipped bit is found where there is xxhash" {
+@test "any flipped bit is found if xxhash is installed" {
     skip_without_xxhash
     small
     check flips small.pks
 }
 
-@test "a record of another stream is found where there is xxhash" {
+@test "a record of another stream is found if xxhash is installed" {
     skip_without_xxhash
     small 7
     mv small.pks other.pks
@@ -276,14 +275,14 @@ END
     check swapped small.pks other.pks
 }
 
-@test "without xxhash, only checksums go unnoticed" {
+@test "without xxhash, only bad checksums go unnoticed" {
     small
     WITHOUT_XXHASH=1 check unverified small.pks
     WITHOUT_XXHASH=1 check pipes small.pks
     WITHOUT_XXHASH=1 check rules small.pks
 }
 
-@test "packs that break a rule and headers that make no sense" {
+@test "invalid packs and headers" {
     small
     check rules small.pks
     { record16 1 2 3; record16 4; } | packstream -L 8 -o one.pks
@@ -292,13 +291,13 @@ END
     check tables small.pks
 }
 
-@test "a stream that goes on where a reader was" {
+@test "a stream that starts where a reader stopped" {
     packed x 8 60 32 60000 -L 32 -d 4
     packstream -L 32 -d 4 --block-packs=2 --resume-from=5 -o rest.pks x.tok
     check resumed rest.pks x.pks 5
 }
 
-@test "the trainer that does nothing counts all there is" {
+@test "the minimal trainer counts everything" {
     packed x 9 60 32 60000 -L 32 -d 4
     local count=${abs_top_srcdir:?}/examples/count.py wanted
     export PYTHONPATH=$abs_top_srcdir/python
@@ -317,7 +316,7 @@ END
 }
 
 
-@test "a reader with numpy alone reads a stream, and no joined ones" {
+@test "a reader with only numpy reads a stream, but not joined ones" {
     local reader=$abs_top_srcdir/examples/python/numpy_reader.py
     packed x 1 60 32 60000 -L 32 -d 4
     "$PYTHON_NUMPY" "$reader" x.pks >got
@@ -340,7 +339,7 @@ END
     adapter dataset x.pks
 }
 
-@test "torchdata: StatefulDataLoader goes on in mid-epoch" {
+@test "torchdata: StatefulDataLoader resumes in mid-epoch" {
     skip_without_modules "$peers" torchdata.stateful_dataloader
     packed x 12 80 32 60000 -L 32 -d 4
     adapter stateful x.pks
@@ -356,7 +355,7 @@ END
     done
 }
 
-@test "transformers: what DataCollatorWithFlattening makes" {
+@test "transformers: the same as DataCollatorWithFlattening" {
     skip_without_modules "$peers" torch transformers
     packed x 13 60 32 60000 -L 32 -d 4
     adapter flattening x.pks
@@ -364,13 +363,13 @@ END
     adapter flattening x.pks
 }
 
-@test "transformers: a model's loss is that of each sequence alone" {
+@test "transformers: a model's loss equals that of separate sequences" {
     skip_without_modules "$peers" torch transformers
     packed x 18 20 32 100 -L 32 -d 4
     adapter model_loss x.pks
 }
 
-@test "transformers, Megatron: labels that are shifted already" {
+@test "transformers, Megatron: labels that are already shifted" {
     skip_without_modules "$peers" torch
     for option in --align=8 ${LONG:+--align=1}; do
         shifted "$option"
@@ -379,7 +378,7 @@ END
     done
 }
 
-@test "flash-attention: attention by the arguments is that of each sequence" {
+@test "flash-attention: its arguments separate the sequences" {
     skip_without_modules "$peers" torch
     packed x 14 40 32 60000 -L 32 -d 4
     packed y 14 40 32 60000 -L 32 -d 4 --align=8

@@ -1,19 +1,19 @@
 #!/usr/bin/env bats
-# recipes.bats - the recipes of examples/python and of python/README.md, with
-# the real packages: every sequence comes once over all processes, and losses
-# of packs are those of the sequences alone.
+# recipes.bats - the recipes of examples/python and of python/README.md with
+# the real packages: each sequence is used once over all processes, and the loss
+# of a pack equals the loss of its sequences computed separately.
 #
-# The checks are functions of python-recipes.py in tests/support.  They run
-# where PEERS_PYTHON names a python3 that has packstream itself, as pip
-# installs it, torch, torchdata, transformers, trl, datasets, accelerate,
-# grain, jax and pyarrow.  Those of packages that pin others have environments of
-# their own, at night.
+# The checks are functions of tests/support/python-recipes.py.  They run if
+# PEERS_PYTHON names a python3 with packstream installed by pip, torch,
+# torchdata, transformers, trl, datasets, accelerate, grain, jax and pyarrow.
+# Packages that pin versions of others have their own environments and run
+# nightly.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# Why nothing can be tested, or nothing.
+# Prints why nothing can be tested, or nothing.
 lacking() {
     if [ -z "${PEERS_PYTHON-}" ]; then
         echo "PEERS_PYTHON names no python3 with torch and trainers"
@@ -23,12 +23,12 @@ lacking() {
     fi
 }
 
-# What pip installed is tested, not what lies in the tree.
+# Test the installed package, not the source tree.
 check() {
     python=$PEERS_PYTHON support python-recipes.py "$@"
 }
 
-# All checks but those for the night, before the tests: see forked.py.
+# Runs all checks except nightly ones before the tests: see forked.py.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     [ -z "${QUICK-}" ] || return 0
@@ -37,7 +37,7 @@ setup_file() {
     check write x.tok
     packstream -q -a nextfit -L 64 -d 64 -o x.pks x.tok
     packstream -q -a nextfit -L 64 -d 64 --zstd -o z.pks x.tok
-    # Nothing is fetched from a hub, and nothing lies about.
+    # No downloads from a hub, no files left over.
     export HF_HUB_OFFLINE=1 HF_HOME=$BATS_FILE_TMPDIR/hf
     check each . <<END
 import torch
@@ -71,15 +71,15 @@ setup() {
     ln -s "$BATS_FILE_TMPDIR"/?.pks .
 }
 
-@test "PackDataset: sources, orders, and states that workers would lose" {
+@test "PackDataset: sources, orders, and state that workers would lose" {
     holds dataset
 }
 
-@test "PackDataset among ranks; DistributedDataParallel: as many steps for all" {
+@test "PackDataset across ranks; DistributedDataParallel: equal steps for all" {
     holds ranks distributed
 }
 
-@test "DistributedDataParallel by Slurm's variables" {
+@test "DistributedDataParallel with Slurm's variables" {
     holds launched
 }
 
@@ -94,15 +94,15 @@ setup() {
     check launched_together .
 }
 
-@test "Accelerate: each pack once, prepared or not, or a plain refusal" {
+@test "Accelerate: each pack once, prepared or not, or a clear error" {
     holds accelerated
 }
 
-@test "JAX: losses by the fields of MaxText" {
+@test "JAX: losses with the fields of MaxText" {
     holds jax_model
 }
 
-@test "Trainer, SFTTrainer of TRL; BERT; FlexAttention by block masks" {
+@test "Trainer; SFTTrainer of TRL; BERT; FlexAttention with block masks" {
     holds hf_trainer trl_sft_trainer bert flex
 }
 
@@ -122,7 +122,7 @@ setup() {
 }
 
 # bats test_tags=night
-@test "models of transformers: which find boundaries in positions" {
+@test "models of transformers: which find boundaries from positions" {
     check models x.pks
 }
 
@@ -134,16 +134,16 @@ setup() {
     holds packed_rows
 }
 
-@test "Trainer given a PackDataset: refused, or each sequence once" {
+@test "Trainer with a PackDataset: refused, or each sequence once" {
     holds trainer_refuses
 }
 
-@test "grain: two processes, each with workers; with jax and without" {
+@test "grain: two processes with workers each, with and without jax" {
     holds grain_workers grain_program
 }
 
 # bats test_tags=night
-@test "examples without arguments say which they take" {
+@test "examples without arguments print their usage" {
     check usage "${abs_top_srcdir:?}/examples/python"
 }
 
@@ -158,11 +158,11 @@ setup() {
     packstat docs.pks | grep -E '^ +sequences +11,000$'
 }
 
-@test "the lines of python/README.md for trainers" {
+@test "the trainer examples of python/README.md" {
     holds readme
 }
 
-# own SCRIPT CHECK [ARGUMENT]...: in the environment of own_python.
+# own SCRIPT CHECK [ARGUMENT]...: runs a check in the environment of own_python.
 own() {
     PYTHONPATH=$PWD/own python=$PWD/env/bin/python support "$@"
 }
@@ -186,7 +186,7 @@ own() {
 }
 
 # bats test_tags=night
-@test "Ray Data: without state, and an actor that packs what is left" {
+@test "Ray Data: stateless, and an actor that packs the remainder" {
     own_python 'ray[data]' pyarrow
     own python-recipes.py ray_data
 }

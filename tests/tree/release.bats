@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# release.bats - the version stands in one place, and a release writes it where
-# words have it; bootstrap says what it does.
+# release.bats - the version has one source, and a release copies it to all
+# documents; bootstrap --help.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -16,8 +16,8 @@ release() {
     [ "$(wc -l <found)" -eq 4 ]
 }
 
-# a_tree DISTRIBUTION: tree/ has the files that releases change, as they are
-# before one, and debian/changelog ends with a version for DISTRIBUTION.
+# a_tree DISTRIBUTION: tree/ has the files that a release changes, as they are
+# before it; debian/changelog ends with a version for DISTRIBUTION.
 a_tree() {
     local file
     mkdir -p tree/build-aux tree/debian tree/man tree/src/include/packstream
@@ -50,7 +50,7 @@ in_news() {
     [ "$(grep -c '^+[^+]' changes)" -eq 4 ]
 }
 
-@test "the next version is written everywhere, and wants to be in NEWS" {
+@test "the next version is written everywhere, and requires an entry in NEWS" {
     skip_without patch
     local next=12.34.56 line
     a_tree unstable
@@ -78,7 +78,7 @@ in_news() {
 }
 
 # The first and the second column of the table in CONTRIBUTING.md.
-@test "the list of dependencies has what the build asks for, and its version" {
+@test "the list of dependencies has the build's packages and versions" {
     {
         sed -n 's/^PKG_CHECK_MODULES(\[.*\], \[\(.*\) >= \(.*\)\].*/\1 \2/p' \
             "$abs_top_srcdir/configure.ac"
@@ -91,17 +91,17 @@ in_news() {
     done <wanted
 }
 
-@test "what release.sh does not understand it refuses" {
+@test "release.sh refuses unknown arguments" {
     for arguments in '' 1.2 01.2.3 1.2.3.4 v1.2.3 '1.2.3 tomorrow' \
         '1.2.3 2025-02-03 x' '--check 1.2.3'; do
-        # Words are meant to split.
+        # Word splitting intended.
         # shellcheck disable=SC2086
         refused 64 usage: release $arguments
     done
     refused 1 '9999-12-31 is still to come' release 1.2.3 9999-12-31
 }
 
-@test "bootstrap --help says what it does, and no more is done" {
+@test "bootstrap --help prints its usage and does nothing else" {
     run -0 "$abs_top_srcdir/bootstrap" --help
     [[ ${lines[0]} == 'bootstrap - prepares a clone of the repository, '* ]]
     for word in demo train check deps-ci deps-night --help; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# tokenize.bats - packstream.tokenize beside TRL and transformers.
+# tokenize.bats - packstream.tokenize compared with TRL and transformers.
 #
-# The checks are functions of python-tokenize.py in tests/support.  They want
-# the package, tokenizers, transformers, trl, datasets and pyarrow installed for
-# the python3 that PEERS_PYTHON names.
+# The checks are functions of tests/support/python-tokenize.py.  PEERS_PYTHON
+# names a python3 with the package, tokenizers, transformers, trl, datasets and
+# pyarrow.
 #
 # SPDX-License-Identifier: MIT
 
@@ -22,13 +22,13 @@ check() {
     python=$PEERS_PYTHON support python-tokenize.py "$@"
 }
 
-# All checks but those for the night, before the tests: see forked.py.
+# Runs all checks except nightly ones before the tests: see forked.py.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     [ -z "${QUICK-}" ] || return 0
     lacking >reasons
     [ ! -s reasons ] || return 0
-    # Nothing is fetched from a hub, and nothing lies about.
+    # No downloads from a hub, no files left over.
     export HF_HUB_OFFLINE=1 HF_HOME=$BATS_FILE_TMPDIR/hf
     check each . <<END
 import transformers.models.auto.tokenization_auto
@@ -60,15 +60,15 @@ setup() {
     start_checked
 }
 
-@test "labels of chats: those of transformers, with marks or without; tools" {
+@test "chat labels equal those of transformers, with and without marks; tools" {
     holds masks tools
 }
 
-@test "rows of ShareGPT are those of messages" {
+@test "rows of ShareGPT are read like those of messages" {
     holds sharegpt
 }
 
-@test "text, completions and pairs are as TRL prepares them" {
+@test "text, completions and pairs match TRL's" {
     skip_without packstream
     holds completions pairs
 }
@@ -82,11 +82,11 @@ setup() {
     holds processes
 }
 
-@test "what ends a line; empty files" {
+@test "line endings; empty files" {
     holds lines
 }
 
-@test "pack_dataset takes what from_text gives" {
+@test "pack_dataset accepts the output of from_text" {
     holds packed
 }
 
@@ -94,11 +94,11 @@ setup() {
     holds rejects inexact
 }
 
-@test "what cannot begin, and why" {
+@test "jobs that cannot start, and why" {
     holds usage
 }
 
-@test "a job that was killed is resumed to the byte" {
+@test "a job that was killed resumes to identical output" {
     holds kills
 }
 
@@ -111,7 +111,7 @@ setup() {
 }
 
 # bats test_tags=night
-@test "a job that was killed 50 times is resumed to the byte" {
+@test "a job that was killed 50 times resumes to identical output" {
     check kills 50
 }
 
@@ -120,7 +120,7 @@ setup() {
     check memory
 }
 
-@test "from chats to training: targets and losses are those of TRL" {
+@test "from chats to training: targets and losses equal TRL's" {
     holds recipe
 }
 

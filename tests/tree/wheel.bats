@@ -2,13 +2,13 @@
 # wheel.bats - the Python package and its programs, built by pip from a source
 # distribution and installed in an environment of their own.
 #
-# The checks are functions of python-package.py in tests/support.
+# The checks are functions of tests/support/python-package.py.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# The first python3 that has all it takes to build the package, and numpy.
+# The first python3 with numpy that can build the package.
 builder() {
     local python
     for python in "$PYTHON_NUMPY" python3 /usr/bin/python3; do
@@ -20,7 +20,7 @@ builder() {
     return 1
 }
 
-# The wheel is built once, without optimising, and nothing is fetched for it.
+# The wheel is built once, without optimisation and without downloads.
 setup_file() {
     local python
     [ -z "${QUICK-}" ] || return 0
@@ -39,9 +39,9 @@ build_sdist("..")') >sdist.log 2>&1 || { mv sdist.log wheel.log; return 0; }
     (cd source && find . | sort) >tree
     CFLAGS=-O0 "$python" -m pip wheel -q --no-build-isolation --no-deps \
         --no-index -w wheels ./source >wheel.log 2>&1 || return 0
-    # It has the pip of the system; to install another one takes long.
+    # Uses the system's pip; installing another one is slow.
     "$python" -m venv --system-site-packages --without-pip venv
-    # pip removes the files of the manual, but not these folders.
+    # pip removes the manual pages, but not these folders.
     mkdir -p venv/share/man
     find venv | sort >before
     venv/bin/python -m pip install -q --no-deps --no-index wheels/*.whl
@@ -89,7 +89,7 @@ print(*sorted(n for n in os.listdir(os.path.dirname(packstream.__file__))
     local version
     version=$(packstream --version | sed -n '1s/.* //p')
     check version "$version"
-    # Without the extension: as it was installed, and in the sources.
+    # Without the extension: as installed, and in the sources.
     mkdir pure
     "$package" -m zipfile -e "$BATS_FILE_TMPDIR"/wheels/*.whl pure
     rm pure/packstream/_native*
@@ -126,7 +126,7 @@ print(packstream.__version__)'
         "$bin/packstat" --json | grep -F '"tokens": 2,'
 }
 
-@test "the sources are as they were before the wheel was built" {
+@test "building the wheel does not change the sources" {
     (cd "$BATS_FILE_TMPDIR/source" && find . | sort) |
         diff "$BATS_FILE_TMPDIR/tree" -
 }
@@ -138,11 +138,11 @@ print(packstream.__version__)'
     check packer_after_failure
 }
 
-@test "a packer gives the packs of packstream" {
+@test "a packer makes the packs of packstream" {
     check packer_is_packstream "$(program packstream)"
 }
 
-@test "a packer that is saved and resumed" {
+@test "a packer is saved and resumed" {
     check packer_resumes
     check packer_learns
 }
@@ -151,7 +151,7 @@ print(packstream.__version__)'
     check packer_lost
 }
 
-@test "a packer refuses what it cannot pack" {
+@test "a packer refuses invalid sequences" {
     check packer_refuses
     check masked_refused
 }
@@ -160,7 +160,7 @@ print(packstream.__version__)'
     check packer_threads
 }
 
-@test "packs by lengths alone" {
+@test "packs from lengths alone" {
     check lengths
 }
 
@@ -183,7 +183,7 @@ print(packstream.__version__)'
     check depths a.pks d.pks
 }
 
-@test "checksums that the extension compares" {
+@test "checksums compared by the extension" {
     local name
     for name in one other; do
         printf '3 1 4\n1 5\n9 2 6 5\n3 5 8\n9 7 9\n%d\n' "${#name}" |
@@ -193,8 +193,8 @@ print(packstream.__version__)'
     WITHOUT_XXHASH=1 check verified one.pks other.pks
 }
 
-# As tests/tree/python.bats has it of numpy alone.
-@test "rules that the extension checks, and boundaries that it makes" {
+# As in tests/tree/python.bats with numpy alone.
+@test "rules that the extension checks, and boundaries that it computes" {
     printf '%s\n' '3 1 4' '1 5' '9 2 6 5' '3 5 8' '9 7 9 3 2 3 8 4' 6 \
         '2 6 4' | tokcat --from=ids |
         packstream -L 8 -d 3 -a bestfit --block-packs=2 -o small.pks
@@ -209,7 +209,7 @@ print(packstream.__version__)'
     support python.py sequences b.pks
 }
 
-@test "files that do not fit, are not there or are damaged" {
+@test "files that do not fit, are missing or are damaged" {
     some a 1 80
     some b 2 50 --align=4
     cp a.pks d.pks
@@ -230,7 +230,7 @@ print(packstream.__version__)'
     check forked z.pks
 }
 
-@test "token records that were written come back" {
+@test "token records round-trip" {
     check writer "$(program packcat)"
     check writer_ends "$(program packstream)"
 }
@@ -261,7 +261,7 @@ print(packstream.__version__)'
     local python
     python=$(builder)
     unset MAKEFLAGS MFLAGS MAKELEVEL
-    # The wheel is there; made once more it would lack the programs.
+    # Keep the existing wheel; a new one would lack the programs.
     mkdir -p "${abs_top_builddir:?}/python-wheel"
     "$python" - "$BATS_FILE_TMPDIR"/wheels/*.whl \
         "$abs_top_builddir/python-wheel" <<'EOF'
@@ -285,7 +285,7 @@ EOF
     [ -z "$output" ]
 }
 
-@test "uninstalling leaves nothing" {
+@test "uninstalling leaves no files" {
     cd "$BATS_FILE_TMPDIR"
     "$package" -m pip uninstall -q -y packstream
     find venv -name __pycache__ -prune -o -print | grep -v __pycache__ |

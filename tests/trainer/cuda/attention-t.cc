@@ -1,5 +1,5 @@
 /*
- * attention-t.cc - attention on unpadded rows beside plain loops in double.
+ * attention-t.cc - attention on unpadded rows compared with loops in double.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include "hostcuda.h"
 #endif
 
-/* What float may differ by, and what bfloat16. */
+/* Tolerances of float and bfloat16. */
 #ifdef TR_DOUBLE
 #define NEAR 1e-12
 #else
@@ -21,9 +21,9 @@
 #endif
 #define NEAR_BF16 6e-3
 
-/* ---- What the kernels make of it ---- */
+/* ---- Results of the kernels ---- */
 
-/* `limit`: of shared memory a block; 0: as the device has it. */
+/* `limit`: bytes of shared memory in a block; 0: the device's limit. */
 static answer compute(const rig &r, const problem &p, size_t limit = 0)
 {
     size_t *const has = &cuda_of(r.d)->properties.sharedMemPerBlockOptin;
@@ -44,7 +44,7 @@ static answer compute(const rig &r, const problem &p, size_t limit = 0)
     a.dropout.place = a.batch ? a.batch->place : NULL;
     if (limit)
         *has = limit;
-    /* Whoever does not wait for the stream sees NaN. */
+    /* Without waiting for the stream, NaN is read. */
     cudaMemcpyAsync(qkv, source, qkv.n * r.d->value_size,
                     cudaMemcpyDeviceToDevice, cuda_of(r.d)->stream);
     r.ops->attention_forward(r.d, &a, qkv, out);
@@ -105,7 +105,7 @@ static void test_growing(const rig &r)
 
 /*
  * With unit vectors as values and as d_out, out and the gradient of values are
- * the softmax after dropout: what is 0 there is what the CPU drops.
+ * the softmax after dropout: exactly the weights that the CPU drops are 0.
  */
 static void test_dropout(const rig &r)
 {
@@ -146,7 +146,7 @@ static void test_dropout(const rig &r)
        "%s: of all weights, %zu are dropped as the CPU does", r.name, dropped);
 }
 
-/* Bits of the rows of a span, among others and alone. */
+/* Bits of a span's rows, among others and alone. */
 static bool same_rows(const problem &p, size_t from, const answer &x,
                       const problem &q, size_t to, const answer &y, size_t n)
 {
@@ -165,7 +165,7 @@ static bool same_rows(const problem &p, size_t from, const answer &x,
     return true;
 }
 
-/* A span alone, and with the rows in chunks where they fit all at once. */
+/* A span alone, and with rows in chunks although they would all fit. */
 static void test_alone(const rig &r)
 {
     const problem p
@@ -189,7 +189,7 @@ static void test_alone(const rig &r)
        "%s: and if its rows come in chunks", r.name);
 }
 
-/* Every second span is NaN; the others do not notice. */
+/* Every second span is NaN; the others are unaffected. */
 static void test_poison(const rig &r)
 {
     for (size_t width : {16, 100}) {
@@ -249,7 +249,7 @@ static void test_groups()
     ok(good && *group[2].span == 2, "groups without spans are empty");
 }
 
-/* The model of attention.h, of numbers in float, for heads of 64. */
+/* The model in attention.h, for numbers in float and heads of 64. */
 static void test_shapes()
 {
     const size_t sm_80 = 163 << 10;
@@ -292,8 +292,8 @@ static void test_sizes()
 #ifdef HOSTCUDA
 
 /*
- * Bytes that a kernel moved, against the model of attention.h.  It leaves out
- * what each thread of up to 256 reads of its span, each time it asks.
+ * Bytes that a kernel moved, compared with the model in attention.h.  The model
+ * leaves out the span bounds that up to 256 threads read at each access.
  */
 static void same_bytes(const rig &r, const char *which, size_t read,
                        size_t written, size_t asked)
@@ -309,8 +309,8 @@ static void same_bytes(const rig &r, const char *which, size_t read,
 }
 
 /*
- * Of a span of n rows, with the shared memory of sm_80; t, and t in backward,
- * as attention.h has it.
+ * For a span of n rows, with the shared memory of sm_80; t forward and backward
+ * as in attention.h.
  */
 static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
                        size_t t_keys)
@@ -330,7 +330,7 @@ static void test_bytes(const rig &r, int32_t n, size_t t, size_t t_queries,
                t_keys * asked);
 }
 
-/* Where kernels that were run before this were built to count. */
+/* If the kernels run so far were built with counters. */
 static void test_all_bytes(const rig &r)
 {
     if (hostcuda_counts("attention_forward_kernel").read == 0) {
@@ -346,7 +346,7 @@ static void test_all_bytes(const rig &r)
         test_bytes(r, (int32_t)n, (n + 63) / 64, (n + 63) / 64, (n + 63) / 64);
 }
 
-/* A kernel is given its shared memory by its first launch, and keeps it. */
+/* Shared memory is configured by a kernel's first launch only. */
 static void test_shared_memory(void)
 {
     const rig r = open_rig(TR_FLOAT);
@@ -362,7 +362,7 @@ static void test_shared_memory(void)
 
 #endif
 
-/* All of it for a type of value. */
+/* All tests for one type of value. */
 static void test_all(tr_precision precision)
 {
     const rig r = open_rig(precision);
@@ -379,7 +379,7 @@ static void test_all(tr_precision precision)
     tr_device_close(r.d);
 }
 
-/* quick: the same for small spans only. */
+/* quick: only small spans. */
 int main(void)
 {
     if (quick)

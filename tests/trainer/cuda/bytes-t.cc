@@ -1,9 +1,9 @@
 /*
  * bytes-t.cc - kernels read and write each tensor once, as hostcuda counts.
  *
- * Distinct bytes are what the tensors hold.  All bytes are more by what every
- * row reads again of short vectors, such as gain and bias, which stay in a
- * cache; bytes written are all distinct.
+ * Distinct bytes are those of the tensors.  Total bytes also include short
+ * vectors, such as gain and bias, which every row reads again and which stay in
+ * a cache; bytes written are all distinct.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 #define ROWS 70
 #define WIDTH 768
-#define LOGITS 763 /* in rows of WIDTH; the rest is not read */
+#define LOGITS 763 /* of a row of WIDTH; the rest is not read */
 
 /* `again`: bytes that are read more than once. */
 static void check(const rig &r, const char *kernel, size_t read, size_t again,
@@ -68,7 +68,7 @@ static void test_kernels(const rig &r)
     check(r, "gelu_kernel", h, 0, h);
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, ROWS, LOGITS, WIDTH, d, label,
                          weight, (double *)(void *)loss.p);
-    /* The row again, and by all threads its label, weight and own logit. */
+    /* The row again; all threads read its label, weight and own logit. */
     check(r, "cross_entropy_kernel", z + index + column,
           z + 512 * ROWS * 12, h + ROWS * sizeof(double));
     r.ops->linear_backward_weight(r.d, &decoder, ROWS, d, b);

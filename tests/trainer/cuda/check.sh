@@ -1,10 +1,10 @@
 #!/bin/sh
 # check.sh PROGRAM...
 #
-# Runs tests of kernels in five orders of threads and streams, in one order under
-# sanitizers, and says how many tests passed in each.  Large sizes come in one
-# order, and small ones, without LONG, in the others; the numbers that
-# come back from the device are the same bits in all of these.
+# Runs tests of kernels in five orders of threads and streams, in one order with
+# sanitizers, and prints how many tests passed in each.  One order has large
+# sizes, the others small ones, unless LONG is set; numbers read back from the
+# device are bit-identical in all of these.
 #
 # SPDX-License-Identifier: MIT
 

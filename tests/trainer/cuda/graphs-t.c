@@ -1,10 +1,9 @@
 /*
- * graphs-t.c - steps as CUDA graphs: the bits of steps that are launched kernel
- * by kernel, and how many of them there are.
+ * graphs-t.c - steps captured as CUDA graphs: their results are bit-identical
+ * to steps whose kernels are launched one by one.  Counts graphs, too.
  *
- * Batches of a kind differ in all but their shape.  Steps are asked for without
- * waiting, so that each finds its own batch, seed and rate, or shows that it
- * does not.
+ * Batches of one kind share only their shape.  Steps are queued without
+ * waiting, so a replay that reused another step's batch, seed or rate shows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +23,7 @@ void hostcuda_fail(const char *spec);
 /* ---- TAP ---- */
 
 static int count, failures;
-static uint64_t bits; /* of all weights that came back */
+static uint64_t bits; /* digest of all weights read back */
 
 __attribute__((format(printf, 2, 3)))
 static void ok(bool good, const char *format, ...)
@@ -48,7 +47,7 @@ static void need(bool good, const char *what)
     exit(1);
 }
 
-/* hostcuda keeps destroyed events, to know them when they are used. */
+/* hostcuda never frees destroyed events, so that it can detect their use. */
 __attribute__((used)) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -61,19 +60,19 @@ const char *__lsan_default_suppressions(void)
 #define MOST_ROWS 320
 #define MOST_SPANS (2 * MOST_ROWS)
 
-/* All that steps of a kind have in common. */
+/* Properties of all batches of a kind. */
 typedef struct kind {
     uint32_t n_packs, capacity;
     uint32_t shortest, longest; /* sequence... */
-    uint32_t rest; /* ...but for those behind the first of a pack; 0: of none */
+    uint32_t rest; /* ...of all but the first of a pack; 0: same range */
     uint32_t masked; /* of 16 tokens */
-    bool dead;       /* its loss is no number */
+    bool dead;       /* its loss is NaN */
 } kind;
 
 /*
- * a: the usual one, x: the same without an end; as many rows have b: no masked
- * tokens, and c: more sequences.  d and f are alike, but for a span of another
- * group.  e: fewer rows, z: more.
+ * a: the usual kind, x: the same with a loss of NaN.  With as many rows, b has
+ * no masked tokens and c has more sequences.  d and f are alike, except for the
+ * group of one span.  e has fewer rows, z more.
  */
 static kind kind_of(char name)
 {
@@ -167,7 +166,7 @@ static const tr_batch *fill(store *s, char name, uint64_t seed)
     return &s->batch;
 }
 
-/* ---- Who learns from them ---- */
+/* ---- Training ---- */
 
 typedef struct pupil {
     tr_device *device;
@@ -177,7 +176,7 @@ typedef struct pupil {
     store *store;
     int steps;
     tr_results results; /* of the last finish() */
-    const char *why;      /* it failed */
+    const char *why;      /* error message, or NULL */
 } pupil;
 
 static void open_lamb(pupil *p)
@@ -228,7 +227,7 @@ static void close_pupil(pupil *p)
     free(p->store);
 }
 
-/* Asks for a step of its own seed, rate and factor; false: no memory. */
+/* Queues a step with its own seed, rate and factor; false: out of memory. */
 static bool ask(pupil *p, char name)
 {
     const uint64_t seed = tr_counter_rng(7, (uint64_t)p->steps);
@@ -258,7 +257,7 @@ static void fetch(pupil *p)
     tr_lamb_fetch(p->lamb);
 }
 
-/* Steps of these kinds, all of them asked for before one is waited for. */
+/* Queues steps of these kinds, then waits for all of them. */
 static bool learn(pupil *p, const char *names)
 {
     bool good = true;
@@ -276,7 +275,7 @@ static bool same_numbers(pupil *p, const real *a, const real *b)
     return memcmp(a, b, bert_model_numbers(p->model) * sizeof *a) == 0;
 }
 
-/* Whether two have the same weights, gradients, moments and losses. */
+/* True if both runs have the same weights, gradients, moments and losses. */
 static bool same(pupil *a, pupil *b)
 {
     const unsigned char *const w =
@@ -300,12 +299,12 @@ static bool is_near(double a, double b, double near)
     return fabs(a - b) <= near * fabs(a);
 }
 
-/* ---- The same bits ---- */
+/* ---- Bit-identical results ---- */
 
-/* What most of the launches of a step are: in one of them, all. */
+/* Most launches of a step are of this kernel; within a graph, all. */
 #define LAUNCHES 60
 
-/* Shapes that repeat and that do not; `graphs` of the steps are graphs. */
+/* Repeated and new shapes; `graphs` of the steps are run as graphs. */
 static void test_bits(tr_precision precision, tr_rows rows,
                       const char *names, uint64_t graphs)
 {
@@ -328,7 +327,7 @@ static void test_bits(tr_precision precision, tr_rows rows,
     close_pupil(&graph);
 }
 
-/* Rounding changes the order of sums alone. */
+/* Rounded to bfloat16, only the order of sums differs. */
 static void test_exact(void)
 {
     pupil exact = open_pupil(TR_FLOAT, TR_UNPADDED, BERT_EXACT);
@@ -357,9 +356,9 @@ static void test_exact(void)
     close_pupil(&graph);
 }
 
-/* ---- What ends or goes on ---- */
+/* ---- Stopping and resuming ---- */
 
-/* Weights and moments of one run, put into another one. */
+/* Copies weights and moments from one run to another. */
 static void copy_run(pupil *from, pupil *to)
 {
     const size_t bytes = bert_model_numbers(from->model) * sizeof(real);
@@ -384,12 +383,12 @@ static void test_resume(void)
     good = learn(&whole, "aaaa") && learn(&part, "aaaa") && good;
     ok(good && same(&whole, &part) && part.results.graphs == 2
            && whole.results.graphs == 4,
-       "a run goes on with the same bits, without the graphs");
+       "a run resumes with the same bits, without the graphs");
     close_pupil(&whole);
     close_pupil(&part);
 }
 
-/* A step that is none, in a graph, and those behind it. */
+/* A step whose loss is NaN, in a graph, and the steps after it. */
 static void test_halt(void)
 {
     pupil plain = open_pupil(TR_FLOAT, TR_PADDED, BERT_ROUNDED);
@@ -402,14 +401,14 @@ static void test_halt(void)
            && graph.results.graphs == 4;
     good = good && learn(&plain, "a") && learn(&graph, "a")
            && same(&plain, &graph) && graph.results.graphs == 1;
-    ok(good, "steps behind a loss that is no number are not made");
+    ok(good, "steps after a NaN loss are skipped");
     close_pupil(&plain);
     close_pupil(&graph);
 }
 
-/* ---- Shapes alone ---- */
+/* ---- Shapes ---- */
 
-/* A step that asks for nothing, of so many rows. */
+/* An empty step with this many rows. */
 static bool pass(pupil *p, uint32_t rows)
 {
     tr_batch batch = *fill(p->store, 'a', 1);
@@ -427,7 +426,7 @@ static bool pass(pupil *p, uint32_t rows)
     return true;
 }
 
-/* Three rounds of so many shapes, each in both slots. */
+/* Three rounds over this many shapes, each in both slots. */
 static void test_shapes(uint32_t shapes, uint64_t graphs)
 {
     pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_EXACT);
@@ -441,7 +440,7 @@ static void test_shapes(uint32_t shapes, uint64_t graphs)
     close_pupil(&p);
 }
 
-/* What is asked for is not what was captured. */
+/* A step differs from the one that was captured. */
 static void test_other(void)
 {
     pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
@@ -451,13 +450,13 @@ static void test_other(void)
     good = bert_model_forward(p.model, fill(p.store, 'a', 1), &how) && good;
     p.device->ops->step_end(p.device);
     good = !finish(&p) && strstr(p.why, "not that of its graph") && good;
-    ok(good, "half of a step in the place of a whole one: %s", p.why);
+    ok(good, "half a step instead of a whole one: %s", p.why);
     close_pupil(&p);
 }
 
 /* ---- Failures ---- */
 
-/* A run in which one call fails; its end is told, and nothing is learnt. */
+/* A run in which one call fails reports the error and learns nothing. */
 static void test_failure(const char *what, const char *said)
 {
     pupil p = open_pupil(TR_FLOAT, TR_PADDED, BERT_GRAPHS);
@@ -466,7 +465,7 @@ static void test_failure(const char *what, const char *said)
     hostcuda_fail(what);
     good = !learn(&p, "aaaa") && p.why != NULL && strstr(p.why, said);
     hostcuda_fail(NULL);
-    ok(good, "%s: %s", what, p.why ? p.why : "nothing is told");
+    ok(good, "%s: %s", what, p.why ? p.why : "no error reported");
     close_pupil(&p);
 }
 
@@ -492,7 +491,7 @@ int main(void)
     test_failure("cudaGraphLaunch:1", "a graph of a step: out of");
     test_failure("cudaLaunchKernelEx:180=9", "sums of columns: invalid conf");
     test_failure("kernel:240", "a kernel in front of: ");
-#ifndef __SANITIZE_ADDRESS__ /* hostcuda loses what these two do not give */
+#ifndef __SANITIZE_ADDRESS__ /* hostcuda leaks what these calls fail to free */
     test_failure("cudaGraphDestroy:2", "a graph of a step: out of");
     test_failure("cudaStreamEndCapture:2", "a graph of a step: out of");
 #endif

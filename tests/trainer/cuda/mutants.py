@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""mutants.py - plants bugs into the CUDA back end, and into what both back ends
-share, one at a time, and says which check finds each.
+"""mutants.py - plants bugs into the CUDA back end, and into the sources that
+both back ends share, one at a time, and prints which check finds each.
 
 usage: mutants.py [--table=FILE] [--only=PROGRAM] BUILD_DIR [BUG]...
        mutants.py [--table=FILE] --texts
 
 The bugs are listed in mutants.txt, or in FILE.  Each is planted into a copy of
 the sources; files that include the changed one are compiled, and linked before
-the libraries of the build, by the commands that make would give.  Then the
-programs of `make check-cuda` that concern it run in its orders of threads and
-streams, cheap ones first, until one fails.
+the libraries of the build, with the commands that make would use.  Then the
+programs of `make check-cuda` that use the source run in its orders of threads
+and streams, fastest first, until one fails.
 
-BUG is a number or a name; without any, all are tried.  --only runs one program
-and no other.  --texts only looks whether what is to be replaced is there.
-Exits with 1 if a bug stays unfound.
+BUG is a number or a name; the default is all.  --only runs a single program.
+--texts only checks that the text to be replaced exists.
+Exits with 1 if a bug is not found.
 
 SPDX-License-Identifier: MIT
 """
@@ -33,32 +33,32 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parents[2] / "trainer"
 LIMIT = 200  # seconds for a program
 
-# Sources that attention-t is for.
+# Sources tested by attention-t.
 ATTENTION = {"cuda/attention.cu", "cuda/attention_forward.cu",
              "cuda/attention_backward.cu", "cuda/attention_mma_forward.cu",
              "cuda/attention_mma_backward.cu", "cuda/groups.cc"}
-# Of product-lt-t; the others have product_blas.cc in its place.
+# Tested by product-lt-t; other programs have product_blas.cc instead.
 LT = "cuda/product_lt.cu"
-# Of sdpa-t.
+# Tested by sdpa-t.
 SDPA = {"cuda/sdpa.cc", "cuda/spans.cc"}
-# What is not in the library, and what only some tests, or none, have.
+# Sources outside the library, or linked into few tests or none.
 APART = {LT, "cuda/sdpa.cc", "cuda/sdpa_none.cc", "cuda/ranks.cc",
          "cuda/nccl.cc", "cuda/nccl_none.cc"}
 
 # The programs for sources that both back ends share, and the libraries that
-# these sources are in.
+# contain these sources.
 SHARED = {"gradient-t": "libbertdouble", "lamb-t": "libberttrain"}
 
 KINDS = {".c", ".cc", ".cu", ".h"}
 
-# Suffix of objects by the part of a program's name that says how it is built.
+# Suffix of objects by the part of a program's name that identifies the build.
 SUFFIX = {"": ".ho", "double": ".hdo", "asan": ".hao", "tsan": ".hto",
           "bytes": ".hto"}
 SLOW = {"asan", "tsan", "bytes"}  # these run in one order
 
 
 class Wrong(Exception):
-    """Something about the table or the build, not about a bug."""
+    """An error in the table or the build, not a bug."""
 
 
 # ---- The table
@@ -68,7 +68,7 @@ class Bug:
     def __init__(self, number, file, name, first):
         self.number, self.file, self.name = number, file, name
         self.shared = not file.startswith("cuda/")
-        self.first = first  # the program that is tried first, or None
+        self.first = first  # the program to try first, or None
         self.old, self.new = [], []
 
     def planted(self):
@@ -125,7 +125,7 @@ class Build:
         return done.stdout
 
     def command(self, target, *news):
-        """What make would run for a target if these files were new."""
+        """The commands make would run for a target if these files changed."""
         if target not in self.known:
             lines = self.make("-n", target, *["-W" + new for new in news])
             fit = [line for line in lines.splitlines()
@@ -136,7 +136,7 @@ class Build:
         return self.known[target]
 
     def run_compiler(self, words, copies):
-        """Whether it compiles, with the headers of the copies."""
+        """Compiles with the headers of the copies; False: it failed."""
         first = next(i for i, word in enumerate(words) if word[:2] == "-I")
         words = words[:first] + ["-I" + str(copies)] + words[first:]
         return subprocess.run(words + ["-O1", "-g0"], cwd=self.folder,
@@ -144,7 +144,7 @@ class Build:
                               stderr=subprocess.DEVNULL).returncode == 0
 
     def compile(self, source, copies, to, suffix):
-        """source's copy to an object in `to`; False: it does not compile."""
+        """Compiles source's copy to an object in `to`; False: it failed."""
         target = "trainer/" + str(Path(source).with_suffix(suffix))
         made = self.made_path(source)
         command = self.command(target, made)
@@ -159,7 +159,7 @@ class Build:
         """The same for a source of a library that libtool compiles."""
         path = Path(source)
         target = "trainer/%s/%s_la-%s.lo" % (path.parent, library, path.stem)
-        # The last word, of the source, is a shell's.
+        # The last word, the source, is a shell expression.
         command = self.command(target, self.made_path(source))
         words = [str(to / (path.stem + ".lo")) if word == target else word
                  for word in shlex.split(command.split(" `")[0])]
@@ -168,7 +168,7 @@ class Build:
         return self.run_compiler(words + [str(copies / source)], copies)
 
     def made_path(self, source):
-        """The source as the Makefile calls it."""
+        """The source's name in the Makefile."""
         text = (self.folder / "Makefile").read_text()
         srcdir = re.search(r"^srcdir = (.*)$", text, re.M).group(1)
         return os.path.normpath("%s/trainer/%s" % (srcdir, source))
@@ -196,7 +196,7 @@ class Build:
 
 
 def orders_of(program):
-    """Orders, and whether each is a quick run, as check.sh has them."""
+    """Orders, and whether each is a quick run, as in check.sh."""
     way = way_of(program)
     if way in SLOW:
         return [("1", way != "asan" or program == "attention-asan-t")]
@@ -206,7 +206,7 @@ def orders_of(program):
 
 
 def run_once(program, order, quick, folder):
-    """What is wrong, or None; and the line of bits, if there is one."""
+    """The failure, or None; and the line of bits, if there is one."""
     command = ["./" + program]
     environment = dict(os.environ, HOSTCUDA_ORDER=order,
                        HOSTCUDA_STREAMS=order, LONG="" if quick else "1",
@@ -231,7 +231,7 @@ def run_once(program, order, quick, folder):
 
 
 def run_check(program, folder):
-    """Which order of a program finds something; None: all is well."""
+    """The order in which a program fails; None: it passes in all."""
     seen = set()
     for order, quick in orders_of(program):
         wrong, bits = run_once(program, order, quick, folder)
@@ -244,7 +244,7 @@ def run_check(program, folder):
 
 
 def programs_for(bug, users):
-    """Programs that changed sources concern, cheap ones first."""
+    """Programs that use the changed sources, fastest first."""
     if bug.shared:
         return ["lamb-t" if users == {"optim/lamb.c"} else "gradient-t"]
     if users == {LT}:
@@ -282,8 +282,8 @@ def sources_in():
 
 
 def users_of(bug):
-    """Sources of the bug's back end, or of both, that include its file, or
-    are it."""
+    """Sources of the bug's back end, or of both, that are or include its
+    file."""
     users = {bug.file}
     texts = {name: text for name, text in sources_in().items()
              if name.startswith("cuda/") != bug.shared}
@@ -298,11 +298,11 @@ def users_of(bug):
 
 
 class Hunt:
-    """Finds bugs, and keeps what needs to be done once."""
+    """Finds bugs; caches work that they share."""
 
     def __init__(self, build, only):
         self.build = build
-        self.only = only  # this program, if one is named
+        self.only = only  # the only program to run, or None
         self.sound = set()  # programs that pass without a bug
 
     def trust(self, program):

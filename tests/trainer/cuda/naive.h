@@ -1,6 +1,5 @@
 /*
- * naive.h - attention on unpadded rows as plain loops in double, to compare
- * with.
+ * naive.h - attention on unpadded rows as plain loops in double, as reference.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +19,7 @@ struct problem {
     tr_dropout dropout;
     uint32_t site;
     numbers qkv, d_out;
-    /* Whether dropout leaves the score of two rows, in a head. */
+    /* True if dropout keeps the score of two rows, in a head. */
     bool (*stays)(const problem &p, size_t row, size_t head,
                   uint32_t column);
 
@@ -28,7 +27,7 @@ struct problem {
     size_t rows() const { return (size_t)cu.back(); }
 };
 
-/* The arrays that come of it. */
+/* The resulting arrays. */
 struct answer {
     numbers out, kept, d_qkv;
 };
@@ -52,7 +51,7 @@ static inline tr_batch batch_of(const vector<int32_t> &cu)
     return batch;
 }
 
-/* Places of rows, where spans do not follow one another at once. */
+/* Places of rows if there are gaps between spans. */
 static inline vector<int32_t> places_of(const vector<int32_t> &cu)
 {
     vector<int32_t> place;
@@ -70,7 +69,7 @@ static inline size_t first_of(const problem &p, size_t row)
                      - 1);
 }
 
-/* As dropout.h has it, written out. */
+/* As in dropout.h, written out. */
 static inline bool stays(const problem &p, size_t row, size_t head,
                          uint32_t column)
 {
@@ -118,7 +117,7 @@ static inline void add(size_t n, double by, const double *x, double *y)
         y[i] += by * x[i];
 }
 
-/* One row of one head, which sees rows from `first` up to `end`. */
+/* One row of one head, which attends to rows from `first` up to `end`. */
 static inline void naive_row(const problem &p, size_t head, size_t row,
                              size_t first, size_t end, answer *a)
 {
@@ -174,7 +173,7 @@ static inline answer naive(const problem &p)
     return a;
 }
 
-/* The greatest difference, as part of the greatest number; NaN counts. */
+/* The greatest difference, relative to the greatest number; NaN counts. */
 static inline double apart(const numbers &x, const numbers &right)
 {
     double most = 0, worst = 0;

@@ -1,13 +1,13 @@
 /*
- * parity.c - the same training on the CPU and by the CUDA back end.
+ * parity.c - the same training on the CPU and with the CUDA back end.
  *
  * usage: parity FILE ROWS DROPOUT STEPS NEAR
  *
- * Both begin with the same weights and learn from the same packs: the CPU with
- * all padding, CUDA with what ROWS (padded, stripped, unpadded) leaves of it.
- * After each step the losses, the gradient of each tensor and its weights may
- * differ by NEAR, relative to their size.  Prints how near they came; exits
- * with 1 if that was not near enough.
+ * Both begin with the same weights and train on the same packs: the CPU with
+ * all padding, CUDA with the padding that ROWS (padded, stripped, unpadded)
+ * leaves.  After each step the losses, and the gradient and weights of each
+ * tensor, may differ by NEAR, relative to their size.  Prints the differences;
+ * exits with 1 if they are larger.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,7 @@
 
 #define RATE 0.004
 
-/* A device that learns. */
+/* A device and its model. */
 typedef struct pupil {
     tr_device *device;
     tr_rows rows;
@@ -104,7 +104,7 @@ static void learn(pupil *p, const tr_batch *batch, uint64_t seed)
     tr_lamb_step(p->lamb, bert_model_device_weights(p->model),
                  bert_model_device_gradients(p->model), RATE, 1);
     need(p->device->ops->finish(p->device, &p->results, &why), why);
-    need(p->results.steps == 1, "the loss is no number");
+    need(p->results.steps == 1, "the loss is NaN");
     bert_model_fetch(p->model);
     bert_model_fetch_gradients(p->model);
 }
@@ -127,9 +127,9 @@ static void note(double off, const char *name, double *most, char *of)
 }
 
 /*
- * Softmax does not feel a shift, so gradients of keys' biases are rounding:
- * they are measured by those of the queries' biases, and what LAMB makes of
- * them is left out.
+ * Softmax ignores a shift, so the gradients of keys' biases are rounding
+ * errors: they are measured relative to those of the queries' biases, and the
+ * weights that LAMB computes from them are not compared.
  */
 static void compare(const pupil *a, const pupil *b, worst *w)
 {
@@ -158,7 +158,7 @@ static void compare(const pupil *a, const pupil *b, worst *w)
     }
 }
 
-/* The batches of a file, through both; false if they drift apart. */
+/* Trains on the batches of a file with both; false if they diverge. */
 static bool run(tr_loader *f, tr_rows rows, double dropout, int steps,
                 double near)
 {

@@ -1,7 +1,7 @@
 /*
- * product-lt-t.cc - products by product_lt.cu, with tests/hostcuda in the place
- * of cuBLASLt: their numbers, the plans that are kept, and failures.  The last
- * part is about what is refused there.
+ * product-lt-t.cc - products by product_lt.cu, with tests/hostcuda instead of
+ * cuBLASLt: their numbers, cached plans, and failures.  The last part tests the
+ * errors of the emulation.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,9 +16,9 @@
 /* ---- Plans ---- */
 
 #define SIDE 8
-#define LAYER 128 /* from one to the next: weight, bias, and some more */
+#define LAYER 128 /* from one layer to the next: weight, bias, and a gap */
 
-/* Two layers of SIDE x SIDE, for up to so many rows. */
+/* Two layers of SIDE x SIDE, for up to this many rows. */
 struct layers {
     const rig &r;
     array weights, x, y;
@@ -31,8 +31,8 @@ struct layers {
         r.ops->weights_written(r.d, weights, weights.n);
     }
     /*
-     * How many algorithms are looked for to multiply so many rows, from number
-     * `first` of x on, in layer 0 or 1; -1 if the numbers are wrong.
+     * How many searches for an algorithm it takes to multiply this many rows,
+     * from number `first` of x on, in layer 0 or 1; -1: the numbers are wrong.
      */
     int searches(size_t rows, size_t first = 0, size_t layer = 0) const
     {
@@ -84,7 +84,7 @@ static void test_plans(const rig &r)
        objects());
 }
 
-/* Nothing but what a plan is for differs. */
+/* Products that differ in nothing that determines the plan share it. */
 static void test_shapes(const rig &r)
 {
     const unsigned before = hostcuda_lt_counts().heuristics;
@@ -106,7 +106,7 @@ static void test_shapes(const rig &r)
 
 /* ---- GELU ---- */
 
-/* Launches of GELU, forward and backward, with arrays `shift` off. */
+/* Launches of GELU, forward and backward, with arrays offset by `shift`. */
 static int gelu_launches(const rig &r, size_t rows, size_t shift)
 {
     const layers l(r, rows);
@@ -124,7 +124,7 @@ static int gelu_launches(const rig &r, size_t rows, size_t shift)
     return r.ops->finish(r.d, &results, &why) ? (int)results.launches : -1;
 }
 
-/* Two products, each followed by a kernel, or by none. */
+/* Two products, each followed by a GELU kernel or not. */
 static void test_gelu(const rig &r)
 {
     const int fused = r.bf16 ? 2 : 4;
@@ -154,7 +154,7 @@ static void test_precision(tr_precision precision)
 
 /* ---- Failures ---- */
 
-/* A product, on what may fail; true if it did not. */
+/* A product on a device that may fail; true if nothing failed. */
 static bool run_product(char *why, size_t size)
 {
     tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
@@ -181,7 +181,7 @@ static bool run_product(char *why, size_t size)
     return good;
 }
 
-/* Lets each call of a kind fail, one after the other, until none does. */
+/* Makes each call of a kind fail in turn, until a run succeeds. */
 static void test_failures(const char *what)
 {
     const unsigned before = objects();
@@ -215,16 +215,16 @@ static void test_message(const char *spec, const char *right)
     hostcuda_fail(NULL);
 }
 
-/* ---- What is refused in the place of cuBLASLt ---- */
+/* ---- Errors of the cuBLASLt emulation ---- */
 
-/* D = op(A) op(B) + bias, 4 x 3 numbers of float, and all that it wants. */
+/* D = op(A) op(B) + bias, 4 x 3 numbers of float, and its descriptors. */
 struct call {
     cublasLtHandle_t handle;
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found = {};
-    char *memory; /* 256 bytes each: A, B, D, bias, workspace, and GELU's */
+    char *memory; /* 256 bytes each: A, B, D, bias, workspace, GELU's input */
     size_t workspace_size = 256;
 
     template <typename T>
@@ -256,7 +256,7 @@ struct call {
                   (const void *)(memory + 768));
         prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (uint64_t)256);
     }
-    /* GELU of bfloat16, its input in the place of the workspace. */
+    /* GELU of bfloat16; the workspace is its input. */
     void end_with_gelu(cublasLtEpilogue_t epilogue)
     {
         resize(&a, CUDA_R_16BF, 4, 2, 5);
@@ -292,7 +292,7 @@ struct call {
     }
 };
 
-/* `why` is in the refusal of the search, or else of the product. */
+/* The search, or otherwise the product, fails with `why` in its message. */
 static void refused(const char *why, cublasStatus_t (*spoilt)(call &))
 {
     call c;
@@ -369,7 +369,7 @@ static void test_refusals_of_problems(void)
         c.resize(&c.c, CUDA_R_32F, 4, 3, 4);
         return c.search();
     });
-    refused("an epilogue that is none", [](call &c) {
+    refused("an unknown epilogue", [](call &c) {
         c.attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)3);
         return c.search();
     });

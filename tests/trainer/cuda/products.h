@@ -1,5 +1,5 @@
 /*
- * products.h - layers y = x W^T + b and their gradients, against plain loops in
+ * products.h - layers y = x W^T + b and their gradients, compared with loops in
  * double.
  *
  * SPDX-License-Identifier: MIT
@@ -11,7 +11,7 @@
 
 #include "rig.h"
 
-/* c += a b, m x k and k x n; a step of (1, k) or so says how they lie. */
+/* c += a b, m x k and k x n; steps such as (1, k) are their strides. */
 static inline void multiply(size_t m, size_t n, size_t k, const double *a,
                             size_t a_row, size_t a_step, const double *b,
                             size_t b_step, size_t b_column, double *c)
@@ -24,9 +24,8 @@ static inline void multiply(size_t m, size_t n, size_t k, const double *a,
 }
 
 /*
- * Whether a product is rounded to bfloat16 only when its bias has been added.
- * On a GPU cuBLASLt does so if 8 divides the width of its rows and how far they
- * lie apart.
+ * True if a product is rounded to bfloat16 only after its bias has been added.
+ * On a GPU cuBLASLt does so if 8 divides the width and the stride of its rows.
  */
 static inline bool rounds_once(size_t width, size_t stride)
 {
@@ -49,7 +48,7 @@ static inline double gelu_slope(double x)
     return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
 }
 
-/* A layer of which x W^T + b is `right`, and then GELU. */
+/* A layer with x W^T + b expected to be `right`, followed by GELU. */
 static inline bool is_gelu_forward(const rig &r, const tr_linear *l,
                                    size_t rows, const array &x,
                                    const numbers &right, const numbers &first)
@@ -65,7 +64,7 @@ static inline bool is_gelu_forward(const rig &r, const tr_linear *l,
     return same(y.back(), after, 2 * r.near) && good;
 }
 
-/* GELU and then a layer, of which dy W is d. */
+/* GELU followed by a layer, of which dy W is d. */
 static inline bool is_gelu_backward(const rig &r, const tr_linear *l,
                                     size_t rows, const array &dy, numbers d)
 {
@@ -78,7 +77,7 @@ static inline bool is_gelu_backward(const rig &r, const tr_linear *l,
     return same(du.back(), d, 2 * r.near + 1e-9);
 }
 
-/* Rows of y and dy lie `stride` apart. */
+/* Rows of y and dy are `stride` apart. */
 static inline void test_linear(const rig &r, size_t rows, size_t in,
                                size_t out, size_t stride)
 {

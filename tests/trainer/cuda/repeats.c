@@ -1,13 +1,12 @@
 /*
- * repeats.c - how many steps are launched as graphs, of the packs of a file.
+ * repeats.c - how many steps on the packs of a file are launched as graphs.
  *
  * usage: repeats FILE PACKS ROWS STEPS
  *
  * Batches of PACKS packs are stripped of their padding as ROWS (padded,
- * stripped, unpadded) says, rounded up, staged, and made a step of, in which
- * nothing is computed.  Prints how many of STEPS are graphs, and what rounding
- * adds.
- *
+ * stripped, unpadded) selects, rounded up, staged, and made into a step, in
+ * which nothing is computed.  Prints how many of STEPS are graphs, and how much
+ * rounding adds.
  * SPDX-License-Identifier: MIT
  */
 #include <inttypes.h>
@@ -20,7 +19,7 @@
 #include "model/bucket_pad.h"
 #include "model/unpad.h"
 
-/* What all batches come to. */
+/* Totals over all batches. */
 typedef struct sums {
     uint64_t tokens, rows, rounded_rows;
     uint64_t masked, rounded_masked;

@@ -1,8 +1,8 @@
 /*
- * rig.h - a device under test: arrays in its memory, and comparisons with
- * numbers in double.
+ * rig.h - a device under test: arrays in its memory, compared with numbers in
+ * double.
  *
- * The same on a GPU and in the build with tests/hostcuda: all goes by ops.h.
+ * The same on a GPU and with tests/hostcuda: everything goes through ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ typedef std::vector<double> numbers;
 struct tap {
     int count;
     int failed;
-    uint64_t bits; /* of all numbers that came back */
+    uint64_t bits; /* digest of all numbers read back */
 };
 
 static tap tap_state;
@@ -46,7 +46,7 @@ static inline void ok(bool good, const char *format, ...)
     tap_state.failed += !good;
 }
 
-/* The last line: bits are the same whatever the order of threads. */
+/* The last line: bits are the same for any order of threads. */
 static inline int done(void)
 {
     printf("1..%d\n# bits %016llx\n", tap_state.count,
@@ -55,8 +55,8 @@ static inline int done(void)
 }
 
 /*
- * True unless LONG is set: then tests take small sizes. Sanitizers, and all
- * orders of threads except one, have no time for more.
+ * True unless LONG is set: use small sizes.  Sanitizers, and all orders of
+ * threads except one, would take too long with others.
  */
 static inline bool is_short(void)
 {
@@ -65,7 +65,7 @@ static inline bool is_short(void)
     return is_long == NULL || *is_long == '\0';
 }
 
-/* hostcuda keeps destroyed events, to know them when they are used. */
+/* hostcuda never frees destroyed events, so that it can detect their use. */
 extern "C" __attribute__((used)) inline const char *
 __lsan_default_suppressions(void)
 {
@@ -81,7 +81,7 @@ struct rig {
     const tr_ops *ops;
     const char *name;
     bool bf16;
-    double near; /* what numbers about 1 may differ by */
+    double near; /* tolerance of numbers about 1 */
 };
 
 static inline rig open_rig(tr_precision precision)
@@ -113,7 +113,7 @@ static inline size_t size_of(const rig &r, kind k)
                           : sizeof(int32_t);
 }
 
-/* To the nearest number that a bfloat16 holds. */
+/* Rounded to the nearest bfloat16. */
 static inline float as_bf16(float x)
 {
     uint32_t u;
@@ -165,7 +165,7 @@ static inline double get(const rig &r, kind k, const char *from)
     return as_index;
 }
 
-/* An array on the device; NaN, or -1, where it was not given numbers. */
+/* An array on the device; NaN, or -1, unless it was set. */
 struct array {
     const rig &r;
     kind k;
@@ -221,7 +221,7 @@ struct array {
 
 /* ---- Numbers ---- */
 
-/* So many between -by and by, as the device has them. */
+/* This many random numbers between -by and by, as rounded by the device. */
 static inline numbers draw(const rig &r, kind k, size_t n, uint64_t seed,
                            double by = 1)
 {
@@ -236,7 +236,7 @@ static inline numbers draw(const rig &r, kind k, size_t n, uint64_t seed,
     return x;
 }
 
-/* Values from one row of logits to the next. */
+/* Stride of logits, in values. */
 static inline size_t row_stride(const rig &r, size_t columns)
 {
     const size_t multiple = TR_ROW_BYTES / r.d->value_size;
@@ -254,7 +254,7 @@ static inline numbers spread(const numbers &x, size_t columns, size_t stride)
     return y;
 }
 
-/* Its reverse; a row is NaN if anything was written behind it. */
+/* The reverse; a row is NaN if anything was written after its end. */
 static inline numbers narrow(const numbers &y, size_t columns, size_t stride)
 {
     numbers x(y.size() / stride * columns);
@@ -282,13 +282,13 @@ static inline numbers as_numbers(const std::vector<int32_t> &x)
     return numbers(x.begin(), x.end());
 }
 
-/* Places of rows, in a batch that is much larger. */
+/* Places of rows, in a much larger batch. */
 static inline std::vector<int32_t> draw_places(size_t rows, uint64_t seed)
 {
     return draw_index(rows, seed, INT32_MAX);
 }
 
-/* True if they differ by `near` times the largest of them at most. */
+/* True if they differ by at most `near` times the largest of them. */
 static inline bool same(const numbers &got, const numbers &right, double near)
 {
     double largest = 1;
@@ -305,8 +305,8 @@ static inline bool same(const numbers &got, const numbers &right, double near)
 }
 
 /*
- * The same for values that are rounded once: each to half of its last bit.  Of
- * sums, `first` may have been rounded before the rest was added.
+ * The same for values rounded once: each to half of its last bit.  `first` is
+ * the part of a sum that may have been rounded before the rest was added.
  */
 static inline bool rounded(const rig &r, const numbers &got,
                            const numbers &right, const numbers &first = {})
@@ -329,9 +329,9 @@ static inline bool rounded(const rig &r, const numbers &got,
     return got.size() == right.size();
 }
 
-/* ---- Dropout, as processors have it ---- */
+/* ---- Dropout, as on the CPU ---- */
 
-/* By places of rows: on the host, or where the device reads them. */
+/* By places of rows: on the host, or as read by the device. */
 static inline tr_dropout dropout_by(double rate, const int32_t *place)
 {
     tr_dropout d = tr_dropout_at(rate, 77);

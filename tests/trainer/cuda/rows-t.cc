@@ -1,6 +1,6 @@
 /*
- * rows-t.cc - operations row by row against plain loops in double: norms,
- * GELU, the embedding, heads, products.
+ * rows-t.cc - row by row operations compared with loops in double: norms, GELU,
+ * the embedding, heads, products.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 /* ---- Norms ---- */
 
-/* Of one row: hat and its inverse deviation. */
+/* One row: hat and its inverse deviation. */
 static double norm_row(size_t n, const double *x, double *hat)
 {
     double mean = 0, variance = 0, inverse;
@@ -27,7 +27,7 @@ static double norm_row(size_t n, const double *x, double *hat)
     return inverse;
 }
 
-/* All of a norm on the device, and what it is called with. */
+/* The arrays of a norm on the device, and its arguments. */
 struct norm_rig {
     array gain, bias, d_gain, d_bias, hat, inverse;
     numbers gains, biases;
@@ -46,7 +46,7 @@ struct norm_rig {
     }
 };
 
-/* What a norm of the rows of x is; dropout is of its output. */
+/* The expected norm of the rows of x, with dropout of its output. */
 static void norm_rows(const norm_rig &n, size_t rows, const numbers &x,
                       const tr_dropout &dropout, numbers *hat, numbers *y)
 {
@@ -92,7 +92,7 @@ static void test_norm_forward(const rig &r, size_t rows, size_t width,
     ok(good, "%s: norm, %zu x %zu, dropout %g", r.name, rows, width, rate);
 }
 
-/* dx of a norm, and sums for gain and bias. */
+/* dx of a norm, and the sums for gain and bias. */
 static numbers norm_back_rows(const norm_rig &n, size_t rows,
                               const numbers &hat, const numbers &inverse,
                               const numbers &dy, numbers *d_gain,
@@ -170,9 +170,9 @@ static void test_gelu(const rig &r, size_t n)
 #define WORDS 300
 #define POSITIONS 40
 #define TYPES 2
-#define ALL_ROWS (WORDS + POSITIONS + TYPES) /* of one table after the other */
+#define ALL_ROWS (WORDS + POSITIONS + TYPES) /* of the three tables in turn */
 
-/* What each row looks up.  Many have the same word, far apart. */
+/* Indices that each row looks up.  Many rows, far apart, have the same word. */
 struct embed_rows {
     std::vector<int32_t> word, position, type, place, zero;
     tr_batch batch;
@@ -209,7 +209,7 @@ static tr_tables tables_at(size_t width, real *weights, real *gradients)
             gradients, gradients + p, gradients + t};
 }
 
-/* Words of all sizes, some of which are in hundreds of rows. */
+/* Words of any size; some occur in hundreds of rows. */
 static void test_segments(uint32_t n)
 {
     std::vector<int32_t> word = draw_index(n, 34, INT32_MAX), few = word,
@@ -302,7 +302,7 @@ static void test_embed_backward(const rig &r, size_t rows, size_t width,
     r.ops->embed_backward(r.d, &tables, &norm.norm, staged, &there, SITE,
                           &norm.kept, d);
     good = same(d.back(), dy, 2 * r.near);
-    dy = d.back(); /* rounded, as it goes on from here */
+    dy = d.back(); /* as rounded by the device */
     for (size_t i = 0; i < dy.size(); i++)
         for (size_t at : b.of(i / width))
             after[at * width + i % width] += dy[i];
@@ -367,7 +367,7 @@ static void test_tanh(const rig &r, size_t n)
     ok(good, "%s: tanh, %zu", r.name, n);
 }
 
-/* Large numbers, so that an e^x that is not shifted has no end. */
+/* Numbers so large that e^x overflows unless it is shifted. */
 static void test_loss(const rig &r, size_t rows, size_t columns)
 {
     const size_t stride = row_stride(r, columns);
@@ -410,7 +410,7 @@ static void test_loss(const rig &r, size_t rows, size_t columns)
     }
     x = spread(x, columns, stride);
     for (double &each : x)
-        each = each == each ? each : 0; /* behind the columns */
+        each = each == each ? each : 0; /* NaN after the last column */
     good = same(in.back(), x, r.near) && same(loss.back(), losses, 1e-5) && good;
     good = same({results.loss[TR_LOSS_NSP]}, {total}, 1e-5) && good;
     ok(good, "%s: cross-entropy, %zu x %zu", r.name, rows, columns);
@@ -428,14 +428,14 @@ static void test_width(const rig &r, size_t rows, size_t width)
 typedef std::vector<size_t> sizes;
 
 /*
- * Widths for each way to load a row; one of them without and with few rows.
+ * Widths for each way to load a row, one of them with no rows and with few.
  * quick: one of each kind of width, and no large numbers of rows.
  */
 static void test_all(tr_precision precision, bool quick)
 {
     const rig r = open_rig(precision);
 
-    /* While scratch has room for the norm's sums alone, which are fewer. */
+    /* When scratch is just large enough for the norm's sums, which are few. */
     if (precision == TR_FLOAT && !quick)
         test_embed_backward(r, 60000, 5, 0);
     for (size_t width : quick ? sizes{5, 24, 300, 1101}
@@ -464,7 +464,7 @@ static void test_all(tr_precision precision, bool quick)
     tr_device_close(r.d);
 }
 
-/* Nothing else knows of tf32. */
+/* Nothing else uses tf32. */
 static void test_tf32(void)
 {
     const rig r = open_rig(TR_TF32);

@@ -1,8 +1,7 @@
 /*
- * sdpa-t.cc - attention by cuDNN (sdpa.cc): its numbers beside plain loops,
- * what dropout leaves, and buckets.  With tests/hostcuda in the place of cuDNN
- * also the plans that are kept, and failures; the last part is about what is
- * refused there.
+ * sdpa-t.cc - attention by cuDNN (sdpa.cc): numbers compared with plain loops,
+ * dropout, and buckets.  With the emulation in tests/hostcuda also cached plans
+ * and failures; the last part tests the errors of the emulation.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,11 +22,11 @@
 
 #define NEAR 1e-2      /* of bfloat16, rounded twice */
 #define NEAR_KEPT 1e-5 /* of float */
-#define PLANS 16       /* that are kept */
+#define PLANS 16       /* size of the cache */
 
-/* ---- What cuDNN makes of it ---- */
+/* ---- Results of cuDNN ---- */
 
-/* A device that attends by cuDNN; `rate` is what its model learns with. */
+/* A device that attends by cuDNN; `rate` is the dropout of its model. */
 static rig open_cudnn(size_t heads, size_t width, double rate)
 {
     const rig r = open_rig(TR_BF16);
@@ -40,7 +39,7 @@ static rig open_cudnn(size_t heads, size_t width, double rate)
     return r;
 }
 
-/* Layers of one batch, and what their attention works on. */
+/* Layers of one batch, and the arrays of their attention. */
 struct layers {
     const rig &r;
     const problem &p;
@@ -66,7 +65,7 @@ struct layers {
         attend.dropout = p.dropout;
         attend.site = p.site;
     }
-    /* Whoever does not wait for the stream sees NaN. */
+    /* Without waiting for the stream, NaN is read. */
     void stage()
     {
         attend.batch = r.ops->stage(r.d, &batch);
@@ -87,7 +86,7 @@ struct layers {
     }
 };
 
-/* Of the first of two layers: forward of both, then backward of both. */
+/* Results of the first of two layers: both forward, then both backward. */
 static answer compute(const rig &r, const problem &p)
 {
     layers l(r, p);
@@ -116,7 +115,7 @@ static answer compute(const rig &r, const problem &p)
 
 #ifdef HOSTCUDA
 
-/* What the stand-in for cuDNN leaves, with the seed that sdpa.h promises. */
+/* The dropout of the emulation, with the seed that sdpa.h guarantees. */
 static bool cudnn_stays(const problem &p, size_t row, size_t head,
                         uint32_t column)
 {
@@ -138,7 +137,7 @@ static bool cudnn_stays(const problem &p, size_t row, size_t head,
 
 #endif
 
-/* Which numbers cuDNN itself drops nobody else knows. */
+/* It is not documented which numbers cuDNN itself drops. */
 static problem problem_with(const rig &r, size_t heads, size_t width,
                             const vector<int32_t> &lengths, double rate = 0)
 {
@@ -150,7 +149,7 @@ static problem problem_with(const rig &r, size_t heads, size_t width,
     return p;
 }
 
-/* What is kept of rows, as plain loops have it. */
+/* The log-sum-exp kept for each row, by plain loops. */
 static numbers kept_rows(const problem &p, const numbers &kept)
 {
     const tr_batch batch = batch_of(p.cu);
@@ -184,7 +183,7 @@ static void compare(const rig &r, const problem &p, const char *what)
 
 static const vector<int32_t> small = {1, 2, 15, 0, 16, 17, 33, 48};
 
-/* With dropout where it is known what stays. */
+/* With dropout where the mask is known. */
 static void test_numbers(size_t heads, size_t width)
 {
     const rig r = open_cudnn(heads, width, 0.1);
@@ -252,7 +251,7 @@ static void test_masks(void)
 
 #ifdef HOSTCUDA
 
-/* The same rows of two answers, all bits. */
+/* True if rows of two results are the same, bit by bit. */
 static bool same_rows(const problem &p, size_t first, const answer &a,
                       size_t at, const answer &b, size_t n)
 {
@@ -290,7 +289,7 @@ static void test_alone(void)
     tr_device_close(r.d);
 }
 
-/* Every second span is NaN, as padding may be; the others do not notice. */
+/* Every second span is NaN, as padding may be; the others are unaffected. */
 static void test_poison(void)
 {
     const rig r = open_cudnn(2, 16, 0.1);
@@ -423,7 +422,7 @@ static void test_plans(void)
        "graphs and handle are destroyed");
 }
 
-/* A plan is not thrown away while it is still to run. */
+/* A plan that is queued is not evicted. */
 static void queue_and_plan(const rig &r)
 {
     const problem p = problem_with(r, 1, 8, {5});
@@ -459,7 +458,7 @@ static void test_queued(void)
 
 /* ---- Failures ---- */
 
-/* Forward and backward, on what may fail; true if it did not. */
+/* Forward and backward on a device that may fail; true if nothing failed. */
 static bool run_attention(char *why, size_t size)
 {
     tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
@@ -501,7 +500,7 @@ static bool run_attention(char *why, size_t size)
     return good;
 }
 
-/* Lets each call of a kind fail, one after the other, until none does. */
+/* Makes each call of a kind fail in turn, until a run succeeds. */
 static void test_failures(const char *what)
 {
     char spec[80], why[200] = "";
@@ -536,9 +535,9 @@ static void test_message(const char *spec, const char *right)
     hostcuda_fail(NULL);
 }
 
-/* ---- What is refused in the place of cuDNN ---- */
+/* ---- Errors of the cuDNN emulation ---- */
 
-/* A graph, and tensors of it that a test may spoil. */
+/* A graph, and its tensors, which a test may invalidate. */
 struct call {
     tr_sdpa_shape shape = {32, 128, 2, 8, 1 << 30};
     fe::graph::Graph graph;
@@ -584,7 +583,7 @@ struct call {
     }
 };
 
-/* `why` is in the refusal of the graph, or else of its execution. */
+/* The graph is refused with a message that contains `why`, or its execution. */
 static void refused(const char *why, fe::error_t (*spoilt)(call &))
 {
     call c;
@@ -594,7 +593,7 @@ static void refused(const char *why, fe::error_t (*spoilt)(call &))
        "refused: %s", error.get_message().c_str());
 }
 
-/* The graph of forward, with one thing that is otherwise. */
+/* The forward graph with one change. */
 static void test_refusals_of_graphs(void)
 {
     refused("not of one operation", [](call &c) {
@@ -635,7 +634,7 @@ static void test_refusals_of_graphs(void)
     });
 }
 
-/* One graph whose operation is put together by hand. */
+/* A graph whose operation is assembled by hand. */
 static fe::error_t by_hand(call &c, bool masked, bool stats, int64_t row)
 {
     const tr_sdpa_inputs i = tr_sdpa_inputs_of(c.graph, c.shape);
@@ -708,7 +707,7 @@ static void test_refusals_of_runs(void)
     });
 }
 
-/* Runs a graph for empty spans with one number that is otherwise. */
+/* Runs a graph for empty spans with one number changed. */
 static void run_with(tr_sdpa_uid uid, int at, int32_t number)
 {
     call c;
@@ -721,7 +720,7 @@ static void run_with(tr_sdpa_uid uid, int at, int32_t number)
         _exit(1);
 }
 
-/* f ends the process with a message that has `why` in it; NULL: it does not. */
+/* f ends the process with a message that contains `why`; NULL: it does not. */
 static void faults(const char *why, void (*f)(void))
 {
     char said[400] = "";

@@ -1,6 +1,6 @@
 /*
- * steps-t.cc - what makes a step of operations: batches that are staged,
- * LAMB, the sums for finish(), and failures.
+ * steps-t.cc - what turns operations into steps: staged batches, LAMB, the
+ * sums for finish(), and failures.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 #define BATCHES 7
 #define WIDTH 16
 
-/* A batch of its own size, whose rows and labels are told by its number. */
+/* A batch whose size, rows and labels follow from its number. */
 struct host_batch {
     std::vector<int32_t> token, zero, place, cu, mlm_row, mlm_label;
     std::vector<real> weight;
@@ -59,7 +59,7 @@ struct host_batch {
     }
 };
 
-/* The loss of the rows that a batch names of x. */
+/* The loss of the rows of x that a batch selects. */
 static double loss_of(const host_batch &b, const numbers &x)
 {
     double total = 0;
@@ -75,7 +75,7 @@ static double loss_of(const host_batch &b, const numbers &x)
     return total;
 }
 
-/* Asks for the loss of a staged batch, added to the others by a step. */
+/* Queues the loss of a staged batch; a step adds it to the others. */
 static void ask(const rig &r, const tr_batch *b, const array &x,
                 const array &rows, const array &loss)
 {
@@ -88,7 +88,7 @@ static void ask(const rig &r, const tr_batch *b, const array &x,
     r.ops->lamb(r.d, &still, 0, NULL, 0, (real *)x.p, NULL, NULL, NULL);
 }
 
-/* `ahead`: each is staged before operations on the one in front. */
+/* `ahead`: stage each batch before the operations on the previous one. */
 static void test_stage(const rig &r, bool ahead)
 {
     const numbers x = draw(r, VALUES, 100 * WIDTH, 1);
@@ -124,10 +124,10 @@ static void test_stage(const rig &r, bool ahead)
        ahead ? "each staged before the operations on the last" : "in turn");
 }
 
-#define MOST_ROWS 65 /* of such a batch */
+#define MOST_ROWS 65 /* of a batch */
 #define SITE 5
 
-/* What norms of a batch read and write. */
+/* Arrays that the norms of a batch read and write. */
 struct norm_arrays {
     array zero, vector, dy, d_gain, d_bias, y, hat, inverse, dx, d_branch;
     tr_norm norm;
@@ -161,7 +161,7 @@ struct norm_arrays {
     }
 };
 
-/* Whether all of a bias, and of its gradient, was dropped by these places. */
+/* True if these places dropped all of a bias and of its gradient. */
 static bool is_dropped_by(const std::vector<int32_t> &place,
                           const norm_arrays &n)
 {
@@ -178,7 +178,7 @@ static bool is_dropped_by(const std::vector<int32_t> &place,
     return true;
 }
 
-/* Each is staged between the forward and the backward of the one in front. */
+/* Stages each batch between the forward and backward of the previous one. */
 static void test_places(const rig &r)
 {
     std::vector<std::unique_ptr<norm_arrays>> arrays;
@@ -209,7 +209,7 @@ static void test_places(const rig &r)
 #define HEAD 8
 #define HIDDEN (HEADS * HEAD)
 
-/* Spans of two groups; rows that are named twice, in order and out of it. */
+/* Spans of two groups; rows selected twice, in order and out of order. */
 struct full_batch {
     std::vector<int32_t> cu = {0, 5, 135, 175}, token = draw_index(175, 1, 50),
                          type = draw_index(175, 2, 2),
@@ -227,7 +227,7 @@ struct full_batch {
                         mlm_weight.data(), place.data(), false};
 };
 
-/* Whether the device has an array as the host has it. */
+/* True if an array is the same on the device and the host. */
 template <typename T>
 static bool is_there(const rig &r, const std::vector<T> &host, const T *there)
 {
@@ -247,7 +247,7 @@ static void test_arrays(const rig &r)
     numbers after(175 * WIDTH);
     bool good;
 
-    /* The first to read of the batch. */
+    /* The first array of the batch to be read. */
     r.ops->cross_entropy(r.d, TR_LOSS_MLM, 5, WIDTH, WIDTH, logits,
                          s->mlm_label, s->mlm_weight, (double *)(void *)loss.p);
     r.ops->scatter_rows(r.d, 5, WIDTH, s->mlm_row, array(r, VALUES, x), to);
@@ -276,7 +276,7 @@ static void test_arrays(const rig &r)
     ok(good, "%s: all arrays that kernels read are there", r.name);
 }
 
-/* Attention of a row, of one head, over the rows of its span. */
+/* Attention of one row and head over the rows of its span. */
 static void attend(const numbers &qkv, size_t row, size_t head, size_t first,
                    size_t end, double *out)
 {
@@ -297,7 +297,7 @@ static void attend(const numbers &qkv, size_t row, size_t head, size_t first,
                       * qkv[j * 3 * HIDDEN + 2 * HIDDEN + i];
 }
 
-/* Over spans of a batch that nobody else has read. */
+/* Attention over the spans of a batch that no other operation has read. */
 static void test_attention(const rig &r)
 {
     const full_batch b;
@@ -325,7 +325,7 @@ struct tensors {
     size_t numbers;
 };
 
-/* Tensors of all kinds of size, from places that are not aligned too. */
+/* Tensors of every class of sizes, some of them misaligned. */
 static tensors tensors_of(size_t first)
 {
     static const size_t counts[] = {3, 5000, 1, 4096, 8192, 0, 777, 20000};
@@ -348,7 +348,7 @@ struct tr_lamb_state {
     numbers weights, mean, square;
 };
 
-/* A step in double; returns the norm of the gradient. */
+/* A step in double precision; returns the norm of the gradient. */
 static double lamb_right(const tr_lamb_args &s, const tensors &t,
                          const numbers &gradients, tr_lamb_state *state)
 {
@@ -383,7 +383,7 @@ static double lamb_right(const tr_lamb_args &s, const tensors &t,
     return norm;
 }
 
-/* What a device uses as weights: the product of one of them with 1. */
+/* The weights that a device uses: a product of each with 1. */
 static bool is_copy_new(const rig &r, const array &weights, size_t n)
 {
     const array one(r, VALUES, numbers(1, 1)), y(r, VALUES, n);
@@ -394,7 +394,7 @@ static bool is_copy_new(const rig &r, const array &weights, size_t n)
     return same(y.back(), w, r.bf16 ? 4e-3 : r.near);
 }
 
-/* Those of a step: the second are from 0 on, the third of other kinds. */
+/* Tensors of a step: from step 2 on they start at 0; step 3 flips decay. */
 static tensors tensors_at(int number, size_t first)
 {
     tensors t = tensors_of(first);
@@ -408,7 +408,7 @@ static tensors tensors_at(int number, size_t first)
 
 /*
  * Steps over tensors from `first` on; weights begin at `shift`.  Some gradients
- * are 0 all the time, and so are the weights of a tensor that decays.
+ * are always 0, and so are the weights of a tensor with decay.
  */
 static void test_lamb(const rig &r, size_t first, size_t shift, double clip)
 {
@@ -460,7 +460,7 @@ static void test_lamb(const rig &r, size_t first, size_t shift, double clip)
        r.name, first, shift, clip);
 }
 
-/* The norm of more numbers than one block has threads for chunks. */
+/* The norm of more numbers than one block has threads for. */
 static void test_norm(const rig &r)
 {
     const size_t n = ((size_t)1 << 22) + 5000;
@@ -481,7 +481,7 @@ static void test_norm(const rig &r)
     ok(good, "%s: the norm of %zu numbers", r.name, n);
 }
 
-/* A number that is none stops all steps up to finish(), and nothing else. */
+/* A NaN stops all steps up to finish(), and nothing else. */
 static void test_halt(const rig &r, bool in_loss)
 {
     const tensors t = tensors_of(0);
@@ -519,14 +519,14 @@ static void test_halt(const rig &r, bool in_loss)
                 m, v);
     good = r.ops->finish(r.d, &results, &why) && results.steps == 1
            && w.back() != before && good;
-    ok(good, "%s: a %s that is no number", r.name,
+    ok(good, "%s: a %s that is NaN", r.name,
        in_loss ? "loss" : "gradient");
 }
 
 /* ---- Failures ---- */
 
 #ifdef HOSTCUDA
-/* Everything once, on what may fail; true if it did not. */
+/* Calls everything once on a device that may fail; true if nothing failed. */
 static bool run_all(char *why, size_t size)
 {
     tr_device *const d = tr_cuda_open(0, TR_BF16, why, size);
@@ -557,7 +557,7 @@ static bool run_all(char *why, size_t size)
     return good;
 }
 
-/* Lets each call of a kind fail, one after the other, until none does. */
+/* Makes each call of a kind fail in turn, until a run succeeds. */
 static void test_failures(const char *what)
 {
     char spec[64], why[200];
@@ -596,7 +596,7 @@ static void test_no_device(void)
     hostcuda_fail(NULL);
 }
 
-/* alloc() may be asked for less then. */
+/* alloc() may then be called for less. */
 static void test_memory(void)
 {
     const rig r = open_rig(TR_FLOAT);
@@ -617,7 +617,7 @@ static void test_memory(void)
     tr_device_close(r.d);
 }
 
-/* Whichever call tells of a kernel that failed is not the one to blame. */
+/* The call that reports a failed kernel is not blamed for it. */
 static void test_late(const char *what, bool late)
 {
     const rig r = open_rig(TR_FLOAT);
@@ -633,7 +633,7 @@ static void test_late(const char *what, bool late)
     tr_device_close(r.d);
 }
 
-/* What failed is told again and again, and stage() has no batch. */
+/* The first failure is reported by every call, and stage() returns no batch. */
 static void test_sticky(void)
 {
     const rig r = open_rig(TR_FLOAT);
@@ -651,7 +651,7 @@ static void test_sticky(void)
         good = !r.ops->finish(r.d, &results, &why);
         snprintf(first, sizeof first, "%s", why);
         hostcuda_fail(NULL);
-        r.ops->release(r.d, NULL); /* fails, too */
+        r.ops->release(r.d, NULL); /* fails as well */
         good = !r.ops->finish(r.d, &results, &why) && !strcmp(why, first)
                && good;
         good = r.ops->stage(r.d, &b.batch) == NULL && good;
@@ -662,8 +662,8 @@ static void test_sticky(void)
 }
 
 /*
- * A launch that fails, in a way that no later call tells of: it is told, what
- * is asked for later is not done, and another failure does not take its place.
+ * A failed launch that no later call reports.  The error is kept, operations
+ * queued later are skipped, and a later failure does not replace it.
  */
 static void test_launch(void)
 {
@@ -680,7 +680,7 @@ static void test_launch(void)
         hostcuda_fail("cudaLaunchKernelEx:1=9,cudaFree:1=1");
         r.ops->tanh_forward(r.d, 4, y);
         r.ops->tanh_forward(r.d, 4, y);
-        r.ops->release(r.d, NULL); /* fails, too */
+        r.ops->release(r.d, NULL); /* fails as well */
         hostcuda_fail(NULL);
         good = !r.ops->finish(r.d, &results, &why)
                && !strncmp(why, "tanh: ", 6);
@@ -692,7 +692,7 @@ static void test_launch(void)
 }
 #endif
 
-/* The source may change when upload() has returned, wherever it lies. */
+/* The source may change once upload() has returned, pinned or not. */
 static void test_upload(const rig &r)
 {
     const array x(r, REALS, 4);
@@ -733,7 +733,7 @@ static void test_all(tr_precision precision, bool quick)
     test_stage(r, true);
     test_places(r);
     test_arrays(r);
-    if (sizeof(real) == sizeof(float) || !r.bf16) /* none of bf16 in double */
+    if (sizeof(real) == sizeof(float) || !r.bf16) /* bf16 needs float */
         test_attention(r);
     test_lamb(r, 2, 0, 1);
     if (!quick) {
@@ -746,7 +746,7 @@ static void test_all(tr_precision precision, bool quick)
     tr_device_close(r.d);
 }
 
-/* quick: each kernel, but not all that may become of it. */
+/* quick: every kernel, but not every combination. */
 int main(void)
 {
     const bool quick = is_short();
