@@ -101,8 +101,8 @@ OF_PACKS = ("index", "n_seq", "n_tok", "max_seqlen", "sum_len_sq")
 COMPUTED = ("cu", "seq_id", "seq_tok")
 RESERVED = (*OF_PACKS, "cu")    # cannot be names of fields
 DISORDER = "the index of the stream that begins here is out of order"
-CUT = "cut, for no END is before this byte"
-EMPTY = "the input is empty; even a pack stream without packs has a header"
+CUT = "truncated: no END before this byte"
+EMPTY = "the input is empty: even a pack stream without packs has a header"
 
 
 n_true = np.count_nonzero
@@ -277,14 +277,14 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
          "compressed: pipe it in, zstd -dc FILE |")
     need(data[:8] == b"\x89PKS\r\n\x1a\n"[:len(data)], at,
          "not a pack stream")
-    need(len(data) == HEADER_BYTES, at + len(data), "cut in a header")
+    need(len(data) == HEADER_BYTES, at + len(data), "truncated in a header")
     endian, major, minor, size, row_bytes, *counts, capacity, depth, _, \
         vocab, longest, least, incompat, compat = struct.unpack_from(
             "<I2H2I3Q4I4Q", data, 8)
     pad_id, align, seq_bytes, block_packs, block_bytes = struct.unpack_from(
         "<4IQ", data, 176)
     checksum, = struct.unpack_from("<Q", data, 4088)
-    need(major != 1, at, "a pack stream of format 1, which is no longer read: "
+    need(major != 1, at, "pack stream format 1 is no longer supported: "
          "pack the token records again")
     need(major == 2, at, "version %d of the format is not known" % major)
     need(endian == 0x01020304 and size == HEADER_BYTES and
@@ -1206,7 +1206,7 @@ class PackPipe(Packs):
             if index < 0:
                 index = stream.missing = block.first
                 need(index <= max(0, start - stream.number), at,
-                     "it begins with pack %d" % index)
+                     "it starts with pack %d" % index)
             need(block.first == index, at, "it is of pack %d, not %d" % (
                 block.first, index), "block at ")
             data = self.some(block.size, first)
@@ -1224,7 +1224,7 @@ class PackPipe(Packs):
             else:
                 entries = data[BLOCK.size:].view(ENTRY)
                 need(stream.sums(data[BLOCK.size:], block.body), at,
-                     "its checksum does not agree", "block at ")
+                     "its checksum does not match", "block at ")
             need(stream.missing or entries.tolist() == seen, at,
                  "its index is not that of the blocks", "block at ")
             if block.kind == END:

@@ -370,7 +370,7 @@ static option_outcome obey(const parser *p, int code,
         if (kind == NUMBER_GOOD)
             store(member, entry->size, number);
         else if (kind == NUMBER_TOO_LARGE && entry->max == UINT64_MAX)
-            why = "is above the largest number, 18446744073709551615";
+            why = "exceeds the largest number, 18446744073709551615";
         else
             why = entry->why != NULL ? entry->why : describe_values(entry);
         break;

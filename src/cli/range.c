@@ -40,8 +40,8 @@ const char *range_parse(void *to, const char *text)
     if (colon == NULL ||
         !parse_bound(text, (size_t)(colon - text), 0, &r->first) ||
         !parse_bound(colon + 1, strlen(colon + 1), UINT64_MAX, &r->end))
-        return "must be A:B, A: or :B, from pack A up to, but without, B: "
-               "5:6 is pack 5 alone";
+        return "must be A:B, A: or :B, for packs A up to B, B excluded: 5:6 is "
+               "pack 5 alone";
     return NULL;
 }
 

@@ -36,7 +36,7 @@ const char *weight_read(weight *w, const char *text, size_t n)
             return "has too many digits";
         w->decimals += point != NULL && text + i > point;
     }
-    return w->digits == 0 ? "must be above 0" : NULL;
+    return w->digits == 0 ? "must be greater than 0" : NULL;
 }
 
 bool weights_settle(const weight *weights, uint32_t n, uint64_t *whole)

@@ -23,8 +23,8 @@
  * have, both in bytes (uint64_t).
  */
 #define FILE_END_CUT                                                         \
-    "has %" PRIu64 " bytes, but %" PRIu64 " were written: another program "  \
-    "cut it"
+    "has %" PRIu64 " bytes, but %" PRIu64 " were written: truncated by "     \
+    "another program"
 
 /* Zero-initialise before the first call. */
 typedef struct file_end {

@@ -54,7 +54,7 @@ static bool check_created(const atomic_file *f, temp_file_result r)
     case TEMP_FILE_OK:
         return true;
     case TEMP_FILE_LOCKED:
-        message_error("%s: another job keeps its state there",
+        message_error("%s: locked: another job saves its state here",
                       message_name(f->name));
         return false;
     case TEMP_FILE_ERRNO:
@@ -63,12 +63,13 @@ static bool check_created(const atomic_file *f, temp_file_result r)
     case TEMP_FILE_UNOPENED:
         /* It may have been created by another user. */
         why = strerror(errno);
-        message_error("%s: is in the way of the file that is to replace %s, "
-                      "and cannot be opened: %s",
+        message_error("%s: needed as the temporary file of %s, but exists and "
+                      "cannot be opened: %s; remove it",
                       message_name(f->next_name), message_name(f->name), why);
         return false;
     default:
-        message_error("%s: is in the way of the file that is to replace %s",
+        message_error("%s: needed as the temporary file of %s, but exists and "
+                      "is not one: rename or remove it",
                       message_name(f->next_name), message_name(f->name));
         return false;
     }
@@ -88,8 +89,8 @@ static bool check_next(const atomic_file *f)
 {
     if (is_as_written(f))
         return true;
-    message_error("%s: another program changed or removed it, so %s was not "
-                  "replaced",
+    message_error("%s: changed or removed by another program, so %s was not "
+                  "updated",
                   message_name(f->next_name), message_name(f->name));
     return false;
 }

@@ -34,12 +34,13 @@ static int check(const checkpoint *c)
     uint64_t version;
 
     if (memcmp(c->bytes, form->magic, n < 8 ? n : 8) != 0) {
-        message_error("%s: this is not a saved state of %s", name,
+        message_error("%s: not a saved state of %s", name,
                       form->program);
         return STATUS_DATA;
     }
     if (n < part_at(form, form->n_part > 0, 0) + CHECKSUM_BYTES) {
-        message_error("%s: the state is cut", name);
+        message_error("%s: the state is truncated: remove it and the output to "
+                      "start again", name);
         return STATUS_DATA;
     }
     if (load_u64(c->bytes + n - CHECKSUM_BYTES) !=
@@ -47,8 +48,9 @@ static int check(const checkpoint *c)
         return state_file_damaged(c->file.name);
     version = checkpoint_u64(c, 0);
     if (version != form->version) {
-        message_error("%s: the state is of version %" PRIu64
-                      ", this program knows %" PRIu64,
+        message_error("%s: the state has version %" PRIu64 ", this program "
+                      "reads version %" PRIu64 ": resume with the version that "
+                      "saved it",
                       name, version, form->version);
         return STATUS_DATA;
     }

@@ -31,7 +31,8 @@ static int check_regular(const char *name)
 
     if (stat(name, &st) != 0 || S_ISREG(st.st_mode))
         return STATUS_OK;
-    message_error("%s: is there and no regular file", message_name(name));
+    message_error("%s: exists and is not a regular file: choose another name",
+                  message_name(name));
     return STATUS_FAILURE;
 }
 
@@ -73,7 +74,8 @@ int file_set_check_input(const char *name, const char *input)
         files_is_special(name) || files_is_standard(input) ||
         !file_set_would_write(name, input))
         return status;
-    message_error("%s: is an input as well", message_name(input));
+    message_error("%s: is also an input: choose another output",
+                  message_name(input));
     return STATUS_FAILURE;
 }
 
@@ -84,8 +86,8 @@ static int check_aside(const file_set_member *m)
 
     if (lstat(m->aside, &st) != 0)
         return STATUS_OK;
-    message_error("%s: exists: rename or remove it (a job that was killed "
-                  "may have put an older output aside)",
+    message_error("%s: exists already: rename or remove it (a killed job may "
+                  "have moved an older output here)",
                   message_name(m->aside));
     return STATUS_FAILURE;
 }
@@ -122,7 +124,7 @@ static const char *create(const file_set *set)
         file.device = set->members[i].file.device;
         file.inode = set->members[i].file.inode;
         if (temp_file_has_name(&file))
-            return "cannot take two streams";
+            return "named for two outputs: give each its own name";
     }
     /* Always create a new file: an existing one may be open elsewhere. */
     switch (temp_file_create(&file)) {
@@ -131,11 +133,12 @@ static const char *create(const file_set *set)
         return NULL;
     case TEMP_FILE_EXISTS:
     case TEMP_FILE_LOCKED:
-        return "another job is writing it";
+        return "locked: another job is writing it";
     case TEMP_FILE_SPECIAL:
-        return "is there and no regular file";
+        return "exists and is not a regular file: choose another output name";
     case TEMP_FILE_LINKED:
-        return "is there, and has another name as well";
+        return "exists and has another hard link: remove it or choose another "
+               "output name";
     default:
         return strerror(errno);
     }
@@ -202,7 +205,8 @@ int file_set_open(file_set *set, const char *name, bool binary,
         return -1;
     }
     if (is_written(path)) {
-        message_error("%s: another job is writing it", message_name(name));
+        message_error("%s: locked: another job is writing it",
+                      message_name(name));
         return -1;
     }
     fd = file_set_add(set, path, strlen(path), "", inputs, n_inputs);
@@ -272,7 +276,7 @@ static bool put_aside(file_set_member *m)
         return true;
     }
     (void)move(m->aside, m->name);
-    message_error("%s: another program changed it", message_name(m->name));
+    message_error("%s: changed by another program", message_name(m->name));
     return false;
 }
 
@@ -282,7 +286,8 @@ static void bring_back(const file_set_member *m)
     if (!temp_file_has_name(&m->older) ||
         move(m->aside, m->name))
         return;
-    message_errno("%s: the older output stays there", message_name(m->aside));
+    message_errno("%s: cannot move the older output back from here",
+                  message_name(m->aside));
 }
 
 /* Removes the old file.  If this fails, the new files are still complete. */
@@ -290,7 +295,7 @@ static void drop_older(const file_set_member *m)
 {
     if (temp_file_has_name(&m->older) &&
         unlink(m->aside) != 0)
-        message_warning("%s: the older output cannot be removed: %s",
+        message_warning("%s: cannot remove the older output: %s",
                         message_name(m->aside), strerror(errno));
 }
 
@@ -309,7 +314,7 @@ static bool give_name(file_set_member *m)
     if (temp_file_has_name(&m->file))
         return true;
     m->file.name = NULL;
-    message_error("%s: another program changed it", message_name(m->name));
+    message_error("%s: changed by another program", message_name(m->name));
     return false;
 }
 
@@ -320,7 +325,7 @@ bool file_set_publish(file_set *set)
 
     for (size_t i = 0; i < set->n; i++) {
         if (!temp_file_has_name(&m[i].file)) {
-            message_error("%s: another program changed or removed it",
+            message_error("%s: changed or removed by another program",
                           message_name(m[i].new_name));
             return false;
         }

@@ -307,8 +307,8 @@ int files_open_input(const char *name)
     /* The file is readable, so it was the sandbox that denied access. */
     if (errno == EACCES && !files_is_standard(name) &&
         faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0)
-        message_error("%s: another file had this name when the job began, and "
-                      "the sandbox lets it read no other",
+        message_error("%s: replaced since the job started, and the sandbox "
+                      "allows only the file of that time: use --no-sandbox",
                       files_input_name(name));
     else
         message_errno("%s", files_input_name(name));
@@ -383,11 +383,12 @@ static int open_output(const char *name, int create, bool binary, bool alone,
     else if (has_mode(fd, O_RDONLY))
         why = strerror(EBADF);
     else if (is_same_file(&st, input_fd))
-        why = "is an input as well";
+        why = "is also an input: choose another output";
     else if (binary && isatty(fd))
-        why = "binary output is not for a terminal";
+        why = "refusing to write binary output to a terminal: redirect it or "
+              "use -o FILE";
     else if (alone && S_ISREG(st.st_mode) && !files_lock(fd))
-        why = errno == EAGAIN ? "another job is writing it"
+        why = errno == EAGAIN ? "locked: another job is writing it"
                               : strerror(errno);
     else
         return fd;
@@ -419,8 +420,8 @@ int files_reopen_output(const char *name, int input_fd, uint64_t length)
     else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= length)
         return fd;
     else
-        message_error("%s: has %" PRIu64 " bytes, but the state is of %" PRIu64
-                      ": it is not the same output",
+        message_error("%s: has %" PRIu64 " bytes, but the state was saved "
+                      "after %" PRIu64 ": not the output of this state",
                       files_output_name(name), (uint64_t)st.st_size, length);
     /* Stdout may be shared and stay open, so release the lock explicitly. */
     (void)set_lock(fd, F_UNLCK);
@@ -538,7 +539,7 @@ int files_check_length(int fd, const char *name, uint64_t length)
         (size > length && files_is_standard(name)))
         return STATUS_OK;
     message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
-                  "another program changed it",
+                  "changed by another program",
                   files_output_name(name), size, length);
     return STATUS_FAILURE;
 }
@@ -555,7 +556,8 @@ int files_check_input(const char *name, const char *input)
     if (!files_stat(name, STDOUT_FILENO, &to) || !S_ISREG(to.st_mode) ||
         !files_stat(input, STDIN_FILENO, &from) || !files_are_one(&from, &to))
         return STATUS_OK;
-    message_error("%s: is an input as well", files_output_name(name));
+    message_error("%s: is also an input: choose another output",
+                  files_output_name(name));
     return STATUS_FAILURE;
 }
 
@@ -581,7 +583,7 @@ int files_check_distinct(const char *name, const char *other)
         same = files_are_one(&a, &b) &&
                (S_ISREG(a.st_mode) || S_ISFIFO(a.st_mode));
     if (same)
-        message_error("%s: cannot take two streams",
+        message_error("%s: named for two outputs: give each its own name",
                       files_output_name(name));
     return same ? STATUS_FAILURE : STATUS_OK;
 }
@@ -621,12 +623,13 @@ int files_reread_output(const char *name, int output)
     struct stat st;
 
     if (fd == -1)
-        message_error("%s: cannot be read again: %s",
+        message_error("%s: cannot reopen the output for reading: %s",
                       files_output_name(name), strerror(errno));
     else if (fstat(fd, &st) == 0 && is_same_file(&st, output))
         return fd;
     else
-        message_error("%s: was replaced", files_output_name(name));
+        message_error("%s: replaced by another program while the job was "
+                      "running", files_output_name(name));
     if (fd != -1)
         (void)close(fd);
     return -1;
@@ -674,8 +677,8 @@ bool files_close_output(int fd, const char *name)
     if (!closed)
         message_errno("%s", files_output_name(name));
     else if (removed)
-        message_error("%s: another program removed it, and what was written "
-                      "with it", message_name(name));
+        message_error("%s: removed by another program: the output is lost",
+                      message_name(name));
     return closed && !removed;
 }
 

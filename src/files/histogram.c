@@ -151,7 +151,7 @@ static int read_number(input *in, const char *what, uint64_t *number)
         uint64_t digit = (uint64_t)(in->byte - '0');
 
         if (value > (UINT64_MAX - digit) / 10)
-            return bad(in, "the %s is beyond 64 bits", what);
+            return bad(in, "the %s does not fit 64 bits", what);
         value = value * 10 + digit;
         empty = false;
     }
@@ -208,9 +208,10 @@ static ps_result add_overlong(length_counts *to, uint64_t length,
 static int add(const input *in, uint64_t length, uint64_t count)
 {
     if (length == 0)
-        return bad(in, "a length of 0");
+        return bad(in, "a length must be at least 1");
     if (length > UINT32_MAX && in->to[0].overlong != PS_OVERLONG_ERROR)
-        return bad(in, "the length of %" PRIu64 " is above %" PRIu32, length,
+        return bad(in, "length %" PRIu64 " exceeds %" PRIu32 ", the longest "
+                   "possible", length,
                    UINT32_MAX);
     for (unsigned i = 0; i < in->n_to; i++) {
         length_counts *to = &in->to[i];
@@ -220,8 +221,8 @@ static int add(const input *in, uint64_t length, uint64_t count)
 
         if (is_long && to->overlong == PS_OVERLONG_ERROR)
             return bad(in,
-                       "the length of %" PRIu64
-                       " is above the capacity of %" PRIu32,
+                       "length %" PRIu64 " exceeds the capacity, %" PRIu32 ": "
+                       "use --overlong=split, truncate or drop",
                        length, to->capacity);
         if (count > 0)
             r = is_long ? add_overlong(to, length, count, &err)
@@ -264,16 +265,16 @@ static int read_line(input *in)
         status = read_number(in, "length", &length);
     skip_blanks(in);
     if (status == STATUS_OK && in->byte == '\n')
-        return bad(in, "no count after the length");
+        return bad(in, "missing count after the length");
     if (status == STATUS_OK && in->byte != END_OF_FILE)
         status = read_number(in, "count", &count);
     if (status != STATUS_OK)
         return status;
     skip_blanks(in);
     if (in->byte == END_OF_FILE)
-        return bad(in, "cut: it does not end with a newline");
+        return bad(in, "truncated: no newline at the end");
     if (in->byte != '\n')
-        return bad(in, "more than a length and a count");
+        return bad(in, "more than two numbers: a line is `length count`");
 
     return add(in, length, count);
 }

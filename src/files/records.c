@@ -57,7 +57,8 @@ int records_reserve(records *r, size_t bytes)
         return STATUS_OK;
     payload = realloc(r->payload, size);
     if (payload == NULL) {
-        message_errno("a sequence of %zu bytes", bytes);
+        message_errno("a sequence of %zu bytes is too large for a record",
+                      bytes);
         return STATUS_FAILURE;
     }
     r->payload = payload;

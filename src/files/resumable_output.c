@@ -32,7 +32,7 @@ static int failure(const char *name)
 
 static int fail_other_output(const char *name)
 {
-    message_error("%s: is not the output of the job of the state",
+    message_error("%s: not the output that was written with this state",
                   files_output_name(name));
     return STATUS_FAILURE;
 }
@@ -141,7 +141,7 @@ int resumable_output_check(const resumable_output *o, int out, uint64_t length,
     if (length == written)
         return files_check_length(out, o->name, o->base + length);
     message_error("%s: has %" PRIu64 " bytes, but %" PRIu64 " were written: "
-                  "another program changed it",
+                  "changed by another program",
                   files_output_name(o->name), o->base + length,
                   o->base + written);
     return STATUS_FAILURE;
@@ -193,7 +193,8 @@ int resumable_output_reopen(resumable_output *o, const char *name, int in,
     }
     if (!fingerprint->known || length > INT64_MAX ||
         fingerprint->base > INT64_MAX - length) {
-        message_error("%s: the state is not of a job that wrote to a file",
+        message_error("%s: the state was saved by a job that did not write to "
+                      "a file",
                       files_output_name(name));
         return STATUS_USAGE;
     }

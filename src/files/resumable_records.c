@@ -117,7 +117,7 @@ int resumable_records_compare(const resumable_records *k, const char *state,
     if (status != STATUS_OK ||
         ps_schema_compare(&then, schema, &err) == PS_OK)
         return status;
-    message_error("%s: the state is of other token records: %s",
+    message_error("%s: the state was saved for different token records: %s",
                   message_name(state), err.text);
     return STATUS_USAGE;
 }

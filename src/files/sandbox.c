@@ -164,7 +164,8 @@ bool sandbox_enter(const char *const *readable, int n_readable,
            (syscall(__NR_landlock_restrict_self, ruleset, 0U) == 0 ||
             errno == E2BIG);
     if (!done)
-        message_errno("cannot enter the sandbox (--no-sandbox goes without)");
+        message_errno("cannot enter the sandbox (use --no-sandbox to run "
+                      "without)");
     if (ruleset != -1)
         (void)close(ruleset);
     return done;

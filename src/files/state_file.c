@@ -35,8 +35,8 @@ int state_file_check_options(const char *state, bool resume, uint64_t every,
         return message_usage("--resume and --state-every need --state=FILE");
     for (size_t i = 0; state != NULL && i < n; i++)
         if (!files_is_for_file(outputs[i]))
-            return message_usage("--state: a job can only resume in a regular "
-                                 "file, and %s is not one",
+            return message_usage("--state needs a regular file as output, and "
+                                 "%s is not one: use -o FILE",
                                  files_output_name(outputs[i]));
     return STATUS_OK;
 }
@@ -71,7 +71,7 @@ static int check_name(const state_file_options *o, const char *name)
                 what = o->uses[i].what;
     if (what == NULL)
         return STATUS_OK;
-    return message_usage("--state=%s: %s is %s as well",
+    return message_usage("--state=%s: %s is also %s: choose another name",
                          message_name(o->name), message_name(name), what);
 }
 
@@ -109,7 +109,8 @@ int state_file_check(const state_file_options *o)
     if (ends_as_fresh(o->name) || ends_as_fresh(path))
         return message_usage("--state=%s: a name that ends in "
                              ATOMIC_FILE_SUFFIX
-                             " is for a state that is not whole yet",
+                             " is reserved for states being written: choose "
+                             "another name",
                              message_name(o->name));
     status = check_name(o, o->name);
     if (status == STATUS_OK)
@@ -149,7 +150,8 @@ int state_file_check_new(const char *state, const char *output)
     if (files_is_standard(output) || stat(output, &st) != 0 ||
         !S_ISREG(st.st_mode) || st.st_size == 0)
         return STATUS_OK;
-    message_error("%s: exists already, but not %s to resume from",
+    message_error("%s: exists already, but its state %s does not: remove the "
+                  "output to start again",
                   files_output_name(output), message_name(state));
     return STATUS_USAGE;
 }
@@ -219,6 +221,7 @@ int state_file_compare_schema(const char *name, uint64_t framed, uint64_t type,
 
 int state_file_damaged(const char *name)
 {
-    message_error("%s: the state is damaged", message_name(name));
+    message_error("%s: the state is damaged: remove it and the output to start "
+                  "again", message_name(name));
     return STATUS_DATA;
 }

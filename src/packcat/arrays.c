@@ -59,8 +59,8 @@ static bool check_count(const counted_form *form, input *in, uint64_t n)
 {
     if (n <= form->max)
         return true;
-    return input_fail(in, "--to=%s has room for %" PRIu64 " packs of it, and "
-                      "there are more: take them in parts, with --range",
+    return input_fail(in, "--to=%s holds at most %" PRIu64 " of these packs, "
+                      "and there are more: use --range to write several files",
                       form->name, form->max);
 }
 
@@ -95,8 +95,8 @@ static void convert_counted(const counted_form *form, input *in, output *out)
         return;
     if (offset < 0 && !input_rereadable(in)) {
         out->status = message_usage(
-            "--to=%s: the number of packs comes first, and from a pipe to "
-            "a pipe it is not known: write to a file or read from files",
+            "--to=%s starts with the number of packs, which is unknown from "
+            "pipe to pipe: use -o FILE, or read from files",
             form->name);
         return;
     }
@@ -214,8 +214,7 @@ static bool make_npy_header(input *in, uint64_t n, char *header)
 
     /* Unreachable within the limits of the format. */
     if (t.full)
-        return input_fail(in, "its fields do not fit the header of a .npy "
-                          "file");
+        return input_fail(in, "too many fields for a .npy header");
     memset(t.at, ' ', t.left - 1);
     t.at[t.left - 1] = '\n';
     return true;

@@ -44,7 +44,7 @@ static bool check_no_old_mask(output *out)
     (void)strcpy(name, out->name);
     (void)strcat(name, LOSS_ENDING);
     if (lstat(name, &st) == 0) {
-        message_error("%s: is there, but the packs have no channel '"
+        message_error("%s: exists already, but the packs have no channel '"
                       LOSS_CHANNEL "' to replace it: remove it first",
                       message_name(name));
         out->status = STATUS_FAILURE;
@@ -66,8 +66,8 @@ void convert_datatrove(input *in, output *out)
         return;
     if (has_loss && (schema->channels[loss].type != PS_U8 ||
                      schema->channels[loss].kind != PS_PER_TOKEN)) {
-        input_fail(in, "channel '" LOSS_CHANNEL "' is not u8 per token, as "
-                   "--to=datatrove needs it");
+        input_fail(in, "channel '" LOSS_CHANNEL "' must be u8 per token for "
+                   "--to=datatrove");
         return;
     }
     while (input_sequence(in, &sequence)) {
@@ -84,7 +84,7 @@ void convert_datatrove(input *in, output *out)
         for (uint32_t i = 0; i < mask.n; i++)
             if (mask.bytes[i] > 1) {
                 input_fail(in, "sequence %" PRIu64 ": '" LOSS_CHANNEL
-                           "' of token %" PRIu32 " is %u, neither 0 nor 1",
+                           "' of token %" PRIu32 " is %u, not 0 or 1",
                            sequence.id, i, (unsigned)mask.bytes[i]);
                 return;
             }

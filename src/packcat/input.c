@@ -147,7 +147,7 @@ static bool find_mismatch(unsigned same, const ps_pack_info *a,
                        ps_type_name(g->channel.type), g->offset);
         return true;
     }
-    return differs(text, "the size of rows", a->row_bytes, b->row_bytes);
+    return differs(text, "the row size", a->row_bytes, b->row_bytes);
 }
 
 /* Opens the next file.  Returns false after a failure. */
@@ -183,7 +183,8 @@ static bool open_next(input *in)
                               ? "the input is empty; even a pack stream "
                                 "without packs has a header"
                               : "neither a pack stream nor framed token "
-                                "records");
+                                "records: pack raw records with packstream "
+                                "first");
         }
         ps_token_reader_on_wait(in->tokens, before_wait, in);
     }
@@ -193,7 +194,7 @@ static bool open_next(input *in)
         in->figures.capacity = in->first.capacity;
     }
     if (find_mismatch(in->options.same, input_info(in), &in->first, mismatch))
-        return input_fail(in, "cannot follow %.100s: %s",
+        return input_fail(in, "cannot be joined to %.100s: %s",
                           files_input_name(in->options.names[0]), mismatch);
     return true;
 }
@@ -254,7 +255,7 @@ bool input_begin(input *in, const input_options *options)
         result = packs_open_file(&in->packs, in->fd, &in->err);
         if (result == PS_ERR_UNSUPPORTED)
             return fail_printed(in, message_usage(
-                "--range: %s cannot be counted from its end: %s",
+                "--range: negative numbers need a seekable file: %s: %s",
                 files_input_name(name), in->err.text));
         in->failed = result != PS_OK;
         if (!in->failed)
@@ -445,7 +446,8 @@ bool input_rewind(input *in)
 {
     close_current(in);
     if (in->start >= 0 && lseek(STDIN_FILENO, in->start, SEEK_SET) < 0) {
-        message_errno("%s: cannot be read again", files_input_name("-"));
+        message_errno("%s: cannot be read a second time",
+                      files_input_name("-"));
         return fail_printed(in, STATUS_FAILURE);
     }
     in->next = 0;

@@ -24,12 +24,13 @@ static bool check_can_follow(input *in, const ps_totals *sums)
     const uint32_t displacement = input_info(in)->max_displacement;
 
     if (displacement > in->first.max_displacement)
-        return input_fail(in, "its window is %" PRIu32 ", and that of the "
-                          "first stream only %" PRIu32 ": name it first",
+        return input_fail(in, "its max_displacement, %" PRIu32 ", exceeds that "
+                          "of the first stream, %" PRIu32 ": name this file "
+                          "first",
                           displacement, in->first.max_displacement);
     if (sums->input_sequences > INT64_MAX)
-        return input_fail(in, "the streams before it count %" PRIu64
-                          " sequences, more than there can be",
+        return input_fail(in, "the streams before it count %" PRIu64 " "
+                          "sequences, more than a stream can hold",
                           sums->input_sequences);
     return true;
 }
@@ -41,8 +42,8 @@ static bool check_sums(input *in, const ps_totals *sums)
             sums->input_tokens < UINT64_MAX &&
             sums->truncated_sequences < UINT64_MAX &&
             sums->truncated_tokens < UINT64_MAX) ||
-           input_fail(in, "with those before it, it counts more sequences or "
-                      "tokens of the input than END can");
+           input_fail(in, "together with the streams before it, the input "
+                      "counts exceed 64 bits");
 }
 
 void convert_packs(input *in, output *out)

@@ -37,7 +37,7 @@ void convert_jsonl(input *in, output *out)
             list = elements_of(schema, &sequence, c);
             if (elements_have_infinity(&list)) {
                 input_fail(in, "sequence %" PRIu64 ": channel '%s' holds an "
-                           "infinity, which JSON cannot say",
+                           "infinity, which JSON cannot represent",
                            sequence.id, schema->channels[c].name);
                 return;
             }
@@ -93,8 +93,8 @@ static bool check_finite(input *in, const ps_pack *pack)
             const elements list = elements_in_pack(info, pack, field, i);
 
             if (elements_have_infinity(&list))
-                return input_fail(in, "pack %" PRIu64 ": channel '%s' holds "
-                                  "an infinity, which JSON cannot say",
+                return input_fail(in, "pack %" PRIu64 ": channel '%s' holds an "
+                                  "infinity, which JSON cannot represent",
                                   pack->index, field->channel.name);
         }
     }
@@ -109,12 +109,11 @@ void convert_trl(input *in, output *out)
 
     /* TRL shifts labels itself, and keys must be unique. */
     if (elements_channel(schema, "seq_lengths") != PS_TOKENS)
-        input_fail(in, "channel 'seq_lengths' has a name that --to=trl "
-                   "needs itself");
+        input_fail(in, "channel 'seq_lengths': --to=trl uses this name itself");
     else if (schema->labels == PS_LABELS_SHIFTED &&
              elements_channel(schema, "labels") != PS_TOKENS)
-        input_fail(in, "its labels are shifted already, and TRL would "
-                   "shift them again");
+        input_fail(in, "its labels are already shifted, and TRL would shift "
+                   "them again");
 
     while (!in->failed && more && input_pack(in, &pack) &&
            check_finite(in, &pack)) {

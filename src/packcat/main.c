@@ -38,45 +38,46 @@ static const option_word orders[] = {
 
 static const option_entry entries[] = {
     {0, "to", "FORM",
-     "what to make of the packs (default: records):\n"
-     "see above",
+     "write this form, one of the above (default: records)",
      OPTION_WORD(conf, format, format_words), OPTION_GIVEN(conf, to_given)},
     {0, "merge", NULL, "the same as --to=packs", OPTION_FLAG(conf, merge)},
     {0, "order", "ORDER",
-     "sequences as they came (input, the default)\n"
-     "or as they lie in the packs (pack)",
+     "write sequences in the order of the input (default)\n"
+     "or of the packs (pack)",
      OPTION_WORD(conf, order, orders), OPTION_GIVEN(conf, order_given)},
     {'M', "memory", "BYTES",
-     "hold no more of sequences to restore their order\n"
+     "hold at most BYTES of sequences to restore the order\n"
      "(default: 4Gi)",
      OPTION_NUMBER(conf, max_bytes, 1, UINT64_MAX),
      .why = "must be a number of bytes from 1, such as 64Mi"},
     {0, "range", "A:B",
-     "only packs A up to, but without, B, from 0 on,\n"
-     "in their order; negative ones from the end",
+     "read packs A up to B, B excluded; the first is 0;\n"
+     "negative numbers count from the end",
      OPTION_CALL_FOR(conf, range, range_parse),
      OPTION_GIVEN(conf, range_given)},
     {0, "max-predictions", "N",
-     "tfrecord: room for N masked tokens (default: 20)",
+     "tfrecord: allow N masked tokens (default: 20)",
      OPTION_NUMBER(conf, predictions, 1, PS_MAX_CAPACITY),
-     .why = "must be between 1 and 16777216"},
+     .why = "must be a number from 1 to 16777216"},
     {0, "zstd", "LEVEL",
-     "packs: compress them, LEVEL 1 to 22 (default: 3)",
+     "packs: compress at LEVEL, 1 to 22 (default: 3)",
      OPTION_ZSTD(conf, zstd_level)},
-    {'o', "output", "FILE", "write to FILE, not to stdout",
+    {'o', "output", "FILE", "write to FILE (default: standard output)",
      OPTION_TEXT(conf, output)},
-    {'q', "quiet", NULL, "no progress line", OPTION_FLAG(conf, quiet)},
+    {'q', "quiet", NULL, "do not print progress", OPTION_FLAG(conf, quiet)},
     {0},
 };
 
 static const option_program program = {
     .usage = "[OPTION]... [FILE]...",
     .summary =
-        "Gives back the token records that packstream packed, byte for\n"
-        "byte and in their order, or makes another form of them.  Reads\n"
-        "pack streams from the FILEs, one after the other, or from stdin;\n"
-        "for records, jsonl, ids, bytes and datatrove also framed token\n"
-        "records.\n"
+        "Restores the token records that packstream packed, byte for byte "
+        "and\n"
+        "in their order, or converts them to another form. Reads pack "
+        "streams\n"
+        "from each FILE in turn, or from standard input; records, jsonl, "
+        "ids,\n"
+        "bytes and datatrove can also be made from framed token records.\n"
         "\n"
         "Forms made of sequences:\n"
         "  records    token records, as packstream read them\n"
@@ -84,15 +85,16 @@ static const option_program program = {
         "  ids        a line of decimal token ids per sequence\n"
         "  bytes      a byte per token, nothing between sequences\n"
         "  datatrove  FILE: tokens; FILE.index: ends; FILE.loss: loss mask\n"
-        "  tfrecord   examples for the pre-training of BERT\n"
+        "  tfrecord   examples for BERT pre-training\n"
         "Forms made of packs, always in their order:\n"
-        "  rows       the tokens of each pack with their padding, as nanoGPT\n"
-        "             reads them, no header\n"
+        "  rows       the tokens of each pack and its padding, without a "
+        "header,\n"
+        "             as nanoGPT reads them\n"
         "  npy        rows with per-token channels, for numpy.load\n"
-        "  llmc       rows behind the header of llm.c\n"
+        "  llmc       rows after an llm.c header\n"
         "  trl        a JSON object per line, with seq_lengths\n"
-        "  packs      one pack stream, with one END, of all that are read\n"
-        "Of packs, or with --order=input of sequences:\n"
+        "  packs      all input joined to one pack stream\n"
+        "Made of packs, or with --order=input of sequences:\n"
         "  megatron   FILE.bin: tokens; FILE.idx: Megatron-LM's index",
     .entries = entries,
 };
@@ -106,21 +108,22 @@ static int check(const conf *c)
     const char *name = option_word_name(format_words, c->format);
 
     if (c->range_given && c->order_given && c->order == PS_ORDER_INPUT)
-        return message_usage("--order=input: with --range sequences come in "
-                             "the order of the packs");
+        return message_usage("--order=input cannot be used with --range, "
+                             "which keeps the order of the packs");
     if (form->units == OF_PACKS && c->order_given &&
         c->order == PS_ORDER_INPUT)
-        return message_usage("--order=input: --to=%s is always in the "
-                             "order of the packs", name);
+        return message_usage("--order=input cannot be used with --to=%s, "
+                             "which keeps the order of the packs", name);
     if (form->namer != NULL && c->output == NULL)
-        return message_usage("--to=%s: makes several files: name them with "
-                             "-o", name);
+        return message_usage("--to=%s writes several files: name them with -o "
+                             "FILE", name);
     if (c->range_given && c->format == FORMAT_PACKS)
-        return message_usage("--range: --to=packs makes a stream of all packs");
+        return message_usage("--range cannot be used with --to=packs, which "
+                             "joins all packs");
     if (c->zstd_level != 0 && c->format != FORMAT_PACKS)
-        return message_usage("--zstd: is for --to=packs");
+        return message_usage("--zstd needs --to=packs");
     if (c->predictions != 0 && c->format != FORMAT_TFRECORD)
-        return message_usage("--max-predictions: is for --to=tfrecord");
+        return message_usage("--max-predictions needs --to=tfrecord");
     return STATUS_OK;
 }
 
@@ -180,8 +183,8 @@ int main(int argc, char **argv)
     if (c.output != NULL && strcmp(c.output, "-") == 0)
         c.output = NULL;
     if (c.merge && c.to_given && c.format != FORMAT_PACKS)
-        return message_usage("--merge: is --to=packs, and another form was "
-                             "asked for");
+        return message_usage("--merge means --to=packs and cannot be combined "
+                             "with another --to");
     if (c.merge)
         c.format = FORMAT_PACKS;
     status = check(&c);

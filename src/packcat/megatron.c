@@ -62,9 +62,8 @@ static bool put_sequence(input *in, output *out, idx *to,
         return false;
     for (uint32_t i = 0; tokens->type == PS_U32 && i < tokens->n; i++)
         if (elements_value(tokens, i) > INT32_MAX)
-            return input_fail(in, "sequence %" PRIu64 ": token %" PRIu32
-                              " of it is %" PRIu32 ", more than Megatron's "
-                              "i32 holds",
+            return input_fail(in, "sequence %" PRIu64 ": token %" PRIu32 " is "
+                              "%" PRIu32 ", which does not fit Megatron's i32",
                               id, i, elements_value(tokens, i));
     return output_put(out, tokens->bytes, tokens->n * to->token_bytes);
 }

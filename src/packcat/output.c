@@ -175,12 +175,12 @@ bool outputs_can_have_name(const char *name)
      * in /dev/null.
      */
     if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
-        message_error("%s: is there and no regular file, so several files "
-                      "cannot be called after it", message_name(name));
+        message_error("%s: exists and is not a regular file, so the output "
+                      "files cannot be named after it", message_name(name));
         return false;
     }
     if (n == 0 || name[n - 1] == '/') {
-        message_error("%s: no name that several files can be called after",
+        message_error("%s: not a name that output files can be named after",
                       n == 0 ? "-o" : message_name(name));
         return false;
     }

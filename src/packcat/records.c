@@ -57,8 +57,8 @@ void convert_bytes(input *in, output *out)
         while (wide < tokens.n && elements_value(&tokens, wide) <= UINT8_MAX)
             wide++;
         if (wide < tokens.n) {
-            input_fail(in, "sequence %" PRIu64 ": token %" PRIu32
-                       " of it is %" PRIu32 ", more than a byte holds",
+            input_fail(in, "sequence %" PRIu64 ": token %" PRIu32 " is "
+                       "%" PRIu32 ", which does not fit a byte",
                        sequence.id, wide, elements_value(&tokens, wide));
             return;
         }

@@ -176,11 +176,12 @@ static bool check_schema(input *in, const example *e)
             continue;
         c = &schema->channels[used[i].channel];
         if (c->type == PS_F32 || c->type == PS_F64 || c->type == PS_U64)
-            return input_fail(in, "channel '%s' is %s, which --to=tfrecord "
-                              "cannot use", c->name, ps_type_name(c->type));
+            return input_fail(in, "channel '%s' has type %s, which "
+                              "--to=tfrecord cannot write",
+                              c->name, ps_type_name(c->type));
         if (c->kind != used[i].kind)
             return input_fail(in, "channel '%s' is per %s, but --to=tfrecord "
-                              "needs it per %s", c->name,
+                              "needs one per %s", c->name,
                               per_token ? "sequence" : "token",
                               per_token ? "token" : "sequence");
     }
@@ -188,14 +189,14 @@ static bool check_schema(input *in, const example *e)
         return true;
 
     if (schema->labels == PS_LABELS_SHIFTED)
-        return input_fail(in, "its labels are those of the next token, and "
-                          "not of masked ones");
+        return input_fail(in, "its labels are shifted to the next token, but "
+                          "--to=tfrecord needs those of masked tokens");
     /* Without -100, every token would count as masked. */
     type = schema->channels[e->labels].type;
     if (type != PS_I32 && type != PS_I64)
-        return input_fail(in, "channel 'labels' is %s, which cannot hold the "
-                          "%d of a token that is not masked: it has to be "
-                          "i32 or i64", ps_type_name(type), NO_LABEL);
+        return input_fail(in, "channel 'labels' has type %s, which cannot hold "
+                          "the %d of unmasked tokens: it must be i32 or i64",
+                          ps_type_name(type), NO_LABEL);
     return true;
 }
 
@@ -222,15 +223,15 @@ static bool check_sequence(input *in, const example *e,
             if (value < 0 || value > used[k].max)
                 return input_fail(in, "sequence %" PRIu64 ": channel '%s' "
                                   "holds %" PRId64 ", which --to=tfrecord "
-                                  "cannot use", sequence->id,
+                                  "cannot write", sequence->id,
                                   schema->channels[c].name, value);
             n += c == e->labels;
         }
     }
     if (sequence->n_tok > e->capacity)
-        return input_fail(in, "sequence %" PRIu64 " was split: whole it has %"
-                          PRIu32 " tokens, and an example %" PRIu32
-                          " at most: try --order=pack", sequence->id,
+        return input_fail(in, "sequence %" PRIu64 " was split: it has "
+                          "%" PRIu32 " tokens, and an example at most "
+                          "%" PRIu32 ": use --order=pack", sequence->id,
                           sequence->n_tok, e->capacity);
     if (n > e->predictions)
         return input_fail(in, "sequence %" PRIu64 " has %" PRIu32 " masked "

@@ -104,8 +104,8 @@ static void warn_of_flushes(const job *j)
         return;
     needed = needed > by_depth ? needed : by_depth;
     if ((double)totals->packs > FLUSHES_COST * needed)
-        message_warning("--flush-every=%" PRIu64 " makes %.1f times the packs "
-                        "that the sequences need",
+        message_warning("--flush-every=%" PRIu64 " writes %.1f times as many "
+                        "packs as the sequences need: raise it",
                         c->flush_every, (double)totals->packs / needed);
 }
 
@@ -286,7 +286,7 @@ static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
     ps_error err;
 
     if (overlong == PS_OVERLONG_ERROR) {
-        message_error("%s: %s (--overlong says what to do with it)",
+        message_error("%s: %s: use --overlong=split, truncate or drop",
                       files_input_name(j->input.name), why->text);
         return STATUS_DATA;
     }
@@ -348,13 +348,14 @@ static int empty_input(const job *j)
 {
     if (j->conf->output != NULL && files_is(FILES_PIPE, j->input.fd)) {
         message_error("%s: the pipe ended without data: its producer failed, "
-                      "or wrote raw records without any",
+                      "or wrote no raw records",
                       files_input_name(j->input.name));
         return STATUS_DATA;
     }
     /* With --stats the totals show that the input is empty. */
     if (!j->conf->quiet && j->conf->stats == STATS_NONE)
-        message_warning("%s: the input is empty (see --expect-end)",
+        message_warning("%s: the input is empty (use --expect-end to refuse "
+                        "it)",
                         files_input_name(j->input.name));
     return STATUS_OK;
 }
@@ -455,7 +456,7 @@ ps_result job_on_wait(void *context, ps_error *err)
             /* Makes the read fail; read_failure knows the reason. */
             *err = (ps_error){.code = PS_ERR_IO,
                               .sys_errno = EINTR,
-                              .text = "a signal ends the job"};
+                              .text = "interrupted by a signal"};
             return PS_ERR_IO;
         }
         if (end == WAIT_IDLE && wait < idle) {

@@ -86,9 +86,9 @@ static void warn_of_window(const job *j)
     if (c->window != 0 && scarce.by_window >= scarce.by_bytes) {
         sequences = rounded_up((uint64_t)(WINDOW_PACKS * per_pack) + 1);
         if (sequences <= PS_MAX_WINDOW)
-            message_warning("packs are %.1f%% full, as -w %" PRIu32
-                            " holds tokens for few of them: -w %" PRIu64
-                            " holds %d packs",
+            message_warning("packs are only %.1f%% full, because -w "
+                            "%" PRIu32 " holds few packs: use -w %" PRIu64 ", "
+                            "which holds %d packs",
                             100 * report_efficiency(info, t), c->window,
                             sequences, WINDOW_PACKS);
         return;
@@ -96,9 +96,9 @@ static void warn_of_window(const job *j)
     sequences = (uint64_t)(MEMORY_PACKS * per_pack) + 1;
     bytes = memory_for(&j->memory, sequences, MEMORY_PACKS);
     if (bytes != 0)
-        message_warning("packs are %.1f%% full, as the memory, %" PRIu64
-                        " MiB, holds tokens for few of them: -M %" PRIu64
-                        "Mi holds %d packs",
+        message_warning("packs are only %.1f%% full, because %" PRIu64 " MiB "
+                        "of memory holds few packs: use -M %" PRIu64 "Mi, "
+                        "which holds %d packs",
                         100 * report_efficiency(info, t),
                         j->memory.bound / MIB, bytes / MIB, MEMORY_PACKS);
 }
@@ -147,8 +147,8 @@ static int end_streams(job *j, int status)
         return status;
     }
     if (j->next_id < j->known_until && j->resume.task != TASK_END) {
-        message_error("%s: the input is not what it was when the state was "
-                      "saved: it ends before sequence %" PRIu64,
+        message_error("%s: the input has changed since the state was saved: it "
+                      "ends before sequence %" PRIu64,
                       files_input_name(j->input.name), j->known_until - 1);
         return STATUS_DATA;
     }

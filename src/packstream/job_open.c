@@ -51,7 +51,8 @@ int job_read_histogram(job *j)
     status = histogram_read(&counts, 1, &c->learn_from, 1);
     if (status != STATUS_OK || ps_histogram_size(j->learn_from) > 0)
         return status;
-    message_error("%s: there are no lengths to learn from",
+    message_error("%s: the histogram is empty, so --learn-from has nothing to "
+                  "learn",
                   files_input_name(c->learn_from));
     return STATUS_DATA;
 }
@@ -99,8 +100,9 @@ int job_open_input(job *j)
                              &err) != PS_OK)
         return job_input_failure(j, &err);
     if (c->expect_end && !ps_token_reader_schema(j->input.reader)->framed) {
-        message_error("%s: not framed, so it has no END, which --expect-end "
-                      "asks for", files_input_name(j->input.name));
+        message_error("%s: raw records have no END, which --expect-end "
+                      "requires: write framed records",
+                      files_input_name(j->input.name));
         return STATUS_DATA;
     }
     return option_check_type(c->type, ps_token_reader_schema(j->input.reader),
@@ -213,7 +215,7 @@ static void report_start(job *j)
                  " packs in a block",
                  files_output_name(j->conf->output), info->capacity,
                  info->row_bytes, info->seq_bytes, info->block_packs);
-    message_note("at most %" PRIu64 " MiB of memory",
+    message_note("uses at most %" PRIu64 " MiB of memory",
                  j->memory.bytes / MIB + (j->memory.bytes % MIB != 0));
     if (j->resume.task == TASK_RESUME)
         message_note("%s: resumes at record %" PRIu64 ", pack %" PRIu64,

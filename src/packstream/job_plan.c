@@ -59,7 +59,7 @@ static int check_apart(const conf *c)
         (!file_set_would_write(c->output, c->rejects) &&
          !file_set_would_write(c->rejects, c->output)))
         return STATUS_OK;
-    message_error("%s: -o and --rejects would both write this file",
+    message_error("%s: named by both -o and --rejects: choose another file",
                   message_name(c->rejects));
     return STATUS_FAILURE;
 }

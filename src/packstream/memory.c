@@ -314,8 +314,8 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
          n /= 2)
         m->options.block_packs = n;
     if (given && !fits(m, bound, min))
-        return message_usage("-M %" PRIu64 ": at least %" PRIu64
-                             " bytes are needed with these options",
+        return message_usage("-M %" PRIu64 " is too small: these options need "
+                             "at least %" PRIu64 " bytes",
                              bound, least_bound(m, min));
     if (!fits(m, bound, min))
         bound = 2 * least_bound(m, min);

@@ -23,12 +23,12 @@ static int check_name(const char *name)
     struct stat st;
 
     if (strcmp(name, "-") == 0)
-        return message_usage("--rejects=-: with --state they need a file "
-                             "with a name");
+        return message_usage("--rejects=- cannot be used with --state: name a "
+                             "file");
     if (stat(name, &st) == 0 &&
         (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
-        return message_usage("--rejects=%s: with --state it must not be a "
-                             "pipe, where nothing can be taken back",
+        return message_usage("--rejects=%s: is a pipe, which --state cannot "
+                             "rewind: use a regular file",
                              message_name(name));
     return STATUS_OK;
 }
@@ -51,7 +51,8 @@ int rejects_plan(rejects *r, const conf *c, const ps_schema *schema,
     if (r->name == NULL)
         return STATUS_OK;
     if (with->n_channels > PS_MAX_CHANNELS - 2)
-        return message_usage("--rejects: no room for two more channels");
+        return message_usage("--rejects adds two channels, which exceeds the "
+                             "limit");
     with->framed = true;
     /* Readers would refuse tokens outside the declared vocabulary. */
     if (c->drop_outside)
@@ -134,8 +135,8 @@ int rejects_put(rejects *r, const ps_sequence *sequence, int reason)
     if (r->name == NULL)
         return STATUS_OK;
     if (r->writer == NULL) {
-        message_error("%s: the job of the state has ended, and so have its "
-                      "rejects", files_output_name(r->name));
+        message_error("%s: the job of this state has ended, so its rejects are "
+                      "complete", files_output_name(r->name));
         return STATUS_DATA;
     }
     if (size > r->size) {

@@ -145,7 +145,8 @@ static int read_note(resume *r)
 
     if (r->summary.note_bytes != RESUME_NOTE_BYTES ||
         load_u32(note) != NOTE_VERSION) {
-        message_error("%s: not a state of this version of packstream",
+        message_error("%s: saved by another version of packstream: resume with "
+                      "that version",
                       message_name(r->file.name));
         return STATUS_DATA;
     }
@@ -182,21 +183,21 @@ static int choose_start(resume *r)
 
     r->first_pack = from;
     if (r->conf->state != NULL && r->conf->zstd_level != 0 && !is_for_file)
-        return message_usage("--state: a compressed stream can only resume "
-                             "in a regular file, and %s is not one",
+        return message_usage("--state with --zstd needs a regular file as "
+                             "output, and %s is not one: use -o FILE",
                              files_output_name(r->conf->output));
     if (r->state == NULL)
         return STATUS_OK;
     /* The packs would be missing from the file. */
     if (r->position.output.known && from > 0 && is_for_file) {
-        message_error("%s: is a file, as is the output of the state's job, "
-                      "which --resume-from would leave",
+        message_error("%s: is a file, as was the job's output: use --resume, "
+                      "or --resume-from with a pipe",
                       files_output_name(r->conf->output));
         return STATUS_USAGE;
     }
     if (r->position.output.known && from == 0 && !is_for_file) {
-        message_error("%s: the job of the state wrote to a file "
-                      "(--resume-from sends packs elsewhere)",
+        message_error("%s: the job of this state wrote to a file: use -o, or "
+                      "--resume-from=INDEX to send packs elsewhere",
                       message_name(r->file.name));
         return STATUS_USAGE;
     }
@@ -218,8 +219,8 @@ static int choose_start(resume *r)
         r->task = TASK_REPLAY;
     if (r->task != TASK_REPLAY || !r->position.timed)
         return STATUS_OK;
-    message_error("%s: packs were flushed because of time, so those before "
-                  "%" PRIu64 " cannot be made again",
+    message_error("%s: packs were flushed by time, so packs before %" PRIu64 " "
+                  "cannot be reproduced",
                   message_name(r->file.name), packs);
     return STATUS_DATA;
 }
@@ -302,12 +303,13 @@ static int check_inputs(const resume *r)
         !files_inputs_size(c->names, n, &now) || then == now)
         return STATUS_OK;
     if (ended)
-        message_error("%s: the job has ended, with %" PRIu64
-                      " bytes of input and not %" PRIu64,
+        message_error("%s: the job ended after %" PRIu64 " bytes of input, and "
+                      "the input now has %" PRIu64 ": start again with a new "
+                      "state",
                       message_name(r->file.name), then, now);
     else
-        message_error("%s: of the inputs before %s %" PRIu64
-                      " bytes were read, and there are %" PRIu64,
+        message_error("%s: the inputs before %s had %" PRIu64 " bytes when the "
+                      "state was saved, and now have %" PRIu64,
                       message_name(r->file.name),
                       files_input_name(c->names[n]), then, now);
     return STATUS_DATA;
@@ -414,7 +416,7 @@ int resume_open_ended(const resume *r, ps_packer **packer, int out,
                              &err) != PS_OK)
         return message_failure(message_name(r->file.name), &err);
     if (r->conf->verbose)
-        message_note("%s: the job has ended, there is nothing left to do",
+        message_note("%s: the job is complete, nothing to do",
                      message_name(r->file.name));
     return resumable_output_seek_end(&r->output, out, r->summary.output_bytes);
 }

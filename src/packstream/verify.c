@@ -31,7 +31,7 @@ static int go_to_start(const resumable_output *o)
 
 static int fail_changed(const char *name, const char *what)
 {
-    message_error("%s: its %s are not those that the job of the state wrote",
+    message_error("%s: its %s differ from those written with this state",
                   files_output_name(name), what);
     return STATUS_DATA;
 }
@@ -109,8 +109,8 @@ int verify_outputs(const resume *r, const rejects *left_out)
     if (!r->conf->verify || r->state == NULL || r->summary.blank)
         return STATUS_OK;
     if (!r->same_output || r->output.fd < 0)
-        return message_usage("--verify: %s is not a file that the job of the "
-                             "state wrote",
+        return message_usage("--verify: %s is not a file written with this "
+                             "state",
                              files_output_name(r->conf->output));
     status = verify_packs(r);
     return status == STATUS_OK && left_out->name != NULL

@@ -40,7 +40,7 @@ static int read_llmc(reader *r)
     number_type type;
     size_t ready;
     int status = input_require(in, LLMC_HEADER_BYTES,
-                               "its header of 1024 bytes");
+                               "the header of 1024 bytes");
 
     if (status != STATUS_OK)
         return status;
@@ -50,11 +50,11 @@ static int read_llmc(reader *r)
     known = magic == LLMC_MAGIC_U32 ? LLMC_VERSION_U32 : LLMC_VERSION_U16;
     type = (number_type){.width = magic == LLMC_MAGIC_U32 ? 4 : 2};
     if (magic != LLMC_MAGIC_U16 && magic != LLMC_MAGIC_U32)
-        return input_bad(in, 0, "no file of llm.c's tokens begins with %"
-                         PRIu32, magic);
+        return input_bad(in, 0, "not an llm.c token file: it starts with "
+                         "%" PRIu32, magic);
     if (version != known)
-        return input_bad(in, 4, "version %" PRIu32 " of llm.c's tokens; only "
-                         "%" PRIu32 " is known to begin with %" PRIu32,
+        return input_bad(in, 4, "unknown llm.c version %" PRIu32 ": only "
+                         "%" PRIu32 " goes with magic number %" PRIu32,
                          version, known, magic);
     if (n > INT32_MAX)
         return input_bad(in, 8, "the number of tokens is negative");
@@ -66,8 +66,8 @@ static int read_llmc(reader *r)
     if (status == STATUS_OK)
         status = input_need(in, 1, &ready);
     if (status == STATUS_OK && ready > 0)
-        status = input_bad(in, input_offset(in), "the file goes on behind "
-                           "its %" PRIu32 " tokens", n);
+        status = input_bad(in, input_offset(in), "extra bytes after the "
+                           "%" PRIu32 " tokens that the header declares", n);
     return status;
 }
 
@@ -83,8 +83,8 @@ static int read_nanogpt(reader *r)
         return status;
     seems = r->conf->as_it_is ? NULL : input_seems(&r->in);
     if (seems != NULL)
-        return input_bad(&r->in, 0, "this looks like %s, not like tokens "
-                         "(--no-decompress takes it for them)", seems);
+        return input_bad(&r->in, 0, "this looks like %s, not tokens: use "
+                         "--no-decompress to read it anyway", seems);
     status = reader_start(r, type.width);
     return status == STATUS_OK ? split_stream(r, type, SPLIT_ALL) : status;
 }
@@ -92,7 +92,7 @@ static int read_nanogpt(reader *r)
 const form_reader reader_llmc = {
     .unit = "sequence",
     .learns = true,
-    .expected = "a file of llm.c",
+    .expected = "an llm.c token file",
     .read = read_llmc,
 };
 
@@ -192,23 +192,23 @@ static const char *take_type(scan *s, number_type *type)
 
     skip_blanks(s);
     if (s->at < s->end && *s->at == '[')
-        return "an array of records; --from=npy reads integers";
+        return "an array of records: --from=npy reads integers";
     if (!take_string(s, &d, &n))
-        return "'descr' is no string";
+        return "'descr' is not a string";
     s->at -= n + 1;
     if (n >= 2 && d[1] == 'O')
-        return "an array of pickled objects; --from=npy reads integers";
+        return "an array of pickled objects: --from=npy reads integers";
     if (n != 3 || (d[1] != 'u' && d[1] != 'i') || !isdigit(d[2]))
-        return "an array of no integers, and tokens are integers";
+        return "not an array of integers: token ids are integers";
     if (d[0] == '>')
-        return "a big-endian array; --from=npy reads little-endian ones";
+        return "a big-endian array: --from=npy reads little-endian arrays";
     type->width = (size_t)d[2] - '0';
     type->is_signed = d[1] == 'i';
     if (d[0] != '<' && !(d[0] == '|' && type->width == 1))
         return "an array of unknown byte order";
     if (type->width != 1 && type->width != 2 && type->width != 4 &&
         type->width != 8)
-        return "integers of an odd width";
+        return "integers of an unsupported width";
     s->at += n + 1;
     return NULL;
 }
@@ -221,7 +221,7 @@ static const char *take_shape(scan *s, npy_header *h)
     int n = 0;
 
     if (!take(s, "("))
-        return "'shape' is no tuple";
+        return "'shape' is not a tuple";
     while (n < 3 && take_number(s, &sizes[n])) {
         n++;
         if (s->longs && s->at < s->end && *s->at == 'L')
@@ -233,7 +233,7 @@ static const char *take_shape(scan *s, npy_header *h)
     if (n == 3)
         return "an array of more than two dimensions";
     if (!take(s, ")") || (n == 1 && !comma))
-        return "'shape' is no tuple of sizes that there can be";
+        return "'shape' is not a tuple of valid sizes";
     if (n == 0)
         return "an array without dimensions";
     h->dimensions = n;
@@ -252,7 +252,7 @@ static const char *take_entry(scan *s, unsigned *had, npy_header *h)
     size_t n;
 
     if (!take_string(s, &text, &n))
-        return "no key of a dictionary";
+        return "expected a dictionary key";
     if (n == 5 && memcmp(text, "descr", n) == 0)
         key = DESCR;
     else if (n == 13 && memcmp(text, "fortran_order", n) == 0)
@@ -262,7 +262,7 @@ static const char *take_entry(scan *s, unsigned *had, npy_header *h)
     if (key == 0)
         return "an unknown key";
     if ((*had & key) != 0)
-        return "a key for the second time";
+        return "duplicate key";
     if (!take(s, ":"))
         return "a key without a value";
     *had |= key;
@@ -274,10 +274,9 @@ static const char *take_entry(scan *s, unsigned *had, npy_header *h)
     if (take(s, "False"))
         return NULL;
     if (!take(s, "True"))
-        return "'fortran_order' is neither True nor False";
+        return "'fortran_order' is not True or False";
     s->at -= strlen("True");
-    return "an array in Fortran's order; --from=npy reads arrays in C's "
-           "order";
+    return "an array in Fortran order: --from=npy reads arrays in C order";
 }
 
 /* Reads the file up to the first number. */
@@ -291,7 +290,7 @@ static int read_npy_header(reader *r, npy_header *h)
     unsigned major;
     size_t start;
     size_t n;
-    int status = input_require(in, NPY_START_BYTES, "its header");
+    int status = input_require(in, NPY_START_BYTES, "the header");
 
     if (status != STATUS_OK)
         return status;
@@ -300,34 +299,34 @@ static int read_npy_header(reader *r, npy_header *h)
     start = major == 1 ? 10 : 12;
     n = major == 1 ? load_u16(p + 8) : load_u32(p + 8);
     if (memcmp(p, "\x93NUMPY", NPY_MAGIC_BYTES) != 0)
-        return input_bad(in, 0, "no .npy file begins so (see --from=nanogpt "
-                         "for numbers without a header)");
+        return input_bad(in, 0, "not a .npy file (use --from=nanogpt for "
+                         "numbers without a header)");
     if (major < 1 || major > 3 || p[NPY_MAGIC_BYTES + 1] != 0)
-        return input_bad(in, NPY_MAGIC_BYTES, "a version of .npy other than "
-                         "1.0, 2.0 and 3.0");
+        return input_bad(in, NPY_MAGIC_BYTES, "unknown .npy version: only 1.0, "
+                         "2.0 and 3.0 are supported");
     if (n > NPY_MAX_BYTES)
-        return input_bad(in, NPY_MAGIC_BYTES + 2, "a header of more than "
-                         "20000 bytes");
+        return input_bad(in, NPY_MAGIC_BYTES + 2, "the header exceeds 20000 "
+                         "bytes");
 
-    status = input_require(in, start + n, "its header");
+    status = input_require(in, start + n, "the header");
     if (status != STATUS_OK)
         return status;
 
     /* All three keys are required; other keys are refused. */
     p = input_at(in) + start;
     s = (scan){.at = p, .end = p + n, .longs = major < 3};
-    why = take(&s, "{") ? NULL : "no dictionary";
+    why = take(&s, "{") ? NULL : "not a dictionary";
     while (why == NULL && !take(&s, "}")) {
         why = take_entry(&s, &had, h);
         if (why == NULL && !take(&s, ",")) {
             if (!take(&s, "}"))
-                why = "neither a comma nor the end of the dictionary";
+                why = "expected a comma or the end of the dictionary";
             break;
         }
     }
     skip_blanks(&s);
     if (why == NULL && s.at < s.end)
-        why = "more than blanks behind the dictionary";
+        why = "extra characters after the dictionary";
     if (why == NULL && had != ALL)
         why = "one of 'descr', 'fortran_order' and 'shape' is missing";
     if (why != NULL)
@@ -374,19 +373,18 @@ static int read_npy(reader *r)
     max = INT64_MAX / h.type.width;
     columns = h.columns > 0 ? h.columns : 1;
     if (columns > max || h.rows > max / columns)
-        return input_bad(&r->in, 0, "an array of more numbers than any file "
-                         "can have");
+        return input_bad(&r->in, 0, "the array has more numbers than a file "
+                         "can hold");
     if (h.dimensions == 1 && !r->conf->split_given)
-        return input_bad(&r->in, 0, "an array of one dimension: say where "
-                         "sequences end with --split=eos, --split=bos or "
-                         "--split=N");
+        return input_bad(&r->in, 0, "a one-dimensional array needs "
+                         "--split=eos, --split=bos or --split=N");
     if (h.dimensions == 1 && r->conf->trim)
-        return input_bad(&r->in, 0, "an array of one dimension has no rows, "
-                         "of which --trim-pad leaves out the end");
+        return input_bad(&r->in, 0, "--trim-pad needs a two-dimensional array, "
+                         "which has rows to trim");
     if (h.dimensions == 2 && r->conf->split_given)
-        return input_bad(&r->in, 0, "an array of two dimensions has a "
-                         "sequence in each row, and is not cut as --split "
-                         "says");
+        return input_bad(&r->in, 0, "--split cannot be used with a "
+                         "two-dimensional array, in which each row is a "
+                         "sequence");
 
     status = reader_start(r, h.type.width);
     if (status == STATUS_OK)
@@ -395,14 +393,14 @@ static int read_npy(reader *r)
     if (status == STATUS_OK)
         status = input_need(&r->in, 1, &ready);
     if (status == STATUS_OK && ready > 0)
-        status = input_bad(&r->in, input_offset(&r->in), "the file goes on "
-                           "behind its array");
+        status = input_bad(&r->in, input_offset(&r->in), "extra bytes after "
+                           "the array");
     return status;
 }
 
 const form_reader reader_npy = {
     .unit = "row",
     .learns = true,
-    .expected = "an array of numpy",
+    .expected = "a numpy array",
     .read = read_npy,
 };

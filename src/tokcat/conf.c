@@ -28,7 +28,7 @@ const char *conf_set_ignore(void *to, const char *value)
     conf *c = to;
 
     if (c->n_ignored == CONF_IGNORED)
-        return "there can be no more than 64 keys to ignore";
+        return "exceeds the limit of 64 ignored keys";
     c->ignored[c->n_ignored++] = value;
     return NULL;
 }
@@ -45,12 +45,12 @@ const char *conf_set_channel(void *to, const char *value)
     if (n < sizeof channel.name)
         memcpy(channel.name, value, n);
     if (!known_good_name(channel.name))
-        return "the key cannot name a channel";
+        return "the key is not a valid channel name";
     for (uint32_t i = 0; i < c->schema.n_channels; i++)
         if (strcmp(c->schema.channels[i].name, channel.name) == 0)
             return "the channel is declared twice";
     if (c->schema.n_channels == PS_MAX_CHANNELS)
-        return "there can be no more than 23 channels";
+        return "exceeds the limit of 23 channels";
 
     value += n + 1;
     n = strcspn(value, ":");
@@ -69,7 +69,7 @@ const char *conf_set_channel(void *to, const char *value)
 static const char *set_tokenizer(void *member, const char *value)
 {
     if (strcmp(value, "-") == 0)
-        return "must be a file, standard input is for the tokens";
+        return "must be a file; standard input carries the tokens";
     *(const char **)member = value;
     return NULL;
 }
@@ -83,57 +83,58 @@ static const option_word labels[] = {{"aligned", PS_LABELS_ALIGNED},
 /* PS_NO_ID, the highest number, means "no such id" in the header. */
 #define SPECIAL_ID(which)                                           \
     OPTION_NUMBER(conf, schema.special[which], 0, PS_NO_ID - 1),    \
-        .why = "must be a token id between 0 and 4294967294"
+        .why = "must be a token id from 0 to 4294967294"
 
 static const option_entry entries[] = {
     {0, "from", "FORM",
-     "what the input is: lines of decimal ids, bytes that\n"
-     "are tokens as they are, jsonl, llmc, nanogpt, npy,\n"
-     "megatron, datatrove or tfrecord",
+     "read this form: ids (decimal, a sequence per line),\n"
+     "bytes (each a token), jsonl, llmc, nanogpt, npy,\n"
+     "megatron, datatrove or tfrecord (required)",
      OPTION_WORD(conf, from, forms_from)},
     {'t', "type", "u16|u32",
-     "type of the tokens (default u16;\n"
-     "u32 with a --vocab above 65536)",
+     "write tokens of this type (default: u16, or u32 if\n"
+     "--vocab is above 65536)",
      OPTION_WORD(conf, schema.token_type, option_token_types),
      OPTION_GIVEN(conf, type_given)},
-    {0, "raw", NULL, "write records alone, without header and end",
+    {0, "raw", NULL, "write raw records, without header and end",
      OPTION_CONSTANT(conf, schema.framed, false)},
-    {'o', "output", "FILE", "write to FILE instead of standard output",
+    {'o', "output", "FILE", "write to FILE (default: standard output)",
      OPTION_TEXT(conf, output)},
     STATE_FILE_ENTRIES(conf, "FILE", "sequences", "at the end"),
     {0, "empty", "skip|error",
-     "what to do with lines without tokens\n"
-     "(default skip: their number is told at the end)",
+     "treat lines without tokens: skip (default; their\n"
+     "number is printed at the end) or error",
      OPTION_WORD(conf, empty, empties), OPTION_GIVEN(conf, empty_given)},
     {0, "split", "WHERE",
-     "where a sequence ends\n"
+     "end sequences here:\n"
      "bytes: line (default) or paragraph\n"
      "megatron: sequence (default) or document\n"
-     "llmc, nanogpt, npy: eos (behind each --eos-id),\n"
+     "llmc, nanogpt, npy: eos (after each --eos-id),\n"
      "bos (before each --bos-id) or N (tokens)",
      OPTION_CALL(forms_set_split), OPTION_GIVEN(conf, split_given),
      .words = forms_splits},
-    {0, "trim-pad", NULL, "jsonl, npy: leave out --pad-id at the end of rows",
+    {0, "trim-pad", NULL, "jsonl, npy: remove --pad-id from the end of rows",
      OPTION_FLAG(conf, trim)},
-    {0, "ids-key", "KEY", "jsonl: key of the token ids (default input_ids)",
+    {0, "ids-key", "KEY", "jsonl: read token ids from KEY (default: "
+                          "input_ids)",
      OPTION_TEXT(conf, ids_key), OPTION_GIVEN(conf, ids_key_given)},
     {0, "channel", "KEY:TYPE[:FILL]",
-     "jsonl: the channel's type (u8 u16 u32 u64 i32 i64\n"
-     "f32 f64) and fill (default 0); repeatable",
+     "jsonl: set the channel's type (u8 u16 u32 u64 i32 i64\n"
+     "f32 f64) and fill (default: 0); repeatable",
      OPTION_CALL(conf_set_channel)},
     {0, "ignore", "KEY",
-     "jsonl, datatrove, tfrecord: leave this key, or the\n"
-     "channel of this name, out; repeatable",
+     "jsonl, datatrove, tfrecord: skip the key or channel\n"
+     "of this name; repeatable",
      OPTION_CALL(conf_set_ignore)},
     {0, "no-decompress", NULL,
-     "ids, bytes, jsonl, nanogpt: take the input as it\n"
-     "is, though it begins as a compressed file does",
+     "ids, bytes, jsonl, nanogpt: read the input as it is,\n"
+     "even if it looks compressed",
      OPTION_FLAG(conf, as_it_is)},
     {0, "vocab", "N",
-     "declare N token ids, and refuse those not below N\n"
-     "(default with --from=bytes: 256)",
+     "declare a vocabulary of N, and refuse tokens not\n"
+     "below N (default with --from=bytes: 256)",
      OPTION_NUMBER(conf, schema.vocab_size, 1, UINT32_MAX),
-     .why = "must be a number between 1 and 4294967295"},
+     .why = "must be a number from 1 to 4294967295"},
     {0, "pad-id", "N", "declare the padding token", SPECIAL_ID(PS_PAD)},
     {0, "bos-id", "N", "declare the token that begins text",
      SPECIAL_ID(PS_BOS)},
@@ -144,23 +145,25 @@ static const option_entry entries[] = {
     {0, "sep-id", "N", "declare the separator token", SPECIAL_ID(PS_SEP)},
     {0, "mask-id", "N", "declare the mask token", SPECIAL_ID(PS_MASK)},
     {0, "tokenizer", "FILE",
-     "record the digest of FILE, which made the tokens;\n"
-     "a tokenizer.json declares its vocabulary, too",
+     "record the digest of FILE, the tokenizer used;\n"
+     "a tokenizer.json also declares its vocabulary",
      OPTION_CALL_FOR(conf, tokenizer, set_tokenizer)},
     {0, "labels", "aligned|shifted",
-     "record what `labels` are for: their own position,\n"
-     "or already the next one",
+     "declare that `labels` belong to their own position,\n"
+     "or are already shifted to the next token",
      OPTION_WORD(conf, schema.labels, labels)},
-    {'q', "quiet", NULL, "no warnings and no progress line",
+    {'q', "quiet", NULL, "do not print progress or warnings",
      OPTION_FLAG(conf, quiet)},
     {0},
 };
 
 const option_program conf_program = {
     .usage = "--from=FORM [OPTION]... [FILE]...",
-    .summary = "Turns text, or other programs' files of tokens, into token "
-               "records, the\ninput of packstream.  Reads the FILEs one "
-               "after another; without any, or\nas \"-\", standard input.",
+    .summary = "Converts tokens from text and from other programs' files to "
+               "token\n"
+               "records, the input of packstream. Reads each FILE in turn, or "
+               "standard\n"
+               "input if there is none or it is \"-\".",
     .entries = entries,
 };
 
@@ -212,24 +215,27 @@ static int check_raw(const conf *c)
     }
     if (c->schema.framed || lost == NULL)
         return STATUS_OK;
-    return message_usage("%s would be lost: --raw writes no header", lost);
+    return message_usage("%s cannot be used with --raw, which writes no "
+                         "header to store it in", lost);
 }
 
 /* Refuses contradictory options for the same key. */
 static int check_keys(const conf *c)
 {
     if (ignores(c, c->ids_key))
-        return message_usage("--ignore=%s would leave out the token ids",
+        return message_usage("--ignore=%s: this is the key of the token ids "
+                             "(see --ids-key)",
                              message_name(c->ids_key));
     for (uint32_t i = 0; i < c->schema.n_channels; i++) {
         const char *name = c->schema.channels[i].name;
 
         if (strcmp(name, c->ids_key) == 0)
-            return message_usage("--channel=%s: these are the token ids",
+            return message_usage("--channel=%s: this is the key of the token "
+                                 "ids (see --ids-key)",
                                  name);
         if (ignores(c, name))
-            return message_usage("--channel=%s and --ignore=%s contradict "
-                                 "each other", name, name);
+            return message_usage("--channel=%s and --ignore=%s cannot be "
+                                 "combined", name, name);
     }
     return STATUS_OK;
 }
@@ -243,7 +249,8 @@ static int check_ids(const ps_schema *s)
     const uint32_t max = s->token_type == PS_U16 ? UINT16_MAX : UINT32_MAX;
 
     if (s->token_type == PS_U16 && s->vocab_size > max + 1)
-        return message_usage("a vocabulary of %" PRIu32 " needs --type=u32",
+        return message_usage("a vocabulary of %" PRIu32 " does not fit u16 "
+                             "tokens: use --type=u32",
                              s->vocab_size);
     for (int i = 0; i < PS_SPECIALS; i++) {
         const uint32_t id = s->special[i];
@@ -251,7 +258,8 @@ static int check_ids(const ps_schema *s)
         if (id == PS_NO_ID)
             continue;
         if (id > max)
-            return message_usage("%s=%" PRIu32 " needs --type=u32",
+            return message_usage("%s=%" PRIu32 " does not fit u16 tokens: use "
+                                 "--type=u32",
                                  special_options[i], id);
         if (i != PS_PAD && s->vocab_size != 0 && id >= s->vocab_size)
             return message_usage("%s=%" PRIu32 " is not below the "

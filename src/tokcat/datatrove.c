@@ -33,8 +33,8 @@ static int open_datatrove(reader *r, const char *name)
     int status;
 
     if (strcmp(name, "-") == 0)
-        return message_usage("--from=datatrove reads several files, which "
-                             "cannot come from standard input: name one");
+        return message_usage("--from=datatrove reads several files and cannot "
+                             "use standard input: name a file");
     status = input_open_beside(&r->in, name, 0, "");
     if (status == STATUS_OK)
         status = input_open_beside(&r->beside[INDEX], name, 0, ".index");
@@ -73,17 +73,17 @@ static int start_stream(reader *r, uint64_t n_tokens)
         return status;
     /* The loss is the only channel. */
     if (loss->open != (r->out.schema.n_channels == 1)) {
-        message_error(loss->open ? "%s: a file of losses, which the first "
-                                   "input does not have (see --ignore)"
-                                 : "%s: no file of losses beside it, which "
-                                   "the first input has (see --ignore)",
+        message_error(loss->open ? "%s: the first input has no loss file: use "
+                      "--ignore=loss_mask"
+                                 : "%s: has no loss file, but the first input "
+                                   "does: use --ignore=loss_mask",
                       input_name(loss->open ? loss : index));
         return STATUS_DATA;
     }
 
     if (index->bytes % 8 != 0)
-        return input_bad(index, index->bytes, "the file ends within an end "
-                         "of 8 bytes");
+        return input_bad(index, index->bytes, "the file ends within an 8-byte "
+                         "document end");
     if (index->bytes > 0) {
         input_seek(index, index->bytes - 8);
         status = split_number(index, index_type, "an end", &end);
@@ -92,13 +92,13 @@ static int start_stream(reader *r, uint64_t n_tokens)
     if (status != STATUS_OK)
         return status;
     if (r->in.bytes % width != 0 || end != n_tokens)
-        return input_bad(index, index->bytes, "the last document ends with "
-                         "token %" PRIu64 ", and the data have %" PRIu64
-                         " bytes for %zu each (see --type)", end,
+        return input_bad(index, index->bytes, "the last document ends at token "
+                         "%" PRIu64 ", but the data have %" PRIu64 " bytes at "
+                         "%zu per token: check --type", end,
                          r->in.bytes, width);
     if (loss->open && loss->bytes != n_tokens)
-        return input_bad(loss, loss->bytes, "the file ends, and there are %"
-                         PRIu64 " tokens", n_tokens);
+        return input_bad(loss, loss->bytes, "the file ends, but there are "
+                         "%" PRIu64 " tokens", n_tokens);
     return STATUS_OK;
 }
 
@@ -124,15 +124,15 @@ static int append_loss(reader *r)
         status = input_need(loss, 1, &ready);
         if (status == STATUS_OK && ready == 0)
             status = input_bad(loss, loss->next, "the file ends within its "
-                               "losses");
+                               "loss mask");
         if (status != STATUS_OK)
             return status;
         ready = ready < left ? ready : left;
         memcpy(to, input_at(loss), ready);
         for (size_t i = 0; i < ready; i++)
             if (to[i] > 1)
-                return input_bad(loss, input_offset(loss) + i, "%u is "
-                                 "neither 0 nor 1", (unsigned)to[i]);
+                return input_bad(loss, input_offset(loss) + i, "%u is not 0 or "
+                                 "1", (unsigned)to[i]);
         input_take(loss, ready);
         to += ready;
     }
@@ -156,9 +156,9 @@ static int read_datatrove(reader *r)
         if (status != STATUS_OK)
             break;
         if (end < begin || end > n_tokens)
-            return input_bad(index, input_offset(index) - 8, "no document of "
-                             "%" PRIu64 " tokens can begin with token %"
-                             PRIu64 " and end with %" PRIu64, n_tokens,
+            return input_bad(index, input_offset(index) - 8, "invalid "
+                             "document: of %" PRIu64 " tokens, it starts at "
+                             "%" PRIu64 " and ends at %" PRIu64, n_tokens,
                              begin, end);
 
         r->place.offset = input_offset(&r->in);

@@ -99,17 +99,18 @@ int forms_check(const conf *c)
     };
 
     if (c->from == FROM_NOTHING)
-        return message_usage("say with --from what the input is");
+        return message_usage("missing --from=FORM: ids, bytes, jsonl, llmc, "
+                             "nanogpt, npy, megatron, datatrove or tfrecord");
     name = option_word_name(forms_from, c->from);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given && (f->takes & options[i].needs) == 0)
-            return message_usage("%s does not go with --from=%s",
+            return message_usage("%s cannot be used with --from=%s",
                                  options[i].name, name);
     if (c->trim && special[PS_PAD] == PS_NO_ID)
         return message_usage("--trim-pad needs --pad-id");
     if (c->from == FROM_TFRECORD && c->schema.labels == PS_LABELS_SHIFTED)
-        return message_usage("--labels=shifted does not go with "
-                             "--from=tfrecord, where labels are aligned");
+        return message_usage("--labels=shifted cannot be used with "
+                             "--from=tfrecord, whose labels are aligned");
 
     if (!c->split_given)
         return f->must_split
@@ -117,7 +118,7 @@ int forms_check(const conf *c)
                                    "or --split=N", name)
                    : STATUS_OK;
     if ((f->splits & OR(c->split)) == 0)
-        return message_usage("--split=%s does not go with --from=%s",
+        return message_usage("--split=%s cannot be used with --from=%s",
                              c->split == SPLIT_EVERY
                                  ? "N"
                                  : option_word_name(forms_splits, c->split),

@@ -74,8 +74,8 @@ int input_open_beside(input_file *in, const char *stem, size_t cut,
         return STATUS_FAILURE;
     }
     if (!S_ISREG(st.st_mode)) {
-        message_error("%s: not a regular file, as it has to be where files "
-                      "belong together", input_name(in));
+        message_error("%s: not a regular file, which this form needs",
+                      input_name(in));
         return STATUS_FAILURE;
     }
     in->regular = true;
@@ -144,7 +144,8 @@ static int grow(input_file *in)
 
     if (in->size >= max) {
         in->line++;
-        return input_bad_line(in, 0, "longer than %zu bytes", in->max_line);
+        return input_bad_line(in, 0, "the line exceeds %zu bytes",
+                              in->max_line);
     }
     if (size > max)
         size = max;
@@ -216,7 +217,7 @@ static int read_packed(input_file *in, unsigned char *to, size_t n,
         }
     }
     if (ended && !decompress_is_whole(in->packed))
-        return input_bad(in, in->next, "the %s data ends too early", form);
+        return input_bad(in, in->next, "the %s data is truncated", form);
     return STATUS_OK;
 }
 
@@ -440,5 +441,5 @@ int input_bad_line(const input_file *in, uint64_t column,
 int input_bad_bom(const input_file *in, uint64_t column)
 {
     return input_bad_line(in, column, "a byte order mark (bytes EF BB BF) in "
-                          "the middle of the text; remove it");
+                          "the middle of the text: remove it");
 }

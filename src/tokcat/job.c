@@ -78,13 +78,13 @@ static int finish(reader *r, const form_reader *form)
         message_warning("%" PRIu64 " empty %s%s skipped", r->n_empty,
                         form->unit, r->n_empty == 1 ? "" : "s");
     if (r->n_padding > 0)
-        message_warning("%" PRIu64 " token%s of padding left out "
-                        "(attention_mask is 0)", r->n_padding,
+        message_warning("%" PRIu64 " padding token%s removed (attention_mask "
+                        "is 0)", r->n_padding,
                         r->n_padding == 1 ? "" : "s");
     /* Without records, the input had no keys to ignore. */
     for (uint32_t i = 0; i < c->n_ignored; i++)
         if (r->out.figures.sequences > 0 && (r->ignored >> i & 1) == 0)
-            message_warning("--ignore=%s: nothing had this name",
+            message_warning("--ignore=%s: no key or channel has this name",
                             message_name(c->ignored[i]));
     return STATUS_OK;
 }

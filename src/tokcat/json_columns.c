@@ -373,7 +373,7 @@ static place read_number(json_columns *t, json_column *c, place p,
                          uint64_t *bits, element_result *why)
 {
     static const char too_large[] =
-        "a number is too large (integers reach to 9223372036854775807)";
+        "a number is too large (the largest integer is 9223372036854775807)";
     const place digits = p + (*p == '-');
     place q = skip_digits(digits);
     bool is_real = false;
@@ -605,7 +605,7 @@ static place read_member(json_columns *t, place p, unsigned char **to)
         return NULL;
     c = find_column(t, *to, n);
     if (c != NULL && c->at != NULL)
-        return broken(t, at, "a key for the second time");
+        return broken(t, at, "duplicate key");
     if (c == NULL) {
         /* Keys beyond the limit share the last stray column. */
         t->n_strays += t->n_strays < JSON_STRAYS;

@@ -71,8 +71,8 @@ static int bad_json(const reader *r, const input_line *line)
     char near[NEAR_BYTES + 1] = "";
 
     if (nul != NULL)
-        return input_bad_line(&r->in, column_of(t, nul), "a NUL byte (byte "
-                              "%td of the line) is not JSON; the file may be "
+        return input_bad_line(&r->in, column_of(t, nul), "a NUL byte (byte %td "
+                              "of the line) is not JSON: the file may be "
                               "damaged", nul - line->bytes + 1);
     if (left >= sizeof INPUT_BOM - 1 &&
         memcmp(t->broken_at, INPUT_BOM, sizeof INPUT_BOM - 1) == 0)
@@ -137,7 +137,7 @@ static const char *why_left_out(const json_columns *t, const json_column *c,
     if ((c->kinds & KIND_NUMBERS) == 0)
         return c->length == 0 ? "an empty list" : "null (see --channel)";
     if (!c->is_list && !known_good_name(c->key))
-        return "no channel can have this name";
+        return "not a valid channel name";
     return NULL;
 }
 
@@ -146,8 +146,8 @@ static int no_channel(const reader *r, const json_column *c)
     const json_columns *t = &r->columns;
     char shown[SHOWN_BYTES];
 
-    return input_bad_line(&r->in, column_of(t, c->at), "%s: %s%s; leave it "
-                          "out with --ignore=%s", c->key,
+    return input_bad_line(&r->in, column_of(t, c->at), "%s: %s%s: use "
+                          "--ignore=%s", c->key,
                           c->is_list ? "not a list of numbers"
                                      : show(c->at, shown),
                           c->is_list ? "" : " is not a number", c->key);
@@ -160,8 +160,8 @@ static int bad_length(const reader *r, const json_column *c)
     const json_column *ids = &t->column[0];
     const char *key = message_name(c->key);
 
-    return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, "
-                          "%s has length %zu; leave it out with --ignore=%s",
+    return input_bad_line(&r->in, column_of(t, c->at), "%s has length %zu, %s "
+                          "has length %zu: use --ignore=%s",
                           key, c->length, message_name(ids->key), ids->length,
                           key);
 }
@@ -190,18 +190,18 @@ static int bad_value(const reader *r)
     (void)snprintf(where, sizeof where, c->is_list ? "%s[%zu]" : "%s", c->key,
                    t->misfit_index);
     if (t->misfit_why == ELEMENT_NO_NUMBER)
-        return input_bad_line(&r->in, column, "%s: %s is not a number; leave "
-                              "it out with --ignore=%s", where, shown,
+        return input_bad_line(&r->in, column, "%s: %s is not a number: use "
+                              "--ignore=%s", where, shown,
                               c->key);
     if (t->misfit_why == ELEMENT_NULL)
-        why = "needs a channel of floats, and this one is";
+        why = "needs a channel of floats, but the channel is";
     if (t->misfit_why == ELEMENT_FRACTION)
-        why = "is not an integer, and the channel is";
+        why = "is not an integer, but the channel is";
     if (t->misfit_why == ELEMENT_INEXACT)
         why = "has no exact";
-    return input_bad_line(&r->in, column, "%s: %s %s %s; declare the type "
-                          "with --channel=%s:TYPE, or leave it out with "
-                          "--ignore=%s", where, shown, why,
+    return input_bad_line(&r->in, column, "%s: %s %s %s: set its type with "
+                          "--channel=%s:TYPE, or use --ignore=%s",
+                          where, shown, why,
                           ps_type_name(c->type), c->key, c->key);
 }
 
@@ -232,14 +232,14 @@ static int learn_channel(reader *r, const json_column *from)
                     .type = k != NULL ? k->type : guess_type(from->kinds)};
 
     if (!known_good_name(key))
-        return reader_bad(r, "the key '%s' cannot name a channel; leave it "
-                          "out with --ignore=%s", message_name(key),
+        return reader_bad(r, "the key '%s' is not a valid channel name: use "
+                          "--ignore=%s", message_name(key),
                           message_name(key));
     memcpy(c.name, key, from->key_bytes);
     c.fill = known_fill(key, c.type);
     if (s->n_channels == PS_MAX_CHANNELS)
-        return reader_bad(r, "%s: there can be no more than %d channels; "
-                          "leave some out with --ignore", key,
+        return reader_bad(r, "%s: exceeds the limit of %d channels: use "
+                          "--ignore for some", key,
                           PS_MAX_CHANNELS);
     s->channels[s->n_channels++] = c;
     return STATUS_OK;
@@ -273,12 +273,11 @@ static int learn_channels(reader *r)
     }
     if (status == STATUS_OK && !s->framed &&
         reader_find_channel(r, "attention_mask") != PS_TOKENS)
-        return reader_bad(r, "attention_mask: --raw cannot keep channels, nor "
-                          "leave out the padding of a mask; write framed "
-                          "records");
+        return reader_bad(r, "attention_mask: --raw stores no channels and "
+                          "cannot remove masked padding: write framed records");
     if (status == STATUS_OK && !s->framed && s->n_channels > 0)
-        return reader_bad(r, "%s: --raw cannot keep channels; leave it out "
-                          "with --ignore=%s", s->channels[0].name,
+        return reader_bad(r, "%s: --raw stores no channels: use --ignore=%s, "
+                          "or write framed records", s->channels[0].name,
                           s->channels[0].name);
     return status;
 }
@@ -357,7 +356,7 @@ static int check_values(reader *r)
             return bad_length(r, c);
     }
     if (t->n_strays == JSON_STRAYS)
-        return reader_bad(r, "%d keys or more; leave some out with --ignore",
+        return reader_bad(r, "%d keys or more: use --ignore for some",
                           JSON_STRAYS);
     return STATUS_OK;
 }
@@ -373,15 +372,15 @@ static int check_keys(reader *r)
         const json_column *c = &t->column[1 + i];
 
         if (c->at == NULL)
-            return reader_bad(r, "no key '%s', which the first record has; "
-                              "leave it out with --ignore=%s", c->key,
+            return reader_bad(r, "no key '%s', which the first record has: use "
+                              "--ignore=%s", c->key,
                               c->key);
         if (kind_of(c) != s->channels[i].kind)
-            return input_bad_line(&r->in, column_of(t, c->at), "%s: %s; "
-                                  "leave it out with --ignore=%s", c->key,
-                                  c->is_list ? "a list here, but not in the "
+            return input_bad_line(&r->in, column_of(t, c->at), "%s: %s: use "
+                                  "--ignore=%s", c->key,
+                                  c->is_list ? "is a list, but was not in the "
                                                "first record"
-                                             : "no list here, but one in the "
+                                             : "is not a list, but was in the "
                                                "first record", c->key);
     }
     for (uint32_t i = 0; i < t->n_strays; i++) {
@@ -391,8 +390,8 @@ static int check_keys(reader *r)
 
         if (why == NULL)
             return input_bad_line(&r->in, column_of(t, c->at), "the key '%s' "
-                                  "is not in the first record; leave it out "
-                                  "with --ignore=%s", message_name(c->key),
+                                  "is not in the first record: use --ignore=%s",
+                                  message_name(c->key),
                                   message_name(c->key));
         status = reader_leave_out(r, c->key, why);
         if (status != STATUS_OK)

@@ -30,7 +30,7 @@
 #define HEADER_BYTES 34
 
 /* For messages, if the file was truncated after its size was checked. */
-#define WITHIN "its arrays"
+#define WITHIN "the arrays"
 
 /* Indices in r->beside.  All four read one file, which LENGTHS keeps open. */
 enum { LENGTHS, OFFSETS, DOCUMENTS, MODES };
@@ -68,8 +68,8 @@ static int open_megatron(reader *r, const char *name)
     int status;
 
     if (strcmp(name, "-") == 0)
-        return message_usage("--from=megatron reads two files, which cannot "
-                             "come from standard input: name one");
+        return message_usage("--from=megatron reads two files and cannot use "
+                             "standard input: name a file");
     status = input_open_beside(&r->beside[LENGTHS], name, ending, ".idx");
     if (status == STATUS_OK)
         status = input_open_beside(&r->in, name, ending, ".bin");
@@ -93,31 +93,31 @@ static int check_header(const input_file *index, data_set *d)
     uint64_t wanted;
 
     if (memcmp(header, "MMIDIDX\0", 9) != 0)
-        return input_bad(index, 0, "no index of Megatron begins so");
+        return input_bad(index, 0, "not a Megatron index");
     if (load_u64(header + 9) != 1)
-        return input_bad(index, 9, "version %" PRIu64 " of the index; only 1 "
-                         "is known", load_u64(header + 9));
+        return input_bad(index, 9, "unknown index version %" PRIu64 ": only 1 "
+                         "is supported", load_u64(header + 9));
     if (code == 6 || code == 7)
-        return input_bad(index, 17, "the data are floating point numbers, "
-                         "and tokens are integers");
+        return input_bad(index, 17, "the data are floating-point numbers: "
+                         "token ids are integers");
     if (code >= sizeof types / sizeof types[0] || types[code].width == 0)
-        return input_bad(index, 17, "there is no type of data %u", code);
+        return input_bad(index, 17, "unknown data type %u", code);
     d->type = types[code];
 
     /* The file size must match the counts. */
     d->n_sequences = load_u64(header + 18);
     d->n_documents = load_u64(header + 26);
     if (d->n_sequences > bytes / 12 || d->n_documents > bytes / 8)
-        return input_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64
-                         " entries for documents are more than the file has "
-                         "room for", d->n_sequences, d->n_documents);
+        return input_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64 " "
+                         "document entries exceed the size of the file",
+                         d->n_sequences, d->n_documents);
     wanted = HEADER_BYTES + 12 * d->n_sequences + 8 * d->n_documents;
     d->has_modes = bytes != wanted;
     if (bytes == wanted || bytes == wanted + d->n_sequences)
         return STATUS_OK;
-    return input_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64
-                     " entries for documents need %" PRIu64 " bytes, and "
-                     "the file has %" PRIu64, d->n_sequences,
+    return input_bad(index, 18, "%" PRIu64 " sequences and %" PRIu64 " "
+                     "document entries need %" PRIu64 " bytes, but the file "
+                     "has %" PRIu64, d->n_sequences,
                      d->n_documents, wanted, bytes);
 }
 
@@ -147,16 +147,16 @@ static int find_sequence(reader *r, const data_set *d, uint64_t *n)
         return status;
 
     if (mode != 0)
-        return input_bad(modes, input_offset(modes) - 1, "sequence %" PRIu64
-                         " is of mode %" PRIu64 ", and no text",
+        return input_bad(modes, input_offset(modes) - 1, "sequence %" PRIu64 " "
+                         "has mode %" PRIu64 ", which is not text",
                          r->place.number, mode);
     if (*n > INT32_MAX)
         return input_bad(lengths, input_offset(lengths) - 4, "sequence %"
                          PRIu64 " has a negative length", r->place.number);
     if (offset > bytes || *n > (bytes - offset) / d->type.width)
-        return input_bad(offsets, input_offset(offsets) - 8, "sequence %"
-                         PRIu64 ", %" PRIu64 " tokens from byte %" PRId64
-                         " on, is not within the %" PRIu64 " bytes of the "
+        return input_bad(offsets, input_offset(offsets) - 8, "sequence "
+                         "%" PRIu64 ", %" PRIu64 " tokens from byte "
+                         "%" PRId64 ", is outside the %" PRIu64 " bytes of the "
                          "data", r->place.number, *n, (int64_t)offset,
                          bytes);
 
@@ -180,13 +180,14 @@ static int read_documents(reader *r, const data_set *d)
         if (status != STATUS_OK)
             return status;
         if (first < min || first > d->n_sequences)
-            return input_bad(documents, input_offset(documents) - 8, "no "
-                             "document can begin with sequence %" PRId64
-                             " of %" PRIu64 ", behind %" PRIu64,
+            return input_bad(documents, input_offset(documents) - 8, "invalid "
+                             "document: starts at sequence %" PRId64 " of "
+                             "%" PRIu64 ", after %" PRIu64,
                              (int64_t)first, d->n_sequences, min);
         if (i == 0 && first != 0)
             return input_bad(documents, input_offset(documents) - 8, "the "
-                             "first document begins with sequence %" PRIu64,
+                             "first document starts at sequence %" PRIu64 ", "
+                             "not 0",
                              first);
         if (i == 0)
             continue;
@@ -205,7 +206,7 @@ static int read_documents(reader *r, const data_set *d)
     }
     if (first != d->n_sequences)
         return input_bad(documents, input_offset(documents), "the documents "
-                         "end with %" PRIu64 " of %" PRIu64 " sequences",
+                         "end at %" PRIu64 " of %" PRIu64 " sequences",
                          first, d->n_sequences);
     return STATUS_OK;
 }
@@ -215,7 +216,7 @@ static int read_megatron(reader *r)
     input_file *index = &r->beside[LENGTHS];
     data_set d = {.n_sequences = 0};
     uint64_t at = HEADER_BYTES;
-    int status = input_require(index, HEADER_BYTES, "its header");
+    int status = input_require(index, HEADER_BYTES, "the header");
 
     if (status == STATUS_OK)
         status = check_header(index, &d);

@@ -57,8 +57,8 @@ int reader_add_channel(reader *r, const char *name, ps_kind kind)
     ps_channel *c = &s->channels[s->n_channels];
 
     if (!s->framed)
-        return reader_bad(r, "%s: --raw cannot keep channels; leave it out "
-                          "with --ignore=%s", name, name);
+        return reader_bad(r, "%s: --raw stores no channels: use --ignore=%s, "
+                          "or write framed records", name, name);
     *c = (ps_channel){.type = k->type, .kind = kind,
                       .fill = known_fill(name, k->type)};
     memcpy(c->name, name, strlen(name));
@@ -102,14 +102,14 @@ int reader_leave_out(reader *r, const char *key, const char *why)
     char *copy;
 
     if (r->n_left_out == CONF_IGNORED)
-        return reader_bad(r, "%s: more than %d keys cannot be channels; "
-                          "leave them out of the rows", message_name(key),
+        return reader_bad(r, "%s: more than %d keys are not channels: remove "
+                          "them from the rows", message_name(key),
                           CONF_IGNORED);
     copy = strdup(key);
     if (copy == NULL)
         return reader_no_memory(r);
     r->left_out[r->n_left_out++] = copy;
-    message_warning("%s: leaving out '%s': %s", input_name(&r->in),
+    message_warning("%s: ignoring '%s': %s", input_name(&r->in),
                     message_name(key), why);
     return STATUS_OK;
 }
@@ -147,7 +147,7 @@ const char *reader_above_max(const reader *r, char why[READER_WHY_BYTES])
     const ps_schema *s = &r->out.schema;
 
     if (s->vocab_size == 0)
-        return s->token_type == PS_U16 ? "does not fit u16 (see --type)"
+        return s->token_type == PS_U16 ? "does not fit u16: use --type=u32"
                                        : "does not fit u32";
     (void)snprintf(why, READER_WHY_BYTES,
                    "is not below the vocabulary size %" PRIu32,
@@ -165,8 +165,8 @@ uint32_t reader_max_tokens(const reader *r)
 
 int reader_too_large(const reader *r)
 {
-    return reader_bad(r, "a sequence of more than %" PRIu32 " tokens is too "
-                      "large for a record", reader_max_tokens(r));
+    return reader_bad(r, "the sequence exceeds %" PRIu32 " tokens, the most a "
+                      "record can hold", reader_max_tokens(r));
 }
 
 int reader_reserve(reader *r, size_t n)

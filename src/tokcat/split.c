@@ -368,10 +368,10 @@ int split_stream(reader *r, number_type type, uint64_t n)
     /* Either all numbers were read, or the file has ended. */
     if (ready > 0 && n > 0)
         return input_bad(&r->in, r->in.next, "the file ends within a token%s",
-                         type.width == 4 ? " (see --type)" : "");
+                         type.width == 4 ? ": check --type" : "");
     if (n > 0 && bounded)
-        return input_bad(&r->in, r->in.next, "the file ends %" PRIu64
-                         " tokens too early", n);
+        return input_bad(&r->in, r->in.next, "truncated: %" PRIu64 " tokens "
+                         "are missing at the end", n);
     return r->n_tok == 0 ? STATUS_OK
                          : put(r, type.width, r->out.payload, r->n_tok);
 }

@@ -114,9 +114,9 @@ int state_start(state *s, records *out)
 
 static int fail_other_input(const state *s)
 {
-    message_error("%s: the state is of other input, or of other options: the "
-                  "first %" PRIu64 " records differ; remove the state and the "
-                  "output to begin again",
+    message_error("%s: the state was saved with different input or options: "
+                  "the first %" PRIu64 " records differ; remove the state and "
+                  "the output to start again",
                   message_name(s->saved.file.name), s->out.position.sequences);
     return STATUS_USAGE;
 }

@@ -181,7 +181,7 @@ static int take_bytes(reader *r, const input_line *line)
     if (r->in.line == 1 && !r->conf->as_it_is)
         seems = input_seems(&r->in);
     if (seems != NULL)
-        message_warning("%s: this looks like %s, and its bytes become tokens",
+        message_warning("%s: this looks like %s: its bytes become tokens",
                         input_name(&r->in), seems);
 
     if (r->has_text && r->ends_blank && !blank)

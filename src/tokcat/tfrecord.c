@@ -86,7 +86,7 @@ static int check_lists(const reader *r, sample *s)
                 return reader_bad(r, "no feature '%s'", names[i]);
         } else if (s->lists[i].kind !=
                    (floats ? EXAMPLE_FLOATS : EXAMPLE_INTEGERS)) {
-            return reader_bad(r, "%s: no list of %s", names[i],
+            return reader_bad(r, "%s: not a list of %s", names[i],
                               floats ? "floats" : "integers");
         }
     }
@@ -99,10 +99,10 @@ static int check_lists(const reader *r, sample *s)
             continue;
         good = example_count(&s->lists[i], &n[i]);
         if (i == NEXT && (!good || n[i] != 1))
-            return reader_bad(r, "%s: %zu values, and not one", names[i],
+            return reader_bad(r, "%s: %zu values, expected one", names[i],
                               n[i]);
         if (!good)
-            return reader_bad(r, "%s: a broken list", names[i]);
+            return reader_bad(r, "%s: malformed list", names[i]);
         if (i != NEXT && n[i] != n[other])
             return reader_bad(r, "%s has length %zu, %s has length %zu",
                               names[i], n[i], names[other], n[other]);
@@ -128,10 +128,10 @@ static int check_channels(reader *r, const sample *s)
                                         channels[i].kind);
         else if (wanted && !has(s, feature))
             status = reader_bad(r, "no feature '%s', which the first record "
-                                "has", names[feature]);
+                                "has: use --ignore", names[feature]);
         else if (!wanted && has(s, feature))
             status = reader_bad(r, "the feature '%s' is not in the first "
-                                "record", names[feature]);
+                                "record: use --ignore", names[feature]);
         if (status != STATUS_OK)
             return status;
     }
@@ -189,13 +189,14 @@ static int store_labels(const reader *r, sample *s, unsigned char *to)
         if (weight == 0)
             continue;
         if (weight != 1)
-            return reader_bad(r, "%s[%zu]: %g is neither 0 nor 1, and labels "
-                              "have no weights", names[WEIGHTS], i,
+            return reader_bad(r, "%s[%zu]: %g is not 0 or 1: labels have no "
+                              "weights", names[WEIGHTS], i,
                               (double)weight);
         if (place >= s->n_tok)
-            return bad_value(r, PLACES, i, place, "is no place of a token");
+            return bad_value(r, PLACES, i, place, "is not the position of a "
+                             "token");
         if (load_u32(to + 4 * place) != NO_LABEL)
-            return bad_value(r, PLACES, i, place, "stands there twice");
+            return bad_value(r, PLACES, i, place, "is listed twice");
         if (label > max || label > INT32_MAX)
             return bad_id(r, LABELS, i, label);
         store_u32(to + 4 * place, (uint32_t)label);
@@ -264,7 +265,7 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
     int status;
 
     if (!example_find(bytes, n, names, FEATURES, s.lists))
-        return reader_bad(r, "no tf.train.Example");
+        return reader_bad(r, "not a tf.train.Example");
 
     /* Treat ignored channels as absent. */
     for (size_t i = 0; i < CHANNELS; i++)
@@ -284,9 +285,9 @@ static int put_sample(reader *r, const unsigned char *bytes, size_t n)
         const uint64_t value = next(&s.lists[MASK]);
 
         if (value > 1)
-            return bad_value(r, MASK, i, value, "is neither 0 nor 1");
+            return bad_value(r, MASK, i, value, "is not 0 or 1");
         if (value == 1 && s.n_tok < i)
-            return bad_value(r, MASK, i, value, "stands behind a 0");
+            return bad_value(r, MASK, i, value, "comes after a 0");
         if (value == 1 && s.n_tok == reader_max_tokens(r))
             return reader_too_large(r);
         s.n_tok += value == 1;
@@ -331,10 +332,10 @@ static int read_tfrecord(reader *r)
             return cut_off(r);
         p = input_at(in);
         if (!tfrecord_take_head(p, &n))
-            return reader_bad(r, "the checksum of its length does not fit");
+            return reader_bad(r, "the length's checksum does not match");
         if (n > MAX_RECORD)
-            return reader_bad(r, "a record of %" PRIu64 " bytes; the limit "
-                              "is %" PRIu64, n, MAX_RECORD);
+            return reader_bad(r, "a record of %" PRIu64 " bytes exceeds the "
+                              "limit of %" PRIu64, n, MAX_RECORD);
 
         bytes = TFRECORD_HEAD_BYTES + (size_t)n + TFRECORD_TAIL_BYTES;
         status = input_need(in, bytes, &ready);
@@ -344,7 +345,7 @@ static int read_tfrecord(reader *r)
             return cut_off(r);
         p = input_at(in) + TFRECORD_HEAD_BYTES;
         if (tfrecord_checksum(p, (size_t)n) != load_u32(p + n))
-            return reader_bad(r, "its checksum does not fit");
+            return reader_bad(r, "the record's checksum does not match");
         status = put_sample(r, p, (size_t)n);
         if (status != STATUS_OK)
             return status;

@@ -50,7 +50,7 @@ static const char *set_channel(void *to, const char *value)
     alone.channels[0] = *channel;
     return ps_schema_check(&alone, NULL) == PS_OK
                ? NULL
-               : "this cannot be the name of a channel";
+               : "is not a valid channel name";
 }
 
 static const option_entry entries[] = {
@@ -69,7 +69,7 @@ static const option_entry entries[] = {
      OPTION_WORD(conf, type, option_token_types)},
     STATE_FILE_ENTRIES(conf, "FILE", "sequences",
                        "at the end or on SIGTERM or SIGINT"),
-    {'o', "output", "FILE", "write to FILE instead of standard output",
+    {'o', "output", "FILE", "write to FILE (default: standard output)",
      OPTION_TEXT(conf, output)},
     {0, "no-sandbox", NULL, "do not enter the Landlock sandbox",
      OPTION_FLAG(conf, no_sandbox)},
@@ -119,7 +119,8 @@ static int read_sources(conf *c, char *const *operands, weight *weights)
         n_stdin += files_is_standard(c->names[i]);
     }
     if (n_stdin > 1)
-        return message_usage("stdin can be one source only");
+        return message_usage("\"-\": standard input can be only one of the "
+                             "sources");
     if (!weights_settle(weights, c->n, c->weights))
         return message_usage("the weights have too many digits");
     return STATUS_OK;
@@ -131,9 +132,10 @@ int conf_sources(conf *c, char *const *operands, int n)
     int status;
 
     if (n == 0)
-        return message_usage("no sources: give WEIGHT=FILE for each");
+        return message_usage("missing sources: name each as WEIGHT=FILE");
     if (c->channel.name[0] != '\0' && (uint64_t)n > c->channel.fill)
-        return message_usage("--channel: %s cannot tell %d sources apart",
+        return message_usage("--channel: type %s is too small to number %d "
+                             "sources",
                              ps_type_name(c->channel.type), n);
     c->n = (uint32_t)n;
     c->names = calloc(c->n, sizeof *c->names);

@@ -72,8 +72,8 @@ static bool open_all(job *j)
     *s = j->in.schema;
     if (c->channel.name[0] != '\0') {
         if (s->n_channels == PS_MAX_CHANNELS) {
-            j->status = message_usage("--channel: the sources have %d "
-                                      "channels, and there can be no more",
+            j->status = message_usage("--channel: the sources already have %d "
+                                      "channels, which is the limit",
                                       PS_MAX_CHANNELS);
             return false;
         }
@@ -270,8 +270,8 @@ static bool finish(job *j)
         return j->status == STATUS_OK;
     n = sources_unread(&j->in);
     if (n > 0)
-        message_warning("%s has ended, and so the mix; %" PRIu32 " other%s "
-                        "not read to the end (see --stop)",
+        message_warning("%s ended, and so did the mix: %" PRIu32 " other "
+                        "source%s not read to the end (see --stop)",
                         files_input_name(j->in.of[j->last].name), n,
                         n == 1 ? " was" : "s were");
     return true;

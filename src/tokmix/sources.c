@@ -41,8 +41,8 @@ static bool open_one(sources *s, source *one, const conf *c)
     if (c->stop == STOP_REPEAT) {
         s->status = STATUS_FAILURE;
         if (!files_is(FILES_REGULAR, one->fd))
-            message_error("%s: cannot be read again for --stop=repeat: it is "
-                          "no regular file", files_input_name(one->name));
+            message_error("%s: --stop=repeat needs a regular file, which can "
+                          "be read again", files_input_name(one->name));
         else if (!files_offset(one->fd, &one->start))
             message_errno("%s", files_input_name(one->name));
         else
@@ -123,7 +123,7 @@ source_state sources_look(sources *s, uint32_t i)
         return SOURCE_FAILED;
     }
     if (one->repeats) {
-        message_error("%s: has no sequence that could be repeated",
+        message_error("%s: has no sequences to repeat",
                       files_input_name(one->name));
         s->status = STATUS_DATA;
         return SOURCE_FAILED;
@@ -181,8 +181,8 @@ bool sources_resume(sources *s, uint32_t i)
         return fail(s, one, &err);
     if (r == PS_OK && (!one->begun || hash_of(&one->next) == one->hash))
         return true;
-    message_error("%s: is not what it was when the state was saved: its "
-                  "record at byte %" PRIu64 " is another one",
+    message_error("%s: changed since the state was saved: the record at byte "
+                  "%" PRIu64 " differs",
                   files_input_name(one->name), one->position.offset);
     s->status = STATUS_DATA;
     return false;
@@ -196,8 +196,8 @@ bool sources_check_size(sources *s, uint32_t i)
     if (!one->ended || one->bytes == PS_UNKNOWN || fstat(one->fd, &st) != 0 ||
         !S_ISREG(st.st_mode) || (uint64_t)st.st_size == one->bytes)
         return true;
-    message_error("%s: had %" PRIu64 " bytes when it was read to its end, and "
-                  "has %" PRIu64,
+    message_error("%s: changed since the state was saved: had %" PRIu64 " "
+                  "bytes when it was read, has %" PRIu64,
                   files_input_name(one->name), one->bytes,
                   (uint64_t)st.st_size);
     s->status = STATUS_DATA;

@@ -22,7 +22,7 @@ static const option_entry entries[] = {
     {0, "seed", "N", "seed of the order (default: 0)",
      OPTION_NUMBER(conf, seed, 0, UINT64_MAX),
      OPTION_GIVEN(conf, seed_given)},
-    {0, "no-shuffle", NULL, "keep the order of the input",
+    {0, "no-shuffle", NULL, "keep the input's order",
      OPTION_FLAG(conf, in_order)},
     {'n', "head-count", "COUNT", "write at most COUNT sequences",
      OPTION_NUMBER(conf, count, 0, UINT64_MAX - 1),
@@ -50,7 +50,7 @@ static const option_entry entries[] = {
      OPTION_TEXT(conf, folder)},
     {'t', "type", "TYPE", "token type of raw records: u16 (default) or u32",
      OPTION_WORD(conf, type, option_token_types)},
-    {'o', "output", "FILE", "write to FILE instead of standard output",
+    {'o', "output", "FILE", "write to FILE (default: standard output)",
      OPTION_TEXT(conf, output)},
     STATE_FILE_ENTRIES(conf, "FILE,\nFILE.0 and FILE.1", "sequences",
                        "at the end or on SIGTERM or SIGINT"),
@@ -113,7 +113,8 @@ static int read_split(conf *c, weight *weights)
     }
     return weights_settle(weights, c->n_outputs, c->weights)
                ? STATUS_OK
-               : message_usage("--split: the shares have too many digits");
+               : message_usage("--split: the shares have too many digits to "
+                               "add");
 }
 
 /* A job with a state must be able to resume its outputs. */
@@ -129,15 +130,16 @@ int conf_settle(conf *c)
     int status = STATUS_OK;
 
     if (c->min_length > c->max_length)
-        return message_usage("--min-length is above --max-length");
+        return message_usage("--min-length is greater than --max-length: no "
+                             "sequence fits");
     if (c->in_order && c->seed_given)
-        return message_usage("--no-shuffle and --seed exclude each other");
+        return message_usage("--no-shuffle and --seed cannot be combined");
     if (c->in_order && c->split != NULL)
-        return message_usage("--no-shuffle and --split exclude each other");
+        return message_usage("--no-shuffle and --split cannot be combined");
     if (c->in_order && c->state != NULL)
-        return message_usage("--no-shuffle and --state exclude each other");
+        return message_usage("--no-shuffle and --state cannot be combined");
     if (c->split != NULL && c->output != NULL)
-        return message_usage("--split and -o exclude each other");
+        return message_usage("--split and -o cannot be combined");
 
     c->n_outputs = 1;
     for (const char *p = c->split; p != NULL && *p != '\0'; p++)

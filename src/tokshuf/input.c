@@ -86,8 +86,8 @@ int input_resume(input *in, const input_position *position)
     if (r == PS_OK &&
         (!position->at_record || hash_of(&record) == position->hash))
         return STATUS_OK;
-    message_error("%s: is not what it was when the state was saved: its "
-                  "record at byte %" PRIu64 " is another one",
+    message_error("%s: changed since the state was saved: the record at byte "
+                  "%" PRIu64 " differs",
                   files_input_name(in->name), position->mark.offset);
     return STATUS_DATA;
 }

@@ -67,7 +67,7 @@ int runs_open(runs *r, const char *folder, const ps_schema *schema)
     }
     if (r->fd >= 0)
         return STATUS_OK;
-    message_errno("%s: no temporary file", message_name(folder));
+    message_errno("%s: cannot create a temporary file", message_name(folder));
     return STATUS_FAILURE;
 }
 
@@ -122,8 +122,9 @@ int runs_failed(const runs_name *kept, temp_file_result r)
     else
         message_error("%s: %s", message_name(kept->name),
                       r == TEMP_FILE_LOCKED
-                          ? "another job is writing it"
-                          : "is in the way of a temporary file");
+                          ? "locked: another job is writing it"
+                          : "needed as a temporary file, but exists and is not "
+                            "one: rename or remove it");
     return STATUS_FAILURE;
 }
 
@@ -137,7 +138,7 @@ static temp_file kept_file(const runs_name *kept)
 
 static int fail_other_file(const runs_name *kept)
 {
-    message_error("%s: is not the temporary file of the job of the state",
+    message_error("%s: not the temporary file that was written with this state",
                   message_name(kept->name));
     return STATUS_FAILURE;
 }

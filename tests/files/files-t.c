@@ -112,7 +112,7 @@ static int write_to_terminal(const char *name)
 
 static void test_terminal_refused(void **state)
 {
-    char expected[128];
+    char expected[256];
     const char *name;
     caught c;
     int fd;
@@ -122,8 +122,10 @@ static void test_terminal_refused(void **state)
         skip();
     c = in_child(write_to_terminal, name);
     (void)snprintf(expected, sizeof expected,
-                   "prog: %s: binary output is not for a terminal\n"
-                   "prog: stdout: binary output is not for a terminal\n",
+                   "prog: %s: refusing to write binary output to a terminal: "
+                   "redirect it or use -o FILE\n"
+                   "prog: stdout: refusing to write binary output to a "
+                   "terminal: redirect it or use -o FILE\n",
                    name);
     (void)close(fd);
     assert_exit(&c, 1);
@@ -256,20 +258,21 @@ static void test_children(void **state)
          "prog: no/such?file: No such file or directory\n"},
         {cut, NULL, 0, 0, "", ""},
         {write_over_input, NULL, 1, 5, "",
-         "prog: " FILE_NAME ": is an input as well\n"},
+         "prog: " FILE_NAME ": is also an input: choose another output\n"},
         {redirect_over_input, NULL, 1, 5, "",
-         "prog: stdout: is an input as well\n"},
+         "prog: stdout: is also an input: choose another output\n"},
         {use_closed_streams, "", 0, 5, "", NULL},
         {close_twice, "text", 0, 5, "text", ""},
         {close_bad, "out", 1, 5, "", "prog: out: Bad file descriptor\n"},
         {refuse_shared, NULL, 0, -1, "", NULL},
         {close_shared, NULL, 0, -1, "",
-         "prog: " FILE_NAME ": another job is writing it\n"},
+         "prog: " FILE_NAME ": locked: another job is "
+         "writing it\n"},
         {check_length, NULL, 0, -1, "",
-         "prog: " FILE_NAME ": has 5 bytes, but 6 were written: "
-         "another program changed it\n"
-         "prog: " FILE_NAME ": has 5 bytes, but 4 were written: "
-         "another program changed it\n"},
+         "prog: " FILE_NAME ": has 5 bytes, but 6 were written: changed by "
+         "another program\n"
+         "prog: " FILE_NAME ": has 5 bytes, but 4 were written: changed by "
+         "another program\n"},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {

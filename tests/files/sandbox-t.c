@@ -360,8 +360,8 @@ static void test_fails(void **state)
         fake_kernel(7, cases[i].call, cases[i].error);
         c = in_child(enter_fake, NULL);
         (void)snprintf(wanted, sizeof wanted,
-                       "prog: cannot enter the sandbox (--no-sandbox goes "
-                       "without): %s\n",
+                       "prog: cannot enter the sandbox (use --no-sandbox to "
+                       "run without): %s\n",
                        cases[i].why);
         assert_string_equal(c.err, wanted);
         assert_exit(&c, 1);

@@ -84,7 +84,7 @@ sound() {
         cmp - <(cat <(bert_lines 400 100 60000 4) <(bert_lines 400 100 60000 4))
     packstream -L 128 --align=16 x.tok >y.pks
     cat x.pks y.pks >both.pks
-    refused 65 "cannot follow the first: align is 16, not 32" \
+    refused 65 "cannot be joined to the first: align is 16, not 32" \
         packstat --verify both.pks
 }
 
@@ -170,28 +170,28 @@ damaged() {
     { record16 1 2 3; record16 1 2 3 4 5; } >x.raw
     packstream -L 12 -d 9 -a nextfit --align=4 x.raw >good.pks
     packstat --verify good.pks
-    damaged "sequence 0 has 0 tokens, and room for 12" "0 seq_tok 0" 0
-    damaged "n_tok is 8, it should be 9" "0 seq_tok 0" 4
+    damaged "sequence 0 has 0 tokens, but only 12 fit" "0 seq_tok 0" 0
+    damaged "n_tok is 8, not 9" "0 seq_tok 0" 4
     damaged "sequence 0 has 4294967295 tokens" "0 seq_tok 0" -1
-    damaged "max_seqlen is 5, it should be 4" "0 seq_tok 1" 4 "0 n_tok" 7
-    damaged "sequence 1 starts at 4, not at 8" "0 seq_tok 0" 5 "0 n_tok" 10
-    damaged "sequence 1 starts at 5, not at 4" "0 seq_start 1" 5
-    damaged "sequence 1 starts at 8, not at 4" "0 seq_start 1" 8
-    damaged "sequence 0 starts at 4, not at 0" "0 seq_start 0" 4
-    damaged "sequence 1 starts at 0, not at 4" "0 seq_start 1" 0
-    damaged "sequence 1 has 9 tokens, and room for 8" "0 seq_tok 1" 9
+    damaged "max_seqlen is 5, not 4" "0 seq_tok 1" 4 "0 n_tok" 7
+    damaged "sequence 1 starts at 4, not 8" "0 seq_tok 0" 5 "0 n_tok" 10
+    damaged "sequence 1 starts at 5, not 4" "0 seq_start 1" 5
+    damaged "sequence 1 starts at 8, not 4" "0 seq_start 1" 8
+    damaged "sequence 0 starts at 4, not 0" "0 seq_start 0" 4
+    damaged "sequence 1 starts at 0, not 4" "0 seq_start 1" 0
+    damaged "sequence 1 has 9 tokens, but only 8 fit" "0 seq_tok 1" 9
     damaged "its packs have 1 sequences, not 2" "0 n_seq" 1
-    damaged "element 3 of 'tokens' does not hold" "0 tokens 3" 9
-    damaged "element 10 of 'tokens' does not hold" "0 tokens 10" 9
+    damaged "element 3 of 'tokens' is not the fill" "0 tokens 3" 9
+    damaged "element 10 of 'tokens' is not the fill" "0 tokens 10" 9
     damaged "does not divide the capacity" "header 180" 5
     damaged "sequences aligned to 1" "header 180" 1
-    damaged "features that are unknown" "header 80" 3
+    damaged "unknown features" "header 80" 3
 }
 
 @test "an alignment that does not divide the capacity is a usage error" {
     : >x.raw
     for n in 5 24 16777216; do
-        refused 64 "--align: $n does not divide the capacity, 12" \
+        refused 64 "--align=$n does not divide the capacity, 12" \
             packstream -L 12 --align="$n" x.raw
     done
     for n in 0 -1 x 16777217 ''; do
@@ -209,7 +209,7 @@ damaged() {
     done
     echo "$line}" | tokcat --from=jsonl "${channels[@]}" >x.tok
     packstream -L 8 --align=4 x.tok | packcat | cmp - x.tok
-    refused 64 "23 channels do not fit" \
+    refused 64 "23 channels and the fields" \
         packstream -L 8 --overlong=split --align=4 x.tok
     for name in seq_id seq_start seq_tok n_tok piece_off full_len; do
         echo "{\"input_ids\":[1],\"$name\":1}" >x.jsonl
@@ -229,7 +229,7 @@ damaged() {
         cp s s.before
         cp out out.before
         for n in 1 8 32; do
-            refused 64 "sequences aligned to 16, not $n" packstream -q \
+            refused 64 "saved with align 16, not $n" packstream -q \
                 -L 128 -w 50 --align=$n --state=s --resume -o out x.tok
             cmp s s.before
             cmp out out.before

@@ -119,7 +119,7 @@ gives_back() {
     packstream -L 8 --pad-id=2 x.raw >2.pks
     cat 1.pks 1.pks | packstat --verify
     cat 1.pks 2.pks >x.pks
-    refused 65 'cannot follow the first: pad_id is 2, not 1' \
+    refused 65 'cannot be joined to the first: pad_id is 2, not 1' \
         packstat --verify x.pks
 }
 

@@ -90,18 +90,19 @@ put() {
 @test "llmc: files that are none, or not whole" {
     make_file llmc good '[1,2,3]'
     of llmc x.bin --split=1
-    local why="the file ends within its header of 1024 bytes"
+    local why="the file ends within the header of 1024 bytes"
     begun "x.bin: byte 1023: $why" x.bin 1023
     begun "x.bin: byte 0: $why" x.bin 0
     begun "x.bin: byte 1029: the file ends within a token" x.bin 1029
-    begun "x.bin: byte 1028: the file ends 1 tokens too early" x.bin 1028
+    begun "x.bin: byte 1028: truncated: 1 tokens are missing at the end" x.bin 1028
     { cat good; u8 0; } >x.bin
-    bad "x.bin: byte 1030: the file goes on behind its 3 tokens"
-    spoilt "x.bin: byte 0: no file of llm.c's tokens begins with 1" x.bin 0 4 1
-    spoilt "x.bin: byte 4: version 7 of llm.c's tokens; only 1 is known to\
- begin with 20240520" x.bin 0 4 20240520 7
-    spoilt "x.bin: byte 4: version 1 of llm.c's tokens; only 7 is known to\
- begin with 20240801" x.bin 0 4 20240801 1
+    bad "x.bin: byte 1030: extra bytes after the 3 tokens that the header\
+ declares"
+    spoilt "x.bin: byte 0: not an llm.c token file: it starts with 1" x.bin 0 4 1
+    spoilt "x.bin: byte 4: unknown llm.c version 7: only 1 goes with magic\
+ number 20240520" x.bin 0 4 20240520 7
+    spoilt "x.bin: byte 4: unknown llm.c version 1: only 7 goes with magic\
+ number 20240801" x.bin 0 4 20240801 1
     spoilt "x.bin: byte 8: the number of tokens is negative" \
         x.bin 0 4 20240520 1 $((0x80000003))
 }
@@ -153,7 +154,7 @@ put() {
     bad "x.bin: byte 5: the file ends within a token"
     is 65 "tokcat: stdin: byte 5: the file ends within a token" \
         tokcat --from=nanogpt --split=1 <x.bin
-    bad "x.bin: byte 5: the file ends within a token (see --type)" -t u32
+    bad "x.bin: byte 5: the file ends within a token: check --type" -t u32
     is 1 "tokcat: nothing.bin: No such file or directory" \
         tokcat --from=nanogpt --split=1 nothing.bin
 }
@@ -203,8 +204,8 @@ numpy.save("x.npy", a.astype("<i8"))'
 
 @test "streams: a sequence too large for a record" {
     head -c 268435460 /dev/zero >x.bin
-    is 65 "tokcat: x.bin: sequence 0 at byte 0: a sequence of more than\
- 134217728 tokens is too large for a record" \
+    is 65 "tokcat: x.bin: sequence 0 at byte 0: the sequence exceeds\
+ 134217728 tokens, the most a record can hold" \
         tokcat --from=nanogpt --split=200M x.bin
     tokcat --from=nanogpt --split=134217728 --raw x.bin | wc -c |
         grep -x ' *268435468'
@@ -289,7 +290,7 @@ with open("wanted", "wb") as file:
     # numpy wrote version 3.0 under Python 3 only, and does not read it so.
     header "$dictionary(2L,), }" 3 >x.npy
     of npy x.npy
-    bad "x.npy: byte 64: 'shape' is no tuple of sizes that there can be"
+    bad "x.npy: byte 64: 'shape' is not a tuple of valid sizes"
 }
 
 @test "npy: arrays without elements" {
@@ -319,18 +320,19 @@ numpy.save("empty.npy", numpy.zeros((10 ** 15, 0), "<u2"))'
     local type
     make_file npy x.npy '>u2' '[1]'
     of npy x.npy --split=1
-    bad "x.npy: byte 21: a big-endian array; --from=npy reads little-endian\
- ones"
+    bad "x.npy: byte 21: a big-endian array: --from=npy reads little-endian\
+ arrays"
     for type in f4 bool; do
         make_file npy x.npy $type '[1]'
-        bad "x.npy: byte 21: an array of no integers, and tokens are integers"
+        bad "x.npy: byte 21: not an array of integers: token ids are integers"
     done
     make_file npy x.npy object '[1]'
-    bad "x.npy: byte 21: an array of pickled objects; --from=npy reads integers"
+    bad "x.npy: byte 21: an array of pickled objects: --from=npy reads\
+ integers"
     of npy x.npy
     make_file npy x.npy i4 '[[1,2],[3,4]]' fortran
-    bad "x.npy: byte 44: an array in Fortran's order; --from=npy reads arrays\
- in C's order"
+    bad "x.npy: byte 44: an array in Fortran order: --from=npy reads arrays\
+ in C order"
     make_file npy x.npy i4 '[[[1]]]'
     bad "x.npy: byte 68: an array of more than two dimensions"
     make_file npy x.npy i4 '3'
@@ -338,7 +340,7 @@ numpy.save("empty.npy", numpy.zeros((10 ** 15, 0), "<u2"))'
     "$PYTHON_NUMPY" -c '
 import numpy
 numpy.save("x.npy", numpy.zeros(2, [("a", "<u2"), ("b", "<u4")]))'
-    bad "x.npy: byte 20: an array of records; --from=npy reads integers"
+    bad "x.npy: byte 20: an array of records: --from=npy reads integers"
 }
 
 # header DICTIONARY [VERSION]: what stands before the numbers; version 1.0.
@@ -361,24 +363,24 @@ bad_header() {
     while IFS='|' read -r dictionary why; do
         bad_header "$why" "$dictionary"
     done <<'END'
-xx|10: no dictionary
-{:|11: no key of a dictionary
-{1: 2}|11: no key of a dictionary
-{'descr|17: no key of a dictionary
-{'a\\x': 1}|14: no key of a dictionary
+xx|10: not a dictionary
+{:|11: expected a dictionary key
+{1: 2}|11: expected a dictionary key
+{'descr|17: expected a dictionary key
+{'a\\x': 1}|14: expected a dictionary key
 {'what': 1}|17: an unknown key
 {'descr', 1}|18: a key without a value
-{'descr': '<u2',      'descr': '<u2'}|39: a key for the second time
-{'descr': 2}|20: 'descr' is no string
-{'descr': '<U12'}|21: an array of no integers, and tokens are integers
-{'descr': '<u3'}|21: integers of an odd width
-{'descr': '<i0'}|21: integers of an odd width
+{'descr': '<u2',      'descr': '<u2'}|39: duplicate key
+{'descr': 2}|20: 'descr' is not a string
+{'descr': '<U12'}|21: not an array of integers: token ids are integers
+{'descr': '<u3'}|21: integers of an unsupported width
+{'descr': '<i0'}|21: integers of an unsupported width
 {'descr': '=u2'}|21: an array of unknown byte order
-{'fortran_order': 0}|28: 'fortran_order' is neither True nor False
-{'shape': 3}|20: 'shape' is no tuple
+{'fortran_order': 0}|28: 'fortran_order' is not True or False
+{'shape': 3}|20: 'shape' is not a tuple
 END
     while read -r at shape; do
-        bad_header "$at: 'shape' is no tuple of sizes that there can be" \
+        bad_header "$at: 'shape' is not a tuple of valid sizes" \
             "{'shape': $shape}"
     done <<'END'
 21 (-1,)
@@ -391,34 +393,34 @@ END
 40 (18446744073709551616,)
 END
     bad_header "21: an array of unknown byte order" "{'descr': '|u2'}"
-    bad_header "27: neither a comma nor the end of the dictionary" \
+    bad_header "27: expected a comma or the end of the dictionary" \
         "{'shape': (1, 2) 'descr': '<u2'}"
     bad_header "29: one of 'descr', 'fortran_order' and 'shape' is missing" \
         "{'shape': (1, 2), }"
-    bad_header "66: more than blanks behind the dictionary" \
+    bad_header "66: extra characters after the dictionary" \
         "{'descr': '<u2', 'fortran_order': False, 'shape': (1,)} x"
 }
 
 @test "npy: sizes that no file has, and more or less than there is" {
     local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
-    local large="0: an array of more numbers than any file can have"
+    local large="0: the array has more numbers than a file can hold"
     bad_header "$large" "$dictionary(9223372036854775807,)}" --split=1
     for shape in 4294967296,4294967296 4611686018427387904,0 \
         0,4611686018427387904; do
         bad_header "$large" "$dictionary($shape)}"
     done
-    bad_header "74: the file ends 4294967296 tokens too early" \
+    bad_header "74: truncated: 4294967296 tokens are missing at the end" \
         "$dictionary(4294967296,)}" --split=1
     header "$dictionary(1,134217729)}" >x.npy
-    bad "x.npy: row 0 at byte 74: a sequence of more than 134217728 tokens is\
- too large for a record"
+    bad "x.npy: row 0 at byte 74: the sequence exceeds 134217728 tokens, the\
+ most a record can hold"
     bad_header "73: the file ends within row 0, which begins at byte 73" \
         "$dictionary(2,10000000)}"
     make_file npy good u2 '[1,2]'
     of npy x.npy --split=1
     begun "x.npy: byte 131: the file ends within a token" x.npy 131
     { cat good; u8 1; } >x.npy
-    bad "x.npy: byte 132: the file goes on behind its array"
+    bad "x.npy: byte 132: extra bytes after the array"
     make_file npy good u2 '[[1,2],[3,4]]'
     of npy x.npy
     local why="the file ends within row 1, which begins at byte 132"
@@ -430,17 +432,18 @@ END
     local version
     of npy x.npy
     printf '1234567890123' >x.npy
-    bad "x.npy: byte 0: no .npy file begins so (see --from=nanogpt for\
- numbers without a header)"
+    bad "x.npy: byte 0: not a .npy file (use --from=nanogpt for numbers\
+ without a header)"
     for version in '\0004\0000' '\0001\0001'; do
         printf '%b' "\0223NUMPY$version\0166\0000\0000\0000" >x.npy
-        bad "x.npy: byte 6: a version of .npy other than 1.0, 2.0 and 3.0"
+        bad "x.npy: byte 6: unknown .npy version: only 1.0, 2.0 and 3.0 are\
+ supported"
     done
     printf '\223NUMPY\002\000\377\377\377\377' >x.npy
-    bad "x.npy: byte 8: a header of more than 20000 bytes"
+    bad "x.npy: byte 8: the header exceeds 20000 bytes"
     printf '\223NUMPY\001\000\166\000{ ' >good
-    begun "x.npy: byte 11: the file ends within its header" x.npy 11
-    begun "x.npy: byte 12: the file ends within its header" x.npy 12
+    begun "x.npy: byte 11: the file ends within the header" x.npy 11
+    begun "x.npy: byte 12: the file ends within the header" x.npy 12
 }
 
 @test "npy: tokens that do not fit" {
@@ -457,20 +460,20 @@ u8 18446744073709551615 128: 18446744073709551615 does not fit u32
 END
     make_file npy x.npy i4 '[[65536,1]]'
     of npy x.npy
-    bad "x.npy: byte 128: 65536 does not fit u16 (see --type)" -t u16
+    bad "x.npy: byte 128: 65536 does not fit u16: use --type=u32" -t u16
     bad "x.npy: byte 128: 65536 is not below the vocabulary size 10" --vocab=10
 }
 
 @test "npy: options that the number of dimensions rules out" {
     of npy x.npy
     make_file npy x.npy u2 '[1,2]'
-    bad "x.npy: byte 0: an array of one dimension: say where sequences end\
- with --split=eos, --split=bos or --split=N"
-    bad "x.npy: byte 0: an array of one dimension has no rows, of which\
- --trim-pad leaves out the end" --split=1 --trim-pad --pad-id=0
+    bad "x.npy: byte 0: a one-dimensional array needs --split=eos,\
+ --split=bos or --split=N"
+    bad "x.npy: byte 0: --trim-pad needs a two-dimensional array, which has\
+ rows to trim" --split=1 --trim-pad --pad-id=0
     make_file npy x.npy u2 '[[1,2]]'
-    bad "x.npy: byte 0: an array of two dimensions has a sequence in each\
- row, and is not cut as --split says" --split=1
+    bad "x.npy: byte 0: --split cannot be used with a two-dimensional array,\
+ in which each row is a sequence" --split=1
 }
 
 # ---------------------------------------------------------------- Megatron
@@ -492,7 +495,7 @@ END
     make_file megatron y i32 '[[[70000]]]'
     tokcat --from=megatron --raw x | cmp - <(record16 1)
     tokcat --from=megatron --raw y x | cmp - <(record32 70000; record32 1)
-    is 65 "tokcat: y.bin: byte 0: 70000 does not fit u16 (see --type)" \
+    is 65 "tokcat: y.bin: byte 0: 70000 does not fit u16: use --type=u32" \
         tokcat --from=megatron x y
 }
 
@@ -554,79 +557,78 @@ with open("wanted", "wb") as file:
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
     cp x.idx good
     of megatron x
-    begun "x.idx: byte 33: the file ends within its header" x.idx 33
+    begun "x.idx: byte 33: the file ends within the header" x.idx 33
     cp good x.idx
     flip x.idx 7
-    bad "x.idx: byte 0: no index of Megatron begins so"
-    spoilt "x.idx: byte 9: version 2 of the index; only 1 is known" x.idx 9 8 2
-    spoilt "x.idx: byte 17: the data are floating point numbers, and tokens\
+    bad "x.idx: byte 0: not a Megatron index"
+    spoilt "x.idx: byte 9: unknown index version 2: only 1 is supported" x.idx 9 8 2
+    spoilt "x.idx: byte 17: the data are floating-point numbers: token ids\
  are integers" x.idx 17 1 7
-    spoilt "x.idx: byte 17: there is no type of data 0" x.idx 17 1 0
-    spoilt "x.idx: byte 17: there is no type of data 9" x.idx 17 1 9
-    spoilt "x.idx: byte 18: 4 sequences and 3 entries for documents need 106\
- bytes, and the file has 94" x.idx 18 8 4
-    spoilt "x.idx: byte 18: 18446744073709551615 sequences and 3 entries for\
- documents are more than the file has room for" x.idx 18 8 -1
-    spoilt "x.idx: byte 18: 3 sequences and 1000 entries for documents are\
- more than the file has room for" x.idx 18 8 3 1000
+    spoilt "x.idx: byte 17: unknown data type 0" x.idx 17 1 0
+    spoilt "x.idx: byte 17: unknown data type 9" x.idx 17 1 9
+    spoilt "x.idx: byte 18: 4 sequences and 3 document entries need 106\
+ bytes, but the file has 94" x.idx 18 8 4
+    spoilt "x.idx: byte 18: 18446744073709551615 sequences and 3 document\
+ entries exceed the size of the file" x.idx 18 8 -1
+    spoilt "x.idx: byte 18: 3 sequences and 1000 document entries exceed the\
+ size of the file" x.idx 18 8 3 1000
     { cat good; u8 0 0; } >x.idx
-    bad "x.idx: byte 18: 3 sequences and 3 entries for documents need 94\
- bytes, and the file has 96"
+    bad "x.idx: byte 18: 3 sequences and 3 document entries need 94 bytes,\
+ but the file has 96"
 }
 
 @test "megatron: lengths, places and modes that cannot be" {
     of megatron x
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]' '[0,0,1]'
-    bad "x.idx: byte 96: sequence 2 is of mode 1, and no text"
+    bad "x.idx: byte 96: sequence 2 has mode 1, which is not text"
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
     cp x.idx good
     local n
     spoilt "x.idx: byte 38: sequence 1 has a negative length" x.idx 38 4 -1
     for n in 3 2147483647; do
-        spoilt "x.idx: byte 54: sequence 1, $n tokens from byte 4 on, is not\
- within the 8 bytes of the data" x.idx 38 4 $n
+        spoilt "x.idx: byte 54: sequence 1, $n tokens from byte 4, is outside\
+ the 8 bytes of the data" x.idx 38 4 $n
     done
     for n in 9 -2; do
-        spoilt "x.idx: byte 46: sequence 0, 2 tokens from byte $n on, is not\
- within the 8 bytes of the data" x.idx 46 8 $n
+        spoilt "x.idx: byte 46: sequence 0, 2 tokens from byte $n, is outside\
+ the 8 bytes of the data" x.idx 46 8 $n
     done
     cp good x.idx
     truncate -s 7 x.bin
-    bad "x.idx: byte 62: sequence 2, 1 tokens from byte 6 on, is not within\
- the 7 bytes of the data"
+    bad "x.idx: byte 62: sequence 2, 1 tokens from byte 6, is outside the 7\
+ bytes of the data"
 }
 
 @test "megatron: documents that do not follow one another" {
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
     cp x.idx good
     of megatron x --split=document
-    spoilt "x.idx: byte 70: the first document begins with sequence 1" \
+    spoilt "x.idx: byte 70: the first document starts at sequence 1, not 0" \
         x.idx 70 8 1
     tokcat --from=megatron x >got
-    local n why="no document can begin with sequence"
+    local n why="invalid document: starts at sequence"
     for n in 4 -1; do
-        spoilt "x.idx: byte 78: $why $n of 3, behind 0" x.idx 78 8 $n
+        spoilt "x.idx: byte 78: $why $n of 3, after 0" x.idx 78 8 $n
     done
-    spoilt "x.idx: byte 86: $why 2 of 3, behind 3" x.idx 78 8 3 2
-    spoilt "x.idx: byte 94: the documents end with 2 of 3 sequences" \
+    spoilt "x.idx: byte 86: $why 2 of 3, after 3" x.idx 78 8 3 2
+    spoilt "x.idx: byte 94: the documents end at 2 of 3 sequences" \
         x.idx 78 8 2 2
 }
 
 @test "megatron: files that are missing, pipes, and the output" {
     make_file megatron x u16 '[[[1]]]'
-    is 64 "tokcat: --from=megatron reads two files, which cannot come from\
- standard input: name one
+    is 64 "tokcat: --from=megatron reads two files and cannot use standard\
+ input: name a file
 tokcat: try 'tokcat --help'" tokcat --from=megatron <x.idx
-    is 1 "tokcat: x.bin: is an input as well" \
+    is 1 "tokcat: x.bin: is also an input: choose another output" \
         tokcat --from=megatron -o x.bin x.idx
-    is 1 "tokcat: x.idx: is an input as well" \
+    is 1 "tokcat: x.idx: is also an input: choose another output" \
         tokcat --from=megatron -o x.idx x.bin
     mv x.bin y.bin
     is 1 "tokcat: x.bin: No such file or directory" tokcat --from=megatron x
     mkfifo x.bin
     : >x.bin &
-    is 1 "tokcat: x.bin: not a regular file, as it has to be where files\
- belong together" tokcat --from=megatron x
+    is 1 "tokcat: x.bin: not a regular file, which this form needs" tokcat --from=megatron x
     wait
     rm x.idx
     is 1 "tokcat: x.idx: No such file or directory" tokcat --from=megatron x
@@ -680,25 +682,25 @@ with open("wanted", "wb") as file:
     make_file datatrove x.ds 2 '[[1,2],[3]]' '[[0,1],[1]]'
     cp x.ds.index good
     of datatrove x.ds
-    local why="and the data have 6 bytes for 2 each (see --type)"
-    bad "x.ds.index: byte 16: the last document ends with token 3,\
+    local why="but the data have 6 bytes at 2 per token: check --type"
+    bad "x.ds.index: byte 16: the last document ends at token 3,\
  ${why/2/4}" -t u32
-    spoilt "x.ds.index: byte 16: the last document ends with token 4, $why" \
+    spoilt "x.ds.index: byte 16: the last document ends at token 4, $why" \
         x.ds.index 8 8 4
-    spoilt "x.ds.index: byte 0: no document of 3 tokens can begin with token 0\
- and end with 4" x.ds.index 0 8 4 3
+    spoilt "x.ds.index: byte 0: invalid document: of 3 tokens, it starts at 0\
+ and ends at 4" x.ds.index 0 8 4 3
     { u64 2 1; tail -c 8 good; } >x.ds.index
-    bad "x.ds.index: byte 8: no document of 3 tokens can begin with token 2\
- and end with 1"
+    bad "x.ds.index: byte 8: invalid document: of 3 tokens, it starts at 2\
+ and ends at 1"
     { cat good; u8 0; } >x.ds.index
-    bad "x.ds.index: byte 17: the file ends within an end of 8 bytes"
-    begun "x.ds.index: byte 0: the last document ends with token 0, $why" \
+    bad "x.ds.index: byte 17: the file ends within an 8-byte document end"
+    begun "x.ds.index: byte 0: the last document ends at token 0, $why" \
         x.ds.index 0
     cp good x.ds.index
     u8 1 >>x.ds.loss
-    bad "x.ds.loss: byte 4: the file ends, and there are 3 tokens"
+    bad "x.ds.loss: byte 4: the file ends, but there are 3 tokens"
     u8 0 1 2 >x.ds.loss
-    bad "x.ds.loss: byte 2: 2 is neither 0 nor 1"
+    bad "x.ds.loss: byte 2: 2 is not 0 or 1"
     rm x.ds.index
     is 1 "tokcat: x.ds.index: No such file or directory" \
         tokcat --from=datatrove x.ds
@@ -707,27 +709,27 @@ with open("wanted", "wb") as file:
 @test "datatrove: losses of some files, raw records, pipes, the output" {
     make_file datatrove x.ds 2 '[[1]]' '[[1]]'
     make_file datatrove y.ds 2 '[[2]]'
-    is 65 "tokcat: y.ds.index: no file of losses beside it, which the first\
- input has (see --ignore)" tokcat --from=datatrove x.ds y.ds
-    is 65 "tokcat: x.ds.loss: a file of losses, which the first input does\
- not have (see --ignore)" tokcat --from=datatrove y.ds x.ds
+    is 65 "tokcat: y.ds.index: has no loss file, but the first input does:\
+ use --ignore=loss_mask" tokcat --from=datatrove x.ds y.ds
+    is 65 "tokcat: x.ds.loss: the first input has no loss file: use\
+ --ignore=loss_mask" tokcat --from=datatrove y.ds x.ds
     gives 16 '2, 1' --from=datatrove --ignore=loss_mask y.ds x.ds
     of datatrove x.ds --raw
-    bad "x.ds: document 0 at byte 0: loss_mask: --raw cannot keep channels;\
- leave it out with --ignore=loss_mask"
-    is 64 "tokcat: --from=datatrove reads several files, which cannot come\
- from standard input: name one
+    bad "x.ds: document 0 at byte 0: loss_mask: --raw stores no channels: use\
+ --ignore=loss_mask, or write framed records"
+    is 64 "tokcat: --from=datatrove reads several files and cannot use\
+ standard input: name a file
 tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
-    is 1 "tokcat: x.ds.loss: is an input as well" \
+    is 1 "tokcat: x.ds.loss: is also an input: choose another output" \
         tokcat --from=datatrove -o x.ds.loss x.ds
-    is 1 "tokcat: y.ds.index: is an input as well" \
+    is 1 "tokcat: y.ds.index: is also an input: choose another output" \
         tokcat --from=datatrove -o y.ds.index x.ds y.ds
 }
 
 # ---------------------------------------------------------------- --ignore
 
 @test "--ignore that leaves nothing out gets a warning" {
-    local warning="tokcat: --ignore=lables: nothing had this name"
+    local warning="tokcat: --ignore=lables: no key or channel has this name"
     echo '{"input_ids":[1],"labels":[1],"n":7}' >x.jsonl
     is 0 "$warning" tokcat --from=jsonl --ignore=n --ignore=lables x.jsonl
     is 0 "" tokcat -q --from=jsonl --ignore=lables x.jsonl
@@ -739,7 +741,7 @@ tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
     is 0 "" tokcat --from=jsonl --ignore=lables /dev/null
     u16 1 2 >x.ds
     u64 2 >x.ds.index
-    warning="tokcat: --ignore=loss_mask: nothing had this name"
+    warning="tokcat: --ignore=loss_mask: no key or channel has this name"
     is 0 "$warning" tokcat --from=datatrove --ignore=loss_mask x.ds
     u8 0 1 >x.ds.loss
     is 0 "" tokcat --from=datatrove --ignore=loss_mask --raw x.ds
@@ -748,7 +750,8 @@ tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
 @test "--ignore of features that no example has gets a warning" {
     make_file tfrecord x '[{"input_ids":[5,6],"input_mask":[1,1],
         "segment_ids":[0,1],"masked_lm_ids":[7],"masked_lm_weights":[1.0]}]'
-    is 0 "tokcat: --ignore=next_sentence_label: nothing had this name" \
+    is 0 "tokcat: --ignore=next_sentence_label: no key or channel has this\
+ name" \
         tokcat --from=tfrecord --raw --ignore=token_type_ids \
         --ignore=labels --ignore=next_sentence_label x
 }
@@ -796,8 +799,8 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
     of tfrecord x
     bad "x: record 0 at byte 0: no feature 'masked_lm_ids'"
     make_file tfrecord x "[$sample]"
-    bad "x: record 0 at byte 0: token_type_ids: --raw cannot keep channels;\
- leave it out with --ignore=token_type_ids" --raw
+    bad "x: record 0 at byte 0: token_type_ids: --raw stores no channels: use\
+ --ignore=token_type_ids, or write framed records" --raw
 }
 
 @test "tfrecord: samples without tokens" {
@@ -828,21 +831,21 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
     of tfrecord x
     cp good x
     flip x $((n + 3))
-    bad "x: record 1 at byte $n: the checksum of its length does not fit"
+    bad "x: record 1 at byte $n: the length's checksum does not match"
     cp good x
     flip x $((n + 40))
-    bad "x: record 1 at byte $n: its checksum does not fit"
+    bad "x: record 1 at byte $n: the record's checksum does not match"
     for short in $((n + 11)) $((2 * n - 1)); do
         begun "x: record 1 at byte $n: the file ends within it, at byte\
  $short" x $short
     done
     gzip -c good >x
-    bad "x: record 0 at byte 0: the checksum of its length does not fit; this\
- looks like gzip (see gzip -dc)"
+    bad "x: record 0 at byte 0: the length's checksum does not match; this\
+ looks like gzip (use gzip -dc)"
     gzip -dc x | tokcat --from=tfrecord | cmp - <(tokcat --from=tfrecord good)
     make_file head x 4294967296
-    bad "x: record 0 at byte 0: a record of 4294967296 bytes; the limit is\
- 67108864"
+    bad "x: record 0 at byte 0: a record of 4294967296 bytes exceeds the\
+ limit of 67108864"
 }
 
 # bad_samples: lines WHY|CHANGES|OPTION; a second sample is refused for that
@@ -867,41 +870,41 @@ bad_samples() {
     {
         for why in input_ids input_mask; do
             printf '%s\n' "no feature '$why'|\"$why\": null" \
-                "$why: no list of integers|\"$why\": \"a\"" \
-                "$why: no list of integers|\"$why\": [1.5]"
+                "$why: not a list of integers|\"$why\": \"a\"" \
+                "$why: not a list of integers|\"$why\": [1.5]"
         done
         for why in segment_ids masked_lm_positions masked_lm_ids \
             next_sentence_labels; do
-            echo "$why: no list of integers|\"$why\": [1.5]"
+            echo "$why: not a list of integers|\"$why\": [1.5]"
         done
         for why in masked_lm_positions masked_lm_ids masked_lm_weights; do
             echo "no feature '$why'|\"$why\": null"
         done
         cat <<END
-masked_lm_weights: no list of floats|"masked_lm_weights": [1,0]
-no tf.train.Example|ff
-no tf.train.Example|0a05
-input_ids: a broken list|$broken
+masked_lm_weights: not a list of floats|"masked_lm_weights": [1,0]
+not a tf.train.Example|ff
+not a tf.train.Example|0a05
+input_ids: malformed list|$broken
 END
     } | bad_samples
     # A feature of which there are two.
     make_file tfrecord x "[$sample]" segment_ids
     of tfrecord x
-    bad "x: record 0 at byte 0: no tf.train.Example"
+    bad "x: record 0 at byte 0: not a tf.train.Example"
 }
 
 @test "tfrecord: features that the first record had, or had not" {
     bad_samples <<END
-no feature 'segment_ids', which the first record has|"segment_ids": null
-no feature 'next_sentence_labels', which the first record has|\
+no feature 'segment_ids', which the first record has: use --ignore|"segment_ids": null
+no feature 'next_sentence_labels', which the first record has: use --ignore|\
 "next_sentence_labels": null
-no feature 'masked_lm_positions', which the first record has|\
+no feature 'masked_lm_positions', which the first record has: use --ignore|\
 "masked_lm_positions": null, "masked_lm_ids": null, "masked_lm_weights": null
 END
     make_file tfrecord x "[{\"input_ids\":[5],\"input_mask\":[1]},$sample]"
     of tfrecord x
     bad "x: record 1 at byte 59: the feature 'segment_ids' is not in the\
- first record"
+ first record: use --ignore"
 }
 
 @test "tfrecord: lists whose lengths disagree" {
@@ -912,18 +915,18 @@ masked_lm_ids has length 1, masked_lm_positions has length 2|\
 "masked_lm_ids": [7]
 masked_lm_weights has length 3, masked_lm_positions has length 2|\
 "masked_lm_weights": [1.0, 0.0, 0.0]
-next_sentence_labels: 2 values, and not one|"next_sentence_labels": [1, 1]
-next_sentence_labels: 0 values, and not one|"next_sentence_labels": []
+next_sentence_labels: 2 values, expected one|"next_sentence_labels": [1, 1]
+next_sentence_labels: 0 values, expected one|"next_sentence_labels": []
 END
 }
 
 @test "tfrecord: values that cannot be" {
     bad_samples <<END
-input_mask[1]: 2 is neither 0 nor 1|"input_mask": [1,2,1,1,0]
-input_mask[0]: -1 is neither 0 nor 1|"input_mask": [-1,1,1,1,0]
-input_mask[3]: 1 stands behind a 0|"input_mask": [1,1,0,1,0]
+input_mask[1]: 2 is not 0 or 1|"input_mask": [1,2,1,1,0]
+input_mask[0]: -1 is not 0 or 1|"input_mask": [-1,1,1,1,0]
+input_mask[3]: 1 comes after a 0|"input_mask": [1,1,0,1,0]
 input_ids[1]: -5 is negative|"input_ids": [1,-5,1,1,0]
-input_ids[1]: 65536 does not fit u16 (see --type)|"input_ids": [1,65536,1,1,0]
+input_ids[1]: 65536 does not fit u16: use --type=u32|"input_ids": [1,65536,1,1,0]
 input_ids[1]: 4294967296 does not fit u32|"input_ids": [1,4294967296,1,1,0]|\
 -tu32
 input_ids[1]: 500 is not below the vocabulary size 500|\
@@ -933,14 +936,14 @@ next_sentence_labels[0]: 2147483648 does not fit i32|\
 "next_sentence_labels": [2147483648]
 next_sentence_labels[0]: -2147483649 does not fit i32|\
 "next_sentence_labels": [-2147483649]
-masked_lm_positions[0]: 4 is no place of a token|"masked_lm_positions": [4,0]
-masked_lm_positions[0]: -1 is no place of a token|"masked_lm_positions": [-1,0]
-masked_lm_positions[1]: 2 stands there twice|\
+masked_lm_positions[0]: 4 is not the position of a token|"masked_lm_positions": [4,0]
+masked_lm_positions[0]: -1 is not the position of a token|"masked_lm_positions": [-1,0]
+masked_lm_positions[1]: 2 is listed twice|\
 "masked_lm_positions": [2,2], "masked_lm_weights": [1.0,1.0]
 masked_lm_ids[0]: -7 is negative|"masked_lm_ids": [-7,0]
 masked_lm_ids[0]: 2147483648 does not fit u32|"masked_lm_ids": [2147483648,0]|\
 -tu32
-masked_lm_weights[0]: 0.5 is neither 0 nor 1, and labels have no weights|\
+masked_lm_weights[0]: 0.5 is not 0 or 1: labels have no weights|\
 "masked_lm_weights": [0.5,0.0]
 END
     # Padding may hold anything.
@@ -971,20 +974,22 @@ END
     not_with --ignore megatron --ignore=x
     not_with --ids-key tfrecord --ids-key=x
     not_with --channel datatrove --channel=x:u8
-    bad_option "--labels=shifted does not go with --from=tfrecord, where\
+    bad_option "--labels=shifted cannot be used with --from=tfrecord, whose\
  labels are aligned" --from=tfrecord --labels=shifted
     bad_option "--split=0: must be line, paragraph, eos, bos, sequence,\
  document or a number of tokens" --from=llmc --split=0
-    bad_option "--eos-id=65536 needs --type=u32" --from=nanogpt --split=eos \
+    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" --from=nanogpt --split=eos \
         --eos-id=65536
-    bad_option "--eos-id=65536 needs --type=u32" --from=llmc --split=eos \
+    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" --from=llmc --split=eos \
         --eos-id=65536 -t u16
 }
 
 @test "--raw keeps no ids but what cuts needs none" {
-    bad_option "--bos-id would be lost: --raw writes no header" \
+    bad_option "--bos-id cannot be used with --raw, which writes no header to\
+ store it in" \
         --from=llmc --split=eos --eos-id=1 --bos-id=2 --raw
-    bad_option "--pad-id would be lost: --raw writes no header" \
+    bad_option "--pad-id cannot be used with --raw, which writes no header to\
+ store it in" \
         --from=npy --split=1 --pad-id=2 --raw
 }
 

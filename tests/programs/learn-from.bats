@@ -66,7 +66,8 @@ setup() {
     [ -s s ]
     cp s before
     sed '1d' hist >other
-    refused 64 's: the state was saved with another histogram to learn from' \
+    refused 64 's: the state was saved with a different '\
+'histogram to learn from' \
         packstream "${options[@]}" --resume --learn-from=other -o x.pks 0.tok
     refused 64 's: the state was saved with a histogram to learn from' \
         packstream "${options[@]}" --resume -o x.pks 0.tok
@@ -100,17 +101,19 @@ bad() {
 }
 
 @test "a histogram that is damaged, empty or too much" {
-    bad '' 'there are no lengths to learn from'
-    bad '# none\n\n30 0\n' 'there are no lengths to learn from'
-    bad '65 3\n' 'there are no lengths to learn from' --overlong=drop
-    bad '30 5\n0 1\n' 'line 2: a length of 0'
-    bad '30 5\n31' 'line 2: cut: it does not end with a newline'
+    bad '' 'the histogram is empty, so --learn-from has nothing to learn'
+    bad '# none\n\n30 0\n' 'the histogram is empty, so --learn-from has '\
+'nothing to learn'
+    bad '65 3\n' 'the histogram is empty, so --learn-from has nothing to learn' --overlong=drop
+    bad '30 5\n0 1\n' 'line 2: a length must be at least 1'
+    bad '30 5\n31' 'line 2: truncated: no newline at the end'
     bad '30 5\nx 3\n' 'line 2: the length is not a number'
-    bad '30 5\n\n65 0\n' 'line 3: the length of 65 is above the capacity of 64'
+    bad '30 5\n\n65 0\n' 'line 3: length 65 exceeds the capacity, 64: use '\
+'--overlong=split, truncate or drop'
     bad '1 9223372036854775807\n2 1\n' \
-        'line 2: histogram: more than 2^63 - 1 sequences'
+        'line 2: histogram: exceeds 2^63 - 1 sequences'
     bad '64 9223372036854775807\n' \
-        'line 1: histogram: more than 2^63 - 1 tokens'
+        'line 1: histogram: exceeds 2^63 - 1 tokens'
     bad '1280 18446744073709551615\n' 'line 1: more than 2^63 - 1 sequences' \
         --overlong=split
     packstream -q -L 64 --overlong=drop -o 0.pks 0.tok
@@ -130,18 +133,18 @@ bad() {
         --learn-from=-
     bad_option '--learn-from=: must be the name of a file' -L 64 --learn-from=
     for a in spfhp nnlshp bestfit nextfit none concat; do
-        bad_option "--learn-from: -a $a has nothing to learn" -L 64 -a $a \
+        bad_option "--learn-from needs -a auto, not -a $a" -L 64 -a $a \
             --learn-from=hist
     done
 }
 
 @test "the histogram is not overwritten" {
     cp hist before
-    refused 1 'hist: is an input as well' \
+    refused 1 'hist: is also an input: choose another output' \
         packstream -q -L 256 --learn-from=hist -o hist 0.tok
-    refused 1 'hist: is an input as well' packstream -q -L 256 \
+    refused 1 'hist: is also an input: choose another output' packstream -q -L 256 \
         --learn-from=hist --overlong=drop --rejects=hist -o x 0.tok
-    refused 64 '--state=hist: hist is the histogram as well' \
+    refused 64 '--state=hist: hist is also the histogram: choose another name' \
         packstream -q -L 256 --learn-from=hist --state=hist -o x 0.tok
     cmp hist before
 }

@@ -307,13 +307,14 @@ is_bounded() {
     packstream -L 512 -M 64Mi x.zst >wanted
     run -65 packstream -L 512 -M 16Mi x.zst -o out
     [ "$output" = "packstream: x.zst: zstd, after byte 0 of the decompressed\
- input: the frame asks for a window of more than 2097152 bytes" ]
+ input: the frame needs a window of more than 2097152 bytes: compress it\
+ again without --long" ]
 }
 
 @test "a bound that is too small is refused at once" {
     run -64 packstream -L 512 -M 1000000 -o out </dev/null
-    [[ ${lines[0]} =~ ^"packstream: -M 1000000: at least "[0-9]+\
-" bytes are needed with these options"$ ]]
+    [[ ${lines[0]} =~ ^"packstream: -M 1000000 is too small: these options\
+ need at least "[0-9]+" bytes"$ ]]
     [ ! -e out ]
     local least
     least=$(least_memory -L 512)
@@ -330,7 +331,7 @@ is_bounded() {
     { head -c 600 ones; head -c 4000004 fulls; } >x
     packstream -L 512 -d 16 -M 24Mi --overlong=drop x >out
     run -65 packstream -L 512 -d 16 -M 24Mi --overlong=split x
-    [[ $output = *"packstream: x: record 100 at byte 600: 2000000 tokens are\
+    [[ $output = *"packstream: x: record 100 at byte 600: 2000000 tokens take\
  4000000 bytes, the limit is 1245184"* ]]
     packstream -L 512 -M 128Mi --overlong=split x | packcat | cmp - x
 }
@@ -371,12 +372,12 @@ is_bounded() {
     hostile mixed 512 1 >x
     packstream -L 512 -v -M 64Mi x 2>told >/dev/null
     local said
-    said=$(sed -n 's/^packstream: at most \([0-9]*\) MiB of memory$/\1/p' told)
+    said=$(sed -n 's/^packstream: uses at most \([0-9]*\) MiB of memory$/\1/p' told)
     [ "$said" -le 64 ]
     [ "$said" -ge 4 ]
     # Without -M it is what the options come to.
     packstream -L 512 -v -w 99999 x 2>told >/dev/null
-    said=$(sed -n 's/^packstream: at most \([0-9]*\) MiB of memory$/\1/p' told)
+    said=$(sed -n 's/^packstream: uses at most \([0-9]*\) MiB of memory$/\1/p' told)
     [ "$said" -ge 100 ]
 }
 

@@ -116,8 +116,8 @@ is_cut_short() {
     exec 7>&-
     exits 1 "$job"
     cat err
-    grep -q "has [0-9]* bytes, but [0-9]* were written: another program cut it" \
-        err
+    grep -q "has [0-9]* bytes, but [0-9]* were written: truncated by another\
+ program" err
     [ "$(wc -l <err)" -eq 1 ]
 }
 
@@ -164,8 +164,7 @@ is_removed() {
     exec 7>&-
     exits 1 "$job"
     cat err
-    [[ $(cat err) == *": o: another program removed it, and what was written\
- with it" ]]
+    [[ $(cat err) == *": o: removed by another program: the output is lost" ]]
     [ ! -e o ] && [ ! -e o.new ]
 }
 
@@ -193,8 +192,8 @@ is_removed() {
     mv z y
     cat x >&7
     exec 7>&-
-    wait "$job" || grep -q "^packstream: y: another file had this name when the\
- job began, and the sandbox lets it read no other\$" err
+    wait "$job" || grep -q "^packstream: y: replaced since the job started,\
+ and the sandbox allows only the file of that time: use --no-sandbox\$" err
     # Where there is no sandbox it is read.
     [ -s err ] || packstat -q --verify --against=x --against=x o
 }
@@ -252,7 +251,7 @@ is_removed() {
     packstat --verify x.pks
     ln -s round round
     speaker=packstream refused 1 'round: ' packstream -L 8 -o round in.tok
-    speaker=packstream refused 1 'y.new: -o and --rejects would both write' \
+    speaker=packstream refused 1 'y.new: named by both -o and --rejects' \
         packstream -L 8 --overlong=drop --rejects=y.new -o y in.tok
     speaker=packstream refused 1 'in.tok: ' packstream -L 8 -o in.tok in.tok
     cp in.tok z.new
@@ -265,13 +264,14 @@ is_removed() {
     packstat --histogram in.tok >h.new
     echo precious >precious
     ln precious q.new
-    speaker=packstream refused 1 'q.new: is there, and has another name as' \
+    speaker=packstream refused 1 'q.new: exists and has another hard link' \
         packstream -L 8 -o q in.tok
     [ "$(cat precious)" = precious ] && [ ! -e q ]
-    speaker=packstream refused 1 'h.new: is an input as well' \
+    speaker=packstream refused 1 'h.new: is also an input: choose another '\
+'output' \
         packstream -L 8 --learn-from=h.new -o h in.tok
     echo '{"model": {"vocab": {"a": 0}}}' >t.new
-    speaker=tokcat refused 1 't.new: is an input as well' \
+    speaker=tokcat refused 1 't.new: is also an input: choose another output' \
         tokcat --from=ids --tokenizer=t.new -o t /dev/null
     speaker=packcat refused 1 'the name of an output is empty' \
         packcat -o '' <(packstream -L 8 in.tok)
@@ -299,7 +299,8 @@ meanwhile() {
     "$1" r
     exec 7>&-
     exits 1 "$job"
-    [ "$(cat err)" = 'packstream: r: is there and no regular file' ]
+    [ "$(cat err)" = 'packstream: r: exists and is not a regular file: choose '\
+'another name' ]
     [ "$(cat f)" = old ] && [ -e r ] && [ ! -f r ]
     [ "$(echo ./*.new*)" = './*.new*' ]
 }
@@ -329,26 +330,27 @@ keeps_aside() {
     local packing=(packstream -q -L 8 --overlong=drop) sandbox
     tokcat --from=ids <<<'1 2' >in.tok
     for sandbox in -q --no-sandbox; do
-        keeps_aside 'f.new.old: is an input as well' \
+        keeps_aside 'f.new.old: is also an input: choose another output' \
             "${packing[@]}" "$sandbox" -o f --rejects=r f.new.old
-        keeps_aside 'f.new.old: exists: rename or remove it' \
+        keeps_aside 'f.new.old: exists already: rename or remove it' \
             "${packing[@]}" "$sandbox" -o f --rejects=r in.tok
-        keeps_aside 'f.new.old: exists: rename or remove it' \
+        keeps_aside 'f.new.old: exists already: rename or remove it' \
             "${packing[@]}" "$sandbox" -o r --rejects=f in.tok
     done
     packstat --histogram in.tok >h.new.old
-    speaker=packstream refused 1 'h.new.old: is an input as well' \
+    speaker=packstream refused 1 'h.new.old: is also an input: choose another '\
+'output' \
         "${packing[@]}" --learn-from=h.new.old -o h in.tok
     [ -s h.new.old ]
-    keeps_aside 'would both write this file' \
+    keeps_aside 'named by both -o and --rejects' \
         "${packing[@]}" -o f --rejects=f.new.old in.tok
-    keeps_aside 'would both write this file' \
+    keeps_aside 'named by both -o and --rejects' \
         "${packing[@]}" -o f.new.old --rejects=f in.tok
-    keeps_aside 'f.new.old: is an input as well' \
+    keeps_aside 'f.new.old: is also an input: choose another output' \
         tokshuf -q --split=1:f,1:g f.new.old
-    keeps_aside 'f.new.old: cannot take two streams' \
+    keeps_aside 'f.new.old: named for two outputs: give each its own name' \
         tokshuf -q --split=1:f,1:f.new.old in.tok
-    keeps_aside 'f.new.old: exists: rename or remove it' \
+    keeps_aside 'f.new.old: exists already: rename or remove it' \
         tokshuf -q --split=1:g,1:f in.tok
     # A single output needs no such name.
     echo mine >f.new.old

@@ -105,7 +105,7 @@ none_left() {
     packcat --to=llmc <a.pks | cmp - a.bin
     cat <a.pks | packcat --to=llmc >b.bin
     cmp a.bin b.bin
-    refused 64 'llmc: the number of packs' bash -o pipefail -c \
+    refused 64 'llmc starts with the number of packs' bash -o pipefail -c \
         'cat <a.pks | packcat --to=llmc | cat >b.bin'
     [ ! -s b.bin ]
     packcat --to=llmc --range=3:5 a.pks >b.bin
@@ -147,7 +147,7 @@ none_left() {
         packstream -q -L 16777216 -d 1 >large.pks
     many=()
     for ((i = 0; i < 31; i++)); do many+=(large.pks); done
-    refused 65 'has room for 127 packs of it' \
+    refused 65 'holds at most 127 of these packs' \
         packcat --to=llmc -o out "${many[@]}" large.pks
     [ ! -s out ]
     # What fits is written, also when it is a part of too many.
@@ -209,7 +209,7 @@ none_left() {
     printf '5\n1 2147483648\n' | tokcat -q --from=ids -t u32 |
         packstream -q -L 8 -d 1 >a.pks
     for order in pack input; do
-        refused 65 "a.pks: sequence 1: token 1 of it is 2147483648" \
+        refused 65 "a.pks: sequence 1: token 1 is 2147483648" \
             packcat --to=megatron --order=$order -o m a.pks
         none_left m.bin m.idx
     done
@@ -224,9 +224,9 @@ none_left() {
     cmp m.idx n.idx
     packcat --to=megatron --range=2:4 -o m a.pks
     [ "$(number m.idx 26 8)" -eq 3 ]
-    refused 64 '--order=input: with --range' \
+    refused 64 '--order=input cannot be used with --range' \
         packcat --to=megatron --range=2:4 --order=input -o m a.pks
-    refused 65 'a.wide: cannot follow a.pks: tokens are u32, not u16' \
+    refused 65 'a.wide: cannot be joined to a.pks: tokens are u32, not u16' \
         packcat --to=megatron -o n a.pks a.wide
 }
 
@@ -261,7 +261,7 @@ END
     : >a.ds.loss
     u8 1 >old
     cp old a.ds
-    refused 1 "a.ds.loss: is there, but the packs have no channel" \
+    refused 1 "a.ds.loss: exists already, but the packs have no channel" \
         packcat --to=datatrove -o a.ds a.pks
     cmp old a.ds
 }
@@ -273,10 +273,10 @@ END
         packcat --to=datatrove -o a.ds a.pks
     one '{"input_ids":[1,2,3],"loss_mask":[0,1,1]}' \
         --channel=loss_mask:f32 >b.pks
-    refused 65 "b.pks: channel 'loss_mask' is not u8 per token" \
+    refused 65 "b.pks: channel 'loss_mask' must be u8 per token" \
         packcat --to=datatrove -o a.ds b.pks
     one '{"input_ids":[1,2,3],"loss_mask":1}' --channel=loss_mask:u8 >b.pks
-    refused 65 "b.pks: channel 'loss_mask' is not u8 per token" \
+    refused 65 "b.pks: channel 'loss_mask' must be u8 per token" \
         packcat --to=datatrove -o a.ds b.pks
     none_left a.ds a.ds.index a.ds.loss
 }
@@ -324,10 +324,10 @@ END
 }
 
 @test "trl refuses what TRL would misread" {
-    unfit trl 'a.pks: its labels are shifted already' \
+    unfit trl 'a.pks: its labels are already shifted' \
         '{"input_ids":[1,2],"labels":[2,3]}' --channel=labels:i32 \
         --labels=shifted
-    unfit trl "a.pks: channel 'seq_lengths' has a name" \
+    unfit trl "a.pks: channel 'seq_lengths': --to=trl uses" \
         '{"input_ids":[1,2],"seq_lengths":[2,3]}' --channel=seq_lengths:i32
     "${abs_top_builddir:?}/tests/gen/edge_values" f32 3f800000 7f800000 |
         packstream -q -L 1 >a.pks
@@ -414,7 +414,7 @@ END
         refused 64 'max-predictions' \
             packcat --to=tfrecord --max-predictions=$number a.pks
     done
-    refused 64 '--max-predictions: is for --to=tfrecord' \
+    refused 64 '--max-predictions needs --to=tfrecord' \
         packcat --to=ids --max-predictions=5 a.pks
 }
 
@@ -423,7 +423,7 @@ END
 '"next_sentence_label":1}'
     for type in f32 f64 u64; do
         for name in labels token_type_ids next_sentence_label; do
-            unfit tfrecord "a.pks: channel '$name' is $type" "$line" \
+            unfit tfrecord "a.pks: channel '$name' has type $type" "$line" \
                 --channel=$name:$type
         done
     done
@@ -436,10 +436,10 @@ END
         --channel=next_sentence_label:u8
     # Where there is no -100, every token would be a masked one.
     for type in u8 u16 u32; do
-        unfit tfrecord "channel 'labels' is $type, which cannot hold the -100" \
+        unfit tfrecord "channel 'labels' has type $type, which cannot hold the -100" \
             "$line" --channel=labels:$type
     done
-    unfit tfrecord 'a.pks: its labels are those of the next token' \
+    unfit tfrecord 'a.pks: its labels are shifted to the next token' \
         '{"input_ids":[1,2],"labels":[2,-100]}' --channel=labels:i32 \
         --labels=shifted
 }

@@ -90,8 +90,8 @@ gives() {
         18446744073709551616: 000000000000000000000000000000000001:2; do
         refused 64 "--range=$bad: must be A:B" packcat --range="$bad" x.pks
     done
-    refused 64 '--range=5: must be A:B, A: or :B, from pack A up to, but'\
-' without, B: 5:6 is pack 5 alone' packcat --range=5 x.pks
+    refused 64 '--range=5: must be A:B, A: or :B, for packs A up to B, B '\
+'excluded: 5:6 is pack 5 alone' packcat --range=5 x.pks
     refused 64 '--range: needs a value' packcat --range
     refused 64 'order of the packs' packcat --range=1: --order=input x.pks
 }
@@ -111,9 +111,9 @@ gives() {
 
 @test "a pipe has no end to count from" {
     cat x.pks >copy
-    refused 64 'cannot be counted from its end' \
+    refused 64 'negative numbers need a seekable file' \
         sh -c 'cat x.pks 2>/dev/null | packcat --range=-1:'
-    refused 64 'cannot be counted from its end' \
+    refused 64 'negative numbers need a seekable file' \
         sh -c 'cat x.pks 2>/dev/null | packcat --range=:-1 copy -'
 }
 
@@ -123,7 +123,7 @@ gives() {
     packcat -q --to=npy --range=-3: <x.zst | tail -c +4097 | cmp - wanted
     (
         head -c 5 >/dev/null
-        refused 64 'cannot be counted' packcat --range=-3:
+        refused 64 'negative numbers need' packcat --range=-3:
     ) <x.pks
     { cat x.tok; cat x.pks; } >both
     packcat -q --to=rows --range=9:20 x.pks >wanted
@@ -216,7 +216,7 @@ gives() {
 @test "a range of files that do not fit each other" {
     packstream -q -L 32 --overlong=drop x.tok >other.pks
     packcat -q --to=rows --range=0:5 x.pks other.pks >rows
-    refused 65 'cannot follow' packcat -q --to=rows --range=1: x.pks \
+    refused 65 'cannot be joined to' packcat -q --to=rows --range=1: x.pks \
         other.pks
 }
 
@@ -257,7 +257,7 @@ assert numpy.load("none.npy").shape == (0,)'
     local n
     for n in 1 99 "$stride" $((stride + 1)) $((100 * stride)); do
         head -c -"$n" x.pks >cut.pks
-        refused 65 'no whole END' packcat -q --to=rows --range=0:1 cut.pks
+        refused 65 'no complete END' packcat -q --to=rows --range=0:1 cut.pks
         [ -z "$output" ]
     done
     head -c -9 x.zst >cut.zst

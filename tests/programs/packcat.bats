@@ -157,9 +157,9 @@ comes_back() {
 @test "what is held to restore the order of the input is bounded" {
     packed 500 30 1000 -L 32 -w 60
     run -65 packcat -M 1000 -o text2 a.pks
-    [[ $output =~ ^"packcat: a.pks: pack "[0-9]+" in the block at byte 4096: the\
- sequences are so far out of order that more than 1000 bytes of them would have\
- to be held"$ ]]
+    [[ $output =~ ^"packcat: a.pks: pack "[0-9]+" in the block at byte 4096:\
+ restoring the order takes more than 1000 bytes: raise the limit (packcat -M),\
+ or use the pack order"$ ]]
     packcat -M 100k --to=ids a.pks | diff -u text -
     packcat -M 1 --order=pack a.pks >text2
     # shellcheck disable=SC2034 # bad_option runs it
@@ -190,7 +190,7 @@ comes_back() {
 @test "records of another schema do not follow, nor what is no pack stream" {
     packed 20 8 1000 -L 8
     ids text --vocab=1000 | packstream -q -L 8 >b.pks
-    local why='b.pks: cannot follow a.pks: vocab_size is 1000, not none'
+    local why='b.pks: cannot be joined to a.pks: vocab_size is 1000, not none'
     refused 65 "$why" packcat a.pks b.pks
     refused 65 "$why" packcat --to=jsonl a.pks b.pks
     packcat --to=ids a.pks b.pks >out
@@ -335,7 +335,7 @@ shown() {
 @test "a token above 255 is no byte" {
     printf '104 105\n106 107 256 108\n109\n' >text
     ids text | packstream -q -L 8 >a.pks
-    refused 65 'a.pks: sequence 1: token 2 of it is 256' \
+    refused 65 'a.pks: sequence 1: token 2 is 256' \
         into out packcat --to=bytes a.pks
     [ "$(cat out)" = hi ]
 }
@@ -472,11 +472,11 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 @test "npy from a pipe to a pipe is refused, and says what to do" {
     npy_packs
-    refused 64 'npy: the number of packs' bash -o pipefail -c \
+    refused 64 'npy starts with the number of packs' bash -o pipefail -c \
         'cat <a.pks | packcat --to=npy | cat >b.npy'
     [ ! -s b.npy ]
     # Stdin is there only once, so it cannot be two of the inputs here.
-    refused 64 'npy: the number of packs' bash -o pipefail -c \
+    refused 64 'npy starts with the number of packs' bash -o pipefail -c \
         'packcat --to=npy - - <a.pks | cat >b.npy'
     [ ! -s b.npy ]
 }
@@ -567,15 +567,15 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 @test "an output that is an input is refused and left alone" {
     packed 20 8 1000 -L 8
     cp a.pks b.pks
-    refused 1 'is an input' packcat -o b.pks a.pks b.pks
+    refused 1 'is also an input' packcat -o b.pks a.pks b.pks
     cmp a.pks b.pks
     # shellcheck disable=SC2094
-    refused 1 'is an input' packcat -o b.pks - <b.pks
+    refused 1 'is also an input' packcat -o b.pks - <b.pks
     cmp a.pks b.pks
     ln -s a.pks link
-    refused 1 'is an input' packcat -o link a.pks
+    refused 1 'is also an input' packcat -o link a.pks
     cmp a.pks b.pks
-    refused 1 'is an input' sh -c 'packcat a.pks b.pks >>b.pks'
+    refused 1 'is also an input' sh -c 'packcat a.pks b.pks >>b.pks'
     cmp a.pks b.pks
 }
 
@@ -730,13 +730,14 @@ EOF
 
 @test "raw token records, and forms of packs, want packs" {
     record16 1 2 3 >r.tok
-    is 65 "packcat: r.tok: neither a pack stream nor framed token records" \
+    is 65 "packcat: r.tok: neither a pack stream nor framed token records:\
+ pack raw records with packstream first" \
         packcat --to=ids r.tok
     tokcat --from=ids <<<'1 2' >f.tok
     local option
     for option in --to=rows --to=npy --to=trl --to=tfrecord --range=1:; do
         is 65 "packcat: f.tok: not a pack stream: this looks like token\
- records (see packstream)" packcat $option f.tok
+ records (pack them with packstream)" packcat $option f.tok
     done
 }
 
@@ -800,17 +801,17 @@ EOF
     ids <(printf '1 2\n3\n') >a.tok
     packstream -q -L 4 -d 2 -w 3 -o a.pks a.tok
     packstream -q -L 4 -d 2 -w 9 -o window.pks a.tok
-    is 65 "packcat: window.pks: its window is 18, and that of the first stream\
- only 6: name it first" packcat --merge -o x a.pks window.pks
+    is 65 "packcat: window.pks: its max_displacement, 18, exceeds that of the\
+ first stream, 6: name this file first" packcat --merge -o x a.pks window.pks
     packcat --merge -o x window.pks a.pks
     packdeal -n 2 -b 1 -o 'share.%d' a.pks window.pks
-    is 65 "packcat: share.0: a share, of which other packs are elsewhere,\
- cannot be joined" packcat --merge share.0
+    is 65 "packcat: share.0: the share of one rank cannot be joined: its\
+ other packs are in other files" packcat --merge share.0
     is 65 "packcat: a.tok: not a pack stream: this looks like token records\
- (see packstream)" packcat --merge a.tok
-    refused 64 '--range: --to=packs' packcat --merge --range=1: a.pks
-    refused 64 '--zstd: is for --to=packs' packcat --zstd a.pks
-    refused 64 '--merge: is --to=packs' packcat --merge --to=ids a.pks
+ (pack them with packstream)" packcat --merge a.tok
+    refused 64 '--range cannot be used with --to=packs' packcat --merge --range=1: a.pks
+    refused 64 '--zstd needs --to=packs' packcat --zstd a.pks
+    refused 64 '--merge means --to=packs' packcat --merge --to=ids a.pks
     refused 64 'from 1 to 22' packcat --merge --zstd=23 a.pks
 }
 
@@ -864,7 +865,7 @@ EOF
         "end truncated_tokens" 9223372036854775808 \
         "end input_tokens" 9223372036854775811
     packcat --merge -o one.pks a.pks
-    is 65 "packcat: a.pks: with those before it, it counts more sequences or\
- tokens of the input than END can" packcat --merge -o two.pks a.pks a.pks
+    is 65 "packcat: a.pks: together with the streams before it, the input\
+ counts exceed 64 bits" packcat --merge -o two.pks a.pks a.pks
     [ ! -e two.pks ]
 }

@@ -68,7 +68,7 @@ makes() {
     run -1 grep '^>' changes
     packstream -q -L 50 --overlong=split x.tok >x.pks
     shares_of 3 4 x.pks
-    refused 65 'r2: a share of a stream in which sequences were split' \
+    refused 65 'r2: the share of one rank, whose split sequences' \
         packcat r2
     packcat --to=ids --order=pack r0 r1 r2 | sort >got
     packcat --to=ids --order=pack x.pks | sort | diff -u - got
@@ -482,7 +482,7 @@ all" -n 4 -b 6 --last=drop x.pks
             "${deal[@]}" x.pks x.pks.zst
         speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
             "${deal[@]}" x.pks y.pks
-        speaker=packdeal refused 65 'cut.pks: no whole END stands' \
+        speaker=packdeal refused 65 'cut.pks: no complete END before' \
             "${deal[@]}" x.pks cut.pks
         speaker=packdeal refused 1 'missing: No such file' \
             "${deal[@]}" x.pks missing
@@ -740,7 +740,8 @@ END
     mkdir r1
     for option in -or%d --rank=1\ -or1 --rank=1\ -or1/; do
         # shellcheck disable=SC2086 # two words
-        speaker=packdeal refused 1 ': is there and no regular file' \
+        speaker=packdeal refused 1 ': exists and is not a regular file: '\
+'choose another name' \
             packdeal -n 2 -b 4 $option x.pks
     done
     absent r0 r0.new r1.new
@@ -948,7 +949,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     # These are read, and not handed on.
     poke x.pks "header 12" 65538
     packdeal --steps -n 2 -b 4 x.pks
-    speaker=packdeal refused 65 'packs of format version 2.1 may hold what' \
+    speaker=packdeal refused 65 'packs of format version 2.1 may contain data' \
         packdeal -q -n 2 -b 4 -o r%d x.pks
     absent r0 r1 r0.new r1.new
 }
@@ -1014,14 +1015,15 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     ln -s dir d0
     ln -s dir d1
     echo old >dir/r
-    speaker=packdeal refused 1 'd1/r.new: cannot take two streams' \
+    speaker=packdeal refused 1 'd1/r.new: named for two outputs: give each '\
+'its own name' \
         packdeal -q -n 2 -b 4 -o d%d/r x.pks
     [ "$(cat dir/r)" = old ]
     absent dir/r.new
     # A killed job, and who links files to copy them, may leave these.
     echo left >r0.new
     ln r0.new r1.new
-    speaker=packdeal refused 1 'r0.new: is there, and has another name as' \
+    speaker=packdeal refused 1 'r0.new: exists and has another hard link' \
         packdeal -q -n 2 -b 4 -o r%d x.pks
     absent r0 r1
     [ "$(cat r0.new)" = left ]
@@ -1036,9 +1038,11 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     cat x.pks >&4
     eventually is_larger r1.new -1
     idle "$job"
-    speaker=packdeal refused 1 'r0.new: another job is writing it' \
+    speaker=packdeal refused 1 'r0.new: locked: '\
+'another job is writing it' \
         packdeal -q -n 2 -b 4 -o r%d x.pks
-    speaker=packdeal refused 1 'r1.new: another job is writing it' \
+    speaker=packdeal refused 1 'r1.new: locked: '\
+'another job is writing it' \
         packdeal -q -n 2 -b 4 --rank=1 -o r%d x.pks
     exec 4>&-
     wait "$job"
@@ -1058,7 +1062,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         eval "$what"
         exec 4>&-
         exits 1 "$job"
-        grep -x 'packdeal: r1: another program removed it, and what was written with it' err
+        grep -x 'packdeal: r1: removed by another program: the output is lost' err
         absent r0 r1 r0.new
         [ "$what" = true ] || [ "$(cat r1.new)" = theirs ]
         rm -f r1.new

@@ -130,9 +130,11 @@ PYTHON
         grep -x '2 were longer, and 11 tokens are lost'
     packplan -L 4 -a none --overlong=drop --json h |
         grep '"overlong_sequences": 2, "lost_tokens": 19, "sequences": 2'
-    is 65 'packplan: h: line 3: the length of 8 is above the capacity of 4' \
+    is 65 'packplan: h: line 3: length 8 exceeds the capacity, 4: use '\
+'--overlong=split, truncate or drop' \
         packplan -L 8,4 h
-    is 65 'packplan: h: line 4: the length of 11 is above the capacity of 8' \
+    is 65 'packplan: h: line 4: length 11 exceeds the capacity, 8: use '\
+'--overlong=split, truncate or drop' \
         packplan -L 8 --overlong=error h
 }
 
@@ -144,12 +146,13 @@ beyond() {
 
 @test "what is too long is counted without overflow" {
     local max=9223372036854775807
-    beyond '4294967296 1\n' '1: the length of 4294967296 is above 4294967295' \
+    beyond '4294967296 1\n' '1: length 4294967296 exceeds 4294967295, the '\
+'longest possible' \
         drop
     beyond "3 $max\n" '1: more than 2^63 - 1 tokens are lost' drop
     beyond "4294967295 4294967296\n" '1: more than 2^63 - 1 tokens are lost' \
         truncate
-    beyond "3 $max\n" '1: histogram: more than 2^63 - 1 tokens' split
+    beyond "3 $max\n" '1: histogram: exceeds 2^63 - 1 tokens' split
     beyond '4294967295 18446744073709551615\n' \
         '1: more than 2^63 - 1 sequences' split
     beyond "3 2\n3 $max\n" '2: more than 2^63 - 1 sequences' drop

@@ -239,9 +239,10 @@ bad() {
 }
 
 @test "bad lines, each with its number" {
-    bad '5 1\n0 3\n' '2: a length of 0'
+    bad '5 1\n0 3\n' '2: a length must be at least 1'
     bad '5 1\n\n#\n513 1\n' \
-        '4: the length of 513 is above the capacity of 512'
+        '4: length 513 exceeds the capacity, 512: use --overlong=split, '\
+'truncate or drop'
     bad '4294967297 1\n' \
         '1: the length of 4294967297 is above the capacity of 512'
     bad '18446744073709551616 1\n' '1: the length is beyond 64 bits'
@@ -303,7 +304,8 @@ bad() {
     # Of records with a fault nothing but LENGTHS is read.
     flip x.tok 140
     packplan -q -L 64 --recommend x.tok
-    says 65 "x.tok: the length of 9 is above the capacity of 8" \
+    says 65 "x.tok: length 9 exceeds the capacity, 8: use --overlong=split,\
+ truncate or drop" \
         packplan -L 8 x.tok
     packplan -q -L 8 --overlong=split --recommend x.tok
 }
@@ -318,10 +320,10 @@ packstat --histogram prints its lengths" packplan -L 8 less.tok
 packstat --histogram prints its lengths" packplan -L 8 three.tok
     packstat --histogram three.tok | packplan -q -L 8
     head -c -1 x.tok >cut.tok
-    says 65 "cut.tok: no END before byte 223: the stream is truncated or \
-damaged there" packplan -L 8 cut.tok
+    says 65 "cut.tok: no complete END before byte 223: the stream is\
+ truncated or damaged there" packplan -L 8 cut.tok
     flip x.tok 180
-    says 65 "x.tok: LENGTHS at byte 144: its checksum does not agree" \
+    says 65 "x.tok: LENGTHS at byte 144: its checksum does not match" \
         packplan -L 8 x.tok
 }
 
@@ -331,14 +333,16 @@ damaged there" packplan -L 8 cut.tok
     packstream -q -L 8 -o x.pks x.tok
     printf '{"input_ids":[1]}\n' >x.jsonl
     printf '5 1\n{"input_ids":[1]}\n' >later
-    says 65 "stdin: $why token records (see packstream): packstat --histogram\
+    says 65 "stdin: $why token records (pack them with\
+ packstream): packstat --histogram\
  prints its lengths" packplan -L 8 < <(cat x.tok)
-    says 65 "x.pks: $why a pack stream (see packcat): packstat --histogram\
+    says 65 "x.pks: $why a pack stream (unpack it with\
+ packcat): packstat --histogram\
  prints its lengths" packplan -L 8 x.pks
     zstd -q x.tok
     says 65 "x.tok.zst: $why zstd: packstat --histogram prints its lengths" \
         packplan -L 8 x.tok.zst
-    says 65 "x.jsonl: $why JSON (see tokcat --from=jsonl)" \
+    says 65 "x.jsonl: $why JSON (use tokcat --from=jsonl)" \
         packplan -L 8 x.jsonl
     says 65 "later: line 2: the length is not a number" packplan -L 8 later
     packstat --histogram x.pks | packplan -L 8 -q
@@ -359,7 +363,7 @@ damaged there" packplan -L 8 cut.tok
         echo 3
     } >h
     [ "$(packplan -L 8 -a none --plan h)" = '3: 5' ]
-    says 65 'stdin: line 1: the length is beyond 64 bits' \
+    says 65 'stdin: line 1: the length does not fit 64 bits' \
         packplan -L 8 < <(many 7)
     says 65 'stdin: line 1: the length is not a number' \
         packplan -L 8 < <(many x)
@@ -367,17 +371,17 @@ damaged there" packplan -L 8 cut.tok
 
 @test "totals beyond 2^63 - 1" {
     bad '1 9223372036854775807\n1 1\n' \
-        '2: histogram: more than 2^63 - 1 sequences'
+        '2: histogram: exceeds 2^63 - 1 sequences'
     bad '2 4611686018427387904\n' \
-        '1: histogram: more than 2^63 - 1 tokens'
+        '1: histogram: exceeds 2^63 - 1 tokens'
     bad '2 4611686018427387903\n3 1\n' \
-        '2: histogram: more than 2^63 - 1 tokens'
+        '2: histogram: exceeds 2^63 - 1 tokens'
     bad '1 18446744073709551615\n' \
-        '1: histogram: more than 2^63 - 1 sequences'
+        '1: histogram: exceeds 2^63 - 1 sequences'
     # Over files, too.
     printf '1 9223372036854775807\n' >a
     printf '1 1\n' >b
-    says 65 'b: line 1: histogram: more than 2^63 - 1 sequences' \
+    says 65 'b: line 1: histogram: exceeds 2^63 - 1 sequences' \
         packplan -L 1 a b
     printf '1 9223372036854775807\n' >h
     plans 9223372036854775807 -L 1 -a spfhp h

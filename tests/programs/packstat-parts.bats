@@ -134,8 +134,8 @@ not_told() {
 
 @test "--quick and --range notice a file that is cut" {
     head -c -"$stride" x.pks >cut.pks
-    not_told 65 'no whole END' --quick cut.pks
-    not_told 65 'no whole END' --range=0:1 cut.pks
+    not_told 65 'no complete END' --quick cut.pks
+    not_told 65 'no complete END' --range=0:1 cut.pks
     head -c -1 x.zst >cut.zst
     not_told 65 'cut' --quick cut.zst
 }

@@ -646,7 +646,7 @@ token 0 of sequence 1 comes again; it was in pack 1"
     [ "${#lines[@]}" -eq 3 ]
     [[ ${lines[0]} == *": pack 1 in the block at byte "* ]]
     [[ ${lines[1]} == *": pack 3 in the block at byte "* ]]
-    [[ ${lines[2]} == *": END says that "* ]]
+    [[ ${lines[2]} == *": END declares "* ]]
 }
 
 @test "--verify tells ten faults of a file and counts the others" {

@@ -100,17 +100,18 @@ END
 
 @test "options that do not go together" {
     two
-    local why="--order=input and --shuffle exclude each other"
+    local why="--order=input and --shuffle cannot be combined"
     bad_option "$why" -L 4 --order=input --shuffle=1
     bad_option "$why" -L 4 --shuffle=1 --order=input
     packstream -L 4 --order=window --shuffle=1 x | packcat | cmp - x
-    why="--overlong: with -a concat every sequence is cut where a pack ends"
+    why="--overlong cannot be used with -a concat, which cuts sequences\
+ wherever a pack ends"
     bad_option "$why" -L 4 -a concat --overlong=split
     bad_option "$why" -L 4 -a concat --overlong=error
     local least
     least=$(least_memory -L 130)
-    bad_option "-M $((least - 1)): at least $least bytes are needed with\
- these options" -L 130 -M $((least - 1)) -o out
+    bad_option "-M $((least - 1)) is too small: these options need at least\
+ $least bytes" -L 130 -M $((least - 1)) -o out
     [ ! -e out ]
     packstream -L 130 -M "$least" x | packcat | cmp - x
 }
@@ -119,8 +120,7 @@ END
     # 8 bytes for each of two channels and 2 for a token, with L tokens.
     echo '{"input_ids":[1],"a":[1],"b":[1]}' |
         tokcat --from=jsonl --channel=a:u64 --channel=b:u64 >x
-    local why="the row of a pack would take 301989888 bytes, the limit is\
- 268435456"
+    local why="a row takes 301989888 bytes, the limit is 268435456"
     bad_option "$why" -L 16Mi -o out
     [ ! -e out ]
     skip_if_sanitized
@@ -196,23 +196,23 @@ END
 
 @test "an odd byte at the end" {
     { record16 1 2; u8 5; } | bad_input \
-        "record 1 at byte 8: the input ends after 1 of its 4 bytes"
+        "record 1 at byte 8: truncated: the input ends after 1 of its 4 bytes"
     { framed 1,2; u8 5; } | bad_input \
-        "something other than token records follows END at byte 176"
+        "extra data after END, at byte 176: not token records"
     # u32 tokens read as u16, and the other way round, seldom end well.
-    record32 1 2 | bad_input "record 1 at byte 8: the input ends after 4 of\
- its 8 bytes"
-    record16 1 2 | bad_input "record 0 at byte 0: the input ends after 8 of\
- its 12 bytes" -t u32
+    record32 1 2 | bad_input "record 1 at byte 8: truncated: the input ends\
+ after 4 of its 8 bytes"
+    record16 1 2 | bad_input "record 0 at byte 0: truncated: the input ends\
+ after 8 of its 12 bytes" -t u32
 }
 
 @test "a length of 0" {
-    u32 0 | bad_input "record 0 at byte 0: a length of 0"
+    u32 0 | bad_input "record 0 at byte 0: an empty sequence (length 0)"
     { record16 1 2 3; record16 7; u32 0 1; } |
-        bad_input "record 2 at byte 16: a length of 0"
+        bad_input "record 2 at byte 16: an empty sequence (length 0)"
     # What came before it is there, but no END.
     { record16 1 2 3; record16 7; u32 0; } |
-        bad_input "record 2 at byte 16: a length of 0" -w 1
+        bad_input "record 2 at byte 16: an empty sequence (length 0)" -w 1
     [ "$(size out)" = $((4096 + 64 + 2 * 64)) ]
 }
 
@@ -226,21 +226,20 @@ END
             ulimit -v 65536
             packstream -L 4 "$@" x >/dev/null' bash "${@:2}"
     }
-    limited "4294967295 tokens, more than 4 (--overlong says what to do\
- with it)"
-    limited "the input ends after 8 of its 8589934594 bytes" --overlong=drop
-    limited "the input ends after 8 of its 17179869184 bytes" \
+    limited "4294967295 tokens exceed the capacity, 4: use --overlong=split,\
+ truncate or drop"
+    limited "truncated: the input ends after 8 of its 8589934594 bytes" --overlong=drop
+    limited "truncated: the input ends after 8 of its 17179869184 bytes" \
         --overlong=drop -t u32
     local policy
     for policy in truncate split; do
-        limited "4294967295 tokens are 8589934590 bytes, the limit is\
+        limited "4294967295 tokens take 8589934590 bytes, the limit is\
  268435456" --overlong=$policy
     done
-    limited "4294967295 tokens are 8589934590 bytes, the limit is\
- 268435456" --overlong=drop --rejects=rejects
+    limited "4294967295 tokens take 8589934590 bytes, the limit is 268435456" --overlong=drop --rejects=rejects
     # The greatest length that may be held; memory grows with what arrives.
     { u32 134217728; head -c 5000000 /dev/zero; } >x
-    limited "the input ends after 5000004 of its 268435460 bytes" \
+    limited "truncated: the input ends after 5000004 of its 268435460 bytes" \
         --overlong=split
 }
 
@@ -288,7 +287,7 @@ outside() {
 
 @test "other programs' files are called by their names" {
     local why="not token records: this looks like" bytes name option
-    local tables='(see python -m packstream.tokens for ids,'
+    local tables='(use python -m packstream.tokens for ids,'
     tables+=' packstream.tokenize for text)'
     while IFS='|' read -r bytes name; do
         name=${name/TABLES/"$tables"}
@@ -303,24 +302,24 @@ outside() {
             packcat --to=npy x
         is 65 "packstat: x: $why $name" packstat x
     done <<'END'
-{"input_ids": [1]}|JSON (see tokcat --from=jsonl)
-[{ "a":|JSON (see tokcat --from=jsonl)
-  { }|JSON (see tokcat --from=jsonl)
-{      |JSON (see tokcat --from=jsonl)
-{}      |JSON (see tokcat --from=jsonl)
-[1, 2, 3]|text (see tokcat)
-1 2 3\n4 5\n|text (see tokcat)
-\xef\xbb\xbfsome text|text (see tokcat)
-\4\x22\x4d\x18\x64\x40\xa7\x1a|lz4 (see lz4 -dc)
-\x93NUMPY\x01\x00v\x00|an array of numpy (see tokcat --from=npy)
-\x88\xdb\x34\x01\x01\x00\x00\x00\x01|a file of llm.c (see tokcat --from=llmc)
-MMIDIDX\x00\x00\x01|an index of Megatron-LM (see tokcat --from=megatron)
+{"input_ids": [1]}|JSON (use tokcat --from=jsonl)
+[{ "a":|JSON (use tokcat --from=jsonl)
+  { }|JSON (use tokcat --from=jsonl)
+{      |JSON (use tokcat --from=jsonl)
+{}      |JSON (use tokcat --from=jsonl)
+[1, 2, 3]|text (use tokcat)
+1 2 3\n4 5\n|text (use tokcat)
+\xef\xbb\xbfsome text|text (use tokcat)
+\4\x22\x4d\x18\x64\x40\xa7\x1a|lz4 (use lz4 -dc)
+\x93NUMPY\x01\x00v\x00|a numpy array (use tokcat --from=npy)
+\x88\xdb\x34\x01\x01\x00\x00\x00\x01|an llm.c token file (use tokcat --from=llmc)
+MMIDIDX\x00\x00\x01|a Megatron-LM index (use tokcat --from=megatron)
 PAR1\x15\x04\x15\x10|Parquet TABLES
 ARROW1\x00\x00\xff|Arrow TABLES
 \xff\xff\xff\xff\x10\x01\x00\x00|Arrow TABLES
-\x1f\x8b\x08\x00\x00\x00\x00\x00|gzip (see gzip -dc)
-BZh91AY&SY|bzip2 (see bzip2 -dc)
-\xfd7zXZ\x00\x00\x04|xz (see xz -dc)
+\x1f\x8b\x08\x00\x00\x00\x00\x00|gzip (use gzip -dc)
+BZh91AY&SY|bzip2 (use bzip2 -dc)
+\xfd7zXZ\x00\x00\x04|xz (use xz -dc)
 PK\x03\x04\x14\x00\x00\x00|a zip archive
 END
     two
@@ -331,7 +330,7 @@ END
 
 @test "an input without a byte is told of, or refused" {
     : >x
-    local why="the input is empty (see --expect-end)"
+    local why="the input is empty (use --expect-end to refuse it)"
     is 0 "packstream: x: $why" packstream -L 4 -o out x
     is 0 "packstream: stdin: $why" packstream -L 4 -o out - </dev/null
     is 0 "packstream: x: $why" packstream -L 4 -o out x x
@@ -342,15 +341,16 @@ END
     two
     is 0 "" packstream -L 4 -o out x
     rm out
-    why="not framed, so it has no END, which --expect-end asks for"
+    why="raw records have no END, which --expect-end requires: write framed\
+ records"
     is 65 "packstream: x: $why" packstream -L 4 -o out --expect-end x
     is 65 "packstream: stdin: $why" packstream -L 4 -o out --expect-end \
         - </dev/null
     [ ! -e out ]
     # The output of an earlier run outlives a producer that failed.
     echo kept >out
-    why="the pipe ended without data: its producer failed, or wrote raw\
- records without any"
+    why="the pipe ended without data: its producer failed, or wrote no raw\
+ records"
     is 65 "packstream: stdin: $why" packstream -q -L 4 -o out < <(false)
     [ "$(cat out)" = kept ]
     rm out
@@ -376,12 +376,11 @@ END
         check edit x "${@:2}"
         is 65 "packstream: x: $1" packstream -L 4 -o out x
     }
-    header "format version 2.0 is newer than 1.0, the newest\
- known here" 12 H 2
-    header "the stream uses features that are unknown here (incompat\
- flags 0x1)" 24 Q 1
-    header "the stream uses features that are unknown here (incompat\
- flags 0x8000000000000000)" 24 Q 0x8000000000000000
+    header "format version 2.0 is newer than 1.0: use a newer packstream" 12 H 2
+    header "the stream uses unknown features (incompat flags 0x1): use a\
+ newer packstream" 24 Q 1
+    header "the stream uses unknown features (incompat flags\
+ 0x8000000000000000): use a newer packstream" 24 Q 0x8000000000000000
     header "tokens of 3 bytes" 40 B 3
     # A newer minor version and compatible features change nothing.
     cp good x
@@ -392,34 +391,32 @@ END
 @test "a header that was damaged" {
     framed 1,2,3 >x
     flip x 50
-    bad_input "the header's checksum does not agree" <x
+    bad_input "the header's checksum does not match" <x
     flip x 50
     tr '\r' '\n' <x >y
-    bad_input "record 0 at byte 0: 1263490185 tokens, more than 4\
- (--overlong says what to do with it)" <y
+    bad_input "record 0 at byte 0: 1263490185 tokens exceed the capacity, 4:\
+ use --overlong=split, truncate or drop" <y
 }
 
 @test "an END that does not agree" {
     framed 1,2,3 4 end=2:4 | packstream -L 4 | packstat --verify
-    framed 1,2,3 4 end=3:4 | bad_input "END at byte 152 counts 3 sequences\
- and 4 tokens, but 2 and 4 came"
-    framed 1,2,3 4 end=2:5 | bad_input "END at byte 152 counts 2 sequences\
- and 5 tokens, but 2 and 4 came"
+    framed 1,2,3 4 end=3:4 | bad_input "END at byte 152 declares 3 sequences\
+ and 4 tokens, but 2 and 4 were read"
+    framed 1,2,3 4 end=2:5 | bad_input "END at byte 152 declares 2 sequences\
+ and 5 tokens, but 2 and 4 were read"
     framed 1,2,3 4 >x
     flip x 142
-    bad_input "the records before END at byte 152 do not agree with its\
- digest" <x
+    bad_input "the records before END at byte 152 do not match its digest" <x
     framed 1,2,3 4 >x
     flip x 156 4
-    bad_input "record 2 at byte 152: a length of 0 and no END: control\
- record of unknown kind 5" <x
-    { framed 1,2,3 4; record16 5; } | bad_input "something other than token\
- records follows END at byte 184"
+    bad_input "record 2 at byte 152: a control record of unknown kind 5" <x
+    { framed 1,2,3 4; record16 5; } | bad_input "extra data after END, at\
+ byte 184: not token records"
     { framed 1,2,3 4; printf '\211TO'; } |
         bad_input "the input ends inside the header"
     echo 5 | tokcat --from=ids --vocab=7 >x
-    { framed 1,2,3 4; cat x; } | bad_input "the stream that starts at byte\
- 184 cannot follow the first: vocab_size is 7, not none"
+    { framed 1,2,3 4; cat x; } | bad_input "the stream at byte 184 cannot be\
+ joined to the first: vocab_size is 7, not none"
 }
 
 @test "a zstd file that is cut or damaged" {
@@ -428,7 +425,7 @@ END
     zstd -q x
     head -c 100000 x.zst >short
     run -65 --separate-stderr packstream -L 64 -o out short
-    [[ $stderr = "packstream: short: the zstd frame is cut after byte "* ]]
+    [[ $stderr = "packstream: short: the zstd frame is truncated after byte "* ]]
     cp x.zst broken
     # The sum at the end of the frame.
     flip broken $(($(size broken) - 1))
@@ -439,10 +436,10 @@ END
 # ---------------------------------------------------------------- overlong
 
 @test "overlong: an error by default, naming record and length" {
-    { record16 1 2; record16 1 2 3 4 5; } | bad_input "record 1 at byte 8:\
- 5 tokens, more than 4 (--overlong says what to do with it)"
-    { record16 1 2; record16 1 2 3 4 5; } | bad_input "record 1 at byte 8:\
- 5 tokens, more than 4 (--overlong says what to do with it)" --overlong=error
+    { record16 1 2; record16 1 2 3 4 5; } | bad_input "record 1 at byte 8: 5\
+ tokens exceed the capacity, 4: use --overlong=split, truncate or drop"
+    { record16 1 2; record16 1 2 3 4 5; } | bad_input "record 1 at byte 8: 5\
+ tokens exceed the capacity, 4: use --overlong=split, truncate or drop" --overlong=error
     record16 1 2 3 4 >x
     packstream -L 4 x | packcat | cmp - x
 }
@@ -500,8 +497,8 @@ EOF
     { record16 1 2 3 4 5; u8 1; } >x
     mkfifo fifo
     cat fifo >rejects &
-    is 65 "packstream: x: record 1 at byte 14: the input ends after 1 of its\
- 4 bytes" packstream -L 4 --overlong=drop --rejects=fifo -o out x
+    is 65 "packstream: x: record 1 at byte 14: truncated: the input ends\
+ after 1 of its 4 bytes" packstream -L 4 --overlong=drop --rejects=fifo -o out x
     wait $!
     run -65 packstream -L 8 -o again rejects
 }
@@ -517,7 +514,7 @@ EOF
     is 1 "packstream: no/where.new: No such file or directory" \
         packstream -L 4 --overlong=drop --rejects=no/where -o out x
     echo '{"input_ids":[1],"reason":2}' | tokcat --from=jsonl >x
-    bad_option "--rejects: channel 'reason' is there twice" \
+    bad_option "--rejects: channel 'reason' is listed twice" \
         -L 4 --overlong=drop --rejects=rejects
     [ ! -e rejects ]
 }
@@ -545,7 +542,7 @@ EOF
     two
     framed 1,2 >y
     echo 5 | tokcat --from=ids --vocab=7 >z
-    local why="it cannot follow the input before it:"
+    local why="cannot be joined to the previous input:"
     is 65 "packstream: y: $why records are framed, not raw" \
         packstream -L 4 -o out x y
     is 65 "packstream: x: $why records are raw, not framed" \
@@ -553,10 +550,10 @@ EOF
     is 65 "packstream: z: $why vocab_size is 7, not none" \
         packstream -L 4 -o out y z
     cat y z >both
-    is 65 "packstream: both: the stream that starts at byte $(size y) cannot\
- follow the first: vocab_size is 7, not none" packstream -L 4 -o out both
-    is 65 "packstream: /dev/null: the input is empty; even framed records\
- without any sequence have a header" packstream -L 4 -o out y /dev/null
+    is 65 "packstream: both: the stream at byte $(size y) cannot be joined to\
+ the first: vocab_size is 7, not none" packstream -L 4 -o out both
+    is 65 "packstream: /dev/null: the input is empty: even framed records\
+ without sequences have a header" packstream -L 4 -o out y /dev/null
 }
 
 @test "files that are not there, or are none" {
@@ -567,7 +564,7 @@ EOF
     is 1 "packstream: .: Is a directory" packstream -L 4 -o out .
     is 1 "packstream: no/out.new: No such file or directory" \
         packstream -L 4 -o no/out x
-    is 1 "packstream: .: is there and no regular file" \
+    is 1 "packstream: .: exists and is not a regular file: choose another name" \
         packstream -L 4 -o . x
     [ "$(cat out)" = old ]
     is 1 "packstream: missing: No such file or directory" \
@@ -583,14 +580,14 @@ EOF
 
 @test "an output that is an input is refused, and left alone" {
     { record16 1 2 3; record16 7; } | tee x >y
-    is 1 "packstream: x: is an input as well" packstream -L 4 -o x x
-    is 1 "packstream: ./x: is an input as well" packstream -L 4 -o ./x - <x
-    is 1 "packstream: y: is an input as well" packstream -L 4 -o y x y
-    is 1 "packstream: stdout: is an input as well" \
+    is 1 "packstream: x: is also an input: choose another output" packstream -L 4 -o x x
+    is 1 "packstream: ./x: is also an input: choose another output" packstream -L 4 -o ./x - <x
+    is 1 "packstream: y: is also an input: choose another output" packstream -L 4 -o y x y
+    is 1 "packstream: stdout: is also an input: choose another output" \
         bash -c 'packstream -L 4 x >>x'
     ln x link
-    is 1 "packstream: link: is an input as well" packstream -L 4 -o link x
-    is 1 "packstream: y: is an input as well" packstream -L 2 \
+    is 1 "packstream: link: is also an input: choose another output" packstream -L 4 -o link x
+    is 1 "packstream: y: is also an input: choose another output" packstream -L 2 \
         --overlong=drop --rejects=y -o out x y
     cmp x y
     [ "$(size x)" = 16 ]
@@ -776,8 +773,8 @@ fills_packs() {
 @test "a window that is too small for the packs is told" {
     sixties 20 32768 >x
     packstream -L 32768 -w 100 x 2>told >out
-    [ "$(cat told)" = "packstream: packs are 18.2% full, as -w 100 holds\
- tokens for few of them: -w 35000 holds 64 packs" ]
+    [ "$(cat told)" = "packstream: packs are only 18.2% full, because -w 100\
+ holds few packs: use -w 35000, which holds 64 packs" ]
     packstream -L 32768 -w 35000 x 2>told >out
     [ ! -s told ]
     packstream -q -L 32768 -w 100 x 2>told >out
@@ -790,8 +787,9 @@ fills_packs() {
     least=$(least_memory -L 131072)
     sixties 40 131072 >x
     packstream -L 131072 -M "$least" x 2>told >out
-    [[ $(cat told) =~ ^"packstream: packs are "[0-9.]+"% full, as the memory,\
- "[0-9]+" MiB, holds tokens for few of them: -M "([0-9]+Mi)" holds 16 packs"$ ]]
+    [[ $(cat told) =~ ^"packstream: packs are only "[0-9.]+"% full, because\
+ "[0-9]+" MiB of memory holds few packs: use -M "([0-9]+Mi)", which holds 16\
+ packs"$ ]]
     packstream -L 131072 -M "${BASH_REMATCH[1]}" x 2>told >out
     [ ! -s told ]
 }
@@ -806,8 +804,8 @@ fills_packs() {
 }
 
 @test "flushes that cost most of the packs get a warning, once" {
-    local warning='packstream: --flush-every=2 makes 50.0 times the packs'
-    warning+=' that the sequences need'
+    local warning='packstream: --flush-every=2 writes 50.0 times as many'
+    warning+=' packs as the sequences need: raise it'
     many 1000 2 >x
     run -0 --separate-stderr packstream -L 200 -d 100 --flush-every=2 -o out x
     [ "$stderr" = "$warning" ]
@@ -897,10 +895,10 @@ ids() {
     live asked
     # Sequences are told by number, flush records or not.
     { record16 1; u32 0; record16 2; u32 0 0; record16 1 2 3 4 5; } |
-        bad_input "record 2 at byte 24: 5 tokens, more than 4 (--overlong\
- says what to do with it)" --flush-records
-    { record16 1; u32 0; u8 0; } | bad_input "record 1 at byte 10: the input\
- ends after 1 of its 4 bytes" --flush-records
+        bad_input "record 2 at byte 24: 5 tokens exceed the capacity, 4: use\
+ --overlong=split, truncate or drop" --flush-records
+    { record16 1; u32 0; u8 0; } | bad_input "record 1 at byte 10: truncated:\
+ the input ends after 1 of its 4 bytes" --flush-records
     framed flush 1 flush flush 2 flush >x
     packstream -L 4 x >out
     packstat --json out | grep -F '"packs": 2,'

@@ -146,8 +146,8 @@ says() {
 
 @test "errors by default, naming the record" {
     { record16 1 2; u32 0; } >x
-    says 65 "x: record 1 at byte 8: a length of 0"
-    says 65 "x: record 1 at byte 8: a length of 0" --empty=error
+    says 65 "x: record 1 at byte 8: an empty sequence (length 0)"
+    says 65 "x: record 1 at byte 8: an empty sequence (length 0)" --empty=error
     { record16 1 2; record16 1 9 1; } >x
     says 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
         --vocab=9
@@ -161,8 +161,8 @@ says() {
 @test "a sequence that is too long and out of the vocabulary" {
     { record16 1 2; record16 1 2 3 4 9; record16 3; } >x
     # Its length is known first.
-    says 65 "x: record 1 at byte 8: 5 tokens, more than 4 (--overlong says what\
- to do with it)" --vocab=9 --out-of-vocab=drop
+    says 65 "x: record 1 at byte 8: 5 tokens exceed the capacity, 4: use\
+ --overlong=split, truncate or drop" --vocab=9 --out-of-vocab=drop
     # Whatever becomes of it, its tokens are checked.
     local how text
     for how in "drop" "drop --rejects=r" "truncate" "split"; do
@@ -197,7 +197,7 @@ END
     record16 1 >x
     local help="
 packstream: try 'packstream --help'"
-    says 64 "--flush-records and --empty=drop exclude each other$help" \
+    says 64 "--flush-records and --empty=drop cannot be combined$help" \
         --flush-records --empty=drop
     says 64 "--empty=skip: must be error or drop$help" --empty=skip
     says 64 "--out-of-vocab=: must be error or drop$help" --out-of-vocab=

@@ -48,7 +48,7 @@ load ../support/resumed
     cp out part
     cat y x >other
     cp other other.before
-    refused 1 "is not the output of the job of the state" other -L 256 \
+    refused 1 "not the output that was written with this state" other -L 256 \
         -o other x
     # What is before the output has to be the same, too.
     {
@@ -70,7 +70,8 @@ load ../support/resumed
     cp out out.before
     run -64 packstream -q -L 256 --state=typo --resume -o out y
     [[ $output == \
-        "packstream: out: exists already, but not typo to resume from" ]]
+        "packstream: out: exists already, but its state typo does not: remove\
+ the output to start again" ]]
     cmp out out.before
     [ ! -e typo ]
 }
@@ -81,7 +82,7 @@ load ../support/resumed
     run -65 packstream -q -L 256 --state=s --state-every=30 -o out x1 yc
     cp x1 grown
     cat y >>grown
-    refused 65 "of the inputs before y $(size x) bytes were read" out -L 256 \
+    refused 65 "the inputs before y had $(size x) bytes" out -L 256 \
         -o out grown y
     packstream -q -L 256 --state=s --resume -o out x1 y
     packstream -q -L 256 x y | cmp - out
@@ -100,7 +101,7 @@ load ../support/resumed
     packstream -q -L 256 x y | cmp - out
     rm s
     packstream -q -L 256 --state=s -o out x y
-    refused 65 "bytes of input and not" out -L 256 -o out x1 y
+    refused 65 "and the input now has" out -L 256 -o out x1 y
 }
 
 @test "SIGTERM before the next input begins saves the state" {
@@ -121,7 +122,7 @@ load ../support/resumed
 
 @test "--resume-from leaves an output and its state alone" {
     packstream -q -L 256 --state=s -o out x
-    refused 64 "out: is a file, as is the output" out -L 256 \
+    refused 64 "out: is a file, as was the job" out -L 256 \
         --resume-from=5 -o out y
     half_done_anew() {
         rm s out
@@ -177,8 +178,8 @@ load ../support/resumed
     mkfifo rf
     run -64 timeout 600 packstream -q -L 150 --overlong=drop --rejects=rf \
         --state=s -o out x
-    [[ ${lines[0]} == "packstream: --rejects=rf: with --state it must not be \
-a pipe"* ]]
+    [[ ${lines[0]} == "packstream: --rejects=rf: is a pipe, which --state \
+cannot rewind"* ]]
     [ ! -e s ]
 }
 
@@ -268,10 +269,10 @@ a pipe"* ]]
 
 @test "what a state cannot go on with is refused at once" {
     run -64 packstream -q -L 64 --zstd --state=s x
-    [[ ${lines[0]} == *"a compressed stream can only resume in a \
-regular file, and stdout is not one" ]]
+    [[ ${lines[0]} == *"--state with --zstd needs a regular file \
+as output, and stdout is not one"* ]]
     run -64 packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
-    [[ ${lines[0]} == *"--rejects=-: with --state they need a file"* ]]
+    [[ ${lines[0]} == *"--rejects=- cannot be used with --state"* ]]
     [ ! -e s ]
     # Nor does a later pack begin in a file that is there.
     cp y out
@@ -320,5 +321,5 @@ regular file, and stdout is not one" ]]
     } >&7
     exec 7>&-
     exits 1 "$job"
-    grep -F "another program changed it" told
+    grep -F "changed by another program" told
 }

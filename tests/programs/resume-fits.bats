@@ -34,21 +34,21 @@ load ../support/resumed
 
 @test "a job that has ended is compared with its options" {
     packstream -q -L 256 --state=s -o out x
-    refused 64 "packs of 256 tokens, not 100" out -L 100 -w 5 -o out x
+    refused 64 "saved with capacity 256, not 100" out -L 100 -w 5 -o out x
     refused 64 "window of default size, not 5" out -L 256 -w 5 -o out x
     refused 64 "not compressed, these are" out -L 256 --zstd -o out x
     refused 64 "tokens are u16, not u32" out -L 256 -t u32 -o out x
     packstream -q -L 256 --state=s --resume -o out x
     # What goes elsewhere would be lacking in the file.
-    refused 64 "the job of the state wrote to a file" out -L 256 \
+    refused 64 "the job of this state wrote to a file" out -L 256 \
         -o /dev/null x
-    refused 64 "packs of 256 tokens, not 100" out -L 100 --resume-from=1 \
+    refused 64 "saved with capacity 256, not 100" out -L 100 --resume-from=1 \
         -o /dev/null x
 }
 
 @test "a job that has ended is compared with its input" {
     packstream -q -L 256 --state=s -o out x
-    refused 65 "bytes of input and not" out -L 256 -o out y
+    refused 65 "and the input now has" out -L 256 -o out y
     refused 1 "none" out -L 256 -o out none
     packstream -q -L 256 --state=s --resume -o out <x
     # Of a pipe nothing is known.
@@ -68,7 +68,7 @@ load ../support/resumed
         truncate -s "$(size out)" other
         { head -c 4096 out; tail -c +4097 random; } >behind
         for other in random other behind; do
-            refused 1 "is not the output" "$other" $options -o "$other" x
+            refused 1 "not the output" "$other" $options -o "$other" x
         done
         packstream -q $options --state=s --resume -o out x
         # Nor has anybody written behind it.
@@ -85,7 +85,7 @@ load ../support/resumed
     truncate -s -1 r
     refused 1 "r: has" out $options x
     head -c "$(size whole)" /dev/urandom >r
-    refused 1 "r: is not the output" out $options x
+    refused 1 "r: not the output" out $options x
     { cat whole; echo; } >r
     refused 1 "r: has" out $options x
     rm r
@@ -103,7 +103,7 @@ load ../support/resumed
         cat other other other >longer
         cat x x >tokens
         for other in longer tokens; do
-            refused 1 "is not the output" "$other" $options -o "$other" x
+            refused 1 "not the output" "$other" $options -o "$other" x
         done
         packstream -q $options --state=s --resume -o out x
         packstream -q $options x | cmp - out
@@ -115,7 +115,7 @@ load ../support/resumed
     half_done x $options
     mv r good
     cat y y >r
-    refused 1 "r: is not the output" out $options -o out x
+    refused 1 "r: not the output" out $options -o out x
     mv good r
     packstream -q $options --state=s --resume -o out x
     cp r again
@@ -130,7 +130,7 @@ load ../support/resumed
     packstream -q $options --state=s --resume -o out x
     packstream -q -L 150 --overlong=drop x | cmp - out
     # What is a file now would lack what came before.
-    refused 64 "r: the state is not of a job" out -L 150 --overlong=drop \
+    refused 64 "r: the state was saved by a job" out -L 150 --overlong=drop \
         --rejects=r -o out x
 }
 
@@ -166,9 +166,9 @@ load ../support/resumed
 
 @test "into a pipe the state is compared" {
     half_done x -L 256
-    refused 64 "the job of the state wrote to a file" out -L 256 \
+    refused 64 "the job of this state wrote to a file" out -L 256 \
         -o /dev/null x
-    refused 64 "packs of 256 tokens, not 100" out -L 100 -w 5 \
+    refused 64 "saved with capacity 256, not 100" out -L 100 -w 5 \
         --resume-from=1 -o /dev/null x
     # Another input shows when the packs of the state are made again.
     refused 65 "the first" out -L 256 --resume-from=1 \
@@ -180,7 +180,7 @@ load ../support/resumed
         cat >got
     packstream -q -L 256 --resume-from=1 x | cmp - got
     # Now it is the state of a pipe, and of no file.
-    refused 64 "not of a job that wrote to a file" out -L 256 -o out x
+    refused 64 "by a job that did not write to a file" out -L 256 -o out x
 }
 
 @test "a job that has ended is proved again" {
@@ -195,5 +195,5 @@ load ../support/resumed
     : >out
     chmod 200 out
     run -1 packstream -q -L 256 --state=s -o out x
-    [[ $output == "packstream: out: cannot be read again: "* ]]
+    [[ $output == "packstream: out: cannot reopen the output for reading: "* ]]
 }

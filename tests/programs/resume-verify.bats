@@ -33,7 +33,7 @@ EOF
     packstream -q -L 256 --state=s x | cat >out
     cp s s.before
     run -64 packstream --state=s --resume -L 256 --verify --resume-from=9 x
-    [[ $output == *"stdout is not a file that the job of the state wrote"* ]]
+    [[ $output == *"stdout is not a file written with this state"* ]]
     cmp s s.before
 }
 

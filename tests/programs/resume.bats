@@ -216,7 +216,7 @@ killed_often() {
     [ "$(end_at rest)" -eq 4096 ]
     cmp <(blocks_from end wanted) <(blocks_from end rest)
     run -64 packstream -q -L 512 -w 64 "--resume-from=$((n + 1))" x
-    [[ $output == *"packstream: stdout: there are $n packs"* ]]
+    [[ $output == *"packstream: stdout: the stream has $n packs"* ]]
 }
 
 # half_done: a job on x, half of it done, with its state in s.
@@ -244,7 +244,7 @@ refused() {
 @test "a state that does not fit is refused" {
     raw >x
     half_done
-    refused 64 "packs of 512 tokens, not 256" -L 256 -w 64 x
+    refused 64 "saved with capacity 512, not 256" -L 256 -w 64 x
     refused 64 "depth unlimited, not 8" -L 512 -w 64 -d 8 x
     refused 64 "blocks of 8 packs, not 16" -L 512 -w 64 --block-packs=16 x
     refused 64 "window 64, not 65" -L 512 -w 65 x
@@ -264,9 +264,9 @@ refused() {
         --out-of-vocab=drop x
     refused 64 "--empty error, not drop" -L 512 -w 64 --empty=drop x
     refused 64 "an input count of 1, not 2" -L 512 -w 64 x x
-    refused 64 "other token records: tokens are u16, not u32" -L 512 -w 64 \
+    refused 64 "different token records: tokens are u16, not u32" -L 512 -w 64 \
         -t u32 x
-    refused 64 "other token records: vocab_size is none, not 65536" -L 512 \
+    refused 64 "different token records: vocab_size is none, not 65536" -L 512 \
         -w 64 --vocab=65536 x
     run -64 packstream -q -L 512 -w 64 --state=s -o out x
     [ "$output" = "packstream: s: exists already: use --resume to continue \
@@ -290,7 +290,7 @@ from it" ]
     cp out whole
     truncate -s 5000 out
     run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
-    [[ $output == "packstream: out: has 5000 bytes, but the state is of "* ]]
+    [[ $output == "packstream: out: has 5000 bytes, but the state was saved after "* ]]
     [ "$(stat -c %s out)" -eq 5000 ]
     rm out
     run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
@@ -321,7 +321,7 @@ from it" ]
     cat good good >s
     refused 65 "packstream: s: " -L 32 -w 8 x
     echo text >s
-    refused 65 "packstream: s: this is not a saved state" -L 32 -w 8 x
+    refused 65 "packstream: s: not a saved state" -L 32 -w 8 x
 }
 
 @test "a job that has ended is not done again" {
@@ -334,7 +334,7 @@ from it" ]
     [ "$(stat -c %Y out)" -eq 0 ]
     truncate -s -1 out
     run -1 packstream -q -L 512 -w 64 --state=s --resume -o out x
-    [[ $output == "packstream: out: has "*" bytes, but the state is of "* ]]
+    [[ $output == "packstream: out: has "*" bytes, but the state was saved after "* ]]
 }
 
 @test "a job that has ended tells what it did" {
@@ -348,7 +348,7 @@ from it" ]
     grep '"rejected_overlong_sequences": *1\b' again
     grep '"max_delay": *[1-9]' again
     packstream $how --resume -v -o out x long 2>&1 |
-        grep -Fx 'packstream: s: the job has ended, there is nothing left to do'
+        grep -Fx 'packstream: s: the job is complete, nothing to do'
 }
 
 @test "a state that cannot be written" {
@@ -379,5 +379,5 @@ from it" ]
     wait "$pid"
     run -65 packstream -q -L 512 -w 64 --flush-idle=20 --state=s \
         --resume-from=3 x
-    [[ $output == "packstream: s: packs were flushed because of time"* ]]
+    [[ $output == "packstream: s: packs were flushed by time"* ]]
 }

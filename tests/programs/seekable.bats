@@ -123,12 +123,12 @@ table of its *" z.zst
     # What zstd would not mind.
     zstd -tq z.zst
     head -c $((table + 20)) x.zst >z.zst
-    refused "the zstd frame is cut *" z.zst
+    refused "the zstd frame is truncated *" z.zst
     cp x.zst z.zst
     flip z.zst $((table + 13)) 8
     zstd -tq z.zst
-    refused "the seek table at byte $table of the compressed input is not \
-that of the frames before it" z.zst
+    refused "the seek table at byte $table of the compressed input does not\
+ match the frames before it" z.zst
     cat z.zst x.zst >two.zst
     refused "the seek table at byte $table *" two.zst
     { head -c "$table" x.zst; cat x.zst; } >two.zst

@@ -79,23 +79,27 @@ refused() {
     cp x in.new
     ln -s "$PWD" way
     mkdir folder
-    refused 64 "--state=col: col is the output as well" --state=col -o col x
-    refused 64 "--state=col: col.new is the output as well" \
+    refused 64 "--state=col: col is also the output: choose another name" --state=col -o col x
+    refused 64 "--state=col: col.new is also the output: choose another name" \
         --state=col -o col.new x
-    refused 64 "--state=way/col: way/col.new is the output as well" \
+    refused 64 "--state=way/col: way/col.new is also the output: choose\
+ another name" \
         --state=way/col -o folder/../col.new x
-    refused 64 "--state=in: in.new is an input as well" --state=in -o o in.new
-    refused 64 "--state=in: in.new is an input as well" \
+    refused 64 "--state=in: in.new is also an input: choose another name" --state=in -o o in.new
+    refused 64 "--state=in: in.new is also an input: choose another name" \
         --state=in -o o x in.new
-    refused 64 "--state=in: in.new is an input as well" --state=in -o o <in.new
-    refused 64 "--state=x: x is an input as well" --state=x --resume -o o x
-    refused 64 "--state=rej: rej is the file of --rejects as well" \
+    refused 64 "--state=in: in.new is also an input: choose another name" --state=in -o o <in.new
+    refused 64 "--state=x: x is also an input: choose another name" --state=x --resume -o o x
+    refused 64 "--state=rej: rej is also the file of --rejects: choose\
+ another name" \
         --rejects=rej --overlong=drop --state=rej -o o x
-    refused 64 "--state=rej: rej.new is the file of --rejects as well" \
+    refused 64 "--state=rej: rej.new is also the file of --rejects: choose\
+ another name" \
         --rejects=./rej.new --overlong=drop --state=rej -o o x
     cmp x in.new
     absent col col.new o rej
-    to=s.new refused 64 "--state=s: s.new is the output as well" --state=s x
+    to=s.new refused 64 "--state=s: s.new is also the output: choose another\
+ name" --state=s x
     [ -e s.new ]
     rm s.new
     # What is not there yet may have another name all the same, and is not
@@ -105,11 +109,12 @@ refused() {
     ln -s s.new link.new
     ln -s ../link other/far
     ln -s "$PWD/other/far" other/farther
-    refused 64 "--state=s: s is the output as well" --state=s -o link x
-    refused 64 "--state=link: link is the output as well" --state=link -o s x
-    refused 64 "--state=s: s.new is the output as well" --state=s -o link.new x
-    refused 64 "--state=s: s is the output as well" --state=s -o other/farther x
-    refused 64 "--state=s: s is the file of --rejects as well" \
+    refused 64 "--state=s: s is also the output: choose another name" --state=s -o link x
+    refused 64 "--state=link: link is also the output: choose another name" --state=link -o s x
+    refused 64 "--state=s: s.new is also the output: choose another name" --state=s -o link.new x
+    refused 64 "--state=s: s is also the output: choose another name" --state=s -o other/farther x
+    refused 64 "--state=s: s is also the file of --rejects: choose another\
+ name" \
         --rejects=link --overlong=drop --state=s -o o x
     absent s s.new o
     rm other/far other/farther
@@ -128,9 +133,9 @@ x" ]
     job --state=s -o out x
     mv s s.new
     cp s.new kept
-    refused 64 "--state=s.new: a name that ends in .new is for a state that" \
+    refused 64 "--state=s.new: a name that ends in .new is reserved" \
         --state=s.new --resume -o out x
-    refused 64 "--state=./t.new: a name that ends in .new is for" \
+    refused 64 "--state=./t.new: a name that ends in .new is reserved" \
         --state=./t.new -o o x
     cmp kept s.new
     absent t.new o
@@ -160,9 +165,9 @@ x" ]
         # another one.
         eventually test -e far/s.new
         absent link.new other/link.new
-        refused 1 "far/s: another job keeps its state there" \
+        refused 1 "far/s: locked: another job saves its state here" \
             --state=far/s -o o x
-        refused 1 "other/link: another job keeps its state there" \
+        refused 1 "other/link: locked: another job saves its state here" \
             --state=other/link -o o x
         kill -9 "$waiting"
         exec 5>&-
@@ -183,9 +188,10 @@ x" ]
     refused 64 "--state=news: a name that ends in .new" --state=news -o o x
     ln -s round round
     refused 1 "round: Too many levels of symbolic links" --state=round -o o x
-    refused 64 "--state=link: link is the output as well" \
+    refused 64 "--state=link: link is also the output: choose another name" \
         --state=link -o far/s x
-    refused 64 "--state=link: other/../far/s.new is the output as well" \
+    refused 64 "--state=link: other/../far/s.new is also the output: choose\
+ another name" \
         --state=link -o far/s.new x
     absent none t.new o o.new
 }
@@ -197,7 +203,8 @@ x" ]
     for way in "ln -s precious" "mkfifo" "ln precious" "cp precious" mkdir; do
         $way s.new
         before=$(stat -c '%F %i %s' s.new)
-        refused 1 "s.new: is in the way of the file that is to replace s" \
+        refused 1 "s.new: needed as the temporary file of s, but exists and\
+ is not one: rename or remove it" \
             --state=s -o out x
         [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
         [ ! -f s.new ] || cmp precious s.new
@@ -206,8 +213,8 @@ x" ]
     : >s.new
     chmod a= s.new
     if [ ! -r s.new ]; then
-        refused 1 "s.new: is in the way of the file that is to replace s, and \
-cannot be opened: Permission denied" --state=s -o out x
+        refused 1 "s.new: needed as the temporary file of s, but exists and\
+ cannot be opened: Permission; remove it denied" --state=s -o out x
     fi
     rm -f s.new
     tail -c 9 precious | grep -x precious
@@ -232,7 +239,7 @@ cannot be opened: Permission denied" --state=s -o out x
     done
     # A second name of the state is more than that.
     ln s s.new
-    refused 1 "s.new: is in the way" --state=s --resume -o out x
+    refused 1 "s.new: needed as the temporary file of s" --state=s --resume -o out x
     cmp s good
 }
 
@@ -265,8 +272,8 @@ spoilt() {
         spoilt "$kind"
         finish
         [ "$status" -eq 1 ]
-        [ "$(cat err)" = "packstream: s.new: another program changed or \
-removed it, so s was not replaced" ]
+        [ "$(cat err)" = "packstream: s.new: changed or removed by another\
+ program, so s was not updated" ]
         cmp before s
         case $kind in
             removed) [ ! -e s.new ] ;;
@@ -313,7 +320,7 @@ removed it, so s was not replaced" ]
         kill -s CONT "$waiting"
         await
         [ "$status" -eq 1 ]
-        [[ $(cat err) == "packstream: s.new: another program changed"* ]]
+        [[ $(cat err) == "packstream: s.new: changed or removed by another program"* ]]
         [ ! -e s ]
         [ "$kind" = removed ] || cmp precious s.new
     done
@@ -338,10 +345,11 @@ removed it, so s was not replaced" ]
     begin --state=s -o out
     eventually is_larger out 20000
     eventually test -s s
-    refused 1 "out: another job is writing it" --state=other -o out x
-    refused 1 "out: another job is writing it" -o out x
-    to=out refused 1 "stdout: another job is writing it" x
-    refused 1 "out: another job is writing it" -L 100 --overlong=drop \
+    refused 1 "out: locked: another job is writing it" --state=other -o out x
+    refused 1 "out: locked: another job is writing it" -o out x
+    to=out refused 1 "stdout: locked: another job is\
+ writing it" x
+    refused 1 "out: locked: another job is writing it" -L 100 --overlong=drop \
         --rejects=out -o else x
     absent other other.new
     finish
@@ -390,7 +398,7 @@ with_helper() {
     begin --state=s --resume -o out
     eventually test -e s.new
     eventually is_larger out 20000
-    refused 1 "out: another job is writing it" --state=other --resume -o out x
+    refused 1 "out: locked: another job is writing it" --state=other --resume -o out x
     finish
     [ "$status" -eq 0 ]
     cmp wanted out
@@ -400,10 +408,10 @@ with_helper() {
     job -o wanted x
     begin --state=s --resume > >(cat >out)
     eventually test -s s
-    refused 1 "s: another job keeps its state there" --state=s -o else x
-    refused 1 "s: another job keeps its state there" --state=s --resume \
+    refused 1 "s: locked: another job saves its state here" --state=s -o else x
+    refused 1 "s: locked: another job saves its state here" --state=s --resume \
         -o else x
-    refused 1 "./s: another job keeps its state there" --state=./s x
+    refused 1 "./s: locked: another job saves its state here" --state=./s x
     eventually test -e s.new
     [ ! -e else ]
     finish
@@ -447,7 +455,7 @@ with_helper() {
     head -c 3000000 /dev/zero >>out
     finish
     [ "$status" -eq 1 ]
-    [[ $(cat err) == "packstream: out: has "*": another program changed it" ]]
+    [[ $(cat err) == "packstream: out: has "*": changed by another program" ]]
 }
 
 @test "what is no state is not read whole" {
@@ -462,7 +470,7 @@ with_helper() {
         refused 1 "s: File too large" --state=s --resume -M 16Mi -o out x
         echo text >s
         truncate -s 3G s
-        refused 65 "s: this is not a saved state" --state=s --resume \
+        refused 65 "s: not a saved state" --state=s --resume \
             -o out x
     )
 }

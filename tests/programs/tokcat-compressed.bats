@@ -101,8 +101,7 @@ same_as_plain() {
         for n in 4 5 11 20 500 $(($(size "x.$form") - 1)); do
             head -c "$n" "x.$form" >part
             run -65 into got tokcat -q --from=ids --raw part
-            [[ $output == "tokcat: part: byte "*": the $name data ends too \
-early" ]]
+            [[ $output == "tokcat: part: byte "*": the $name data is truncated" ]]
             cmp -n "$(size got)" got wanted
         done
         name=zstd
@@ -166,7 +165,7 @@ early" ]]
         packstat --histogram >got
     tokcat -q --from=bytes --raw --no-decompress x.gz |
         packstream -q -L 64 -a none | packcat --to=bytes | cmp - x.gz
-    bad_option "--no-decompress does not go with --from=npy" --from=npy \
+    bad_option "--no-decompress cannot be used with --from=npy" --from=npy \
         --no-decompress
 }
 

@@ -112,14 +112,16 @@ stopped() {
 }
 
 @test "other input, and other options, are refused" {
-    local other="tokcat: s: the state is of other input, or of other options:\
- the first 300 records differ; remove the state and the output to begin again"
+    local other="tokcat: s: the state was saved with different input or\
+ options: the first 300 records differ; remove the state and the output to\
+ start again"
     rows 1000 >x
     stopped 16 --from=jsonl x
     cp out cut
     sed '300s/"score":299/"score":0/' x >y
     is 64 "$other" resumes --from=jsonl y
-    is 64 "tokcat: s: the state is of other token records: vocab_size is\
+    is 64 "tokcat: s: the state was saved for different token\
+ records: vocab_size is\
  none, not 60000" resumes --from=jsonl --vocab=60000 x
     run -64 resumes --from=jsonl --ignore=score x
     head -n 300 x >y
@@ -152,11 +154,11 @@ stopped() {
     is 64 "tokcat: --resume and --state-every need --state=FILE
 tokcat: try 'tokcat --help'" \
         tokcat --from=jsonl --resume -o out x
-    is 64 "tokcat: --state: a job can only resume in a regular file, and\
- stdout is not one
+    is 64 "tokcat: --state needs a regular file as output, and stdout is not\
+ one: use -o FILE
 tokcat: try 'tokcat --help'" \
         bash -c 'set -o pipefail; tokcat --from=jsonl --state=s x | cat'
-    is 64 "tokcat: --state=x: x is an input as well
+    is 64 "tokcat: --state=x: x is also an input: choose another name
 tokcat: try 'tokcat --help'" \
         tokcat --from=jsonl --state=x -o out x
 }

@@ -50,13 +50,12 @@ bad_values() {
 
 # remedy KEY: what the message of a channel ends with.
 remedy() {
-    echo "; leave it out with --ignore=$1"
+    echo ": use --ignore=$1"
 }
 
 # typed KEY: the same where another type would do.
 typed() {
-    echo "; declare the type with --channel=$1:TYPE, or leave it out with\
- --ignore=$1"
+    echo ": set its type with --channel=$1:TYPE, or use --ignore=$1"
 }
 
 # bad_first LINE WHY [OPTION...]: the same of a first line.
@@ -105,7 +104,7 @@ bad_first() {
     is 65 "tokcat: x: line 1, column 3: 'x' is not a number" \
         tokcat --from=ids x
     # Files that each begin with one, joined: as text, or compressed.
-    local bom='a byte order mark (bytes EF BB BF) in the middle of the text; '
+    local bom='a byte order mark (bytes EF BB BF) in the middle of the text: '
     bom+='remove it'
     bad_ids '1\n\xef\xbb\xbf2\n' "line 2, column 1: $bom"
     bad_ids '1 2\xef\xbb\xbf3\n' "line 1, column 4: $bom"
@@ -131,15 +130,15 @@ bad_first() {
         command -v "$form" || continue
         seq 99 | "$form" -c >x
         [ $(($(size x) % 2)) -eq 0 ] || printf x >>x
-        is 65 "tokcat: x: byte 0: this looks like $form (see $form -dc), not\
- like tokens (--no-decompress takes it for them)" \
+        is 65 "tokcat: x: byte 0: this looks like $form (use $form -dc), not\
+ tokens: use --no-decompress to read it anyway" \
             tokcat --from=nanogpt --split=8 x
         tokcat --from=nanogpt --split=1000 --raw --no-decompress x |
             tail -c +5 | cmp - x
         [ $form = gzip ] && continue
         run -0 --separate-stderr tokcat --from=bytes -o y x
-        [ "$stderr" = "tokcat: x: this looks like $form (see $form -dc), and\
- its bytes become tokens" ]
+        [ "$stderr" = "tokcat: x: this looks like $form (use $form -dc): its\
+ bytes become tokens" ]
         run -0 tokcat -q --from=bytes -o y x
         [ -z "$output" ]
         run -0 tokcat --no-decompress --from=bytes -o y x
@@ -228,7 +227,7 @@ END
         "records": [[[69999]]]}'
     is 65 "tokcat: stdin: line 1, column 1: 42 is not below the vocabulary\
  size 42" bash -c 'echo 42 | tokcat --from=ids --tokenizer=bpe.json'
-    bad_option "a vocabulary of 70000 needs --type=u32" --from=ids \
+    bad_option "a vocabulary of 70000 does not fit u16 tokens: use --type=u32" --from=ids \
         --type=u16 --tokenizer=added.json
     # What --vocab says counts.
     echo 99 | tokcat --from=ids --tokenizer=bpe.json --vocab=100 >got
@@ -304,9 +303,10 @@ END
 }
 
 @test "ids: a token above its type or its vocabulary" {
-    bad_ids '1 65536' "line 1, column 3: 65536 does not fit u16 (see --type)"
+    bad_ids '1 65536' "line 1, column 3: 65536 does not fit u16: use\
+ --type=u32"
     bad_ids '1\n2\n655350 1\n' \
-        "line 3, column 1: 655350 does not fit u16 (see --type)"
+        "line 3, column 1: 655350 does not fit u16: use --type=u32"
     bad_ids '4294967296\n' \
         "line 1, column 1: 4294967296 does not fit u32" -t u32
     # 2^64 + 5, which a careless parser takes for 5.
@@ -325,7 +325,7 @@ END
     local digits
     digits=$(head -c 40 /dev/zero | tr '\0' 9)
     bad_ids "$digits$digits" \
-        "line 1, column 1: $digits does not fit u16 (see --type)"
+        "line 1, column 1: $digits does not fit u16: use --type=u32"
 }
 
 @test "records before a bad line have been passed on, without an end" {
@@ -340,7 +340,7 @@ END
     skip_if_quick
     is 65 "tokcat: stdin: line 1: no tokens" tokcat --from=ids \
         --empty=error < <(head -c 268435456 /dev/zero | tr '\0' ' ')
-    is 65 "tokcat: stdin: line 2: longer than 268435456 bytes" \
+    is 65 "tokcat: stdin: line 2: the line exceeds 268435456 bytes" \
         tokcat --from=ids \
         < <(echo 1; head -c 268435457 /dev/zero | tr '\0' ' ')
 }
@@ -424,10 +424,10 @@ while at < len(data):
     skip_if_quick
     head -c 67108864 /dev/zero >x
     tokcat --from=bytes -t u32 --raw x | wc -c | grep -x ' *268435460'
-    is 65 "tokcat: stdin: line 1: a sequence of more than 67108864 tokens is\
- too large for a record" tokcat --from=bytes -t u32 < <(cat x; echo)
-    is 65 "tokcat: stdin: line 2: a sequence of more than 67108864 tokens is\
- too large for a record" \
+    is 65 "tokcat: stdin: line 1: the sequence exceeds 67108864 tokens, the\
+ most a record can hold" tokcat --from=bytes -t u32 < <(cat x; echo)
+    is 65 "tokcat: stdin: line 2: the sequence exceeds 67108864 tokens, the\
+ most a record can hold" \
         tokcat --from=bytes -t u32 --split=paragraph < <(echo; cat x)
 }
 
@@ -564,9 +564,9 @@ while at < len(data):
     bad_json "$good$good" ", column 41: the end of the line expected near\
  '{\"input_ids\":[5]'"
     bad_json '{"input_ids":[5],"input_ids":[6]}' \
-        ", column 18: a key for the second time near '\"input_ids\":[6]}'"
-    bad_json '{"input_ids":[5],"input\u005fids":[6]}' ", column 18: a key\
- for the second time near '\"input\\u005fids\"'"
+        ", column 18: duplicate key near '\"input_ids\":[6]}'"
+    bad_json '{"input_ids":[5],"input\u005fids":[6]}' ", column 18: duplicate\
+ key near '\"input\\u005fids\"'"
     bad_json $'{"\xff":1}' ", column 3: invalid UTF-8: byte 0xff"
     bad_json '{"\ud800":1}' \
         ", column 3: half of a surrogate pair near '\\ud800\":1}'"
@@ -574,9 +574,11 @@ while at < len(data):
     bad_json $'{"\x1f":1}' ", column 3: a control character in a key: byte\
  0x1f"
     bad_json '{"input_ids":[9223372036854775808]}' ", column 15: a number is\
- too large (integers reach to 9223372036854775807) near '9223372036854775'"
+ too large (the largest integer is\
+ 9223372036854775807) near '9223372036854775'"
     bad_json '{"input_ids":[5],"labels":[1],"score":1e999}' ", column 39: a\
- number is too large (integers reach to 9223372036854775807) near '1e999}'"
+ number is too large (the largest integer is\
+ 9223372036854775807) near '1e999}'"
 }
 
 @test "jsonl: keys may be written with escapes" {
@@ -595,7 +597,7 @@ while at < len(data):
         101,7,102,0,0 1,1,1,0,0 1,2,3,-100,-100 \
         0,8,0,9 0,1,0,1 -100,4,5,6 0,0 0,0 -100,-100 7 true 7 >x
     is 0 "tokcat: 1 empty sequence skipped
-tokcat: 5 tokens of padding left out (attention_mask is 0)" \
+tokcat: 5 padding tokens removed (attention_mask is 0)" \
         tokcat --from=jsonl -o got x
     got_stream '{"channels": [["attention_mask", "u8", "token", 0],
         ["labels", "i32", "token", -100]],
@@ -618,7 +620,7 @@ tokcat: 5 tokens of padding left out (attention_mask is 0)" \
         do
             printf '%b\n' "$before$line" >x
             is 65 "tokcat: x: line $(wc -l <x), column $column: a NUL byte\
- (byte $byte of the line) is not JSON; the file may be damaged" \
+ (byte $byte of the line) is not JSON: the file may be damaged" \
                 tokcat -q --from=jsonl --ignore=x -o y x
         done
     done <<'END'
@@ -649,7 +651,7 @@ END
     is 65 "$why end of the line" tokcat --from=jsonl --ignore=x x
     { cat x; head -c 100000 /dev/zero | tr '\0' ']'; echo '}'; } >y
     run -0 --separate-stderr tokcat --from=jsonl --raw -o z y
-    [ "$stderr" = "tokcat: y: leaving out 'x': not a list of numbers" ]
+    [ "$stderr" = "tokcat: y: ignoring 'x': not a list of numbers" ]
     cmp z <(record16 1)
     tokcat --from=jsonl --raw --ignore=x y | cmp - <(record16 1)
 }
@@ -691,7 +693,7 @@ input_ids|[[1],1]|[0]: a list is not a number
 input_ids|[{},1]|[0]: an object is not a number
 input_ids|[1,null]|[1]: null is not a number
 input_ids|[1,true]|[1]: true is not a number
-input_ids|[1,65536]|[1]: 65536 does not fit u16 (see --type)
+input_ids|[1,65536]|[1]: 65536 does not fit u16: use --type=u32
 input_ids|[1,4294967296]|[1]: 4294967296 does not fit u32|-tu32
 input_ids|[1,500]|[1]: 500 is not below the vocabulary size 500|--vocab=500
 END
@@ -713,10 +715,10 @@ END
         ", column 49: the key 'extra' is not in the first record$(
             remedy extra)"
     bad_json '{"input_ids":[1],"labels":[1],"score":[2]}' \
-        ", column 39: score: a list here, but not in the first record$(
+        ", column 39: score: is a list, but was not in the first record$(
             remedy score)"
     bad_json '{"input_ids":[1],"labels":1,"score":2}' \
-        ", column 27: labels: no list here, but one in the first record$(
+        ", column 27: labels: is not a list, but was in the first record$(
             remedy labels)"
     bad_first '{"input_ids":[1],"x":[1]}' \
         ": no key 'y', which --channel declares" --channel=y:u8
@@ -731,9 +733,9 @@ END
     bad_json '{"input_ids":[1,2],"labels":[1,[2]],"score":2}' \
         ", column 32: labels[1]: a list is not a number$(remedy labels)"
     bad_values <<END
-labels|[0.5]|[0]: 0.5 is not an integer, and the channel is i32$labels
-labels|[null]|[0]: null needs a channel of floats, and this one is i32$labels
-score|null|: null needs a channel of floats, and this one is i32$score
+labels|[0.5]|[0]: 0.5 is not an integer, but the channel is i32$labels
+labels|[null]|[0]: null needs a channel of floats, but the channel is i32$labels
+score|null|: null needs a channel of floats, but the channel is i32$score
 score|""|: a string is not a number$(remedy score)
 score|{}|: an object is not a number$(remedy score)
 score|2147483648|: 2147483648 does not fit i32$score
@@ -784,14 +786,14 @@ END
 END
     run -0 --separate-stderr tokcat --from=jsonl -o got x
     diff - <(echo "$stderr") <<'END'
-tokcat: x: leaving out 'text': a string
-tokcat: x: leaving out 'meta': an object
-tokcat: x: leaving out 'words': not a list of numbers
-tokcat: x: leaving out 'z': null (see --channel)
-tokcat: x: leaving out 'tags': an empty list
-tokcat: x: leaving out 'nulls': null (see --channel)
-tokcat: x: leaving out 'index': no channel can have this name
-tokcat: x: leaving out 'a-b': no channel can have this name
+tokcat: x: ignoring 'text': a string
+tokcat: x: ignoring 'meta': an object
+tokcat: x: ignoring 'words': not a list of numbers
+tokcat: x: ignoring 'z': null (see --channel)
+tokcat: x: ignoring 'tags': an empty list
+tokcat: x: ignoring 'nulls': null (see --channel)
+tokcat: x: ignoring 'index': not a valid channel name
+tokcat: x: ignoring 'a-b': not a valid channel name
 tokcat: 1 empty sequence skipped
 END
     got_stream '{"channels": [["s", "i32", "sequence", 0],
@@ -806,8 +808,8 @@ END
         for (i = 0; i < 64; i++) printf ",\"t%d\":\"\"", i; print "}" }' >x
     tokcat -q --from=jsonl --raw x | cmp - <(record16 1)
     { cat x; echo '{"input_ids":[1],"u":""}'; } >y
-    is 65 "tokcat: y: line 2: u: more than 64 keys cannot be channels; leave\
- them out of the rows" tokcat -q --from=jsonl -o z y
+    is 65 "tokcat: y: line 2: u: more than 64 keys are not channels: remove\
+ them from the rows" tokcat -q --from=jsonl -o z y
 }
 
 @test "jsonl: what can be no channel" {
@@ -818,16 +820,16 @@ END
         --channel=text:u8
     # Labels and declared channels are not left out.
     bad_first '{"input_ids":[1],"labels":null}' ", column 27: labels: null\
- needs a channel of floats, and this one is i32$(typed labels)"
+ needs a channel of floats, but the channel is i32$(typed labels)"
     bad_first '{"input_ids":[1],"x":[]}' ", column 22: x has length 0,\
  input_ids has length 1$(remedy x)" --channel=x:f32
     local key
     for key in a-b 1a '' _a tokens cu a23456789012345678901234; do
-        bad_first "{\"input_ids\":[1],\"$key\":[1]}" ": the key '$key' cannot\
- name a channel$(remedy "$key")"
+        bad_first "{\"input_ids\":[1],\"$key\":[1]}" ": the key '$key' is not\
+ a valid channel name$(remedy "$key")"
     done
-    bad_first $'{"input_ids":[1],"\xc3\xa9":[1]}' ": the key '??' cannot name\
- a channel$(remedy '??')"
+    bad_first $'{"input_ids":[1],"\xc3\xa9":[1]}' ": the key '??' is not\
+ a valid channel name$(remedy '??')"
 }
 
 @test "jsonl: 23 channels and no more" {
@@ -836,21 +838,21 @@ END
     echo "$line}" | tokcat --from=jsonl >got
     [ "$(size got)" = $((136 + 23 * 64 + 4 + 2 + 23 * 4 + 48 + 32)) ]
     bad_first "$line,\"c24\":24}" \
-        ": c24: there can be no more than 23 channels; leave some out with\
- --ignore"
+        ": c24: exceeds the limit of 23 channels: use --ignore for some"
 }
 
 @test "jsonl: channels are not lost in a raw stream" {
     bad_first '{"input_ids":[1],"x":[1]}' \
-        ": x: --raw cannot keep channels; leave it out with --ignore=x" --raw
+        ": x: --raw stores no channels: use --ignore=x, or write framed\
+ records" --raw
     bad_first '{"input_ids":[1,0],"attention_mask":[1,0]}' \
-        ": attention_mask: --raw cannot keep channels, nor leave out the padding\
- of a mask; write framed records" --raw
+        ": attention_mask: --raw stores no channels and cannot remove masked\
+ padding: write framed records" --raw
 }
 
 @test "jsonl: a line longer than can be held" {
     { echo "$good"; head -c 67108865 /dev/zero | tr '\0' ' '; } >x
-    is 65 "tokcat: x: line 2: longer than 67108864 bytes" \
+    is 65 "tokcat: x: line 2: the line exceeds 67108864 bytes" \
         tokcat --from=jsonl x
 }
 
@@ -963,10 +965,10 @@ yes.kill()'
     cmp got <(record16 1 2)
     echo 4 | tokcat --from=ids --raw --output=got
     cmp got <(record16 4)
-    is 1 "tokcat: x: is an input as well" tokcat --from=ids -o x x
-    is 1 "tokcat: y: is an input as well" tokcat --from=ids -o y x y
-    is 1 "tokcat: ./y: is an input as well" tokcat --from=ids -o ./y - <y
-    is 1 "tokcat: stdout: is an input as well" \
+    is 1 "tokcat: x: is also an input: choose another output" tokcat --from=ids -o x x
+    is 1 "tokcat: y: is also an input: choose another output" tokcat --from=ids -o y x y
+    is 1 "tokcat: ./y: is also an input: choose another output" tokcat --from=ids -o ./y - <y
+    is 1 "tokcat: stdout: is also an input: choose another output" \
         bash -c 'tokcat --from=ids x >>x'
     [ "$(cat x y)" = "1 2
 3" ]
@@ -1019,7 +1021,8 @@ yes.kill()'
 @test "a terminal is no place for records" {
     skip_without script
     run -1 script -qec 'echo 1 | tokcat --from=ids' /dev/null
-    [[ $output = "tokcat: stdout: binary output is not for a terminal"* ]]
+    [[ $output = "tokcat: stdout: refusing to write binary output to a\
+ terminal: redirect it or use -o FILE"* ]]
 }
 
 @test "progress is shown on a terminal unless -q" {
@@ -1053,8 +1056,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
 # --------------------------------------------------------------- options
 
 @test "options that contradict the source or each other" {
-    bad_option "say with --from what the input is"
-    bad_option "say with --from what the input is" --empty=skip --split=1
+    bad_option "missing --from=FORM: ids, bytes, jsonl, llmc, nanogpt, npy,\
+ megatron, datatrove or tfrecord"
+    bad_option "missing --from=FORM: ids, bytes, jsonl, llmc, nanogpt, npy,\
+ megatron, datatrove or tfrecord" --empty=skip --split=1
     bad_option "--from=text: must be ids, bytes, jsonl, llmc, nanogpt, npy,\
  megatron, datatrove or tfrecord" --from=text
     bad_option "-t u8: must be u16 or u32" --from=ids -t u8
@@ -1067,30 +1072,31 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     not_with --ids-key ids --ids-key=x
     not_with --channel ids --channel=x:u8
     not_with --ignore ids --ignore=x
-    bad_option "--ignore=ids would leave out the token ids" \
+    bad_option "--ignore=ids: this is the key of the token ids (see --ids-key)" \
         --from=jsonl --ids-key=ids --ignore=ids
-    bad_option "--channel=ids: these are the token ids" \
+    bad_option "--channel=ids: this is the key of the token ids (see\
+ --ids-key)" \
         --from=jsonl --ids-key=ids --channel=ids:u8
-    bad_option "--channel=x and --ignore=x contradict each other" \
+    bad_option "--channel=x and --ignore=x cannot be combined" \
         --from=jsonl --channel=x:u8 --ignore=x
     bad_option "--labels=none: must be aligned or shifted" \
         --from=ids --labels=none
-    bad_option "--tokenizer=-: must be a file, standard input is for the\
+    bad_option "--tokenizer=-: must be a file; standard input carries the\
  tokens" --from=ids --tokenizer=-
     bad_option "--nonsense: unknown option" --from=ids --nonsense
 }
 
 @test "ids and sizes that no stream can have" {
-    local why="must be a number between 1 and 4294967295"
+    local why="must be a number from 1 to 4294967295"
     bad_option "--vocab=0: $why" --from=ids --vocab=0
     bad_option "--vocab=4294967296: $why" --from=ids --vocab=4294967296
     bad_option "--vocab=many: $why" --from=ids --vocab=many
-    why="must be a token id between 0 and 4294967294"
+    why="must be a token id from 0 to 4294967294"
     bad_option "--pad-id=-1: $why" --from=ids --pad-id=-1
     bad_option "--eos-id=4294967295: $why" --from=ids --eos-id=4294967295
-    bad_option "a vocabulary of 65537 needs --type=u32" \
+    bad_option "a vocabulary of 65537 does not fit u16 tokens: use --type=u32" \
         --from=ids -t u16 --vocab=65537
-    bad_option "--pad-id=65536 needs --type=u32" --from=ids --pad-id=65536
+    bad_option "--pad-id=65536 does not fit u16 tokens: use --type=u32" --from=ids --pad-id=65536
     bad_option "--eos-id=500 is not below the vocabulary size 500" \
         --from=ids --vocab=500 --eos-id=500
     bad_option "--bos-id=256 is not below the vocabulary size 256" \
@@ -1101,14 +1107,18 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     local option
     echo x >file
     for option in --pad-id --bos-id --eos-id --cls-id --sep-id --mask-id; do
-        bad_option "$option would be lost: --raw writes no header" \
+        bad_option "$option cannot be used with --raw, which writes no header\
+ to store it in" \
             --from=ids --raw $option=1
     done
-    bad_option "--labels would be lost: --raw writes no header" \
+    bad_option "--labels cannot be used with --raw, which writes no header to\
+ store it in" \
         --from=ids --raw --labels=shifted
-    bad_option "--tokenizer would be lost: --raw writes no header" \
+    bad_option "--tokenizer cannot be used with --raw, which writes no header\
+ to store it in" \
         --from=ids --raw --tokenizer=file
-    bad_option "--channel would be lost: --raw writes no header" \
+    bad_option "--channel cannot be used with --raw, which writes no header\
+ to store it in" \
         --from=jsonl --raw --channel=x:u8
 }
 
@@ -1119,7 +1129,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     }
     channel x "must be KEY:TYPE or KEY:TYPE:FILL"
     for value in :u8 1:u8 a-b:u8 tokens:u8 a23456789012345678901234:u8; do
-        channel "$value" "the key cannot name a channel"
+        channel "$value" "the key is not a valid channel name"
     done
     for value in x: x:u9 x:U8 x:float x:i8:0 x::1 x:u8u8u8u8u8; do
         channel "$value" \
@@ -1132,10 +1142,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     bad_option "--channel=x:u8: the channel is declared twice" \
         --from=jsonl --channel=x:u16 --channel=x:u8
     mapfile -t value < <(printf -- '--channel=c%d:u8\n' {1..24})
-    bad_option "--channel=c24:u8: there can be no more than 23 channels" \
+    bad_option "--channel=c24:u8: exceeds the limit of 23 channels" \
         --from=jsonl "${value[@]}"
     mapfile -t value < <(printf -- '--ignore=c%d\n' {1..65})
-    bad_option "--ignore=c65: there can be no more than 64 keys to ignore" \
+    bad_option "--ignore=c65: exceeds the limit of 64 ignored keys" \
         --from=jsonl "${value[@]}"
 }
 
@@ -1157,7 +1167,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     echo model >m
     echo 1 >text
     run -1 tokcat --from=ids --tokenizer=m -o m text
-    [ "$output" = "tokcat: m: is an input as well" ]
+    [ "$output" = "tokcat: m: is also an input: choose another output" ]
     [ "$(cat m)" = model ]
 }
 
@@ -1170,27 +1180,27 @@ looks_like() {
 
 @test "other programs' files are called by their names" {
     echo '{"input_ids": [1]}' >x
-    looks_like ids 'JSON (see tokcat --from=jsonl)'
-    looks_like npy 'JSON (see tokcat --from=jsonl)'
+    looks_like ids 'JSON (use tokcat --from=jsonl)'
+    looks_like npy 'JSON (use tokcat --from=jsonl)'
     seq 999 >>x
-    looks_like llmc 'JSON (see tokcat --from=jsonl)' --split=9
+    looks_like llmc 'JSON (use tokcat --from=jsonl)' --split=9
     { printf 'PAR1\x15\x04\x15\x10'; seq 99; } >x
-    local tables='(see python -m packstream.tokens for ids,'
+    local tables='(use python -m packstream.tokens for ids,'
     tables+=' packstream.tokenize for text)'
     looks_like ids "Parquet $tables"
     looks_like jsonl "Parquet $tables"
     looks_like npy "Parquet $tables"
     echo 1 | tokcat --from=ids >x
-    looks_like jsonl 'token records (see packstream)'
+    looks_like jsonl 'token records (pack them with packstream)'
     packstream -q -L 4 x -o y
     mv y x
-    looks_like ids 'a pack stream (see packcat)'
+    looks_like ids 'a pack stream (unpack it with packcat)'
     printf 'BZh91AY&SY' >x
-    looks_like ids 'bzip2 (see bzip2 -dc)'
-    looks_like jsonl 'bzip2 (see bzip2 -dc)'
-    looks_like npy 'bzip2 (see bzip2 -dc)'
-    looks_like llmc 'bzip2 (see bzip2 -dc)' --split=9
-    looks_like tfrecord 'bzip2 (see bzip2 -dc)'
+    looks_like ids 'bzip2 (use bzip2 -dc)'
+    looks_like jsonl 'bzip2 (use bzip2 -dc)'
+    looks_like npy 'bzip2 (use bzip2 -dc)'
+    looks_like llmc 'bzip2 (use bzip2 -dc)' --split=9
+    looks_like tfrecord 'bzip2 (use bzip2 -dc)'
     # Not so where it is what it should be, or later.
     echo '{"input_ids": [x]}' >x
     run -65 tokcat --from=jsonl x

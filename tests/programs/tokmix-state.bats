@@ -115,7 +115,7 @@ half() {
         # What another job wrote is not cut.
         cp out out.before
         cp /bin/sh out
-        is 1 'tokmix: out: is not the output of the job of the state' \
+        is 1 'tokmix: out: not the output that was written with this state' \
             mixing a.tok b.tok c.tok -o out
         cmp out /bin/sh
         # Nor need the name have outlived a power cut.
@@ -143,7 +143,7 @@ half() {
     mixing a.tok b.tok c.tok -o out
     [ -L s ]
     cmp wanted out
-    is 0 'tokmix: s: the mix has ended, there is nothing left to do
+    is 0 'tokmix: s: the mix is complete, nothing to do
 tokmix: a.tok: 201 sequences, '"$(tokens a.tok)"' tokens, share '"$(share a)"'
 tokmix: b.tok: 201 sequences, '"$(tokens b.tok)"' tokens, share '"$(share b)"'
 tokmix: c.tok: 201 sequences, '"$(tokens c.tok)"' tokens, share '"$(share c)" \
@@ -166,13 +166,13 @@ share() {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
     operands=("1=a.tok" "1=b.tok")
-    bad_option '--state=col: col is the output as well' --state=col -o col
-    bad_option '--state=col: col.new is the output as well' --state=col \
+    bad_option '--state=col: col is also the output: choose another name' --state=col -o col
+    bad_option '--state=col: col.new is also the output: choose another name' --state=col \
         -o col.new
-    bad_option '--state=a.tok: a.tok is a source as well' --state=a.tok \
+    bad_option '--state=a.tok: a.tok is also a source: choose another name' --state=a.tok \
         --resume -o out
-    bad_option '--state=s.new: a name that ends in .new is for a state that '\
-'is not whole yet' --state=s.new -o out
+    bad_option '--state=s.new: a name that ends in .new is reserved for '\
+'states being written: choose another name' --state=s.new -o out
     bad_option '--state=: must be the name of a file' --state=
     bad_option '--resume and --state-every need --state=FILE' --resume
     bad_option '--resume and --state-every need --state=FILE' --state-every=3
@@ -184,9 +184,10 @@ share() {
     exec 4>in
     head -c 400 a.tok >&4
     eventually test -s s
-    is 1 'tokmix: s: another job keeps its state there' \
+    is 1 'tokmix: s: locked: another job saves its state here' \
         mixing a.tok b.tok c.tok -o out
-    is 1 'tokmix: out: another job is writing it' \
+    is 1 'tokmix: out: locked: another job is writing '\
+'it' \
         tokmix -q --state=other -o out 1=a.tok
     tail -c +401 a.tok >&4
     exec 4>&-
@@ -198,12 +199,12 @@ share() {
     three
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokmix operands=("1=a.tok")
-    bad_option '--state: a job can only resume in a regular file, '\
-'and /dev/full is not one' --state=s -o /dev/full
+    bad_option '--state needs a regular file as output, and /dev/full is not '\
+'one: use -o FILE' --state=s -o /dev/full
     mkfifo fifo
-    bad_option '--state: a job can only resume in a regular file, '\
-'and fifo is not one' --state=s -o fifo
-    is 1 'tokmix: c.tok: is an input as well' \
+    bad_option '--state needs a regular file as output, and fifo is not one: '\
+'use -o FILE' --state=s -o fifo
+    is 1 'tokmix: c.tok: is also an input: choose another output' \
         mixing a.tok b.tok c.tok -o c.tok
     absent s s.new
     is 1 'tokmix: none/s: No such file or directory' \

@@ -94,10 +94,10 @@ ids() {
         got
     tokmix --stop=repeat 1=- 3=b.tok <a.tok | cmp - <(
         tokmix --stop=repeat 1=a.tok 3=b.tok)
-    is 1 'tokmix: stdin: cannot be read again for --stop=repeat: it is no '\
-'regular file' tokmix --stop=repeat 1=a.tok 1=- < <(cat b.tok)
+    is 1 'tokmix: stdin: --stop=repeat needs a regular file, which can be '\
+'read again' tokmix --stop=repeat 1=a.tok 1=- < <(cat b.tok)
     tokcat --from=ids /dev/null >none.tok
-    is 65 'tokmix: none.tok: has no sequence that could be repeated' \
+    is 65 'tokmix: none.tok: has no sequences to repeat' \
         tokmix --stop=repeat 1=a.tok 1=none.tok
 }
 
@@ -105,16 +105,16 @@ ids() {
     two
     tokcat --from=ids /dev/null >none.tok
     tokmix --stop=longest 1=none.tok 1=a.tok 9=none.tok | cmp - a.tok
-    is 0 'tokmix: none.tok has ended, and so the mix; 1 other was not read '\
-'to the end (see --stop)' tokmix -o out 1=none.tok 1=a.tok
+    is 0 'tokmix: none.tok ended, and so did the mix: 1 other source was not '\
+'read to the end (see --stop)' tokmix -o out 1=none.tok 1=a.tok
     cmp out none.tok
     tokmix --stop=repeat 1=none.tok | cmp - none.tok
 }
 
 @test "what was not read is told, and with -v what was" {
     two
-    is 0 'tokmix: a.tok has ended, and so the mix; 2 others were not read '\
-'to the end (see --stop)' tokmix -o out 9=a.tok 1=b.tok 1=b.tok
+    is 0 'tokmix: a.tok ended, and so did the mix: 2 other sources were not '\
+'read to the end (see --stop)' tokmix -o out 9=a.tok 1=b.tok 1=b.tok
     is 0 '' tokmix -q -o out 9=a.tok 1=b.tok
     is 0 '' tokmix -o out --by=sequences 2=a.tok 3=b.tok
     is 0 'tokmix: a.tok: 6 sequences, 18 tokens, share 0.5000 of 0.5000
@@ -190,7 +190,7 @@ END
     refused 64 "--channel=c: " tokmix -o out --channel=c 1=channel.tok
     { printf '{"input_ids": [1]' && seq -f ', "c%g": 1' 23 && echo '}'; } |
         tr -d '\n' | tokcat --from=jsonl >full.tok
-    refused 64 '--channel: the sources have 23 channels, and there can be' \
+    refused 64 '--channel: the sources already have 23 channels' \
         tokmix -o out --channel=d 1=full.tok
     absent out out.new
 }
@@ -236,11 +236,11 @@ END
     cmp got wanted
     speaker=tokmix
     cp a.tok c.tok
-    refused 1 'c.tok: is an input as well' tokmix -o c.tok 1=c.tok 1=b.tok
+    refused 1 'c.tok: is also an input: choose another output' tokmix -o c.tok 1=c.tok 1=b.tok
     cmp a.tok c.tok
-    refused 1 'stdout: is an input as well' sh -c 'tokmix 1=c.tok >>c.tok'
+    refused 1 'stdout: is also an input: choose another output' sh -c 'tokmix 1=c.tok >>c.tok'
     refused 1 'none/x.new: No such file' tokmix -o none/x 1=a.tok
-    refused 1 '.: is there and no regular file' tokmix -o . 1=a.tok
+    refused 1 '.: exists and is not a regular file: choose another name' tokmix -o . 1=a.tok
     run -1 sh -c 'tokmix 1=a.tok >/dev/full'
     [ "$output" = 'tokmix: stdout: cannot write: No space left on device' ]
 }
@@ -255,7 +255,7 @@ END
 @test "bad command lines" {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
-    bad_option 'no sources: give WEIGHT=FILE for each'
+    bad_option 'missing sources: name each as WEIGHT=FILE'
     for operand in x 7= 7 ''; do
         bad_option "$operand: must be WEIGHT=FILE" "$operand"
     done
@@ -264,24 +264,24 @@ END
             -- "$operand"
     done
     for weight in 0 0.000 00; do
-        bad_option "$weight=x: the weight must be above 0" $weight=x
+        bad_option "$weight=x: the weight must be greater than 0" $weight=x
     done
     bad_option '9223372036854775808=x: the weight has too many digits' \
         9223372036854775808=x
     bad_option 'the weights have too many digits' 9223372036854775807=x 1=x
     bad_option 'the weights have too many digits' 0.0000000001=x 9999999999=x
-    bad_option 'stdin can be one source only' 1=- 1=x 1=-
+    bad_option '"-": standard input can be only one of the sources' 1=- 1=x 1=-
     bad_option '--by=bytes: must be tokens or sequences' --by=bytes 1=x
     bad_option '--stop=never: must be first, longest or repeat' --stop=never \
         1=x
     bad_option '--channel=a:f32: the type must be u8, u16, u32, u64, i32 or '\
 'i64' --channel=a:f32 1=x
     for name in '' 1 a-b tokens; do
-        bad_option "--channel=$name: this cannot be the name of a channel" \
+        bad_option "--channel=$name: is not a valid channel name" \
             --channel="$name" 1=x
     done
     mapfile -t many < <(seq -f '1=%g' 256)
-    bad_option '--channel: u8 cannot tell 256 sources apart' --channel=a \
+    bad_option '--channel: type u8 is too small to number 256 sources' --channel=a \
         "${many[@]}"
 }
 

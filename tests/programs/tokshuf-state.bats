@@ -110,7 +110,7 @@ shuffling() {
     cmp wanted out
     [ -L s ]
     [ "$(ls far)" = s ]
-    is 0 'tokshuf: s: the shuffle has ended, there is nothing left to do' \
+    is 0 'tokshuf: s: the shuffle is complete, nothing to do' \
         shuffling -v a.tok b.tok -o out
 }
 
@@ -141,29 +141,29 @@ shuffling() {
     two
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokshuf operands=(a.tok)
-    bad_option '--state=col: col is an output as well' --state=col -o col
-    bad_option '--state=col: col.new is an output as well' --state=col \
+    bad_option '--state=col: col is also an output: choose another name' --state=col -o col
+    bad_option '--state=col: col.new is also an output: choose another name' --state=col \
         -o col.new
-    bad_option '--state=col: col.1 is an output as well' --state=col \
+    bad_option '--state=col: col.1 is also an output: choose another name' --state=col \
         --split=1:x,1:col.1
     cp a.tok a.0
     # shellcheck disable=SC2034
     operands=(a.0)
-    bad_option '--state=a: a.0 is an input as well' --state=a -o out
-    bad_option '--state=a.0: a.0 is an input as well' --state=a.0 --resume \
+    bad_option '--state=a: a.0 is also an input: choose another name' --state=a -o out
+    bad_option '--state=a.0: a.0 is also an input: choose another name' --state=a.0 --resume \
         -o out
-    bad_option '--state=s.new: a name that ends in .new is for a state that '\
-'is not whole yet' --state=s.new -o out
+    bad_option '--state=s.new: a name that ends in .new is reserved for '\
+'states being written: choose another name' --state=s.new -o out
     bad_option '--state=: must be the name of a file' --state=
     bad_option '--resume and --state-every need --state=FILE' --resume
     bad_option '--resume and --state-every need --state=FILE' --state-every=3
     bad_option '--state-every=0: must be a number of sequences from 1' \
         --state-every=0
-    bad_option '--no-shuffle and --state exclude each other' --no-shuffle \
+    bad_option '--no-shuffle and --state cannot be combined' --no-shuffle \
         --state=s -o out
-    bad_option '--state: a job can only resume in a regular file, '\
-'and /dev/full is not one' --state=s --split=1:x,1:/dev/full
-    is 1 'tokshuf: a.tok: is an input as well' shuffling a.tok -o a.tok
+    bad_option '--state needs a regular file as output, and /dev/full is not '\
+'one: use -o FILE' --state=s --split=1:x,1:/dev/full
+    is 1 'tokshuf: a.tok: is also an input: choose another output' shuffling a.tok -o a.tok
     is 1 'tokshuf: none/s: No such file or directory' \
         tokshuf --state=none/s -o out a.tok
     is 1 'tokshuf: missing: No such file or directory' \
@@ -178,9 +178,10 @@ shuffling() {
     exec 4>in
     head -c 400 a.tok >&4
     eventually test -s s
-    is 1 'tokshuf: s: another job keeps its state there' \
+    is 1 'tokshuf: s: locked: another job saves its state here' \
         shuffling a.tok b.tok -o out
-    is 1 'tokshuf: out: another job is writing it' \
+    is 1 'tokshuf: out: locked: another job is '\
+'writing it' \
         tokshuf -q --state=other -o out a.tok
     tail -c +401 a.tok >&4
     exec 4>&-

@@ -115,21 +115,22 @@ ids() {
     echo old >x
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
-    refused 1 './x: cannot take two streams' tokshuf --split=1:x,1:./x a.tok
-    refused 1 './y: cannot take two streams' tokshuf --split=1:y,1:./y a.tok
+    refused 1 './x: named for two outputs: give each its own name' tokshuf --split=1:x,1:./x a.tok
+    refused 1 './y: named for two outputs: give each its own name' tokshuf --split=1:y,1:./y a.tok
     # What one file is written under must not be the name of another.
     echo old >y.new
-    refused 1 'y.new: cannot take two streams' \
+    refused 1 'y.new: named for two outputs: give each its own name' \
         tokshuf --split=1:y.new,1:./y a.tok
-    refused 1 './y.new: cannot take two streams' \
+    refused 1 './y.new: named for two outputs: give each its own name' \
         tokshuf --split=1:y,1:x,1:./y.new a.tok
     [ "$(cat y.new)" = old ]
     absent y y.new.new x.new
     rm y.new
     run -1 bash -c 'set -o pipefail
         tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
-    [ "$output" = 'tokshuf: /dev/stdout: cannot take two streams' ]
-    refused 1 'a.tok: is an input as well' tokshuf --split=1:x,1:a.tok a.tok
+    [ "$output" = 'tokshuf: /dev/stdout: named for two outputs: give each its '\
+'own name' ]
+    refused 1 'a.tok: is also an input: choose another output' tokshuf --split=1:x,1:a.tok a.tok
     head -c -3 a.tok >cut.tok
     refused 65 'cut.tok: ' tokshuf --split=1:x,1:y cut.tok
     [ "$(cat x)" = old ]
@@ -172,18 +173,18 @@ ids() {
     some
     mkdir tmp
     tokshuf a.tok >wanted
-    tokshuf -M 64Ki -T tmp --by-length=1000 -o out a.tok
+    tokshuf -M 64Ki --temporary-directory=tmp --by-length=1000 -o out a.tok
     tokshuf --by-length=1000 a.tok | cmp - out
     TMPDIR=tmp tokshuf -M 64Ki a.tok | cmp - wanted
     [ -z "$(ls -A tmp)" ]
     speaker=tokshuf
-    refused 1 'none: no temporary file: No such file' \
-        tokshuf -T none -o new a.tok
-    refused 1 'a.tok: no temporary file: Not a directory' \
+    refused 1 'none: cannot create a temporary file: No such file' \
+        tokshuf --temporary-directory=none -o new a.tok
+    refused 1 'a.tok: cannot create a temporary file: Not a directory' \
         tokshuf --temporary-directory=a.tok -o new a.tok
     absent new new.new
     # Nothing is needed for the order of the input.
-    tokshuf --no-shuffle -T none a.tok | cmp - a.tok
+    tokshuf --no-shuffle --temporary-directory=none a.tok | cmp - a.tok
 }
 
 @test "a killed job leaves its new output, which the next one writes over" {
@@ -191,7 +192,7 @@ ids() {
     mkdir tmp
     echo old >out
     mkfifo in
-    tokshuf -M 64Ki -T tmp -o out in &
+    tokshuf -M 64Ki --temporary-directory=tmp -o out in &
     exec 4>in
     # More than there is room for in the memory.
     head -c 100000 a.tok >&4
@@ -219,7 +220,7 @@ ids() {
         : >fired
         LD_PRELOAD=$faults FAULT_CALL=open FAULT_AT=$at FAULT_FOREVER=0 \
             FAULT_ERRNO=EOPNOTSUPP FAULT_REPORT=fired \
-            tokshuf -M 64Ki -T tmp a.tok | cmp - wanted
+            tokshuf -M 64Ki --temporary-directory=tmp a.tok | cmp - wanted
         [ -s fired ]
         [ -z "$(ls -A tmp)" ]
     done
@@ -262,7 +263,7 @@ ids() {
     flip flip.tok 150
     speaker=tokshuf
     refused 1 'missing: No such file' tokshuf -o out a.tok missing
-    refused 65 'u32.tok: it cannot follow the input before it: tokens are' \
+    refused 65 'u32.tok: cannot be joined to the previous input: tokens are' \
         tokshuf -o out a.tok u32.tok
     for file in cut.tok flip.tok; do
         refused 65 "$file: " tokshuf -o out $file
@@ -282,8 +283,8 @@ ids() {
     cp a.tok b.tok
     # shellcheck disable=SC2034 # refused takes it
     speaker=tokshuf
-    refused 1 'b.tok: is an input as well' tokshuf b.tok -o b.tok
-    refused 1 'stdout: is an input as well' sh -c 'tokshuf b.tok >>b.tok'
+    refused 1 'b.tok: is also an input: choose another output' tokshuf b.tok -o b.tok
+    refused 1 'stdout: is also an input: choose another output' sh -c 'tokshuf b.tok >>b.tok'
     # With --split nothing goes there.
     sh -c 'tokshuf --split=1:c,1:d b.tok >>b.tok'
     cmp a.tok b.tok
@@ -299,13 +300,13 @@ ids() {
 @test "bad command lines" {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokshuf
-    bad_option '--min-length is above --max-length' --min-length=3 \
+    bad_option '--min-length is greater than --max-length: no sequence fits' --min-length=3 \
         --max-length=2
-    bad_option '--no-shuffle and --seed exclude each other' --no-shuffle \
+    bad_option '--no-shuffle and --seed cannot be combined' --no-shuffle \
         --seed=1
-    bad_option '--no-shuffle and --split exclude each other' --no-shuffle \
+    bad_option '--no-shuffle and --split cannot be combined' --no-shuffle \
         --split=1:x
-    bad_option '--split and -o exclude each other' -o x --split=1:x
+    bad_option '--split and -o cannot be combined' -o x --split=1:x
     for part in '' 1 1: x; do
         bad_option "--split: '$part' must be SHARE:FILE" --split="1:y,$part"
     done
@@ -313,9 +314,9 @@ ids() {
         bad_option "--split: '$part': the share must be a number such as 7 \
 or 0.7" --split="$part,1:y"
     done
-    bad_option "--split: '0:x': the share must be above 0" --split=0:x
+    bad_option "--split: '0:x': the share must be greater than 0" --split=0:x
     bad_option "--split: '1:-': stdout cannot take a share" --split=1:-
-    bad_option '--split: the shares have too many digits' \
+    bad_option '--split: the shares have too many digits to add' \
         --split=9223372036854775807:x,1:y
     bad_option '-M 65535: must be a number of bytes from 64Ki, such as 4Gi' \
         -M 65535

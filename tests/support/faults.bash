@@ -294,7 +294,7 @@ run() {
     status=$?
     preload=
     # Another line may say that an older output stays, which is no fault.
-    sed -i '/\.new\.old: the older output /d' told
+    sed -i '/\.new\.old: cannot .*older output/d' told
 }
 
 complain() {

@@ -266,7 +266,7 @@ without_lengths() {
 # least_memory OPTION...: the least -M that packstream accepts with them.
 least_memory() {
     { packstream "$@" -M 1 </dev/null 2>&1 >/dev/null || :; } |
-        sed -n 's/.*: at least \([0-9]*\) bytes .*/\1/p'
+        sed -n 's/.* need at least \([0-9]*\) bytes$/\1/p'
 }
 
 # is STATUS MESSAGE CMD...: CMD ends with STATUS and says just MESSAGE.
@@ -292,7 +292,7 @@ $program: try '$program --help'" "$program" "${@:2}" "${operands[@]}" \
 
 # not_with OPTION FORM [OPTION...]: tokcat refuses OPTION with --from=FORM.
 not_with() {
-    bad_option "$1 does not go with --from=$2" --from="$2" "${@:3}"
+    bad_option "$1 cannot be used with --from=$2" --from="$2" "${@:3}"
 }
 
 # refused STATUS TEXT COMMAND...: it exits so, and says so.  Where "$speaker"

@@ -349,7 +349,8 @@ def terminal():
         name = "stdout" if option[1:] in ([], ["-"]) else option[1]
         assert done.returncode == 1
         assert done.stderr.decode() == (
-            "packstream: %s: binary output is not for a terminal\n" % name)
+            "packstream: %s: refusing to write binary output to a terminal: "
+            "redirect it or use -o FILE\n" % name)
     assert not select.select([master], [], [], 0.1)[0]
 
 

@@ -108,7 +108,7 @@ def sound():
         data = split_packs().make_share(kept).bytes()
         passes(data, "packstat", "--verify")
         passes(data, "packcat", "--order=pack")
-        refused(data, "a share of a stream in which", "packcat")
+        refused(data, "the share of one rank, whose", "packcat")
         data = aligned_packs().make_share([i for i in kept if i < 2]).bytes()
         passes(data, "packstat", "--verify")
         passes(data, "packcat")

@@ -255,8 +255,8 @@ def cut_message(at, begins):
     number = max(i for i, begin in enumerate(begins) if begin < at)
     begin, got = begins[number], at - begins[number]
     size = begins[number + 1] - begin if got >= 4 else 4
-    return complain("record %d at byte %d: the input ends after %d of its "
-                    "%d bytes" % (number, begin, got, size))
+    return complain("record %d at byte %d: truncated: the input ends after %d "
+                    "of its %d bytes" % (number, begin, got, size))
 
 
 def cuts_of_raw():
@@ -281,13 +281,13 @@ def cuts_of_framed():
             wanted = complain("the input ends inside the header")
         elif at in begins[:3]:
             wanted = complain(
-                "the input ends at byte %d without END: it was cut after %d "
+                "truncated: the input ends at byte %d without END, after %d "
                 "records" % (at, begins.index(at)))
         elif at < begins[2]:
             wanted = cut_message(at, begins)
         else:
-            wanted = complain("record 2 at byte %d: the input ends after %d "
-                              "of its %d bytes" % cut_control(at, *begins[2:]))
+            wanted = complain("record 2 at byte %d: truncated: the input ends "
+                              "after %d of its %d bytes" % cut_control(at, *begins[2:]))
         made = run("packstream", "-L", 4, "-d", 4, "-w", 1, data=data[:at],
                    status=65, message=wanted)
         if at < begins[0]:

@@ -527,8 +527,8 @@ def cuts(path, whole=""):
     data, ends = contents(path), [int(n) for n in whole.split()]
     for end in range(min(ends, default=0), len(data)):
         if end not in ends:
-            refused_both(data[:end], "cut" if end else "empty", None)
-    assert refused(io.BytesIO(data[:-1]), "END is").startswith(
+            refused_both(data[:end], "truncated" if end else "empty", None)
+    assert refused(io.BytesIO(data[:-1]), "no END").startswith(
         "byte %d: " % (len(data) - 1))
     refused_both(data + b"x", "", None)
 
@@ -715,8 +715,8 @@ def headers(path):
     for at, code, value, why in (
             (8, "I", 0x04030201, "damaged"), (12, "H", 3, "version 3"),
             (12, "H", 0, "version 0"),
-            (12, "H", 1, "a pack stream of format 1, which is no longer read: "
-             "pack the token records again"),
+            (12, "H", 1, "pack stream format 1 is no longer supported: pack "
+                 "the token records again"),
             (16, "I", 8192, "damaged"), (80, "Q", 4, "features"),
             (20, "I", 0, "range"), (20, "I", 2**31, "range"),
             (20, "I", 20, "range"), (20, "I", 24, "dtype"),
@@ -804,7 +804,7 @@ def resumed(path, whole, start):
     rest = packs.open_packs(io.BytesIO(data)).batches(2, start=start)
     same_batches(list(rest), list(packs.open_packs(whole).batches(
         2, start=start)))
-    refused(io.BytesIO(data), "it begins with pack %d" % (start // 2 * 2))
+    refused(io.BytesIO(data), "it starts with pack %d" % (start // 2 * 2))
     refused(path, "index")
     blocks = blocks_of(data)
     head = io.BytesIO(poked(data, blocks[1].heads + 12, "I", 0))
@@ -825,7 +825,7 @@ def unverified(path):
     assert packs.open_packs(path).verifies is False
     data = contents(path)
     assert len(everything(packs.open_packs(io.BytesIO(data)))) > 0
-    refused_both(data[:-1], "cut")
+    refused_both(data[:-1], "truncated")
     head = blocks_of(data)[0].heads
     everything(packs.open_packs(io.BytesIO(poked(data, head, "Q", 1))))
 

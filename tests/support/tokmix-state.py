@@ -140,7 +140,7 @@ def signals():
             os.remove("in")
             if number != signal.SIGKILL:
                 write("in", whole[:at - 1] + b"!" + whole[at:])
-                refused(65, "in: is not what it was", *options)
+                refused(65, "in: changed since the state", *options)
             write("in", whole)
             ends_whole(options, wanted)
             os.remove("in")
@@ -214,7 +214,7 @@ def changed():
             os.rename(name, name + ".good")
             write(name, draw(1, framed, 24, 4, [] if not framed else [
                 ("m", "u8", 1)]) if framed else draw(1, True, 24))
-        refused(64, "other token records" if framed else "raw, not framed",
+        refused(64, "different token records" if framed else "raw, not framed",
                 *options)
         for name in names:
             os.rename(name + ".good", name)
@@ -232,7 +232,8 @@ def ended():
     tokmix(*kept(options))
     good = read("b")
     write("b", good + good)
-    refused(65, "b: had %d bytes when it was read to its end, and has %d" % (
+    refused(65, "b: changed since the state was saved: had %d bytes when it "
+                "was read, has %d" % (
         len(good), 2 * len(good)), *options)
     write("b", good)
     tokmix(*kept(options))
@@ -279,10 +280,10 @@ def outputs():
     options = ["--stop=repeat", "1=a", "4=b", "2=c"]
     wanted = stopped(options)
     good = read("out")
-    for bad, told in ((good[:offset() - 1], "bytes, but the state is of"),
-                      (b"", "bytes, but the state is of"),
-                      (bytes(len(good)), "is not the output of the job"),
-                      (b"x" + good, "is not the output of the job")):
+    for bad, told in ((good[:offset() - 1], "but the state was saved after"),
+                      (b"", "bytes, but the state was saved after"),
+                      (bytes(len(good)), "not the output that was written"),
+                      (b"x" + good, "not the output that was written")):
         write("out", bad)
         refused(1, told, *options)
     os.remove("out")
@@ -295,12 +296,13 @@ def outputs():
     refused(1, "out: has %d bytes, but %d were written" % (
         len(wanted) + 1, len(wanted)), *options)
     write("out", wanted[:-1])
-    refused(1, "bytes, but the state is of", *options)
+    refused(1, "bytes, but the state was saved after", *options)
     # Without a state it may be that of another job.
     write("out", wanted)
     clean("s")
     tokmix(*kept(options), status=64,
-           told="out: exists already, but not s to resume from")
+           told="out: exists already, but its state s does not: remove the "
+                "output to start again")
     assert read("out") == wanted
 
 

@@ -185,7 +185,7 @@ def signals():
                     bad = bytearray(whole)
                     bad[at + len(records[9]) - 1] ^= 1
                     write("in", bad)
-                    refused(65, "in: is not what it was", options,
+                    refused(65, "in: changed since the state", options,
                             names=names)
             write("in", whole)
             ends_whole(options, wanted, names)
@@ -299,8 +299,8 @@ def changed(module):
         first = read("a")
         if at > 0:
             write("a", first + first)
-            refused(65, "s: what was read whole of the input had %d bytes, "
-                    "and has %d" % (
+            refused(65, "s: the inputs read so far had %d bytes when the "
+                        "state was saved, and now have %d" % (
                         sum(len(read(one)) for one in INPUTS[:at]) -
                         len(first), sum(len(read(one))
                                         for one in INPUTS[:at])), mine)
@@ -312,13 +312,13 @@ def changed(module):
         # When all was read, so are the files; but not others of their names.
         wanted = stopped(mine, framed, SORTED, merges=True)
         write("c", good + good)
-        refused(65, "s: what was read whole", mine)
+        refused(65, "s: the inputs read so far", mine)
         clean(*INPUTS)
         ends_whole(mine, wanted)
         write("a", b"")
         write("b", b"")
         write("c", b"")
-        refused(65, "s: what was read whole", mine)
+        refused(65, "s: the inputs read so far", mine)
 
 
 def runs(module):
@@ -334,16 +334,16 @@ def runs(module):
                         b"x" * len(good[name]), good[name][:size - 1] +
                         bytes([good[name][size - 1] ^ 1])):
                 write(name, bad)
-                refused(1, name + ": is not the temporary file of the job of "
-                        "the state", mine)
+                refused(1, name + ": not the temporary file that was written "
+                                  "with this state", mine)
             clean(name)
             refused(1, name + ": No such file", mine)
             write("other", good[name])
             os.symlink("other", name)
-            refused(1, name + ": is not the temporary file", mine)
+            refused(1, name + ": not the temporary file", mine)
             clean(name)
             os.link("other", name)
-            refused(1, name + ": is not the temporary file", mine)
+            refused(1, name + ": not the temporary file", mine)
             # What came after the state is cut, whatever it is.
             clean(name)
             write(name, good[name][:size] + bytes(5000))
@@ -358,14 +358,14 @@ def runs(module):
         assert read("s.0") == b"somebody else's"
     # Without a state they are written over, but nothing else is.
     clean("s", *OUTPUTS)
-    tokshuf(*kept(mine), status=1, told="s.0: is in the way of a temporary")
+    tokshuf(*kept(mine), status=1, told="s.0: needed as a temporary")
     assert there(*RUNS, "s") == {"s.0": b"somebody else's"}
     os.remove("s.0")
     os.mkdir("s.0")
-    tokshuf(*kept(mine), status=1, told="s.0: is in the way of a temporary")
+    tokshuf(*kept(mine), status=1, told="s.0: needed as a temporary")
     os.rmdir("s.0")
     os.symlink("nothing", "s.1")
-    tokshuf(*kept(mine), status=1, told="s.1: is in the way of a temporary")
+    tokshuf(*kept(mine), status=1, told="s.1: needed as a temporary")
     assert not os.path.exists("nothing")
     os.remove("s.1")
     write("s.0", good["s.0"])
@@ -419,10 +419,10 @@ def outputs(module):
         wanted = stopped(mine, True, phase)
         good = read("out")
         at = number(NUMBERS + 1)
-        for bad, told in ((good[:at - 1], "bytes, but the state is of"),
-                          (b"", "bytes, but the state is of"),
-                          (bytes(len(good)), "is not the output of the job"),
-                          (b"x" + good, "is not the output of the job")):
+        for bad, told in ((good[:at - 1], "but the state was saved after"),
+                          (b"", "bytes, but the state was saved after"),
+                          (bytes(len(good)), "not the output that was written"),
+                          (b"x" + good, "not the output that was written")):
             write("out", bad)
             refused(1, told, mine)
         os.remove("out")
@@ -435,7 +435,8 @@ def outputs(module):
     write("out2", wanted["out2"])
     # Without a state it may be that of another job.
     clean("s")
-    refused(64, "out: exists already, but not s to resume from", mine)
+    refused(64, "out: exists already, but its state s does not: remove the "
+                "output to start again", mine)
 
 
 if __name__ == "__main__":

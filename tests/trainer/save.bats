@@ -496,7 +496,8 @@ unwritable() {
         "ln -s nowhere" mkdir mkfifo; do
         $way s.new
         before=$(stat -c '%F %i %s' s.new)
-        unwritable 1 "s.new: is in the way of the file that is to replace s" s
+        unwritable 1 "s.new: needed as the temporary file of s, but exists\
+ and is not one: rename or remove it" s
         [ "$(stat -c '%F %i %s' s.new)" = "$before" ]
         [ ! -f s.new ] || cmp -s s.new victim || cmp s.new old
         rm -r s.new
@@ -512,7 +513,7 @@ unwritable() {
     ln -sf victim part.new
     exec 7>&-
     ends 65 "$pid"
-    grep -q "part.new: another program changed or removed it" err
+    grep -q "part.new: changed or removed by another program" err
     [ "$(cat victim)" = precious ]
     [ -L part.new ]
     [ ! -e part ]
@@ -542,7 +543,7 @@ open("locked", "w").close()
 time.sleep(60)' &
     pid=$!
     : <locked
-    unwritable 1 "s: another job keeps its state there" s
+    unwritable 1 "s: locked: another job saves its state here" s
     [ -e s.new ]
     kill "$pid"
     wait "$pid" || true

@@ -99,7 +99,7 @@ types() {
         ./c-pack-file x.zst $i | cmp - wanted
     done
     run -1 ./c-pack-file x.pks 99999999
-    [[ $output == 'there is no pack 99999999'* ]]
+    [[ $output == 'pack 99999999 is out of range'* ]]
     run -1 ./c-pack-file /dev/null 0
 }
 
@@ -159,7 +159,7 @@ types() {
     cp mark whole
     head -c 255 whole >mark
     run -1 ./c-resume mark 5 <x.pks
-    [[ $output == 'this is no mark'* ]]
+    [[ $output == 'not a reader'* ]]
     { head -c 60 whole; printf x; tail -c +62 whole; } >mark
     run -1 ./c-resume mark 5 <x.pks
     [[ $output == 'the mark is damaged'* ]]

@@ -312,7 +312,7 @@ END
     [[ $output == *"count.py FILE [BATCH]"* ]]
     head -c 5000 x.pks >cut.pks
     run -1 "$PYTHON_NUMPY" "$count" cut.pks
-    [[ $output == "count.py: byte 5000: cut"* ]]
+    [[ $output == "count.py: byte 5000: truncated"* ]]
 }
 
 

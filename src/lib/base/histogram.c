@@ -117,10 +117,10 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
                        "histogram: %s of 0", length == 0 ? "length" : "count");
     if (count > MAX - h->sequences)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "histogram: more than 2^63 - 1 sequences");
+                       "histogram: exceeds 2^63 - 1 sequences");
     if (count > (MAX - h->tokens) / length)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "histogram: more than 2^63 - 1 tokens");
+                       "histogram: exceeds 2^63 - 1 tokens");
 
     /* Grow only if merging repeats frees less than half of the array. */
     if (t->n == t->capacity) {

@@ -58,7 +58,7 @@ ps_result ps_loader_open(ps_loader **loader, ps_pack_reader *reader,
     l->places = ps_loader_places(&l->info, options->view);
     if (reader->ranks != 1)
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the reader shares its packs already");
+                    "the reader already assigns its packs to ranks");
     else
         r = ps_loader_settle(&l->info, options, &l->options, &l->layout,
                              err);

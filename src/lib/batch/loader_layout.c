@@ -23,39 +23,38 @@ static ps_result check_options(const ps_loader_options *o, ps_error *err)
 {
     if (o->packs == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a batch has at least one pack");
+                       "a batch needs at least one pack");
     if (o->rank >= o->ranks)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "rank %" PRIu32 " is not one of %" PRIu32
-                       ", which count from 0",
+                       "rank %" PRIu32 " is out of range: %" PRIu32 " ranks "
+                       "are numbered from 0",
                        o->rank, o->ranks);
     if (!ps_is_view(o->view))
-        return ps_fail(err, PS_ERR_ARGUMENT, "there is no view %d",
+        return ps_fail(err, PS_ERR_ARGUMENT, "unknown view %d",
                        (int)o->view);
     if (o->last != PS_LAST_SHORT && o->last != PS_LAST_DROP &&
         o->last != PS_LAST_PAD)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "no last batches are of kind %d", (int)o->last);
+                       "unknown kind of last batch %d", (int)o->last);
     if (o->last == PS_LAST_PAD && o->view == PS_VIEW_RAGGED)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the ragged view has no packs of padding");
+                       "the ragged view cannot pad a batch with empty packs");
 
     if (o->keep >= PS_LOADER_BUFFERS || o->buffers > PS_LOADER_BUFFERS)
-        return ps_fail(err, PS_ERR_ARGUMENT, "more than %d buffers",
+        return ps_fail(err, PS_ERR_ARGUMENT, "exceeds the limit of %d buffers",
                        PS_LOADER_BUFFERS);
     if (o->buffers == 0 && o->memory != NULL)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "how many buffers there are is not said");
+                       "missing the number of buffers");
     if (o->buffers != 0 && o->buffers <= o->keep)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "to keep %" PRIu32 " batches takes more than %" PRIu32
-                       " buffers",
+                       "keeping %" PRIu32 " batches takes more than "
+                       "%" PRIu32 " buffers",
                        o->keep, o->buffers);
     for (uint32_t i = 0; o->memory != NULL && i < o->buffers; i++)
         if (o->memory[i] == NULL || (uintptr_t)o->memory[i] % 16 != 0)
             return ps_fail(err, PS_ERR_ARGUMENT,
-                           "buffer %" PRIu32
-                           " does not lie at a multiple of 16 bytes",
+                           "buffer %" PRIu32 " is not aligned to 16 bytes",
                            i);
     return PS_OK;
 }
@@ -91,8 +90,8 @@ static ps_result lay_out(const ps_pack_info *info,
 
     if (spans >= INT32_MAX || rows > INT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "%" PRIu32 " packs have more rows or spans than 31 "
-                       "bits can count",
+                       "%" PRIu32 " packs have more than 2^31 - 1 rows or "
+                       "spans: use smaller batches",
                        o->packs);
     if (bytes > SIZE_MAX / 2)
         return ps_fail(err, PS_ERR_LIMIT,

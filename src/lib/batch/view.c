@@ -21,10 +21,10 @@ bool ps_is_view(ps_view view)
 ps_result ps_view_refuse(const ps_pack *pack, uint32_t places, ps_error *err)
 {
     return ps_fail(err, PS_ERR_LIMIT,
-                   "pack %" PRIu64 " in the block at byte %" PRIu64
-                   ": it has %" PRIu32 " sequences, the static view has room "
-                   "for %" PRIu32 ", as the first header says: use another "
-                   "view, or pack all parts with the same --depth",
+                   "pack %" PRIu64 " in the block at byte %" PRIu64 ": it has "
+                   "%" PRIu32 " sequences, the static view holds %" PRIu32 ", "
+                   "the depth in the first header: use another view, or pack "
+                   "all parts with the same --depth",
                    pack->index, pack->offset, pack->n_seq, places);
 }
 
@@ -72,7 +72,7 @@ ps_result ps_pack_view(const ps_pack_info *info, const ps_pack *pack,
     const uint32_t places = ps_max_sequences(info);
 
     if (!ps_is_view(view))
-        return ps_fail(err, PS_ERR_ARGUMENT, "there is no view %d",
+        return ps_fail(err, PS_ERR_ARGUMENT, "unknown view %d",
                        (int)view);
     if (view == PS_VIEW_STATIC && pack->n_seq > places)
         return ps_view_refuse(pack, places, err);
@@ -155,7 +155,7 @@ ps_result ps_spans_gather(const ps_spans *spans, const ps_pack_info *info,
     if (type != PS_AS_STORED && !(type == PS_I32 && is_narrow) &&
         !(type == PS_I64 && (is_narrow || is_wide)))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "'%s' is %s, which is not gathered as %s", c->name,
+                       "channel '%s' is %s and cannot be read as %s", c->name,
                        ps_type_name(c->type), ps_type_name(type));
     store_u64(fill, c->fill);
     for (uint32_t p = 0; p < spans->n_packs; p++) {

@@ -422,6 +422,6 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
     if (r == PS_OK &&
         (restorer->failed || has_due_pack(e, PS_EMIT_DUE) ||
          (s != NULL && (ps_shuffle_is_full(s) || has_due_shuffled(e)))))
-        r = ps_fail(err, PS_ERR_CORRUPT, "the window in it makes no sense");
+        r = ps_fail(err, PS_ERR_CORRUPT, "the window in the state is invalid");
     return r;
 }

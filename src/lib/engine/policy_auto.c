@@ -389,7 +389,7 @@ static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
         s->mean_score < -MAX_SCORE * TUNE_MEAN_PACKS)
         restorer->failed = true;
     return restorer->failed ? ps_fail(err, PS_ERR_CORRUPT,
-                                      "the prices in it make no sense")
+                                      "the prices in the state are invalid")
                             : PS_OK;
 }
 

@@ -267,7 +267,7 @@ static ps_result load(void *p, ps_restorer *restorer, ps_error *err)
     }
     free(used);
     if (r == PS_OK && restorer->failed)
-        r = ps_fail(err, PS_ERR_CORRUPT, "the plan in it makes no sense");
+        r = ps_fail(err, PS_ERR_CORRUPT, "the plan in the state is invalid");
     return r == PS_OK && n > 0 ? count_left(s, err) : r;
 }
 

@@ -96,7 +96,7 @@ ps_result ps_block_head_decode(const ps_pack_info *info,
         return ps_fail(err, PS_ERR_CORRUPT, "no block starts here");
     if (load_u64(from + AT_CHECKSUM) != ps_hash(from, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the checksum of its head does not agree");
+                       "its header's checksum does not match");
     *head = (ps_block_head){
         .kind = (ps_block_kind)load_u32(from + AT_KIND),
         .n_packs = load_u32(from + AT_N_PACKS),
@@ -107,14 +107,14 @@ ps_result ps_block_head_decode(const ps_pack_info *info,
     };
     if (!fits_kind(info, head))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "kind %" PRIu32 ", %" PRIu32 " packs, %" PRIu32
-                       " sequences and %" PRIu64 " bytes do not go together",
+                       "kind %" PRIu32 ", %" PRIu32 " packs, %" PRIu32 " "
+                       "sequences and %" PRIu64 " bytes contradict each other",
                        (uint32_t)head->kind, head->n_packs, head->n_seqs,
                        head->bytes);
     if (ps_is_version_known(info) &&
         !all_zero(from + AT_ZERO, AT_BODY - AT_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "unused bytes of its head are not zero");
+                       "unused bytes of its header are not zero");
     return PS_OK;
 }
 
@@ -143,9 +143,8 @@ ps_result ps_block_check(const ps_pack_info *info, const ps_block_head *head,
     for (uint32_t i = 0; i < head->n_packs; i++, at += PS_PACK_HEAD_BYTES) {
         if (ps_head_first_seq(at) != n_seqs)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "the sequences of pack %" PRIu32
-                           " of the block begin at %" PRIu32
-                           ", not at %" PRIu64,
+                           "the sequences of pack %" PRIu32 " of the block "
+                           "start at %" PRIu32 ", not %" PRIu64,
                            i, ps_head_first_seq(at), n_seqs);
         n_seqs += ps_head_n_seq(at);
     }
@@ -306,7 +305,7 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
 
     if (head->body !=
         ps_hash(from + PS_BLOCK_HEAD_BYTES, bytes - PS_BLOCK_HEAD_BYTES))
-        return ps_fail(err, PS_ERR_CORRUPT, "END's checksum does not agree");
+        return ps_fail(err, PS_ERR_CORRUPT, "END's checksum does not match");
     ps_totals_decode(from + AT_TOTALS, &end->totals, &end->digest);
     end->n_parts = load_u32(from + AT_N_PARTS);
     end->n_blocks = load_u32(from + AT_N_BLOCKS);
@@ -317,7 +316,7 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
         !ps_trailer_decode(trailer, &end_bytes, &end->stream_bytes) ||
         end_bytes != bytes)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END's index or trailer does not fit its %zu bytes",
+                       "END's index or trailer contradicts its size, %zu bytes",
                        bytes);
     used = AT_ENTRIES +
            ((uint64_t)end->n_parts + end->n_blocks) * PS_ENTRY_BYTES;
@@ -326,7 +325,7 @@ ps_result ps_end_decode(const ps_pack_info *info, const unsigned char *from,
          (!all_zero(from + AT_TOTALS_ZERO, AT_N_PARTS - AT_TOTALS_ZERO) ||
           !all_zero(from + used, (size_t)(trailer - (from + used))))))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END's head or unused bytes are wrong");
+                       "END's header or unused bytes are invalid");
     here = (ps_index_end){end->stream_bytes - bytes, head->first};
     r = ps_entries_check(end->entries, end->n_parts, here, err);
     if (r == PS_OK)

@@ -65,7 +65,7 @@ static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
                            b->channels[i].name);
     for (uint32_t i = 0; i < a->n_channels; i++)
         if (find_channel(b, a->channels[i].name) == NULL)
-            return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is new",
+            return ps_fail(err, PS_ERR_ARGUMENT, "channel '%s' is additional",
                            a->channels[i].name);
 
     for (uint32_t i = 0; i < a->n_channels; i++) {
@@ -90,7 +90,7 @@ static ps_result compare_channels(const ps_schema *a, const ps_schema *b,
             print_fill(x, c);
             print_fill(y, d);
             return ps_fail(err, PS_ERR_ARGUMENT,
-                           "the fill of channel '%s' is %s, not %s", c->name,
+                           "channel '%s' is filled with %s, not %s", c->name,
                            x, y);
         }
     }

@@ -37,11 +37,10 @@ ps_result ps_lengths_head_decode(ps_lengths *l, const unsigned char *head,
     *l = (ps_lengths){.n = load_u32(head + AT_N)};
     if (load_u32(head) != 0 || load_u32(head + AT_KIND) !=
                                    PS_TOKEN_LENGTHS_KIND)
-        return ps_fail(err, PS_ERR_CORRUPT, "it has another kind");
+        return ps_fail(err, PS_ERR_CORRUPT, "unknown kind of record");
     if (l->n > PS_LENGTHS_MAX)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it has %" PRIu32 " entries, at most %" PRIu32
-                       " are possible",
+                       "%" PRIu32 " entries exceed the limit of %" PRIu32,
                        l->n, PS_LENGTHS_MAX);
     return PS_OK;
 }
@@ -61,11 +60,12 @@ ps_result ps_lengths_entries_decode(ps_lengths *l,
                            length, l->last);
         if (count == 0)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "no sequence has its length of %" PRIu32, length);
+                           "length %" PRIu32 " is listed without sequences",
+                           length);
         if (count > UINT64_MAX - l->sequences ||
             count > (UINT64_MAX - l->tokens) / length)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "its counts add up to more than 64 bits");
+                           "its counts exceed 64 bits");
         l->last = length;
         l->sequences += count;
         l->tokens += count * length;
@@ -78,10 +78,10 @@ ps_result ps_lengths_tail_decode(ps_lengths *l, const unsigned char *tail,
 {
     l->stream_bytes = load_u64(tail + AT_STREAM_BYTES);
     if (load_u64(tail + AT_CHECKSUM) != checksum)
-        return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not agree");
+        return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not match");
     if (load_u64(tail + AT_BYTES) != PS_LENGTHS_BYTES(l->n))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it has %zu bytes and not %" PRIu64,
+                       "it has %zu bytes, not %" PRIu64,
                        PS_LENGTHS_BYTES(l->n), load_u64(tail + AT_BYTES));
     return PS_OK;
 }
@@ -93,11 +93,10 @@ ps_result ps_lengths_decode(ps_lengths *l, const unsigned char *record,
     ps_result r;
 
     if (n < PS_LENGTHS_MIN_BYTES)
-        return ps_fail(err, PS_ERR_CORRUPT, "it is cut");
+        return ps_fail(err, PS_ERR_CORRUPT, "it is truncated");
     r = ps_lengths_head_decode(l, record, err);
     if (r == PS_OK && n != PS_LENGTHS_BYTES(l->n))
-        r = ps_fail(err, PS_ERR_CORRUPT, "its size is not that of its "
-                    "entries");
+        r = ps_fail(err, PS_ERR_CORRUPT, "its size contradicts its entries");
     if (r == PS_OK)
         r = ps_lengths_tail_decode(l, record + tail,
                                    ps_hash(record, tail + AT_CHECKSUM), err);

@@ -149,11 +149,11 @@ ps_result ps_head_decode(const ps_pack_info *info, const unsigned char *head,
     pack->watermark = load_u64(head + PS_HEAD_WATERMARK);
     if (pack->n_seq == 0 || pack->n_seq > most)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "%" PRIu32 " sequences, the most are %" PRIu32,
+                       "%" PRIu32 " sequences exceed the depth, %" PRIu32,
                        pack->n_seq, most);
     if (pack->n_tok > info->capacity)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "%" PRIu32 " tokens, the capacity is %" PRIu32,
+                       "%" PRIu32 " tokens exceed the capacity, %" PRIu32,
                        pack->n_tok, info->capacity);
     return PS_OK;
 }
@@ -187,13 +187,13 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
 
         if (ps_seq_start(seq) != next)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "sequence %" PRIu32 " starts at %" PRIu32
-                           ", not at %" PRIu32,
+                           "sequence %" PRIu32 " starts at %" PRIu32 ", not "
+                           "%" PRIu32,
                            i, ps_seq_start(seq), next);
         if (n == 0 || n > info->capacity - next)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "sequence %" PRIu32 " has %" PRIu32
-                           " tokens, and room for %" PRIu32,
+                           "sequence %" PRIu32 " has %" PRIu32 " tokens, but "
+                           "only %" PRIu32 " fit",
                            i, n, info->capacity - next);
         /* Cannot exceed the capacity, which is a multiple of the alignment. */
         next += ps_aligned(n, info->align);
@@ -202,12 +202,12 @@ ps_result ps_pack_check_sequences(const ps_pack_info *info,
     }
     if (sum != pack->n_tok)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "n_tok is %" PRIu32 ", it should be %" PRIu64,
+                       "n_tok is %" PRIu32 ", not %" PRIu64,
                        pack->n_tok, sum);
     /* Trainers pass max_seqlen to kernels unchecked, so it must be exact. */
     if (max != pack->max_seqlen)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "max_seqlen is %" PRIu32 ", it should be %" PRIu32,
+                       "max_seqlen is %" PRIu32 ", not %" PRIu32,
                        pack->max_seqlen, max);
     return PS_OK;
 }
@@ -221,7 +221,7 @@ ps_result ps_pack_decode(const ps_pack_info *info, const unsigned char *head,
         return r;
     if (pack->checksum != ps_pack_checksum(info, pack->index, head, pack->row,
                                            pack->sequences))
-        return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not agree");
+        return ps_fail(err, PS_ERR_CORRUPT, "the checksum does not match");
     return ps_pack_check_sequences(info, pack, err);
 }
 

@@ -68,8 +68,8 @@ static ps_result check_fill(const ps_field *f, const unsigned char *elements,
     for (uint32_t i = first; i < end; i++)
         if (memcmp(elements + i * bytes, fill, bytes) != 0)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "unused element %" PRIu32
-                           " of '%s' does not hold its fill",
+                           "unused element %" PRIu32 " of '%s' is not the fill "
+                           "value",
                            i, f->channel.name);
     return PS_OK;
 }
@@ -99,7 +99,7 @@ static ps_result check_unused(const ps_pack_info *info, const ps_pack *pack,
     if (r == PS_OK && ps_is_version_known(info) &&
         !all_zero(pack->row + end, limit - end))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the gap behind '%s' is not zero", f->channel.name);
+                       "the gap after '%s' is not zero", f->channel.name);
     return r;
 }
 
@@ -120,7 +120,7 @@ static ps_result check_gaps(const ps_pack_info *info, const ps_pack *pack,
             if (!all_zero(ps_pack_sequence(info, pack, k) + end, offset - end))
                 return ps_fail(err, PS_ERR_CORRUPT,
                                "byte %" PRIu32 " of the row of sequence "
-                               "%" PRIu32 ", or one behind it, is not zero",
+                               "%" PRIu32 ", or a later one, is not zero",
                                end, k);
         end = is_last ? end
                       : offset + (uint32_t)ps_type_bytes(f->channel.type);
@@ -141,7 +141,7 @@ static ps_result check_sum(const ps_pack_info *info, const ps_pack *pack,
     }
     if (sum != pack->sum_len_sq)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "sum_len_sq is %" PRIu64 ", it should be %" PRIu64,
+                       "sum_len_sq is %" PRIu64 ", not %" PRIu64,
                        pack->sum_len_sq, sum);
     return PS_OK;
 }

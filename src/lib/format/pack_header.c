@@ -200,12 +200,12 @@ static ps_result check_place(const ps_pack_info *info, const ps_field *f,
 
     if (f->offset < *end || f->offset % bytes != 0 || count != 1)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "field '%s' lies in the wrong place",
+                       "field '%s' has the wrong offset",
                        f->channel.name);
     *end = f->offset + bytes * (per_token ? info->capacity : 1);
     if (*end > (per_token ? info->row_bytes : info->seq_bytes))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "field '%s' lies outside its row", f->channel.name);
+                       "field '%s' is outside its row", f->channel.name);
     return PS_OK;
 }
 
@@ -237,7 +237,7 @@ static ps_result decode_table(const unsigned char *from, ps_pack_info *info,
         f->source = entry[ENTRY_SOURCE] == 0 ? PS_BUILT_IN
                                              : entry[ENTRY_SOURCE] - 1u;
         if (ps_pack_field(info, f->channel.name) != f)
-            return ps_fail(err, PS_ERR_CORRUPT, "field '%s' is there twice",
+            return ps_fail(err, PS_ERR_CORRUPT, "field '%s' is listed twice",
                            f->channel.name);
         r = check_place(info, f, count,
                         f->channel.kind == PS_PER_TOKEN ? &row_end : &seq_end,
@@ -291,7 +291,7 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
         has_own(info, "full_len", PS_U32, PS_PER_SEQUENCE, PS_SEQ_FULL_LEN);
     if (tokens->channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the fill of tokens is not the pad id");
+                       "tokens are not filled with the pad id");
     return PS_OK;
 }
 
@@ -318,13 +318,13 @@ static ps_result check_layout(const unsigned char *from,
 
         if (c->fill != wanted.fields[i].channel.fill)
             r = ps_fail(err, PS_ERR_CORRUPT,
-                        "the fill of field '%s' is %" PRIu64 ", not %" PRIu64,
+                        "field '%s' is filled with %" PRIu64 ", not %" PRIu64,
                         c->name, c->fill, wanted.fields[i].channel.fill);
     }
     if (r == PS_OK && memcmp(wanted.dtype, from + AT_DTYPE,
                              sizeof wanted.dtype) != 0)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "the dtype does not agree with the field table");
+                    "the dtype contradicts the field table");
     if (r != PS_OK)
         return r;
 
@@ -354,14 +354,14 @@ ps_result ps_pack_header_decode(const unsigned char *from,
                           &info->version_major, &info->version_minor, err);
     if (r == PS_OK && info->version_major < PS_PACK_MAJOR)
         r = ps_fail(err, PS_ERR_UNSUPPORTED,
-                    "a pack stream of format %u, which is no longer read: "
-                    "pack the token records again",
+                    "pack stream format %u is no longer supported: pack the "
+                    "token records again",
                     (unsigned)info->version_major);
     if (r != PS_OK)
         return r;
     if (load_u64(from + AT_CHECKSUM) != ps_hash(from, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the header's checksum does not agree");
+                       "the header's checksum does not match");
     r = ps_incompat_check(load_u64(from + AT_INCOMPAT), INCOMPAT_ALIGNED,
                           err);
     if (r != PS_OK)
@@ -400,7 +400,7 @@ ps_result ps_pack_header_read(const unsigned char *from, size_t got,
                              "not a pack stream: this looks like %s", other);
     if (got < PS_PACK_HEADER_BYTES)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       got == 0 ? "the input is empty; even a pack stream "
+                       got == 0 ? "the input is empty: even a pack stream "
                                   "without packs has a header"
                                 : "the input ends inside the header");
     return ps_pack_header_decode(from, info, err);

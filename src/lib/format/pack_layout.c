@@ -158,13 +158,13 @@ ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
                        PS_MAX_WINDOW);
     if (info->align == 0 || info->capacity % info->align != 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequences are aligned to %" PRIu32
-                       ", which does not divide the capacity, %" PRIu32,
+                       "the alignment, %" PRIu32 ", does not divide the "
+                       "capacity, %" PRIu32,
                        info->align, info->capacity);
     if (info->depth > fitting(info))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the depth is %" PRIu32 ", but at most %" PRIu32
-                       " sequences fit a pack",
+                       "depth %" PRIu32 " exceeds the %" PRIu32 " sequences "
+                       "that fit in a pack",
                        info->depth, fitting(info));
     return PS_OK;
 }
@@ -187,12 +187,12 @@ static ps_result size_block(ps_pack_info *info, ps_error *err)
     }
     if (n > PS_MAX_BLOCK_PACKS || (n & (n - 1)) != 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a block has a power of two packs, up to %d",
+                       "packs per block must be a power of two, at most %d",
                        PS_MAX_BLOCK_PACKS);
     if (n > 1 && (uint64_t)n * info->row_bytes > PS_MAX_ROW_BYTES)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a block of %" PRIu32 " packs would take %" PRIu64
-                       " bytes, the limit is %" PRIu32,
+                       "a block of %" PRIu32 " packs takes %" PRIu64 " bytes, "
+                       "the limit is %" PRIu32,
                        n, (uint64_t)n * info->row_bytes, PS_MAX_ROW_BYTES);
     of_block = n * of_pack < of_one ? n * of_pack : of_one;
     info->block_packs = n;
@@ -214,14 +214,13 @@ ps_result ps_layout(ps_pack_info *info, ps_error *err)
         return r;
     if (info->schema.n_channels > PS_MAX_FIELDS - built_in)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "%" PRIu32 " channels do not fit the header beside "
-                       "what split sequences need",
+                       "%" PRIu32 " channels and the fields of split sequences "
+                       "do not fit the header",
                        info->schema.n_channels);
     add_fields(info, &row, &seq);
     if (row > PS_MAX_ROW_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "the row of a pack would take %" PRIu64
-                       " bytes, the limit is %" PRIu32,
+                       "a row takes %" PRIu64 " bytes, the limit is %" PRIu32,
                        row, PS_MAX_ROW_BYTES);
     info->row_bytes = (uint32_t)row;
     info->seq_bytes = (uint32_t)seq;

@@ -75,14 +75,14 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
 
     *place = (ps_pack_place){0};
     if (memcmp(mark, magic, sizeof magic) != 0)
-        return ps_fail(err, PS_ERR_MAGIC, "this is no mark of a reader");
+        return ps_fail(err, PS_ERR_MAGIC, "not a reader's mark");
     if (load_u64(mark + AT_CHECKSUM) != ps_hash(mark, AT_CHECKSUM))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the mark is damaged: its checksum does not agree");
+                       "the mark is damaged: its checksum does not match");
     if (load_u32(mark + AT_VERSION) != MARK_VERSION)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the mark is of version %" PRIu32
-                       ", this library knows version %d",
+                       "the mark has version %" PRIu32 ", this library reads "
+                       "version %d",
                        load_u32(mark + AT_VERSION), MARK_VERSION);
     place->first_header = load_u64(mark + AT_FIRST_HEADER);
     place->header = load_u64(mark + AT_HEADER);
@@ -114,6 +114,7 @@ ps_result ps_pack_mark_decode(const unsigned char *mark,
     if (none != 0 || !possible ||
         !all_zero(mark + AT_ZERO, AT_CHECKSUM - AT_ZERO))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the mark is damaged: its numbers cannot be");
+                       "the mark is damaged: its numbers contradict each "
+                       "other");
     return PS_OK;
 }

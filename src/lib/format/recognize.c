@@ -10,29 +10,29 @@
 #include "packstream.h"
 
 #define TABLES \
-    " (see python -m packstream.tokens for ids, packstream.tokenize for text)"
+    " (use python -m packstream.tokens for ids, packstream.tokenize for text)"
 
 static const struct {
     size_t n;
     const char *bytes;
     const char *name;
 } beginnings[] = {
-    {6, "\x93NUMPY", "an array of numpy (see tokcat --from=npy)"},
-    {8, "\x88\xdb\x34\x01\x01\0\0\0", "a file of llm.c (see tokcat "
-                                      "--from=llmc)"},
-    {8, "\xa1\xd9\x34\x01\x07\0\0\0", "a file of llm.c (see tokcat "
-                                      "--from=llmc)"},
-    {7, "MMIDIDX", "an index of Megatron-LM (see tokcat --from=megatron)"},
+    {6, "\x93NUMPY", "a numpy array (use tokcat --from=npy)"},
+    {8, "\x88\xdb\x34\x01\x01\0\0\0", "an llm.c token file (use tokcat "
+    "--from=llmc)"},
+    {8, "\xa1\xd9\x34\x01\x07\0\0\0", "an llm.c token file (use tokcat "
+    "--from=llmc)"},
+    {7, "MMIDIDX", "a Megatron-LM index (use tokcat --from=megatron)"},
     {4, "PAR1", "Parquet" TABLES},
     {6, "ARROW1", "Arrow" TABLES},
-    {3, "\x1f\x8b\x08", "gzip (see gzip -dc)"},
+    {3, "\x1f\x8b\x08", "gzip (use gzip -dc)"},
     {4, "\x28\xb5\x2f\xfd", "zstd"},
-    {3, "BZh", "bzip2 (see bzip2 -dc)"},
-    {6, "\xfd" "7zXZ\0", "xz (see xz -dc)"},
-    {4, "\4\x22\x4d\x18", "lz4 (see lz4 -dc)"},
+    {3, "BZh", "bzip2 (use bzip2 -dc)"},
+    {6, "\xfd" "7zXZ\0", "xz (use xz -dc)"},
+    {4, "\4\x22\x4d\x18", "lz4 (use lz4 -dc)"},
     {4, "PK\3\4", "a zip archive"},
-    {8, "\x89TOK\r\n\x1a\n", "token records (see packstream)"},
-    {8, "\x89PKS\r\n\x1a\n", "a pack stream (see packcat)"},
+    {8, "\x89TOK\r\n\x1a\n", "token records (pack them with packstream)"},
+    {8, "\x89PKS\r\n\x1a\n", "a pack stream (unpack it with packcat)"},
     {8, "\x89PKT\r\n\x1a\n", "a saved state of packstream"},
     {8, "\x89MIX\r\n\x1a\n", "a saved state of tokmix"},
     {8, "\x89SHF\r\n\x1a\n", "a saved state of tokshuf"},
@@ -74,7 +74,7 @@ const char *ps_recognize(const void *bytes, size_t n)
         load_u32(p + 4) % 8 == 0 && load_u32(p + 4) < UINT32_C(1) << 24)
         return "Arrow" TABLES;
     if (is_json(p, n))
-        return "JSON (see tokcat --from=jsonl)";
+        return "JSON (use tokcat --from=jsonl)";
 
     /* Text in any ASCII-compatible encoding.  Fewer bytes are ambiguous. */
     if (n < PS_RECOGNIZE_BYTES)
@@ -82,5 +82,5 @@ const char *ps_recognize(const void *bytes, size_t n)
     for (size_t i = 0; i < n; i++)
         if ((p[i] < ' ' && !is_space(p[i])) || p[i] == 0x7f)
             return NULL;
-    return "text (see tokcat)";
+    return "text (use tokcat)";
 }

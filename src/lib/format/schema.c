@@ -135,7 +135,7 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown label convention");
     if (s->n_channels > PS_MAX_CHANNELS)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "%u channels, at most %d are possible",
+                       "%u channels exceed the limit of %d",
                        (unsigned)s->n_channels, PS_MAX_CHANNELS);
     if (!s->framed && s->n_channels > 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
@@ -153,7 +153,7 @@ ps_result ps_schema_check(const ps_schema *s, ps_error *err)
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(c->name, s->channels[j].name) == 0)
                 return ps_fail(err, PS_ERR_ARGUMENT,
-                               "channel '%s' is there twice", c->name);
+                               "channel '%s' is listed twice", c->name);
         if (!is_type(c->type) || !fill_fits(c->fill, c->type))
             return ps_fail(err, PS_ERR_ARGUMENT,
                            "channel '%s': bad type or fill", c->name);

@@ -81,8 +81,7 @@ ps_result ps_token_header_size(const unsigned char *from, size_t *size,
         return r;
     if (n_channels > PS_MAX_CHANNELS)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the header lists %u channels, at most %d are "
-                       "possible",
+                       "the header lists %u channels, the limit is %d",
                        (unsigned)n_channels, PS_MAX_CHANNELS);
     *size = PS_TOKEN_FIXED_BYTES +
             (size_t)n_channels * PS_CHANNEL_ENTRY_BYTES + 8;
@@ -100,7 +99,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
 
     if (load_u64(from + size - 8) != ps_hash(from, size - 8))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the header's checksum does not agree");
+                       "the header's checksum does not match");
     r = ps_incompat_check(load_u64(from + AT_INCOMPAT), 0, err);
     if (r != PS_OK)
         return r;

@@ -157,8 +157,8 @@ static ps_result compare(const char *who, const total *totals, size_t n,
     for (size_t i = 0; i < n; i++)
         if (totals[i].declared != totals[i].seen)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "%s says that %s is %" PRIu64
-                           ", but the packs make %" PRIu64,
+                           "%s declares %s as %" PRIu64 ", but the packs have "
+                           "%" PRIu64,
                            who, totals[i].name, totals[i].declared,
                            totals[i].seen);
     return PS_OK;
@@ -197,8 +197,8 @@ ps_result ps_totals_check(const ps_pack_info *info, const ps_totals *end,
                        "END does not account for every input sequence");
     if (end->max_depth > ps_max_sequences(info))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END says that a pack has %" PRIu32
-                       " sequences, the most are %" PRIu32,
+                       "END declares a pack of %" PRIu32 " sequences, the "
+                       "depth is %" PRIu32,
                        end->max_depth, ps_max_sequences(info));
     /* An unknown count matches any value. */
     for (size_t i = 0; i < n; i++)

@@ -43,8 +43,8 @@ ps_result ps_version_decode(const unsigned char *from, uint16_t newest,
         return ps_fail(err, PS_ERR_CORRUPT, "damaged header");
     if (is_major > newest)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "format version %u.%u is newer than %u.%d, the newest "
-                       "known here",
+                       "format version %u.%u is newer than %u.%d: use a newer "
+                       "packstream",
                        (unsigned)is_major, (unsigned)is_minor,
                        (unsigned)newest, PS_FORMAT_MINOR);
     if (major != NULL)
@@ -69,7 +69,7 @@ ps_result ps_incompat_check(uint64_t incompat, uint64_t known, ps_error *err)
     if ((incompat & ~known) == 0)
         return PS_OK;
     return ps_fail(err, PS_ERR_UNSUPPORTED,
-                   "the stream uses features that are unknown here "
-                   "(incompat flags 0x%" PRIx64 ")",
+                   "the stream uses unknown features (incompat flags "
+                   "0x%" PRIx64 "): use a newer packstream",
                    incompat & ~known);
 }

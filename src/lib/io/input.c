@@ -236,8 +236,9 @@ static ps_result decompress(ps_input *in, ZSTD_outBuffer *out, ps_error *err)
         case ZSTD_error_frameParameter_windowTooLarge:
             return ps_fail(err, PS_ERR_LIMIT,
                            "zstd, after byte %" PRIu64 " of the decompressed "
-                           "input: the frame asks for a window of more than "
-                           "%" PRIu64 " bytes",
+                           "input: the frame needs a window of more than "
+                           "%" PRIu64 " bytes: compress it again without "
+                           "--long",
                            in->taken + in->left,
                            (uint64_t)1 << window_log(in->window));
         default:
@@ -291,8 +292,8 @@ static ps_result fill_decompressed(ps_input *in, size_t want, ps_error *err)
     }
     if (out.pos == 0 && in->in_frame)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "the zstd frame is cut after byte %" PRIu64
-                       " of the decompressed input",
+                       "the zstd frame is truncated after byte %" PRIu64 " of "
+                       "the decompressed input",
                        in->taken + in->left);
     in->left += out.pos;
     in->at_eof = out.pos == 0;
@@ -363,8 +364,8 @@ ps_result ps_input_skip(ps_input *in, uint64_t n, ps_error *err)
             return r;
         if (got == 0)
             return ps_fail(err, PS_ERR_TRUNCATED,
-                           "the input ends after byte %" PRIu64
-                           ", %" PRIu64 " before where it is to go on",
+                           "the input ends at byte %" PRIu64 ", %" PRIu64 " "
+                           "bytes before the resume point",
                            in->taken, n);
         got = in->left < n ? in->left : (size_t)n;
         ps_input_take(in, got);

@@ -140,7 +140,7 @@ static ps_result write_counted(ps_output *out, const unsigned char *bytes,
         *err = (ps_error){0};
         r = n == 0 ? PS_OK : o->write(o->write_context, bytes, n, err);
         if (r != PS_OK && err->code != r)
-            r = ps_fail(err, r, "the stream was not taken: %s",
+            r = ps_fail(err, r, "the output was not accepted: %s",
                         ps_result_text(r));
     }
     out->written += r == PS_OK ? n : 0;
@@ -425,13 +425,13 @@ static ps_result open_compressors(ps_output *out, ps_error *err)
     if (o->table == NULL) {
         r = ps_seek_table_open(&out->table, err);
     } else if (o->written > UINT64_MAX - o->table_bytes) {
-        r = ps_fail(err, PS_ERR_CORRUPT, "the output cannot be so long");
+        r = ps_fail(err, PS_ERR_CORRUPT, "the output is too long");
     } else {
         r = ps_seek_table_decode(&out->table, o->table, o->table_bytes,
                                  o->written + o->table_bytes, err);
         if (r == PS_OK && out->table->end.at != o->written)
             r = ps_fail(err, PS_ERR_CORRUPT,
-                        "the seek table is not that of the output");
+                        "the seek table does not match the output");
     }
     if (r != PS_OK)
         return r;

@@ -84,8 +84,8 @@ static ps_result read_at(const ps_random_input *f, uint64_t at,
         return ps_fail_errno(err, "cannot read");
     if ((size_t)got < n)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "the file ends at or before byte %" PRIu64
-                       ", it had %" PRIu64 " bytes when opened",
+                       "the file was truncated: it ends at or before byte "
+                       "%" PRIu64 ", but had %" PRIu64 " bytes when opened",
                        at + (uint64_t)got, f->file_size);
     return PS_OK;
 }
@@ -284,9 +284,9 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
     }
     if (*end < sizeof footer || !ps_is_seek_footer(footer))
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "no seek table ends at byte %" PRIu64
-                       ": it was cut, or was not made seekable; what zstd "
-                       "-d makes of it can be read at any place",
+                       "no seek table ends at byte %" PRIu64 ": truncated, or "
+                       "compressed without one: decompress the file with zstd "
+                       "-d first",
                        *end);
     if (r == PS_OK)
         r = reserve(&f->compressed, n, err);
@@ -300,8 +300,8 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
 
     if (f->n_segments == PS_STREAMS_MAX) {
         ps_seek_table_free(table);
-        return ps_fail(err, PS_ERR_LIMIT, "more than %" PRIu32
-                       " seek tables", PS_STREAMS_MAX);
+        return ps_fail(err, PS_ERR_LIMIT, "exceeds the limit of %" PRIu32 " "
+                       "seek tables", PS_STREAMS_MAX);
     }
     s = ps_array_grow(f->segments, &f->segments_capacity, f->n_segments + 1u,
                       1, sizeof *s);
@@ -354,10 +354,10 @@ static ps_result get_size(int fd, uint64_t *size, ps_error *err)
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return ps_fail_errno(err, "cannot look at the file");
+        return ps_fail_errno(err, "cannot read the file's status");
     if (!S_ISREG(st.st_mode))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "only a regular file can be read at any place");
+                       "not a regular file, which random access needs");
     *size = (uint64_t)st.st_size;
     return PS_OK;
 }

@@ -96,12 +96,12 @@ ps_result ps_seek_table_add(ps_seek_table *t, uint64_t bytes, uint64_t plain,
 
     if (t->frames >= t->max)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "more than %" PRIu32 " frames do not fit the seek "
+                       "more than %" PRIu32 " frames do not fit in the seek "
                        "table",
                        t->max);
     if (bytes > UINT32_MAX || plain > UINT32_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "a frame of %" PRIu64 " bytes does not fit a seek "
+                       "a frame of %" PRIu64 " bytes does not fit in a seek "
                        "table",
                        bytes > plain ? bytes : plain);
     if (t->frames == t->capacity)
@@ -167,7 +167,7 @@ ps_result ps_seek_footer_decode(const unsigned char *footer, uint64_t before,
         return ps_fail(err, PS_ERR_UNSUPPORTED, "it has no seek table");
     if ((descriptor & RESERVED) != 0)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the seek table's descriptor 0x%02x is not known",
+                       "the seek table has the unknown descriptor 0x%02x",
                        descriptor);
     *table_bytes = (uint64_t)frames * entry_bytes(footer) +
                    PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES;
@@ -216,17 +216,17 @@ ps_result ps_seek_table_decode(ps_seek_table **table,
 
     *table = NULL;
     if (n < PS_SEEK_PREFIX_BYTES + PS_SEEK_FOOTER_BYTES)
-        return ps_fail(err, PS_ERR_CORRUPT, "the seek table is cut");
+        return ps_fail(err, PS_ERR_CORRUPT, "the seek table is truncated");
     footer = bytes + n - PS_SEEK_FOOTER_BYTES;
     r = ps_seek_footer_decode(footer, before, &expected, err);
     if (r == PS_OK && expected != n)
-        r = ps_fail(err, PS_ERR_CORRUPT, "the seek table is cut");
+        r = ps_fail(err, PS_ERR_CORRUPT, "the seek table is truncated");
     if (r == PS_OK)
         r = ps_seek_table_open(table, err);
     if (r == PS_OK && (load_u32(bytes) != PS_SEEK_SKIPPABLE_MAGIC ||
                        load_u32(bytes + 4) != n - PS_SEEK_PREFIX_BYTES))
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "the seek table does not begin where it should");
+                    "the seek table does not start where its size says");
     if (r == PS_OK)
         r = reserve(*table, load_u32(footer + FOOTER_FRAMES_AT), err);
     for (; r == PS_OK && entry < footer; entry += entry_bytes(footer))

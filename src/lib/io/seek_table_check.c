@@ -168,9 +168,8 @@ ps_result ps_seek_check_result(const ps_seek_check *c, bool at_end,
 {
     if (c->bad)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the seek table at byte %" PRIu64
-                       " of the compressed input is not that of the frames "
-                       "before it",
+                       "the seek table at byte %" PRIu64 " of the compressed "
+                       "input does not match the frames before it",
                        c->bad_at);
     if (at_end && c->wanted)
         return ps_fail(err, PS_ERR_TRUNCATED,

@@ -74,7 +74,7 @@ ps_result ps_compressor_open(ps_compressor **compressor, int level,
     *compressor = NULL;
     if (level < levels.lowerBound || level > levels.upperBound)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "zstd has the levels %d to %d, not %d",
+                       "zstd levels are %d to %d, not %d",
                        levels.lowerBound, levels.upperBound, level);
     c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -99,7 +99,7 @@ ps_result ps_compress_frame(ps_compressor *c, const void *data, size_t n,
 
     if (ZSTD_isError(bound) || bound < n)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "%zu bytes are too many for a frame", n);
+                       "%zu bytes are too large for a frame", n);
     if (bound > c->size) {
         free(c->frame);
         c->size = 0;
@@ -139,7 +139,7 @@ ps_result ps_decompress_frame(ZSTD_DCtx *zstd, const unsigned char *frame,
         return zstd_failed(got, PS_ERR_CORRUPT, err);
     if (got != plain)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it unpacks to %zu bytes, the seek table says %zu",
+                       "it decompresses to %zu bytes, the seek table says %zu",
                        got, plain);
     return PS_OK;
 }

@@ -148,9 +148,9 @@ ps_result ps_packer_save(ps_packer *p, const void *note, size_t note_bytes,
     *bytes = 0;
     if (ps_refill_waits(p))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "not all that is needed has come again");
+                       "the replay is not complete");
     if (p->totals.packs == 0 && !p->finished)
-        return ps_fail(err, PS_ERR_ARGUMENT, "no pack was made yet");
+        return ps_fail(err, PS_ERR_ARGUMENT, "no pack has been written yet");
     r = ps_output_where(p->output.output, &place, err);
     if (r == PS_OK)
         r = ps_packer_check_replay(p, err);
@@ -187,7 +187,8 @@ ps_result ps_state_blank(const void *note, size_t note_bytes,
 
 static ps_result damaged(ps_error *err)
 {
-    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
+    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged: remove it and "
+                   "the output to start again");
 }
 
 /* Verifies the checksum and decodes the head and note. */
@@ -199,16 +200,17 @@ static ps_result read_head(ps_restorer *restorer, const unsigned char *state,
 
     *summary = (ps_state){0};
     if (n > 0 && memcmp(state, STATE_MAGIC, n) != 0)
-        return ps_fail(err, PS_ERR_MAGIC, "this is not a saved state");
+        return ps_fail(err, PS_ERR_MAGIC, "not a saved state");
     if (bytes < STATE_MAGIC_BYTES + 4 + STATE_CHECKSUM_BYTES)
-        return ps_fail(err, PS_ERR_TRUNCATED, "the state is cut");
+        return ps_fail(err, PS_ERR_TRUNCATED, "the state is truncated: remove "
+                       "it and the output to start again");
     n = bytes - STATE_CHECKSUM_BYTES;
     if (load_u64(state + n) != ps_hash(state, n))
         return damaged(err);
     if (load_u32(state + STATE_MAGIC_BYTES) != STATE_VERSION)
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "the state is of version %" PRIu32
-                       ", this program knows %d",
+                       "the state has version %" PRIu32 ", this program reads "
+                       "version %d: resume with the version that saved it",
                        load_u32(state + STATE_MAGIC_BYTES), STATE_VERSION);
 
     *restorer = (ps_restorer){.at = state, .left = n};
@@ -264,13 +266,13 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
         return damaged(err);
     if (compressed != p->set.options.compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs that are %scompressed, these "
-                       "are%s",
+                       "the state was saved for packs that are %scompressed, "
+                       "these are%s",
                        compressed ? "" : "not ", compressed ? " not" : "");
     if (compressed != 0 && level != (uint32_t)p->set.options.level)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state was saved with level %" PRId32
-                       " of compression, not %d",
+                       "the state was saved with compression level "
+                       "%" PRId32 ", not %d",
                        (int32_t)level, p->set.options.level);
     ps_pack_header_encode(info, ours);
     if (memcmp(ours, header, sizeof ours) == 0)
@@ -279,26 +281,27 @@ static ps_result load_header(ps_packer *p, ps_restorer *restorer, ps_error *err)
         return damaged(err);
     if (theirs.capacity != info->capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs of %" PRIu32
-                       " tokens, not %" PRIu32,
+                       "the state was saved with capacity %" PRIu32 ", not "
+                       "%" PRIu32,
                        theirs.capacity, info->capacity);
     if (theirs.align != info->align)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of packs with sequences aligned to "
-                       "%" PRIu32 ", not %" PRIu32,
+                       "the state was saved with align %" PRIu32 ", not "
+                       "%" PRIu32,
                        theirs.align, info->align);
     if (theirs.block_packs != info->block_packs)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of blocks of %" PRIu32
-                       " packs, not %" PRIu32,
+                       "the state was saved with blocks of %" PRIu32 " packs, "
+                       "not %" PRIu32,
                        theirs.block_packs, info->block_packs);
     if (ps_schema_compare(&theirs.schema, &info->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state is of other token records: %s", why.text);
+                       "the state was saved for different token records: %s",
+                       why.text);
     ps_settings_encode(&p->set, now);
     return ps_fail(err, PS_ERR_ARGUMENT, "the state was saved with %s",
                    ps_settings_compare(then, now, &why) == PS_OK
-                       ? "another header"
+                       ? "a different header"
                        : why.text);
 }
 
@@ -376,7 +379,7 @@ ps_result ps_packer_open_ended(ps_packer **packer, const ps_schema *schema,
     *packer = NULL;
     if (r == PS_OK && !summary.finished)
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the state is of a stream that has not ended");
+                    "the state's stream has not ended");
     if (r == PS_OK)
         r = prepare(&p, -1, schema, options, &restorer, err);
     if (r == PS_OK)
@@ -401,7 +404,7 @@ ps_result ps_packer_verify_replay(ps_packer *p, const unsigned char *state,
         return r;
     if (p->totals.input_sequences > 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequences were put before the state to prove");
+                       "sequences were put before the state was verified");
     p->output.proof_packs = summary.output_packs;
     p->output.proof = summary.output_digest;
     return PS_OK;
@@ -475,14 +478,14 @@ ps_result ps_packer_resume(ps_packer **packer, int fd,
     *packer = NULL;
     if (r == PS_OK && summary.blank)
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the state is of a stream that has not begun");
+                    "the state's stream has not started");
     if (r == PS_OK)
         r = prepare(&p, fd, schema, options, &restorer, err);
     /* A reader that has all packs still needs the header and END. */
     if (r == PS_OK && summary.finished &&
         (options->first_pack != summary.packs || summary.packs == 0))
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the state is that of a stream that has ended");
+                    "the state's stream has ended");
     if (r == PS_OK)
         r = load_totals(p, &restorer, &summary, err);
     if (r == PS_OK)

@@ -120,7 +120,7 @@ ps_result ps_settings_compare(const unsigned char *then,
                        load_u64(then + AT_LEARNED) == 0 ? "no histogram"
                        : load_u64(now + AT_LEARNED) == 0
                            ? "a histogram"
-                           : "another histogram");
+                           : "a different histogram");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const bool wide = fields[i].bytes == 8;
         const unsigned char *x = then + fields[i].at;
@@ -160,8 +160,8 @@ static ps_result check_options(const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown policy for packing");
     if (o->policy == PS_POLICY_CONCAT && o->overlong != PS_OVERLONG_ERROR)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "concat cuts all sequences, so there is nothing to "
-                       "do with longer ones");
+                       "overlong cannot be set with policy concat, which cuts "
+                       "sequences wherever a pack ends");
     if ((unsigned)o->order > PS_PACKS_SHUFFLED)
         return ps_fail(err, PS_ERR_ARGUMENT, "unknown order of packs");
     if (o->order == PS_PACKS_SHUFFLED && o->seed == 0)
@@ -176,21 +176,21 @@ static ps_result check_options(const ps_schema *schema,
                        "the window must be at most %" PRIu32, PS_MAX_WINDOW);
     if (o->first_pack > 0 && o->compressed)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a compressed stream cannot start in the middle");
+                       "a compressed stream must start with pack 0");
     if (o->first_pack > MAX_PACKS)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "no stream has a pack %" PRIu64, o->first_pack);
+                       "pack %" PRIu64 " is out of range", o->first_pack);
     if (schema->token_type == PS_U16 && o->pad_id > UINT16_MAX)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the pad id %" PRIu32 " does not fit u16 tokens",
+                       "pad id %" PRIu32 " does not fit u16 tokens",
                        o->pad_id);
     if (h != NULL && n == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "the histogram to learn from is empty");
     if (n > 0 && ps_histogram_length(h, n - 1) > o->capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the histogram to learn from has a length of %" PRIu32
-                       ", above the capacity of %" PRIu32,
+                       "the histogram to learn from has length %" PRIu32 ", "
+                       "which exceeds the capacity, %" PRIu32,
                        ps_histogram_length(h, n - 1), o->capacity);
     return PS_OK;
 }
@@ -295,9 +295,8 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
     bytes = ps_settings_store_bytes(s, o->capacity);
     if (o->max_bytes != 0 && bytes > o->max_bytes)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a sequence of %" PRIu32 " tokens takes %" PRIu64
-                       " bytes of memory, more than the %" PRIu64
-                       " that are allowed",
+                       "a sequence of %" PRIu32 " tokens takes %" PRIu64 " "
+                       "bytes of memory, the limit is %" PRIu64,
                        o->capacity, bytes, o->max_bytes);
     return PS_OK;
 }

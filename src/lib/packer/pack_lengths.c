@@ -52,8 +52,8 @@ static ps_result admit_all(const ps_settings *s, assignment *a,
                            "sequence %" PRIu64 " has no tokens", i);
         if (lengths[i] > s->info.capacity)
             return ps_fail(err, PS_ERR_OVERLONG,
-                           "sequence %" PRIu64 " has %" PRIu32 " tokens, more "
-                           "than the capacity of %" PRIu32,
+                           "sequence %" PRIu64 " has %" PRIu32 " tokens, which "
+                           "exceeds the capacity, %" PRIu32,
                            i, lengths[i], s->info.capacity);
         ps_engine_tick(a->engine);
         r = emit(a, PS_EMIT_DUE, err);
@@ -83,11 +83,11 @@ ps_result ps_pack_lengths(const uint32_t *lengths, uint64_t n,
     *n_packs = 0;
     if (o.policy == PS_POLICY_CONCAT)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "policy concat cuts sequences, which lengths alone do "
-                       "not allow");
+                       "policy concat cuts sequences and cannot be used with "
+                       "lengths alone");
     if (o.overlong != PS_OVERLONG_ERROR)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "with lengths alone, overlong can only be error");
+                       "with lengths alone, overlong must be error");
     /* Options for payloads and records must not cause errors. */
     o.pad_id = 0;
     o.max_bytes = 0;

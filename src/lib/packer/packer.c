@@ -70,8 +70,8 @@ ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err)
 
     if (first > 0 && first < p->output.followed)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the state was saved behind %" PRIu64
-                       " packs, and does not lead back to pack %" PRIu64,
+                       "the state was saved after %" PRIu64 " packs and cannot "
+                       "reproduce pack %" PRIu64,
                        p->output.followed, first);
     return ps_block_output_begin(&p->output, goes_on, err);
 }
@@ -103,9 +103,8 @@ ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err)
     if (b->proof_packs <= b->followed && !b->differs)
         return PS_OK;
     return ps_fail(err, PS_ERR_CORRUPT,
-                   "the input is not what it was when the state was saved, "
-                   "or was flushed elsewhere: the first %" PRIu64
-                   " packs are other ones",
+                   "the input has changed since the state was saved, or was "
+                   "flushed differently: the first %" PRIu64 " packs differ",
                    b->proof_packs);
 }
 
@@ -131,8 +130,8 @@ static ps_result finish(ps_packer *p, ps_error *err)
         r = ps_packer_check_replay(p, err);
     if (r == PS_OK && p->set.options.first_pack > p->totals.packs)
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "there are %" PRIu64 " packs, none behind them has the "
-                    "index %" PRIu64,
+                    "the stream has %" PRIu64 " packs, so none has the index "
+                    "%" PRIu64,
                     p->totals.packs, p->set.options.first_pack);
     if (r == PS_OK)
         r = ps_block_output_end(&p->output, &p->totals, err);
@@ -148,9 +147,8 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
     if (packs_all && ps_refill_waits(p))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the input is not what it was when the state was "
-                       "saved: not all of the %" PRIu64
-                       " sequences before came again",
+                       "the input has changed since the state was saved: fewer "
+                       "than %" PRIu64 " sequences arrived",
                        p->totals.input_sequences);
     /* A packer opened from a finished stream has no output. */
     if (p->output.output == NULL)
@@ -171,7 +169,7 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
         return ps_block_output_settle(&p->output, err);
     default:
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "no way to flush has the number %u", (unsigned)flush);
+                       "unknown way to flush %u", (unsigned)flush);
     }
 }
 

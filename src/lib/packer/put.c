@@ -113,7 +113,7 @@ static ps_result check_due(const ps_packer *p, uint64_t id, ps_error *err)
         return ps_fail(err, PS_ERR_ARGUMENT, "the stream has ended");
     if (id != p->totals.input_sequences)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequence %" PRIu64 " comes where %" PRIu64 " is due",
+                       "sequence %" PRIu64 " arrived, expected %" PRIu64,
                        id, p->totals.input_sequences);
     return PS_OK;
 }
@@ -132,13 +132,13 @@ static ps_result check_payload(const ps_packer *p,
                     p->set.options.overlong == PS_OVERLONG_ERROR);
     if (sequence->n_tok == 0 || !is_right)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequence %" PRIu64 " has %" PRIu32
-                       " tokens, but not a payload for them",
+                       "sequence %" PRIu64 " has %" PRIu32 " tokens but no "
+                       "payload",
                        sequence->id, sequence->n_tok);
     if (sequence->payload != NULL && bytes > PS_MAX_SEQUENCE_BYTES)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "sequence %" PRIu64 " is %" PRIu64
-                       " bytes, the limit is %" PRIu32,
+                       "sequence %" PRIu64 " has %" PRIu64 " bytes, the limit "
+                       "is %" PRIu32,
                        sequence->id, bytes, PS_MAX_SEQUENCE_BYTES);
     return PS_OK;
 }
@@ -180,8 +180,8 @@ static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
         break;
     }
     return ps_fail(err, PS_ERR_OVERLONG,
-                   "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32
-                   " tokens, more than the capacity of %" PRIu32,
+                   "record %" PRIu64 " at byte %" PRIu64 ": %" PRIu32 " tokens "
+                   "exceed the capacity, %" PRIu32,
                    sequence->id, sequence->offset, n_tok, p->set.info.capacity);
 }
 
@@ -228,8 +228,8 @@ ps_result ps_packer_reject(ps_packer *p, const ps_sequence *sequence,
     ps_result r = PS_OK;
 
     if (ps_reject_name(reason) == NULL)
-        return ps_fail(err, PS_ERR_ARGUMENT, "no reason to reject sequence "
-                       "%" PRIu64 " has the number %u",
+        return ps_fail(err, PS_ERR_ARGUMENT, "sequence %" PRIu64 ": unknown "
+                       "reason %u to reject it",
                        sequence->id, (unsigned)reason);
     if (p->refill != NULL)
         r = ps_refill_put(p, &bare, &is_new, err);

@@ -101,9 +101,8 @@ static ps_result fail_input_changed(const ps_packer *p, uint64_t id,
                                     ps_error *err)
 {
     return ps_fail(err, PS_ERR_CORRUPT,
-                   "the input is not what it was when the state was saved: "
-                   "sequence %" PRIu64
-                   ", or one that was held with it, is another one",
+                   "the input has changed since the state was saved: sequence "
+                   "%" PRIu64 ", or another that was in the window, differs",
                    id < p->totals.input_sequences ? id : 0);
 }
 
@@ -150,7 +149,7 @@ ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
     *is_new = false;
     if (f->begun ? sequence->id != f->next : sequence->id > needed)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "sequence %" PRIu64 " comes where %" PRIu64 " is due",
+                       "sequence %" PRIu64 " arrived, expected %" PRIu64,
                        sequence->id, f->begun ? f->next : needed);
     f->begun = true;
     f->next = sequence->id + 1;

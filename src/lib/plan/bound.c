@@ -120,7 +120,7 @@ ps_result ps_plan_bound(const ps_histogram *h, uint32_t capacity,
         return PS_OK;
     if (ps_histogram_length(h, n - 1) > capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "bound: a length is above the capacity");
+                       "bound: a length exceeds the capacity");
 
     deep = depth > 3 && capacity / ps_histogram_length(h, 0) > 3;
     unit = ps_lp_input_unit(h, capacity, MAX_LENGTHS,

@@ -31,7 +31,7 @@ static ps_result check(const ps_histogram *h, ps_algorithm algorithm,
     uint32_t longest = n == 0 ? 0 : ps_histogram_length(h, n - 1);
 
     if ((size_t)algorithm >= sizeof planners / sizeof planners[0])
-        return ps_fail(err, PS_ERR_ARGUMENT, "plan: no such algorithm");
+        return ps_fail(err, PS_ERR_ARGUMENT, "plan: unknown algorithm");
     if (o->capacity == 0 || o->capacity > PS_MAX_CAPACITY)
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "plan: the capacity must be 1 to %" PRIu32,
@@ -45,11 +45,12 @@ static ps_result check(const ps_histogram *h, ps_algorithm algorithm,
     /* Written this way to reject NaN. */
     if (weighted && !(o->short_weight > 0 && o->short_weight <= DBL_MAX))
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "plan: the weight of short lengths must be above 0");
+                       "plan: the weight of short lengths must be greater than "
+                       "0");
     if (longest > o->capacity)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "plan: a length of %" PRIu32
-                       " is above the capacity of %" PRIu32,
+                       "plan: length %" PRIu32 " exceeds the capacity, "
+                       "%" PRIu32,
                        longest, o->capacity);
     return PS_OK;
 }

@@ -128,7 +128,7 @@ static ps_result write_index(ps_block_output *b, ps_error *err)
 
     if (b->parts.n == PS_MAX_INDEX_PARTS)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "more than %" PRIu64 " blocks in a stream",
+                       "a stream cannot have more than %" PRIu64 " blocks",
                        (uint64_t)PS_MAX_INDEX_PARTS * PS_INDEX_BLOCKS);
     larger = ps_array_grow(b->parts.bytes, &b->parts.capacity, b->parts.n + 1,
                            16, PS_ENTRY_BYTES);
@@ -252,7 +252,8 @@ void ps_block_output_save(const ps_block_output *b, ps_saver *saver)
 
 static ps_result damaged(ps_error *err)
 {
-    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged");
+    return ps_fail(err, PS_ERR_CORRUPT, "the state is damaged: remove it and "
+                   "the output to start again");
 }
 
 /* Loads the index, whose entries must be before `at`. */

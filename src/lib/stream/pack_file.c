@@ -119,8 +119,8 @@ static ps_result read_trailer(ps_pack_file *f, uint64_t behind, stream *s,
         }
     }
     return ps_fail(err, PS_ERR_TRUNCATED,
-                   "no whole END stands before byte %" PRIu64
-                   ": the stream is cut or damaged there",
+                   "no complete END before byte %" PRIu64 ": the stream is "
+                   "truncated or damaged there",
                    behind);
 }
 
@@ -137,7 +137,7 @@ static ps_result read_end(ps_pack_file *f, const stream *s, uint64_t behind,
         return r;
     r = ps_block_head_decode(info, bytes, &head, err);
     if (r == PS_OK && (head.kind != PS_BLOCK_END || head.bytes != size))
-        r = ps_fail(err, PS_ERR_CORRUPT, "this is not the END of %zu bytes",
+        r = ps_fail(err, PS_ERR_CORRUPT, "not an END of %zu bytes",
                     size);
     if (r == PS_OK)
         r = ps_end_decode(info, bytes, &head, end, err);
@@ -153,7 +153,7 @@ static ps_result add_stream(ps_pack_file *f, const stream *found,
 
     if (f->n_streams == PS_STREAMS_MAX)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "more than %" PRIu32 " streams in a file",
+                       "exceeds the limit of %" PRIu32 " streams in a file",
                        PS_STREAMS_MAX);
     s = ps_array_grow(f->streams, &f->streams_capacity, f->n_streams + 1u, 1,
                       sizeof *s);
@@ -178,16 +178,16 @@ static ps_result check_packs(const ps_pack_info *info, const stream *s,
 
     if (end->totals.packs > bytes / (info->row_bytes + PS_PACK_HEAD_BYTES))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END has %" PRIu64 " packs before it, which %" PRIu64
-                       " bytes cannot hold",
+                       "END declares %" PRIu64 " packs, which do not fit in "
+                       "the %" PRIu64 " bytes before it",
                        end->totals.packs, bytes);
     if (n > 0)
         first = ps_entry_decode(end->entries);
     if ((n > 0) == (end->totals.packs > 0) && first.first == 0)
         return PS_OK;
     return ps_fail(err, PS_ERR_CORRUPT,
-                   "END has %" PRIu64 " packs before it, but the file begins "
-                   "with pack %" PRIu64,
+                   "END declares %" PRIu64 " packs, but the file starts with "
+                   "pack %" PRIu64,
                    end->totals.packs, first.first);
 }
 
@@ -210,13 +210,13 @@ static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
     r = read_header(f, s.at, &info, err);
     if (r == PS_ERR_MAGIC)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END stands before byte %" PRIu64 ", but no header "
-                       "at byte %" PRIu64,
+                       "END before byte %" PRIu64 ", but no header at byte "
+                       "%" PRIu64,
                        behind, s.at);
     if (r == PS_OK && ps_pack_info_compare(&info, &f->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream that starts at byte %" PRIu64
-                       " cannot follow the first: %s",
+                       "the stream at byte %" PRIu64 " cannot be joined to the "
+                       "first: %s",
                        s.at, why.text);
     if (r == PS_OK)
         r = read_end(f, &s, behind, &info, &found, err);
@@ -356,8 +356,8 @@ ps_result ps_pack_file_stream(ps_pack_file *f, uint32_t i, ps_pack_info *info,
 
     if (i >= f->n_streams)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "there is no stream %" PRIu32 ", but %" PRIu32
-                       " from 0 on",
+                       "stream %" PRIu32 " is out of range: the file has "
+                       "%" PRIu32 ", numbered from 0",
                        i, f->n_streams);
     s = &f->streams[i];
     r = read_header(f, s->at, info, err);
@@ -436,7 +436,8 @@ static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
     if (part.offset > s->end - s->at ||
         s->end - at < PS_INDEX_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "part %" PRIu32 " of the index is not before END", i);
+                       "part %" PRIu32 " of the index is not located before "
+                       "END", i);
     r = ps_random_input_read(f->input, at, PS_INDEX_BYTES, &bytes, err);
     if (r != PS_OK)
         return r;
@@ -445,11 +446,11 @@ static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
     if (r == PS_OK &&
         (head.kind != PS_BLOCK_INDEX ||
          head.body != ps_hash(bytes, PS_INDEX_BYTES - PS_BLOCK_HEAD_BYTES)))
-        r = ps_fail(err, PS_ERR_CORRUPT, "this is no whole part of the index");
+        r = ps_fail(err, PS_ERR_CORRUPT, "incomplete part of the index");
     if (r == PS_OK)
         r = ps_entries_check(bytes, PS_INDEX_BLOCKS, end, err);
     if (r == PS_OK && ps_entry_decode(bytes).first != part.first)
-        r = ps_fail(err, PS_ERR_CORRUPT, "it is another part of the index");
+        r = ps_fail(err, PS_ERR_CORRUPT, "a different part of the index");
     if (r != PS_OK)
         return ps_blame(NULL, at, r, err);
     r = keep(&f->listed, bytes, PS_INDEX_BLOCKS, err);
@@ -531,7 +532,7 @@ ps_result ps_pack_file_find(ps_pack_file *f, uint32_t i, uint64_t packs,
 
     if (i >= f->n_streams || packs > f->streams[i].packs)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the file does not have so many packs");
+                       "the file has fewer packs");
     if (packs > 0)
         r = find_block(f, i, packs - 1, &b, err);
     *at = (ps_pack_file_at){f->streams[i].at, f->streams[i].first, b.at,
@@ -554,8 +555,8 @@ static ps_result locate(ps_pack_file *f, uint64_t i, ps_pack *pack,
     *pack = (ps_pack){0};
     if (i >= f->totals.packs)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "there is no pack %" PRIu64 ", but %" PRIu64
-                       " from 0 on",
+                       "pack %" PRIu64 " is out of range: the file has "
+                       "%" PRIu64 " packs, numbered from 0",
                        i, f->totals.packs);
     pack->stream = stream_of(f, i);
     pack->index = i - f->streams[pack->stream].first;
@@ -585,7 +586,7 @@ static ps_result read_table(ps_pack_file *f, uint64_t at, uint64_t n,
 
     if (n > size || at > size - n)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "what the block has lies behind the end of the file");
+                       "the block extends past the end of the file");
     bytes = ps_array_grow(to->bytes, &to->capacity, (size_t)n, 4096, 1);
     if (bytes == NULL)
         return ps_fail_memory(err);
@@ -732,8 +733,8 @@ ps_result ps_pack_file_extent(ps_pack_file *f, uint64_t i, ps_pack_extent *x,
     tables = b->at + ps_block_layout_of(&f->info, b->n_packs, 0).heads;
     if (b->end <= tables || b->end - b->at > PS_MAX_BLOCK_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the index has %" PRIu64 " bytes for the block at byte "
-                       "%" PRIu64 " with %" PRIu32 " packs",
+                       "the index declares %" PRIu64 " bytes for the block at "
+                       "byte %" PRIu64 " with %" PRIu32 " packs",
                        b->end - b->at, b->at, b->n_packs);
     *x = (ps_pack_extent){.at = b->at, .n = b->end - b->at};
     ps_random_input_extent(f->input, &x->at, &x->n);

@@ -166,7 +166,8 @@ static ps_result note_block(ps_pack_reader *r, uint64_t watermark,
     if (index->n_blocks == PS_INDEX_UNSEEN)
         return PS_OK;
     if (index->n_blocks == PS_INDEX_BLOCKS)
-        return ps_fail(err, PS_ERR_CORRUPT, "no index of the %d blocks before",
+        return ps_fail(err, PS_ERR_CORRUPT, "missing index of the %d blocks "
+                       "before",
                        PS_INDEX_BLOCKS);
     if (index->n_blocks++ == 0)
         index->first = entry.first;
@@ -186,7 +187,7 @@ static ps_result check_index(ps_pack_reader *r, const unsigned char *bytes,
 
     if (r->block.body !=
         ps_hash(entries, PS_INDEX_BYTES - PS_BLOCK_HEAD_BYTES))
-        return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not agree");
+        return ps_fail(err, PS_ERR_CORRUPT, "its checksum does not match");
     if (index->n_blocks == PS_INDEX_UNSEEN)
         return PS_OK;
     if (index->n_blocks != PS_INDEX_BLOCKS ||
@@ -237,8 +238,8 @@ static ps_result check_end(ps_pack_reader *r, ps_error *err)
 
     if (result == PS_OK && got < r->block.bytes)
         result = ps_fail(err, PS_ERR_TRUNCATED,
-                         "the stream ends after %zu of the %" PRIu64
-                         " bytes of END",
+                         "truncated: the stream ends after %zu of the "
+                         "%" PRIu64 " bytes of END",
                          got, r->block.bytes);
     if (result == PS_OK)
         result = ps_end_decode(&r->current, bytes, &r->block, &end, err);
@@ -246,7 +247,7 @@ static ps_result check_end(ps_pack_reader *r, ps_error *err)
         result = ps_totals_compare(&end.totals, &r->place.seen, err);
     if (result == PS_OK && end.digest != r->place.digest)
         result = ps_fail(err, PS_ERR_CORRUPT,
-                         "the packs do not agree with END's digest");
+                         "the packs do not match END's digest");
     if (result == PS_OK)
         result = ps_totals_check(&r->current, &end.totals, err);
     if (result == PS_OK)
@@ -280,15 +281,15 @@ static ps_result go_on(ps_pack_reader *r, ps_error *err)
         return PS_END;
     if (!ps_is_pack_magic_prefix(head, got))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "something other than a pack stream follows END at "
-                       "byte %" PRIu64,
+                       "extra data after END, at byte %" PRIu64 ": not a pack "
+                       "stream",
                        at);
     result = ps_pack_reader_header(r, err);
     if (result == PS_OK &&
         ps_pack_info_compare(&r->current, &r->info, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream that starts at byte %" PRIu64
-                       " cannot follow the first: %s",
+                       "the stream at byte %" PRIu64 " cannot be joined to the "
+                       "first: %s",
                        at, why.text);
     r->place.stream++;
     if (r->current.max_displacement > r->info.max_displacement)
@@ -327,7 +328,8 @@ ps_result ps_pack_reader_peek_head(ps_pack_reader *r, ps_block_head *head,
         return result;
     if (got < PS_BLOCK_HEAD_BYTES)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "the stream ends without END, at byte %" PRIu64,
+                       "truncated: the stream ends without END, at byte "
+                       "%" PRIu64,
                        r->input->taken + got);
     result = ps_block_head_decode(&r->current, bytes, head, err);
     return result == PS_OK ? result
@@ -352,12 +354,13 @@ static ps_result read_block(ps_pack_reader *r, uint64_t index, ps_error *err)
         return result;
     if (got < head->bytes)
         result = ps_fail(err, PS_ERR_TRUNCATED,
-                         "the stream ends after %zu of its %" PRIu64 " bytes",
+                         "truncated: the stream ends after %zu of its "
+                         "%" PRIu64 " bytes",
                          got, head->bytes);
     else if (head->first != index)
         result = ps_fail(err, PS_ERR_CORRUPT,
-                         "it begins with pack %" PRIu64 ", not %" PRIu64
-                         ": packs are missing, repeated or out of order",
+                         "it starts with pack %" PRIu64 ", not %" PRIu64 ": "
+                         "packs are missing, repeated or out of order",
                          head->first, index);
     else if (head->kind == PS_BLOCK_INDEX)
         result = check_index(r, bytes, err);
@@ -449,8 +452,8 @@ ps_result ps_pack_reader_share(ps_pack_reader *r, uint32_t rank,
 {
     if (rank >= ranks)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "rank %" PRIu32 " is not one of %" PRIu32
-                       ", which count from 0",
+                       "rank %" PRIu32 " is out of range: %" PRIu32 " ranks "
+                       "are numbered from 0",
                        rank, ranks);
     r->rank = rank;
     r->ranks = ranks;

@@ -31,7 +31,7 @@ void ps_pack_reader_save(const ps_pack_reader *r,
 static ps_result refuse(const char *why, ps_error *err)
 {
     return ps_fail(err, PS_ERR_ARGUMENT,
-                   "the mark belongs to another stream: %s", why);
+                   "the mark belongs to a different stream: %s", why);
 }
 
 /* Takes everything before the position from the mark. */
@@ -60,10 +60,10 @@ static ps_result pass_to(ps_pack_reader *r, uint64_t from,
         if (result != PS_OK)
             return result;
         if (!is_pack)
-            return refuse("the packs before its place are not there", err);
+            return refuse("the packs before its offset are missing", err);
     }
     if (pack.checksum != place->last)
-        return refuse("the pack before its place is another one", err);
+        return refuse("the pack before its offset differs", err);
     return PS_OK;
 }
 
@@ -81,7 +81,7 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
 
     if (result == PS_ERR_ARGUMENT ||
         (result == PS_OK && at.before != place->before.packs))
-        return refuse("the packs before its place are not there", err);
+        return refuse("the packs before its offset are missing", err);
     if (result != PS_OK)
         return result;
     if (place->stream > 0) {
@@ -94,7 +94,7 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
             return refuse(why.text, err);
     }
     if (result == PS_OK && r->place.header != place->header)
-        return refuse("the header is another one", err);
+        return refuse("the header differs", err);
     if (result == PS_OK && place->seen.packs > 0) {
         result = ps_input_skip(r->input, at.block - r->input->taken, err);
         if (result == PS_OK)
@@ -126,7 +126,7 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
         result = ps_pack_reader_step(r, &pack, &is_pack, err);
     }
     if (result == PS_END)
-        return refuse("the input ends before its place", err);
+        return refuse("the input ends before its offset", err);
     if (result != PS_OK)
         return result;
     /* The original reader may itself have started in the middle. */
@@ -134,7 +134,7 @@ static ps_result read_to(ps_pack_reader *r, const ps_pack_place *place,
         r->place.index = place->index;
     ps_pack_reader_save(r, reached);
     if (memcmp(reached, mark, sizeof reached) != 0)
-        return refuse("other packs are before its place", err);
+        return refuse("the packs before its offset differ", err);
     return PS_OK;
 }
 
@@ -155,7 +155,7 @@ static ps_result resume_whole(ps_pack_reader *r, const ps_pack_place *place,
     ps_result result;
 
     if (r->place.header != place->first_header)
-        return refuse("the first header is another one", err);
+        return refuse("the first header differs", err);
     if (!is_whole_file(r->input))
         return read_to(r, place, mark, err);
     result = ps_pack_file_open(&file, ps_input_descriptor(r->input), err);
@@ -189,12 +189,11 @@ ps_result ps_pack_reader_resume(ps_pack_reader *r, const unsigned char *mark,
 
     /* The input starts later, with this block of the stream. */
     if (r->place.header != place.header)
-        return refuse("the header is another one", err);
+        return refuse("the header differs", err);
     if (head.first > place.seen.packs) {
         (void)ps_fail(err, PS_ERR_CORRUPT,
-                      "it begins with pack %" PRIu64
-                      ": packs are missing behind the mark, from %" PRIu64
-                      " on",
+                      "it starts with pack %" PRIu64 ": packs after the mark "
+                      "are missing, from %" PRIu64,
                       head.first, place.seen.packs);
         return ps_blame(NULL, r->input->taken, PS_ERR_CORRUPT, err);
     }

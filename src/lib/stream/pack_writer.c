@@ -80,8 +80,8 @@ static ps_result check_version(const ps_pack_info *info, ps_error *err)
     if (ps_is_version_known(info))
         return PS_OK;
     return ps_fail(err, PS_ERR_UNSUPPORTED,
-                   "packs of format version %u.%u may hold what cannot be "
-                   "handed on",
+                   "packs of format version %u.%u may contain data that cannot "
+                   "be copied: use a newer packstream",
                    (unsigned)info->version_major,
                    (unsigned)info->version_minor);
 }
@@ -97,8 +97,8 @@ ps_result ps_pack_writer_open(ps_pack_writer **writer, int fd,
     *writer = NULL;
     if (r == PS_OK && options->joined && info->share)
         r = ps_fail(err, PS_ERR_UNSUPPORTED,
-                    "a share, of which other packs are elsewhere, cannot be "
-                    "joined");
+                    "the share of one rank cannot be joined: its other packs "
+                    "are in other files");
     if (r != PS_OK)
         return r;
     w = calloc(1, sizeof *w);
@@ -156,8 +156,8 @@ ps_result ps_pack_writer_put(ps_pack_writer *w, const ps_pack *pack,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        w->ended           ? "the stream has ended"
                        : pack->row == NULL ? "a pack without its row"
-                                           : "a pack deeper than the header "
-                                             "says");
+                                           : "a pack has more sequences than "
+                                             "the header's depth");
     r = ps_block_output_pack(&w->output, pack->n_seq, &to, err);
     if (r != PS_OK)
         return r;
@@ -206,8 +206,8 @@ static ps_result complete_totals(ps_totals *t, const ps_totals *whole,
         whole->truncated_tokens > whole->input_tokens ||
         t->tokens > whole->input_tokens - whole->truncated_tokens)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "%" PRIu64 " sequences and %" PRIu64 " tokens are in "
-                       "packs, more than END of the stream says of its input",
+                       "the packs have %" PRIu64 " sequences and %" PRIu64 " "
+                       "tokens, more than END declares as input",
                        sequences, t->tokens);
     t->input_sequences = whole->input_sequences;
     t->input_tokens = whole->input_tokens;
@@ -227,7 +227,7 @@ ps_result ps_pack_writer_end(ps_pack_writer *w, const ps_totals *totals,
     if (w->ended || (w->joined && next != NULL))
         return ps_fail(err, PS_ERR_ARGUMENT,
                        w->ended ? "the stream has ended"
-                                : "streams that are joined end once");
+                                : "joined streams have a single END");
     if (next != NULL) {
         ps_pack_info share = *next;
 

@@ -87,8 +87,8 @@ static ps_result read_end(ps_random_input *in, uint64_t end,
     }
     if (!is_end)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "no END before byte %" PRIu64
-                       ": the stream is truncated or damaged there",
+                       "no complete END before byte %" PRIu64 ": the stream is "
+                       "truncated or damaged there",
                        end);
     *size = load_u64(bytes);
     *sums = ps_token_end_decode(bytes + 8);
@@ -171,14 +171,14 @@ static ps_result check_stream(ps_random_input *in, uint64_t at, uint64_t end,
     if (!fits(&own, end - at - header, sums))
         return ps_lengths_blame(
             ps_fail(err, PS_ERR_CORRUPT,
-                    "%" PRIu64 " sequences of %" PRIu64 " tokens are not "
-                    "the %" PRIu64 " bytes of the stream before it",
+                    "%" PRIu64 " sequences of %" PRIu64 " tokens do not make "
+                    "up the %" PRIu64 " bytes before it",
                     sums->sequences, sums->tokens, end - at),
             end, err);
     if (schema->framed && ps_schema_compare(schema, &own, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream that starts at byte %" PRIu64
-                       " cannot come before the next: %s",
+                       "the stream at byte %" PRIu64 " cannot be joined to the "
+                       "next: %s",
                        at, why.text);
     *schema = own;
     return PS_OK;
@@ -207,8 +207,8 @@ static ps_result add_stream(ps_histogram *h, ps_random_input *in,
         r = ps_lengths_compare(&l, sums.sequences, sums.tokens, err);
     if (r == PS_OK && l.stream_bytes > at)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "it counts %" PRIu64 " bytes of the stream before it, "
-                    "there are %" PRIu64,
+                    "it declares %" PRIu64 " bytes before it, there are "
+                    "%" PRIu64,
                     l.stream_bytes, at);
     if (r != PS_OK)
         return ps_lengths_blame(r, at, err);
@@ -229,7 +229,7 @@ ps_result ps_histogram_read(ps_histogram **histogram, int fd, ps_error *err)
     r = ps_random_input_open(&in, fd, err);
     if (r == PS_OK && lseek(fd, 0, SEEK_CUR) != 0)
         r = ps_fail(err, PS_ERR_ARGUMENT,
-                    "the file is not read from its beginning");
+                    "the file is not read from its start");
     if (r == PS_OK)
         r = check_magic(in, err);
     if (r == PS_OK) {

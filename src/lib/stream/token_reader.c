@@ -27,8 +27,8 @@ static ps_result truncated(const ps_token_reader *r, uint64_t got,
                            uint64_t of, ps_error *err)
 {
     return ps_fail(err, PS_ERR_TRUNCATED,
-                   AT_RECORD "the input ends after %" PRIu64 " of its "
-                   "%" PRIu64 " bytes",
+                   AT_RECORD "truncated: the input ends after %" PRIu64 " of "
+                   "its %" PRIu64 " bytes",
                    r->record.id, r->record.offset, got, of);
 }
 
@@ -63,15 +63,15 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
     end = ps_token_end_decode(data);
     if (end.sequences != r->seen.sequences || end.tokens != r->seen.tokens)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "END at byte %" PRIu64 " counts %" PRIu64
-                       " sequences and %" PRIu64 " tokens, but %" PRIu64
-                       " and %" PRIu64 " came",
+                       "END at byte %" PRIu64 " declares %" PRIu64 " sequences "
+                       "and %" PRIu64 " tokens, but %" PRIu64 " and "
+                       "%" PRIu64 " were read",
                        r->record.offset, end.sequences, end.tokens,
                        r->seen.sequences, r->seen.tokens);
     if (end.digest != r->seen.digest)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the records before END at byte %" PRIu64
-                       " do not agree with its digest",
+                       "the records before END at byte %" PRIu64 " do not "
+                       "match its digest",
                        r->record.offset);
     ps_input_take(r->input, PS_TOKEN_END_BYTES);
     r->lengths_taken = 0;
@@ -83,15 +83,15 @@ static ps_result read_end(ps_token_reader *r, bool *more, ps_error *err)
         return result;
     if (!ps_is_token_magic_prefix(data, got))
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "something other than token records follows END "
-                       "at byte %" PRIu64,
+                       "extra data after END, at byte %" PRIu64 ": not token "
+                       "records",
                        at);
     result = ps_token_reader_header(r, &schema, err);
     if (result == PS_OK &&
         ps_schema_compare(&schema, &r->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "the stream that starts at byte %" PRIu64
-                       " cannot follow the first: %s",
+                       "the stream at byte %" PRIu64 " cannot be joined to the "
+                       "first: %s",
                        at, why.text);
     return result;
 }
@@ -106,8 +106,8 @@ static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
     if (result == PS_OK && r->stream_known &&
         r->lengths.stream_bytes != before)
         result = ps_fail(err, PS_ERR_CORRUPT,
-                         "it counts %" PRIu64 " bytes of the stream before "
-                         "it, there are %" PRIu64,
+                         "it declares %" PRIu64 " bytes before it, there are "
+                         "%" PRIu64,
                          r->lengths.stream_bytes, before);
     return result;
 }
@@ -139,8 +139,8 @@ static ps_result compare_entries(const ps_token_reader *r,
 
         if (ps_lengths_count(entry) != seen)
             return ps_fail(err, PS_ERR_CORRUPT,
-                           "it counts %" PRIu64 " sequences of %" PRIu32
-                           " tokens, the stream has %" PRIu64,
+                           "it declares %" PRIu64 " sequences of %" PRIu32 " "
+                           "tokens, the stream has %" PRIu64,
                            ps_lengths_count(entry), length, seen);
     }
     return PS_OK;
@@ -245,8 +245,8 @@ static ps_result read_control(ps_token_reader *r, bool *more, ps_error *err)
             return read_lengths(r, more, err);
         if (kind != PS_TOKEN_FLUSH_KIND)
             return ps_fail(err, PS_ERR_UNSUPPORTED,
-                           AT_RECORD "a length of 0 and no END: control "
-                           "record of unknown kind %" PRIu32,
+                           AT_RECORD "a control record of unknown kind "
+                           "%" PRIu32,
                            r->record.id, r->record.offset, kind);
         r->seen.digest = ps_token_digest(
             r->seen.digest, 0, ps_hash(data + 4, PS_TOKEN_CONTROL_BYTES - 4));
@@ -294,8 +294,8 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
             return PS_END;
         if (got == 0)
             return ps_fail(err, PS_ERR_TRUNCATED,
-                           "the input ends at byte %" PRIu64 " without END: "
-                           "it was cut after %" PRIu64 " records",
+                           "truncated: the input ends at byte %" PRIu64 " "
+                           "without END, after %" PRIu64 " records",
                            r->record.offset, r->seen.sequences);
         if (got < 4)
             return truncated(r, got, 4, err);
@@ -309,7 +309,8 @@ static ps_result find_sequence(ps_token_reader *r, ps_error *err)
             r->seen.sequences++;
             if (r->options.expect_empty)
                 return PS_ERR_EMPTY;
-            return ps_fail(err, PS_ERR_EMPTY, AT_RECORD "a length of 0",
+            return ps_fail(err, PS_ERR_EMPTY, AT_RECORD "an empty sequence "
+                           "(length 0)",
                            r->record.id, r->record.offset);
         }
         result = read_control(r, &more, err);
@@ -370,8 +371,8 @@ static ps_result read_payload(ps_token_reader *r, size_t before,
 
     if (bytes > r->max_bytes)
         return ps_fail(err, PS_ERR_LIMIT,
-                       AT_RECORD "%" PRIu32 " tokens are %" PRIu64
-                       " bytes, the limit is %" PRIu64,
+                       AT_RECORD "%" PRIu32 " tokens take %" PRIu64 " bytes, "
+                       "the limit is %" PRIu64,
                        r->record.id, r->record.offset, r->record.n_tok,
                        bytes, r->max_bytes);
     result = ps_input_peek(r->input, before + (size_t)bytes, &data, &got,
@@ -416,7 +417,7 @@ ps_result ps_token_reader_next(ps_token_reader *r, uint32_t max_tokens,
     if (r->options.expect_overlong)
         return PS_ERR_OVERLONG;
     return ps_fail(err, PS_ERR_OVERLONG,
-                   AT_RECORD "%" PRIu32 " tokens, more than %" PRIu32,
+                   AT_RECORD "%" PRIu32 " tokens exceed the capacity, %" PRIu32,
                    r->record.id, r->record.offset, r->record.n_tok,
                    max_tokens);
 }
@@ -428,7 +429,7 @@ ps_result ps_token_reader_hold(ps_token_reader *r, ps_sequence *sequence,
         return ps_fail(err, PS_ERR_ARGUMENT, "no sequence is pending");
     if (r->done > 4)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a part of the sequence was passed over");
+                       "a part of the sequence was skipped");
     return read_payload(r, 0, sequence, err);
 }
 

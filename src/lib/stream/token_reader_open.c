@@ -159,7 +159,7 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
 
     if (!r->ended)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "the input before it has not been read to its end");
+                       "the previous input has not been read to its end");
     r->earlier_bytes += r->input->taken;
     r->ended = false;
     result = ps_input_reopen(r->input, fd, err);
@@ -169,11 +169,11 @@ ps_result ps_token_reader_append(ps_token_reader *r, int fd, ps_error *err)
         return result;
     if (empty && r->schema.framed)
         return ps_fail(err, PS_ERR_TRUNCATED,
-                       "the input is empty; even framed records without any "
-                       "sequence have a header");
+                       "the input is empty: even framed records without "
+                       "sequences have a header");
     if (!empty && ps_schema_compare(&schema, &r->schema, &why) != PS_OK)
         return ps_fail(err, PS_ERR_CORRUPT,
-                       "it cannot follow the input before it: %s", why.text);
+                       "cannot be joined to the previous input: %s", why.text);
     return PS_OK;
 }
 
@@ -254,7 +254,7 @@ ps_result ps_token_reader_seek(ps_token_reader *r, const ps_token_mark *mark,
     ps_result result;
 
     if (r->next_id > 0 || r->ended || r->pending)
-        return ps_fail(err, PS_ERR_ARGUMENT, "records were read already");
+        return ps_fail(err, PS_ERR_ARGUMENT, "records have already been read");
     if (mark->offset < at)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "no record starts at byte %" PRIu64, mark->offset);

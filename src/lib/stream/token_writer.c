@@ -118,8 +118,8 @@ ps_result ps_token_writer_set_lengths(ps_token_writer *w, const void *record,
         r = ps_lengths_compare(&l, w->end.sequences, w->end.tokens, err);
     if (r == PS_OK && l.stream_bytes != w->bytes)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "it counts %" PRIu64 " bytes of the stream before it, "
-                    "there are %" PRIu64,
+                    "it declares %" PRIu64 " bytes before it, there are "
+                    "%" PRIu64,
                     l.stream_bytes, w->bytes);
     entry += PS_LENGTHS_HEAD_BYTES;
     for (uint32_t i = 0; r == PS_OK && i < l.n; i++) {

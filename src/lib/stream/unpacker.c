@@ -52,9 +52,9 @@ ps_result ps_unpacker_open(ps_unpacker **unpacker, ps_pack_reader *reader,
     if (order != PS_ORDER_PACK && u->info->share && u->info->split) {
         free(u);
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "a share of a stream in which sequences were split: "
-                       "other pieces may be elsewhere, so that sequences can "
-                       "only be had as they lie in the packs");
+                       "the share of one rank, whose split sequences may "
+                       "continue in other files: only the pack order is "
+                       "possible");
     }
     u->order = order;
     u->max_bytes = PS_UNPACKER_BYTES;
@@ -113,9 +113,9 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     ps_result r;
 
     if (piece.id == UINT64_MAX)
-        fault = "has an id that no watermark can pass";
+        fault = "has an id beyond every watermark";
     else if (piece.id < u->watermark)
-        fault = "came before, or too late for its watermark";
+        fault = "is a duplicate, or too late for its watermark";
     if (fault != NULL)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "pack %" PRIu64 " in the block at byte %" PRIu64
@@ -124,15 +124,15 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     if (u->heap.tokens + piece.n_tok > behind * u->info->capacity + pieces ||
         u->heap.count >= behind * depth + pieces)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "pack %" PRIu64 " in the block at byte %" PRIu64
-                       ": the sequences are further out of order than the "
-                       "window of %" PRIu32 " in the header allows",
+                       "pack %" PRIu64 " in the block at byte %" PRIu64 ": the "
+                       "sequences are further out of order than the header's "
+                       "max_displacement, %" PRIu32 ", allows",
                        pack->index, pack->offset, u->info->max_displacement);
     if (u->heap.bytes > u->max_bytes || bytes > u->max_bytes - u->heap.bytes)
         return ps_fail(err, PS_ERR_LIMIT,
-                       "pack %" PRIu64 " in the block at byte %" PRIu64
-                       ": the sequences are so far out of order that more "
-                       "than %" PRIu64 " bytes of them would have to be held",
+                       "pack %" PRIu64 " in the block at byte %" PRIu64 ": "
+                       "restoring the order takes more than %" PRIu64 " bytes: "
+                       "raise the limit (packcat -M), or use the pack order",
                        pack->index, pack->offset, u->max_bytes);
 
     r = copy_out(u, pack, i, &item, err);
@@ -185,8 +185,8 @@ static ps_result read_more(ps_unpacker *u, ps_error *err)
 static ps_result bad_pieces(const ps_waiting *first, ps_error *err)
 {
     return ps_fail(err, PS_ERR_CORRUPT,
-                   "the pieces of sequence %" PRIu64
-                   " do not make up its %" PRIu32 " tokens",
+                   "the pieces of sequence %" PRIu64 " do not add up to its "
+                   "%" PRIu32 " tokens",
                    first->id, first->seq_len);
 }
 
@@ -280,7 +280,7 @@ static ps_result next_in_input_order(ps_unpacker *u, ps_waiting *whole,
     first = ps_reorder_pop(&u->heap);
     if (u->any_out && first.id == u->last_out)
         r = ps_fail(err, PS_ERR_CORRUPT,
-                    "sequence %" PRIu64 " is there twice", first.id);
+                    "sequence %" PRIu64 " is stored twice", first.id);
     else
         r = join_pieces(u, &first, whole, err);
     if (r != PS_OK || whole->payload != first.payload)

@@ -286,13 +286,13 @@ static void test_fills_differ(void **state)
                                  .fill = (uint64_t)-1};
     b = a;
     b.channels[0].fill = 1;
-    expect_text(&a, &b, "the fill of channel 'c' is -1, not 1");
+    expect_text(&a, &b, "channel 'c' is filled with -1, not 1");
     a.channels[0].type = b.channels[0].type = PS_U64;
     expect_text(&b, &a,
-                "the fill of channel 'c' is 1, not 18446744073709551615");
+                "channel 'c' is filled with 1, not 18446744073709551615");
     a.channels[0].type = b.channels[0].type = PS_F64;
     expect_text(&b, &a,
-                "the fill of channel 'c' is 0x1, not 0xffffffffffffffff");
+                "channel 'c' is filled with 0x1, not 0xffffffffffffffff");
 }
 
 static void test_payloads(void **state)

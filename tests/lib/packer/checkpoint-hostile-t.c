@@ -189,7 +189,7 @@ static void test_head(void **unused)
     uint64_t length = load_u64(s.good + AT_OUTPUT_BYTES);
     ps_error err;
 
-    refuse_u32(&s, AT_VERSION, 7, PS_ERR_UNSUPPORTED, "is of version 7");
+    refuse_u32(&s, AT_VERSION, 7, PS_ERR_UNSUPPORTED, "has version 7");
     refuse_u32(&s, AT_KIND, 3, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_KIND, 2, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_KIND, 1, PS_ERR_CORRUPT, "damaged");
@@ -202,7 +202,7 @@ static void test_head(void **unused)
     refuse_u32(&s, AT_COMPRESSED, 0, PS_ERR_ARGUMENT,
                "packs that are not compressed, these are");
     refuse_u32(&s, AT_COMPRESSED, 2, PS_ERR_CORRUPT, "damaged");
-    refuse_u32(&s, AT_LEVEL, 2, PS_ERR_ARGUMENT, "with level 2 of");
+    refuse_u32(&s, AT_LEVEL, 2, PS_ERR_ARGUMENT, "with compression level 2");
     refuse_u32(&s, s.header, 0, PS_ERR_CORRUPT, "damaged");
 
     /* A header that is right and another one, though all else fits. */
@@ -213,7 +213,7 @@ static void test_head(void **unused)
     memcpy(state, s.good, s.size);
     state[s.header + AT_DIGEST_OF_OPTIONS] ^= 1;
     seal_header(state + s.header, PS_PACK_HEADER_BYTES);
-    refuse(&s, state, PS_ERR_ARGUMENT, "another header");
+    refuse(&s, state, PS_ERR_ARGUMENT, "a different header");
 
     /* Of an output of another length, and with bytes at its end. */
     memcpy(state, s.good, s.size);

@@ -500,11 +500,11 @@ static void test_what_differs(void **state)
         ps_packer_options now;
         const char *text;
     } others[] = {
-        {{41, 4, 9, 1, .level = 0}, "of packs of 40 tokens, not 41"},
+        {{41, 4, 9, 1, .level = 0}, "saved with capacity 40, not 41"},
         {{40, 5, 9, 1, .level = 0}, "saved with depth 4, not 5"},
         {{40, 0, 9, 1, .level = 0}, "saved with depth 4, not unlimited"},
-        {{40, 4, 9, 1, .block_packs = 8}, "of blocks of 16384 packs, not 8"},
-        {{40, 4, 9, 1, .align = 4}, "aligned to 1, not 4"},
+        {{40, 4, 9, 1, .block_packs = 8}, "with blocks of 16384 packs, not 8"},
+        {{40, 4, 9, 1, .align = 4}, "saved with align 1, not 4"},
         {{40, 4, 10, 1, .level = 0}, "saved with window 9, not 10"},
         {{40, 4, 9, 2, .level = 0}, "saved with pad_id 1, not 2"},
         {{40, 4, 9, 1, .overlong = PS_OVERLONG_TRUNCATE},
@@ -518,7 +518,7 @@ static void test_what_differs(void **state)
          "saved with max_bytes unlimited, not 9999"},
         {{40, 4, 9, 1, .even_cost = true}, "saved with even_cost off, not on"},
         {{40, 4, 9, 1, .compressed = true, .level = 3},
-         "of packs that are not compressed, these are"},
+         "for packs that are not compressed, these are"},
     };
     ps_packer_options shuffled = {40, 4, 9, 1, .order = PS_PACKS_SHUFFLED,
                                   .seed = 7};

@@ -137,7 +137,7 @@ static void test_refused(void **state)
                   PS_ERR_ARGUMENT, &err);
     assert_result(ps_packer_reject(p, &second, PS_REJECT_EMPTY, &err),
                   PS_ERR_ARGUMENT, &err);
-    assert_non_null(strstr(err.text, "sequence 1 comes where 0 is due"));
+    assert_non_null(strstr(err.text, "sequence 1 arrived, expected 0"));
     assert_ok(ps_packer_reject(p, &first, PS_REJECT_OUT_OF_VOCAB, &err),
               &err);
     assert_ok(ps_packer_flush(p, PS_FLUSH_FINISH, &err), &err);
@@ -222,7 +222,7 @@ static void test_held_is_not_rejected(void **state)
                       .payload_bytes = 2 * (size_t)length(says.resume_from_id)};
     assert_result(ps_packer_reject(p, &s, PS_REJECT_OUT_OF_VOCAB, &err),
                   PS_ERR_CORRUPT, &err);
-    assert_non_null(strstr(err.text, "not what it was"));
+    assert_non_null(strstr(err.text, "input has changed"));
     ps_packer_free(p);
     free(saved);
 }

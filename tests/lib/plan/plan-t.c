@@ -256,7 +256,7 @@ static void test_refused(void **state)
     ps_plan_options o = plan_options(511, 3);
 
     assert_refused(h, PS_PLAN_FFD, &o,
-                   "plan: a length of 512 is above the capacity of 511");
+                   "plan: length 512 exceeds the capacity, 511");
     o.capacity = 0;
     assert_refused(h, PS_PLAN_FFD, &o,
                    "plan: the capacity must be 1 to 16777216");
@@ -268,19 +268,19 @@ static void test_refused(void **state)
                    "plan: the depth must be at least 1");
     o = plan_options(512, 3);
     assert_refused(h, (ps_algorithm)(PS_PLAN_ENNLSHP + 1), &o,
-                   "plan: no such algorithm");
+                   "plan: unknown algorithm");
     o.batch = 0;
     assert_refused(h, PS_PLAN_SORTED, &o,
                    "plan: the batch must be at least 1");
     o.short_weight = 0;
     assert_refused(h, PS_PLAN_NNLSHP, &o,
-                   "plan: the weight of short lengths must be above 0");
+                   "plan: the weight of short lengths must be greater than 0");
     o.short_weight = (double)INFINITY;
     assert_refused(h, PS_PLAN_NNLSHP, &o,
-                   "plan: the weight of short lengths must be above 0");
+                   "plan: the weight of short lengths must be greater than 0");
     o.short_weight = (double)NAN;
     assert_refused(h, PS_PLAN_ENNLSHP, &o,
-                   "plan: the weight of short lengths must be above 0");
+                   "plan: the weight of short lengths must be greater than 0");
     ps_histogram_free(h);
 }
 

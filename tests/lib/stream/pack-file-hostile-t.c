@@ -192,7 +192,7 @@ static void test_bytes_behind_end(void **state)
 
     for (int i = 0; i < 300; i++) {
         put_u8(&b, 0);
-        refuse_file(&b, PS_ERR_TRUNCATED, "no whole END stands before byte");
+        refuse_file(&b, PS_ERR_TRUNCATED, "no complete END before byte");
     }
 }
 
@@ -250,7 +250,7 @@ static void test_lying_end(void **state)
         seal_packs(&b);
         assert_result(try_file_bytes(&b, NULL, &err), PS_ERR_CORRUPT, &err);
         if (lies[i] > n + 1)
-            refuse_file(&b, PS_ERR_CORRUPT, "END has");
+            refuse_file(&b, PS_ERR_CORRUPT, "END declares");
     }
     /* Its head and its totals differ. */
     set_u64(end + 16, n);
@@ -269,7 +269,7 @@ static void test_lying_totals(void **state)
     assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
     set_u64(b.data + 24, n + 1);
     seal_packs(&b);
-    refuse_file(&b, PS_ERR_CORRUPT, "the header says that n_packs is");
+    refuse_file(&b, PS_ERR_CORRUPT, "the header declares n_packs as");
     set_u64(b.data + 24, n);
     set_u64(end_at(&b, 104), 5); /* input_tokens */
     seal_packs(&b);

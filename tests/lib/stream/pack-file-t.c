@@ -232,7 +232,7 @@ static void test_wrong_extent(void **state)
     assert_ok(ps_pack_file_open_source(&file, &source, &err), &err);
     assert_result(ps_pack_file_extent(file, 0, &x, &err), PS_ERR_CORRUPT,
                   &err);
-    assert_non_null(strstr(err.text, "the index has 64 bytes"));
+    assert_non_null(strstr(err.text, "the index declares 64 bytes"));
     ps_pack_file_free(file);
 }
 

@@ -211,7 +211,7 @@ static void test_late_others(void **state)
         assert_result(ps_pack_reader_resume(r, g.marks[other.e.n + 1].bytes,
                                             &err),
                       PS_ERR_ARGUMENT, &err);
-        assert_non_null(strstr(err.text, "are not there"));
+        assert_non_null(strstr(err.text, "are missing"));
         close_packs(r, fd);
         free_bytes(&b);
         assert_true(make_late(&g, 0, 4, &b, &gap));
@@ -280,7 +280,7 @@ static void test_late_gaps(void **state)
             r = open_packs(&b, kind, &fd);
             assert_result(ps_pack_reader_resume(r, g.marks[10].bytes, &err),
                           end ? PS_ERR_ARGUMENT : PS_ERR_CORRUPT, &err);
-            assert_non_null(strstr(err.text, end ? "are not there"
+            assert_non_null(strstr(err.text, end ? "are missing"
                                                  : "packs are missing"));
             close_packs(r, fd);
         }

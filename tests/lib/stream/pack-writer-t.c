@@ -227,7 +227,8 @@ static void test_streams(void **state)
     assert_result(ps_pack_file_stream(file, COUNT(windows), &e[0].info,
                                       &e[0].totals, &err),
                   PS_ERR_ARGUMENT, &err);
-    assert_string_equal(err.text, "there is no stream 3, but 3 from 0 on");
+    assert_string_equal(err.text, "stream 3 is out of range: the file has 3, "
+                                  "numbered from 0");
 
     /* They are those of each stream alone, joined. */
     all.size = 0;
@@ -346,7 +347,7 @@ static void test_refused(void **state)
     assert_ok(ps_pack_writer_open(&w, fd, &e.info, &joined, &err), &err);
     assert_result(ps_pack_writer_end(w, &e.totals, &e.info, &err),
                   PS_ERR_ARGUMENT, &err);
-    assert_string_equal(err.text, "streams that are joined end once");
+    assert_string_equal(err.text, "joined streams have a single END");
     ps_pack_writer_free(w);
     ps_pack_writer_free(NULL);
 }

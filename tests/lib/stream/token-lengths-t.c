@@ -105,10 +105,10 @@ static void test_broken_rules(void **state)
         {HEAD, 4, 7, true, "length of 7 follows one of 7"},
         {HEAD + 12, 4, 10, true, "length of 9 follows one of 10"},
         {HEAD, 4, 6, true, "counts 4 sequences and 31 tokens"},
-        {HEAD + 4, 8, 0, true, "no sequence has its length of 5"},
+        {HEAD + 4, 8, 0, true, "length 5 is listed without sequences"},
         {HEAD + 4, 8, 2, true, "counts 5 sequences and 35 tokens"},
-        {HEAD + 4, 8, UINT64_MAX, true, "more than 64 bits"},
-        {HEAD + 4, 8, UINT64_MAX / 4, true, "more than 64 bits"},
+        {HEAD + 4, 8, UINT64_MAX, true, "counts exceed 64 bits"},
+        {HEAD + 4, 8, UINT64_MAX / 4, true, "counts exceed 64 bits"},
         {HEAD + 4, 8, 2, false, "counts 5 sequences"},
         {1000 + 16, 8, 1, false, "checksum"},
     };
@@ -142,7 +142,7 @@ static void test_misplaced(void **state)
         expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, NULL);
     }
     seal_lengths(b.data + at, n, UINT64_MAX);
-    expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, "bytes of the stream before");
+    expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, "bytes before it, there are");
     seal_lengths(b.data + at, n, at);
     expect(&b, PS_END, PS_OK, NULL);
 
@@ -232,8 +232,8 @@ static void test_other_lengths(void **state)
     assert_result(read_all(fd, false, &offset, &err), PS_END, &err);
     rewind_fd(fd);
     assert_result(read_all(fd, true, &offset, &err), PS_ERR_CORRUPT, &err);
-    assert_non_null(strstr(err.text, "it counts 1 sequences of 4 tokens, the "
-                                     "stream has 0"));
+    assert_non_null(strstr(err.text, "it declares 1 sequences of 4 tokens, "
+                                     "the stream has 0"));
     assert_int_equal(offset, at + HEAD);
 }
 
