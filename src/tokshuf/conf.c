@@ -44,7 +44,7 @@ static const option_entry entries[] = {
      "(default: 1Gi)",
      OPTION_NUMBER(conf, memory, MIN_MEMORY, MAX_MEMORY),
      .why = "must be a number of bytes from 64Ki, such as 4Gi"},
-    {'T', "temporary-directory", "DIR",
+    {0, "temporary-directory", "DIR",
      "directory of temporary files (default: $TMPDIR, or\n"
      "/tmp)",
      OPTION_TEXT(conf, folder)},

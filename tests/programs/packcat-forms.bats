@@ -120,11 +120,11 @@ none_left() {
 @test "the packs of several files need one length" {
     packstream -q -L 128 a.tok >b.pks
     for form in llmc tfrecord; do
-        refused 65 'b.pks: cannot follow a.pks: capacity is 128, not 64' \
+        refused 65 'b.pks: cannot be joined to a.pks: capacity is 128, not 64' \
             packcat --to=$form -o out a.pks b.pks
     done
     records a.jsonl --vocab=30000 | packstream -q -L 64 >b.pks
-    refused 65 'b.pks: cannot follow a.pks: vocab_size is 30000' \
+    refused 65 'b.pks: cannot be joined to a.pks: vocab_size is 30000' \
         packcat --to=tfrecord -o out a.pks b.pks
 }
 
@@ -135,7 +135,7 @@ none_left() {
     [ "$(od -An -tu8 a.ds.index | tr -d ' ')" = 5 ]
     written datatrove b.ds a.pks --order=pack
     written trl a.jsonl a.pks
-    refused 65 'a.pks: sequence 0 was split: whole it has 5 tokens' \
+    refused 65 'a.pks: sequence 0 was split: it has 5 tokens' \
         packcat --to=tfrecord -o out a.pks
     written tfrecord out a.pks --order=pack
 }
@@ -599,20 +599,20 @@ not_named() {
 @test "what several files cannot be called after" {
     local name form
     for form in megatron datatrove; do
-        refused 64 "--to=$form: makes several files: name them with -o" \
+        refused 64 "--to=$form writes several files: name them with -o FILE" \
             packcat --to=$form a.pks
-        refused 64 "--to=$form: makes several files: name them with -o" \
+        refused 64 "--to=$form writes several files: name them with -o FILE" \
             packcat --to=$form -o - a.pks
     done
     mkdir folder
     mkdir -m 555 shut
     mkfifo pipe
     for name in folder folder/ pipe /dev/null; do
-        not_named "$name: is there and no regular file, so several files \
-cannot be called after it" 1 $name
+        not_named "$name: exists and is not a regular file, so the output\
+ files cannot be named after it" 1 $name
     done
-    not_named "none/: no name that several files can be called after" 1 none/
-    not_named "-o: no name that several files can be called after" 1 ''
+    not_named "none/: not a name that output files can be named after" 1 none/
+    not_named "-o: not a name that output files can be named after" 1 ''
     not_named "No such file or directory" 1 missing/x
     not_named "Not a directory" 1 a.tok/x
     [ "$(id -u)" -eq 0 ] || not_named "Permission denied" 1 shut/x
@@ -629,12 +629,13 @@ cannot be called after it" 1 $name
                 refused 1 "$name: " packcat --to=datatrove -o a.ds a.pks
                 # shellcheck disable=SC2154 # refused sets it
                 [ -L "$name" ] ||
-                    [[ $stderr == *": is there and no regular file"* ]]
+                    [[ $stderr == *": exists and is not a regular file:\
+ choose another name"* ]]
                 rm -r "$name"
                 none_left a.ds a.ds.index a.ds.loss
             done
             cp a.pks "$name"
-            refused 1 "$name: is an input as well" \
+            refused 1 "$name: is also an input: choose another output" \
                 packcat --to=datatrove -o a.ds a.pks "$name"
             cmp a.pks "$name"
             rm "$name"

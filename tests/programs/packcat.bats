@@ -373,9 +373,9 @@ shown() {
     ids text | packstream -q -L 4 >b.pks
     ids text --type=u32 | packstream -q -L 8 >c.pks
     ids text --vocab=9 | packstream -q -L 8 -d 2 >d.pks
-    refused 65 'b.pks: cannot follow a.pks' packcat --to=rows a.pks b.pks
-    refused 65 'c.pks: cannot follow a.pks' packcat --to=rows a.pks c.pks
-    refused 65 'b.pks: cannot follow a.pks: capacity is 4, not 8' \
+    refused 65 'b.pks: cannot be joined to a.pks' packcat --to=rows a.pks b.pks
+    refused 65 'c.pks: cannot be joined to a.pks' packcat --to=rows a.pks c.pks
+    refused 65 'b.pks: cannot be joined to a.pks: capacity is 4, not 8' \
         packcat --to=npy -o a.npy a.pks b.pks
     [ "$(packcat --to=rows a.pks d.pks | od -An -v -tu2 -w16)" = \
         "$(u16 1 2 0 0 0 0 0 0 1 2 0 0 0 0 0 0 | od -An -v -tu2 -w16)" ]
@@ -387,7 +387,7 @@ shown() {
             tokcat -q --from=jsonl --channel=$name:u8 |
             packstream -q -L 8 >$name.pks
     done
-    refused 65 "y.pks: cannot follow x.pks: field 1 is 'y', u8 at byte 16,\
+    refused 65 "y.pks: cannot be joined to x.pks: field 1 is 'y', u8 at byte 16,\
  not 'x', u8 at 16" \
         packcat --to=npy -o a.npy x.pks y.pks
 }
@@ -559,7 +559,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     refused 64 'to' packcat --to=xml
     refused 64 'order' packcat --order=random
     for form in rows npy llmc trl; do
-        refused 64 "--order=input: --to=$form" \
+        refused 64 "--order=input cannot be used with --to=$form" \
             packcat --to=$form --order=input
     done
 }

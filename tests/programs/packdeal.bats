@@ -821,7 +821,8 @@ sequences_of() {
             "${deal[@]}" --seed=1 x.tok
         speaker=packdeal refused 65 'raw: neither a pack stream nor framed '\
 'token records, as tokcat writes them without --raw' "${deal[@]}" raw
-        speaker=packdeal refused 65 'y.tok: cannot follow x.tok: tokens are u32, not u16' \
+        speaker=packdeal refused 65 'y.tok: cannot follow '\
+'x.tok: tokens are u32, not u16' \
             "${deal[@]}" x.tok y.tok
         speaker=packdeal refused 65 \
             'x.pks: cannot follow x.tok: only one of them has packs' \
@@ -944,7 +945,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     cp x.pks y.pks
     poke y.pks "end sequences" 9 "end input_sequences" 9
     speaker='packdeal: y.pks: ' refused 65 \
-        'are in packs, more than END of the stream says of its input' \
+        'more than END declares as input' \
         packdeal -q -n 2 -b 4 -o r%d y.pks
     # These are read, and not handed on.
     poke x.pks "header 12" 65538
@@ -976,9 +977,11 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
             sh -c "packdeal -n 2 -b 4 $option x.pks >/dev/full"
         speaker=packdeal refused 1 'stdout: ' \
             sh -c "packdeal -n 2 -b 4 $option x.pks >&-"
-        speaker=packdeal refused 1 'stdout: is an input as well' \
+        speaker=packdeal refused 1 'stdout: is also an input: choose another '\
+'output' \
             sh -c "packdeal -q -n 2 -b 4 $option x.pks linked 1<>y.pks"
-        speaker=packdeal refused 1 'stdout: is an input as well' \
+        speaker=packdeal refused 1 'stdout: is also an input: choose another '\
+'output' \
             sh -c "packdeal -q -n 2 -b 4 $option <y.pks >>y.pks"
     done
     cmp x.pks y.pks

@@ -244,9 +244,10 @@ bad() {
         '4: length 513 exceeds the capacity, 512: use --overlong=split, '\
 'truncate or drop'
     bad '4294967297 1\n' \
-        '1: the length of 4294967297 is above the capacity of 512'
-    bad '18446744073709551616 1\n' '1: the length is beyond 64 bits'
-    bad '5 18446744073709551616\n' '1: the count is beyond 64 bits'
+        '1: length 4294967297 exceeds the capacity, 512: use '\
+'--overlong=split, truncate or drop'
+    bad '18446744073709551616 1\n' '1: the length does not fit 64 bits'
+    bad '5 18446744073709551616\n' '1: the count does not fit 64 bits'
     local line
     for line in '-5 1\n' '5,1\n' 'length count\n' '\xff 1\n' '5\0 1\n' \
         '\xef\xbb5 1\n'; do
@@ -256,16 +257,16 @@ bad() {
         bad "$line" '1: the count is not a number'
     done
     for line in '5\n' '5 \n' '5\r\n'; do
-        bad "$line" '1: no count after the length'
+        bad "$line" '1: missing count after the length'
     done
-    bad '5 1 1\n' '1: more than a length and a count'
-    bad '5 1\r' '1: cut: it does not end with a newline'
+    bad '5 1 1\n' '1: more than two numbers: a line is `length count`'
+    bad '5 1\r' '1: truncated: no newline at the end'
     for line in '6 1' '6 ' 6 '#' ' '; do
-        bad "5 1\n$line" '2: cut: it does not end with a newline'
+        bad "5 1\n$line" '2: truncated: no newline at the end'
     done
     bad '5 1\n\xef\xbb\xbf5 1\n' '2: the length is not a number'
     # A count of 0 adds nothing, but the length has to make sense.
-    bad '0 0\n' '1: a length of 0'
+    bad '0 0\n' '1: a length must be at least 1'
     says 1 'nowhere: No such file or directory' packplan -L 8 nowhere
     mkdir folder
     says 1 'folder: Is a directory' packplan -L 8 folder

@@ -57,7 +57,7 @@ framed() {
 @test "what options may be" {
     two
     local option values value why
-    bad_option "the capacity is missing: give -L N" -d 4 -w 8
+    bad_option "missing -L N" -d 4 -w 8
     while IFS='|' read -r option values why; do
         for value in $values; do
             case $option in
@@ -68,7 +68,7 @@ framed() {
     done <<'END'
 -L|0 16777217|must be a number from 1 to 16777216
 --capacity|-1 4x|must be a number from 1 to 16777216
--d|0 1048577 auto|must be a number from 1 to 1048576; for no limit leave it out
+-d|0 1048577 auto|must be a number from 1 to 1048576; omit it for no limit
 --block-packs|0 65537|must be a power of two from 1 to 65536
 -w|0 16777217|must be a number from 1 to 16777216
 --max-delay|0 16777217|must be a number from 1 to 16777216
@@ -76,7 +76,7 @@ framed() {
 --pad-id|-1 4294967295|must be a token id
 -M|0 64MB|must be a number of bytes from 1, such as 64Mi
 --shuffle|0 1e3|must be a number from 1 to 18446744073709551615
---shuffle|18446744073709551616|is above the largest number, 18446744073709551615
+--shuffle|18446744073709551616|exceeds the largest number, 18446744073709551615
 --flush-every|0|must be a number of records from 1
 --flush-idle|0 31536000001|must be a number of milliseconds from 1 to 31536000000
 -a|best|must be auto, spfhp, nnlshp, bestfit, nextfit, none or concat
@@ -85,7 +85,7 @@ framed() {
 --overlong|cut|must be error, drop, truncate or split
 --stats|yaml|must be json, or nothing
 END
-    bad_option "--block-packs: 12 is not a power of two" -L 4 --block-packs=12
+    bad_option "--block-packs=12 is not a power of two" -L 4 --block-packs=12
     # Of two the last one counts, but both must be sound.
     bad_option "-L 0: must be a number from 1 to 16777216" -L 0 -L 4
     packstream -L 9 -L 4 x | cmp - <(packstream -L 4 x)
@@ -166,7 +166,7 @@ END
     record16 9 >x
     [ "$(row)" = "     9     0     0" ]
     [ "$(row --pad-id=65535)" = "     9 65535 65535" ]
-    bad_option "the pad id 65536 does not fit u16 tokens" -L 8 --pad-id=65536
+    bad_option "pad id 65536 does not fit u16 tokens" -L 8 --pad-id=65536
     echo 9 | tokcat --from=ids --pad-id=5 >x
     [ "$(row)" = "     9     5     5" ]
     [ "$(row --pad-id=0)" = "     9     0     0" ]
@@ -324,7 +324,7 @@ PK\x03\x04\x14\x00\x00\x00|a zip archive
 END
     two
     packstream -L 4 x >packs
-    is 65 "packstream: packs: $why a pack stream (see packcat)" \
+    is 65 "packstream: packs: $why a pack stream (unpack it with packcat)" \
         packstream -L 4 -o out - packs <x
 }
 
@@ -478,11 +478,11 @@ EOF
     packstream -L 8 rejects | packcat --to=jsonl | grep -c '"reason":2'
     # Rejects to stdout, packs to a file; but not both to one.
     packstream -L 3 --overlong=truncate --rejects=- -o out x | cmp - rejects
-    is 1 "packstream: stdout: cannot take two streams" packstream -L 2 \
+    is 1 "packstream: stdout: named for two outputs: give each its own name" packstream -L 2 \
         --overlong=drop --rejects=- x
     [ -z "$output" ]
     cp x same
-    is 1 "packstream: same: cannot take two streams" packstream -L 2 \
+    is 1 "packstream: same: named for two outputs: give each its own name" packstream -L 2 \
         --overlong=drop --rejects=same -o same x
     cmp x same
     # Without any.
@@ -948,7 +948,7 @@ ids() {
         grep -F '"efficiency": null, "packing_factor": null'
     # There are none of a run that failed.
     u8 1 >x
-    is 65 "packstream: x: record 0 at byte 0: the input ends after 1 of its\
+    is 65 "packstream: x: record 0 at byte 0: truncated: the input ends after 1 of its\
  4 bytes" packstream -L 4 --stats -o out x
 }
 

@@ -198,7 +198,7 @@ static void test_beyond_depth(void **state)
         if (depth < 3)
             assert_string_equal(err.text,
                                 "pack 0 in the block at byte 4096: 3 "
-                                "sequences, the most are 2");
+                                "sequences exceed the depth, 2");
     }
 }
 

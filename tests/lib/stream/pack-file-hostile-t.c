@@ -286,7 +286,7 @@ static void test_streams_of_other_kinds(void **state)
     seal_packs(&other);
     put_bytes(&b, other.data, other.size);
     refuse_file(&b, PS_ERR_CORRUPT,
-                "cannot follow the first: the pad id is 3, not none");
+                "cannot be joined to the first: the pad id is 3, not none");
 }
 
 /* A whole zstd file, but no table; two of them, one with a table. */
