@@ -176,7 +176,7 @@ is_removed() {
     is_removed o.new ids tokcat --from=ids -o o fifo
     is_removed o.new packs packcat -q -o o fifo
     is_removed o many packstream -q -L 256 --state=s -o o fifo
-    # What has no name from the start is the caller's.
+    # Files that are written in place belong to the caller.
     bash -c 'exec 3<>t; rm t; packstream -q -L 256 -o /dev/fd/3 many'
 }
 
@@ -220,11 +220,11 @@ is_removed() {
         run -65 $what -o none $input
         [ ! -e none ] && [ ! -e none.new ] && [ ! -e old.new ]
     done
-    # Rejects belong to their output.
+    # Rejects go with their output.
     echo old >r
     run -65 packstream -L 5 --out-of-vocab=drop --vocab=9 --rejects=r -o old bad
     [ "$(cat old r)" = $'old\nold' ]
-    # What is no regular file has its bytes at once.
+    # Bytes reach anything but a regular file at once.
     mkfifo fifo
     packstream -q -L 5 -w 1 -o fifo bad 2>/dev/null &
     [ "$(wc -c <fifo)" -gt 4096 ]
@@ -275,7 +275,7 @@ is_removed() {
         tokcat --from=ids --tokenizer=t.new -o t /dev/null
     speaker=packcat refused 1 'the name of an output is empty' \
         packcat -o '' <(packstream -L 8 in.tok)
-    # What a killed job left is made anew.
+    # Files left by a killed job are written again.
     echo left >z.new
     chmod 600 z.new
     (umask 022 && packstream -L 8 -o z in.tok)
@@ -315,7 +315,7 @@ meanwhile() {
     done
 }
 
-# keeps_aside MESSAGE COMMAND...: what is f.new.old stays what it is, as does f.
+# keeps_aside MESSAGE COMMAND...: f.new.old and f are unchanged.
 keeps_aside() {
     echo old >f
     cp in.tok f.new.old
@@ -398,7 +398,7 @@ keeps_aside() {
     done
 }
 
-# limited BLOCKS COMMAND...: no file may become larger; but messages go on.
+# limited BLOCKS COMMAND...: limits the size of files, except for messages.
 limited() {
     (
         ulimit -f "$1"
@@ -428,7 +428,7 @@ limited() {
     for threads in 1 3; do
         speaker=packstream refused 1 'out: cannot write: File too large' \
             limited 48 packstream -T$threads -L 16 -o out more
-        # It goes on where there is room again.
+        # It continues as soon as there is space again.
         rm -f s
         speaker=packstream refused 1 'out: cannot write: File too large' \
             limited 48 packstream -T$threads -L 16 --state=s \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# packdeal.bats - packdeal: shares have every pack once, each step's packs are
-# those of that step, and the costs of ranks are even.
+# packdeal.bats - packdeal: shares contain every pack once, at the step it has
+# in the stream, and ranks have similar costs.
 #
-# tests/support/packdeal.py looks into shares by what packstream(5) says.
+# tests/support/packdeal.py reads shares according to packstream(5).
 #
 # SPDX-License-Identifier: MIT
 
@@ -90,8 +90,8 @@ makes() {
 
 # ------------------------------------------------------------ one rank alone
 
-# alike R B FILE...: --rank gives what -o does, from the files and from pipes.
-# They have a depth, which a pipe does not tell before its end.
+# alike R B FILE...: --rank writes the same as -o, from files and from pipes.
+# The files have a depth, which a pipe does not reveal before its end.
 alike() {
     local rank
     rm -f r[0-9]*
@@ -165,7 +165,7 @@ alike() {
         packstream -q -L 128 -d 14 --zstd=1 x.tok >$file.zst
     done
     alike 4 3 x.zst y.zst z.zst
-    # Of some streams a rank has no pack.
+    # In some streams a rank has no pack.
     for seed in 1 2 3 4; do
         draw 3 100 90 $seed | tokcat --from=ids | packstream -q -L 128 -d 14
     done >fews.pks
@@ -199,7 +199,7 @@ depths() {
         done
         [ "$(depths r0 r1)" = "$most $most" ]
     done
-    # A pipe cannot say what it will be; if all say it, a cap is one.
+    # A pipe is unknown before it is read; a cap applies if all have it.
     packdeal -q -n 2 -b 3 -o r%d <(cat three.pks) three.pks
     [ "$(depths r0 r1)" = '3 3' ]
     packdeal -q -n 2 -b 3 -o r%d x.pks <(cat x.pks)
@@ -337,8 +337,8 @@ depths() {
 
 # ------------------------------------------------------------- later steps
 
-# goes_on START FILE...: with --start, --rank and -o write what they write
-# without, but for the packs of the steps before.
+# goes_on START FILE...: with --start, --rank and -o write the same as without,
+# except for the packs of the earlier steps.
 goes_on() {
     local start=$1
     packdeal -q -n 3 -b 4 -o "whole%d" "${@:2}"
@@ -632,8 +632,8 @@ readers() {
     step=$(block_at x.pks 3)
     head -c "$step" x.pks >&4
     for rank in 0 1; do
-        # Of three packs, which take 256 bytes, 40 and 16 for each sequence, the
-        # last has a block of its own.
+        # Three packs, of 256 bytes, 40 and 16 per sequence; the last is alone
+        # in its block.
         eventually is_larger got$rank $((4096 + 128 + 3 * 312 - 1))
         idle $!
         last=$(block_at got$rank 1)
@@ -653,8 +653,8 @@ readers() {
     packdeal -q -n 2 -b 4 -o r%d x.pks &
     opens 5 '<' r0 $!
     cat r1 >got1 &
-    # What waits for rank 0: more than its pipe holds, which has three of 64
-    # pages for each step.
+    # More waits for rank 0 than its pipe holds: that has three of 64 pages
+    # for each step.
     eventually is_larger got1 220000
     packdeal -n 2 -b 4 --rank=0 x.pks | cmp - /dev/fd/5
     exec 5<&-
@@ -662,8 +662,8 @@ readers() {
     packdeal -n 2 -b 4 --rank=1 x.pks | cmp - got1
 }
 
-# Each step is read from the last rank to the first, and nothing ahead: rows are
-# larger than what a pipe holds, and streams end within a step.
+# Reads each step from the last rank to the first, and nothing ahead: rows are
+# larger than a pipe, and streams end within a step.
 @test "readers in lockstep wait for nobody" {
     skip_without python3
     for letter in a b c; do
@@ -735,7 +735,7 @@ END
     speaker=packdeal refused 1 'r0: is not a pipe, but r1 is one' \
         packdeal -n 2 -b 4 -o r%d x.pks
     absent r0 r2 r0.new r2.new
-    # A folder is no pipe.
+    # A directory is not a pipe.
     rm r1
     mkdir r1
     for option in -or%d --rank=1\ -or1 --rank=1\ -or1/; do
@@ -1081,7 +1081,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
  only 1" bash -c '
         ulimit -n 20; exec packdeal -q -n 30 -b 1 -o missing/r%02d x.pks'
     [[ $stderr == *'raise the limit, or write one share at a time with --rank' ]]
-    # No job begins that cannot open what it needs.
+    # A job that cannot open its files does not start.
     cp x.pks y.pks
     for ((limit = 24; limit < 40; limit++)); do
         # shellcheck disable=SC2016 # it is for the other shell

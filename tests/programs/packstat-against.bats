@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# packstat-against.bats - packstat --verify --against: packs are those of
-# their input for every kind of options, and of no other input.
+# packstat-against.bats - packstat --verify --against: packs match their input
+# with options of every kind, and match no other input.
 #
-# Most of the packs that are refused here are sound in themselves, as they
-# were made of an input that is a little different; the others were tampered
-# with, and their checksums mended.
+# Most of the packs that are refused here are valid in themselves, made from a
+# slightly different input; the others were changed, and their checksums
+# updated.
 #
 # SPDX-License-Identifier: MIT
 
@@ -13,7 +13,7 @@
 
 load ../support/helpers
 
-# Of many similar cases one in so many is tried, unless LONG asks for all.
+# One in so many similar cases is tried; all of them with LONG.
 one_in=7
 [ -z "${LONG-}" ] || one_in=1
 
@@ -70,8 +70,8 @@ tampered() {
     differs x.pks "$1" --against=x.tok
 }
 
-# differs PACKS WHY OPTION...: they do not, and WHY is a pattern for what is
-# said behind the name of the packs.
+# differs PACKS WHY OPTION...: they do not match; WHY is a pattern for the
+# message after the name of the packs.
 differs() {
     fails 65 "$1: $2" --verify "${@:3}" "$1"
 }
@@ -233,8 +233,8 @@ but b.tok ends before record 90" \
         --against=a.tok --against=b.tok --against=b.tok
 }
 
-# Above 2^24 sequences in a row that need not be in a pack: nothing of them
-# may be kept, and what follows is not too far ahead.
+# More than 2^24 consecutive sequences that need not be in a pack: none may be
+# kept in memory, and the next one is not too far ahead.
 # bats test_tags=night
 @test "as many sequences as you like may be dropped" {
     record16 0 0 >two
@@ -348,7 +348,7 @@ END
     fails 65 "*" --verify --against=wide.tok x.pks
 }
 
-# --------------------------------------------------- what is said of it
+# --------------------------------------------------------- messages
 
 @test "sequences that are missing or too many are named" {
     { record16 1 2 3; record16 4 5; record16 6; } >x.tok
@@ -534,7 +534,7 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
                 continue
             missed=$((missed + 1))
         done
-        # Without them, what was left out of the packs is not seen.
+        # Without them, sequences missing from the packs are not noticed.
         [ "$missed" -ge 2 ]
     done
 }
@@ -581,7 +581,7 @@ input*" --against=x.tok --rejects=other.r
             --rejects=s.tok
     done
     same x.pks --empty --against=x.tok --rejects=r.tok
-    # Of two reasons either is one.
+    # Either of two reasons is reported.
     same x.pks --empty --against=x.tok --rejects=s.tok
     differs s.pks "*sequence 2 is dropped for a token, but in r.tok with \
 the reason 1: record 2 at byte 16 of x.tok" \

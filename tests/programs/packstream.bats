@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# packstream.bats - packs hold what came in, whatever comes in; and bad
-# input, bad options and a bad world are told as they should be.
+# packstream.bats - packs contain the input, whatever it is; bad input and bad
+# options are reported, and so are errors of the system.
 #
-# What takes more than a shell is done by tests/support/packstream-checks.py and
-# tests/support/packlive.py, which encode and decode both formats by themselves.
+# Checks that need more than a shell are in tests/support/packstream-checks.py
+# and packlive.py, which have their own encoder and decoder of both formats.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,7 +23,7 @@ skip_without_decoder() {
     support packformat.py 2>/dev/null || skip "python3 finds no libxxhash"
 }
 
-# check NAME ARGUMENT..., live NAME ARGUMENT...: a check in Python.
+# check NAME ARGUMENT..., live NAME ARGUMENT...: run a check in Python.
 check() {
     skip_without_decoder
     support packstream-checks.py "$@"
@@ -279,7 +279,7 @@ outside() {
     outside x 0 0 0 4294967295 4294967295 -t u32 --vocab=4294967295
     framed 5,6 >x
     outside x 0 136 1 6 6 --vocab=6
-    # The second file's records are told by their place in it.
+    # Records of the second file are numbered within it.
     record16 1 >x
     record16 9 >y
     outside y 1 0 0 9 9 --vocab=9 x
@@ -361,7 +361,7 @@ END
 
 @test "raw records are not taken for something else" {
     local first
-    # As many tokens as a character has, and none behind them.
+    # As many tokens as there are characters, and none after them.
     for first in 9 10 32 40 80 123 137; do
         { u32 "$first"; head -c $((2 * first)) /dev/zero; } >x
         packstream -L 200 x | packcat --to=records | cmp - x
@@ -812,7 +812,7 @@ fills_packs() {
     run -0 --separate-stderr packstream -q -L 200 -d 100 --flush-every=2 \
         -o out x
     [ -z "$stderr" ]
-    # Not where flushes are few, are not what is to blame, or cost less.
+    # Not if flushes are few, are not the cause, or cost less.
     is 0 '' packstream -L 200 -d 100 --flush-every=100 -o out x
     is 0 '' packstream -L 200 -d 100 --flush-every=2 -a none -o out x
     is 0 '' packstream -L 200 -d 100 --flush-every=2 --max-delay=1 -o out x
@@ -893,7 +893,7 @@ ids() {
 
 @test "flush records" {
     live asked
-    # Sequences are told by number, flush records or not.
+    # Sequence numbers in messages do not count flush records.
     { record16 1; u32 0; record16 2; u32 0 0; record16 1 2 3 4 5; } |
         bad_input "record 2 at byte 24: 5 tokens exceed the capacity, 4: use\
  --overlong=split, truncate or drop" --flush-records
@@ -905,7 +905,7 @@ ids() {
     [ "$(ids out)" = "1 2" ]
     packcat out >y
     without_lengths y | cmp - <(framed 1 2)
-    # They are part of what END vouches for.
+    # END covers them.
     flip x 140 3
     run -65 packstream -L 4 -o out x
     # To others they say nothing.
@@ -946,7 +946,7 @@ ids() {
         packstream -L 4 --stats -o out /dev/null
     packstream -L 4 --stats=json -o out /dev/null 2>&1 |
         grep -F '"efficiency": null, "packing_factor": null'
-    # There are none of a run that failed.
+    # A failed run prints none.
     u8 1 >x
     is 65 "packstream: x: record 0 at byte 0: truncated: the input ends after 1 of its\
  4 bytes" packstream -L 4 --stats -o out x
@@ -978,13 +978,13 @@ import json
 *lines, last = map(json.loads, open("lines"))
 assert len(lines) in (last["packs"] // 100 - 1, last["packs"] // 100)
 for i, line in enumerate(lines, 1):
-    # The packs of one flush leave together; here there is none.
+    # The packs of one flush are written together; here there is none.
     assert line["packs"] // 100 == i and line["packs"] % 100 < 3, line
     assert line["efficiency"] == float(
         f"{line['tokens'] / (50 * line['packs']):.9g}")
     assert set(last) == set(line)
 PYTHON
-    # A job that goes on does not tell again what was told.
+    # A resumed job does not repeat earlier messages.
     packstream -q -L 50 -d 8 -w 64 --state=s -o state x
     packstream -q -L 50 -d 8 -w 64 --state=s --resume --stats=json --every=100 \
         -o state x 2>again

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# resume-fits.bats - packstream goes on only with what fits its state: the
-# options, the input and the output; else all is left as it is.
+# resume-fits.bats - packstream resumes only if the options, the input and the
+# output match the state; otherwise all files are unchanged.
 #
 # SPDX-License-Identifier: MIT
 
@@ -21,7 +21,7 @@ load ../support/resumed
     # And so it does where the job has ended.
     packstream -q -L 256 --state=s --resume y >>out
     cmp wanted out
-    # Where the shell goes to a place without appending.
+    # If the shell opens it without appending.
     rm s
     cp px out
     run -65 bash -c 'head -c 400001 y | {
@@ -51,7 +51,7 @@ load ../support/resumed
     refused 65 "and the input now has" out -L 256 -o out y
     refused 1 "none" out -L 256 -o out none
     packstream -q -L 256 --state=s --resume -o out <x
-    # Of a pipe nothing is known.
+    # A pipe cannot be checked.
     packstream -q -L 256 --state=s --resume -o out < <(cat x)
 }
 
@@ -71,7 +71,7 @@ load ../support/resumed
             refused 1 "not the output" "$other" $options -o "$other" x
         done
         packstream -q $options --state=s --resume -o out x
-        # Nor has anybody written behind it.
+        # Nothing was appended either.
         { cat out; echo; } >longer
         refused 1 "longer: has" longer $options -o longer x
     done
@@ -155,7 +155,7 @@ load ../support/resumed
     local options="-L 16 -a none -w 64 --state-every=31" n k
     half_done x $options
     n=$((400001 / 22 / 31 * 31))
-    # The place to go on from is one of these.
+    # The resume point is one of these.
     for k in {1..10}; do
         head -c $(((n - k) * 22)) x >y
         refused 65 "y: " out $options -o out y

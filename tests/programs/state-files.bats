@@ -4,7 +4,7 @@
 #
 # SPDX-License-Identifier: MIT
 
-# What a test sets it uses itself.
+# Variables set in a test are used in that test only.
 # shellcheck disable=SC2030,SC2031
 
 load ../support/helpers
@@ -18,12 +18,12 @@ setup() {
     helpers=
 }
 
-# What a test left behind.
+# Files and processes left by a test.
 teardown() {
     local pid
     for pid in $waiting $helpers; do
         kill -9 "$pid" 2>/dev/null || :
-        # Else the shell tells of it.
+        # Otherwise the shell reports it.
         wait "$pid" 2>/dev/null || :
     done
 }
@@ -58,7 +58,7 @@ await() {
     waiting=
 }
 
-# packing OPTION...: with its standard output behind what is in $to, if set.
+# packing OPTION...: standard output is appended to $to, if set.
 packing() {
     if [ -n "${to-}" ]; then
         timeout 600 packstream -q -L 256 -w 64 "$@" >>"$to"
@@ -102,8 +102,8 @@ refused() {
  name" --state=s x
     [ -e s.new ]
     rm s.new
-    # What is not there yet may have another name all the same, and is not
-    # made by the refusal.
+    # A file that does not exist yet can still have a second name, and the
+    # refusal does not create it.
     mkdir other
     ln -s s link
     ln -s s.new link.new
@@ -220,7 +220,7 @@ x" ]
     tail -c 9 precious | grep -x precious
     absent out s
 
-    # What a killed job leaves: nothing yet, a part of a state, or all of it.
+    # A killed job leaves nothing, part of a state, or all of it.
     local n
     job --state=good -o out x
     for n in 0 5 8 100 "$(size good)"; do
@@ -230,7 +230,7 @@ x" ]
         cmp s good
         [ ! -e s.new ]
     done
-    # What a power cut leaves: zeros for all of it, or for its first sector.
+    # A power cut leaves zeros for all of it, or for its first sector.
     for n in 0 100; do
         { head -c 512 /dev/zero; head -c "$n" good; } >s.new
         rm -f s
@@ -363,7 +363,7 @@ spoilt() {
     cmp <(cat wanted wanted) both
 }
 
-# with_helper CMD...: a job, and behind it what stays with its output open.
+# with_helper CMD...: a job, and a process that keeps its output open.
 with_helper() {
     {
         status=0

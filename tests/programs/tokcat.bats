@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # tokcat.bats - text becomes token records, whole and exact, or is refused.
 #
-# What tokcat should write is made a second time, by the functions of
-# helpers.bash or by tests/support/tokcat.py, and compared byte for byte.
+# The expected output is made independently, by the functions of helpers.bash
+# or by tests/support/tokcat.py, and compared byte for byte.
 #
 # SPDX-License-Identifier: MIT
 
@@ -11,7 +11,7 @@ load ../support/helpers
 # shellcheck disable=SC2034 # for bad_option
 program=tokcat
 
-# got_stream DESCRIPTION: what is in `got` is the stream that stream() makes.
+# got_stream DESCRIPTION: `got` equals the stream that stream() makes.
 got_stream() {
     skip_without python3
     stream "$1" | cmp - got
@@ -31,8 +31,8 @@ bad_json() {
     is 65 "tokcat: x.jsonl: line 7$2" tokcat --from=jsonl "${@:3}" x.jsonl
 }
 
-# bad_values: lines KEY|VALUE|WHY|OPTION; "$line", or else the good one, with
-# this value instead.  The message names the column of the bad element.
+# bad_values: lines KEY|VALUE|WHY|OPTION; replaces the value in "$line", or in
+# the valid line if unset.  The message names the column of the bad element.
 bad_values() {
     local key value why option before column
     while IFS='|' read -r key value why option; do
@@ -99,7 +99,7 @@ bad_first() {
     tokcat --from=bytes --raw x |
         cmp - <(record16 239 187 191 49 32 50 10; record16 51 10)
     printf '\xef\xbb\xbf' | tokcat -q --from=ids --raw | cmp - /dev/null
-    # Columns count from behind it.
+    # Columns are counted after it.
     printf '\xef\xbb\xbf1 x\n' >x
     is 65 "tokcat: x: line 1, column 3: 'x' is not a number" \
         tokcat --from=ids x
@@ -117,7 +117,7 @@ bad_first() {
     head -c -1 y >z
     cat z y >x
     is 65 "tokcat: x: line 2, column 19: $bom" tokcat --from=jsonl x
-    # It may stand in a string.
+    # It is allowed in a string.
     printf '{"input_ids": [1], "x": "a\xef\xbb\xbf"}\n' |
         tokcat -q --from=jsonl --raw --ignore=x | cmp - <(record16 1)
     bad_ids '\xef\xbb2\n' "line 1, column 1: '??2' is not a number"
@@ -144,7 +144,7 @@ bad_first() {
         run -0 tokcat --no-decompress --from=bytes -o y x
         [ -z "$output" ]
     done
-    # As numbers, what is text and JSON may be tokens.
+    # Digits can be text, JSON or tokens.
     printf '{"ab' | tokcat --from=nanogpt --split=8 --raw |
         cmp - <(record16 8827 25185)
     printf '{"a": 1}\n' >x
@@ -603,7 +603,7 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
         ["labels", "i32", "token", -100]],
         "records": [[[101, 7, 102], [1, 1, 1], [1, 2, 3]],
             [[8, 0, 9], [1, 0, 1], [4, 5, 6]], [[7], [1], [7]]]}'
-    # Not where the mask is ignored; then the pad id may tell.
+    # Not if the mask is ignored: then the pad id may mark padding.
     tokcat --from=jsonl --raw --ignore=attention_mask --ignore=labels x |
         cmp - <(record16 101 7 102 0 0; record16 0 8 0 9; record16 0 0
             record16 7)
@@ -614,7 +614,7 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
 
 @test "jsonl: no NUL is passed over, whoever reads the line" {
     local column byte line before
-    # In the first line, whose values tell the channels, and in a later one.
+    # In the first line, whose values define the channels, and in a later one.
     while IFS='|' read -r column byte line; do
         for before in '' '{"x":0,"input_ids":[7]}\n{"x":0,"input_ids":[8]}\n'
         do
@@ -675,7 +675,7 @@ END
         ": no key 'input_ids' (keys: conversations)$remedy"
     bad_first '{"prompt":"x","completion":"y"}' \
         ": no key 'input_ids' (keys: prompt, completion)$remedy"
-    # Of many or long keys it shows some, and of none what steers a terminal.
+    # Many or long keys are abbreviated, and control characters escaped.
     bad_first '{"a\u001b[2J":1,"b":2,"'"$long"'":3,"d":4,"e":5,"f":6}' \
         ": no key 'input_ids' (keys: a?[2J, b, ${long:0:32}..., d, e,\
  ...)$remedy"
@@ -940,7 +940,7 @@ with open("out", "wb") as out:
     is 0 "" bash -c '
         { yes 1 2 3 4 5 2>/dev/null | timeout 600 tokcat --from=ids
           echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
-    # timeout dies of the signal of its child, and the shell adds 128.
+    # timeout dies of its child's signal, and the shell adds 128.
     [ "$(cat status)" = 141 ]
 }
 
@@ -984,7 +984,7 @@ yes.kill()'
         # A value that nobody can find the end of is a fault.
         [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
     done
-    # However deep, and wherever it stands, the others are still looked at.
+    # At any depth and in any position, the other values are still checked.
     deep() {
         awk -v n="$1" -v o="$2" 'BEGIN { while (n--) printf "%s", o }'
     }
@@ -1027,8 +1027,8 @@ yes.kill()'
 
 @test "progress is shown on a terminal unless -q" {
     skip_without script
-    # Input that takes a while, with a pause that is seen: it has begun by
-    # then, as a pipe does not hold what comes before.
+    # Slow input with a visible pause: tokcat has started by then, as the pipe
+    # cannot hold the part before it.
     printf 'seq 30000\nsleep 0.3\nseq 1000\n' >slow
     run -0 script -qec 'sh slow | tokcat --from=ids >/dev/null' /dev/null
     [[ $output = *" sequences "*" tokens "*"B/s"* ]]
@@ -1171,7 +1171,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     [ "$(cat m)" = model ]
 }
 
-# looks_like FORM NAME OPTION...: x, which is no such form, looks like that.
+# looks_like FORM NAME OPTION...: x, which is not NAME, is reported as FORM.
 looks_like() {
     run -65 --separate-stderr tokcat -q "--from=$1" "${@:3}" x
     echo "$1: $stderr"

@@ -1,33 +1,32 @@
 #!/usr/bin/env bash
 #
-# faults.bash - lets system calls of a program fail, one after the other,
-# and looks what comes of it.
+# faults.bash - makes the system calls of a program fail, one after the other,
+# and checks how the program copes.
 #
 # usage: faults.bash inputs
 #        faults.bash calls|world SCENARIO
 #        faults.bash list
-#
 # `inputs` makes the files that the scenarios work on, in the working
-# directory.  `calls` runs a scenario again and again; each time one more
-# call gets through before one fails, for once or for ever, until a run ends
-# before its call came.  `world` lets no call fail for good, but be
-# interrupted, refused for now or served byte by byte; and fills the disk.
+# directory.  `calls` runs a scenario again and again; in each run one more
+# call succeeds before one fails, once or from then on, until a run makes too
+# few calls for one to fail.  `world` makes no call fail for good: calls are
+# interrupted, fail with EAGAIN or transfer single bytes; and it fills the disk.
 #
-# With FAULTS=all in the environment it is every call, else some: the first
-# few, and then fewer and fewer.  FAULTS_SO is the module made of
+# FAULTS=all in the environment makes each call fail; the default is the first
+# few and then fewer and fewer.  FAULTS_SO is the module built from
 # tests/support/faults.c.
 #
-# A program may have done its work in spite of a fault: then it says so and
-# its outputs are what they are otherwise.  Else it ends with 1 and says why,
-# in one line, however many outputs fail after the first; packstat, which goes
-# on to the next input, in one line for each.  What is there of its outputs is
-# the beginning of what would be, which their readers do not take for the whole.
+# A program may do its work in spite of a fault: then it succeeds and its
+# outputs are the same as without the fault.  Otherwise it exits with 1 and
+# prints one line with the reason, however many outputs fail after the first;
+# packstat, which continues with the next input, prints one line for each.
+# Its outputs are then incomplete, and readers must recognise that.
 #
 # SPDX-License-Identifier: MIT
 
 set -u
 
-# Each call, and what it fails with; the first in the short form.
+# Each call and its errors; the short form uses the first.
 calls='
     read:EIO pread:EIO write:ENOSPC,EIO,EDQUOT pwrite:ENOSPC
     open:EACCES,EMFILE,EOPNOTSUPP close:EIO lseek:EIO ftruncate:EIO
@@ -36,21 +35,22 @@ calls='
     pipe:EMFILE mmap:ENOMEM malloc:ENOMEM pthread_create:EAGAIN
     syscall:ENOMEM prctl:EPERM'
 
-# These are made for the sake of what they do, so success without is a lie.
+# A program that needs the effect of these must not succeed without it.
 serious=' write pwrite ftruncate fsync fdatasync rename '
 
 # ------------------------------------------------------------- scenarios
 #
-# Each is a function run_NAME, which lets one command run by `faulty`, and
-# what stands here: the program; the most lines in which it can say what has
+# Each is a function run_NAME, which has `faulty` run one command, and sets the
+# program, the maximum number of error lines, and the types and names of its
+# outputs:
 # failed; what its outputs are, and their names.
 #
 #   packs    pack streams, and reject streams: without END they are cut
 #   zstd     compressed pack streams
 #   tokens   framed token records: without END they are cut
-#   lines    what shows no end, and may be whole though the input was not
+#   lines    no end marker: can look complete although the input was not
 #   reports  a line for each of several inputs
-#   npy      a numpy array, whose header is put right in the end
+#   npy      a numpy array, whose header is completed last
 
 scenarios='
     raw        packstream 1 packs   out
@@ -102,7 +102,7 @@ scenarios='
     state      packstream 1 packs   out
     resume     packstream 1 packs   out'
 
-# Where it does not matter what is packed with what, bestfit takes less time.
+# bestfit takes less time; use it where the packing does not matter.
 run_raw() { faulty packstream -T1 -L 64 x >out; }
 run_wide() {
     faulty packstream -T1 -t u32 -L 64 -a bestfit -o out - <wide
@@ -170,8 +170,8 @@ run_parts() {
     faulty tokshuf -q -M 64Ki --by-length=999 --split=9:r0,1:r1 longer
 }
 
-# What these leave behind, whatever became of them, --resume goes on from,
-# to what the same packing gives without a state.
+# --resume can continue from the files of these scenarios after any fault, and
+# the result equals that of the same packing without a state.
 saving() {
     faulty packstream -T"$1" -L 64 -w 64 --state=state --state-every=8 \
         -o out "${@:2}"
@@ -333,7 +333,7 @@ has_first_packs() {
 }
 
 is_beginning() {
-    # Of files that appear together none is there.
+    # Files that are renamed together: all of them or none.
     [ -e "$1" ] || return 0
     case $form in
         packs) begins "$1" "$1.wanted" || has_first_packs "$1" "$1.wanted" ;;
@@ -373,9 +373,9 @@ check_success() {
     done
 }
 
-# may_be_whole NAME: an output can be whole although the program failed, if that
-# was in closing it, in saving a state behind it, or in telling the statistics.
-# Rejects end before the packs, which are not to be whole without them.
+# may_be_whole NAME: whether an output can be complete although the program
+# failed: in closing it, in saving a state after it, or in printing the
+# statistics.  Rejects end before the packs and can be complete without them.
 may_be_whole() {
     [ "$call" = close ] || [ "$form" = lines ] || has again ||
         [ "$1" = rejects ] || grep -q "^$program: the statistics: " told
@@ -455,8 +455,8 @@ next_call() {
     fi
 }
 
-# fail_calls CALL ERRNO FOREVER: as long as there are calls to fail.  Threads make
-# some more or fewer, so the long form goes on until none is left.
+# fail_calls CALL ERRNO FOREVER: for as long as there are calls to fail.  With
+# threads their number varies, so the long form continues until none is left.
 fail_calls() {
     local unharmed=1 number=1000000
     call=$1
@@ -523,7 +523,7 @@ world() {
     if [ "${FAULTS-}" = all ]; then
         survives 'all of it' FAULT_NONBLOCK=1 FAULT_EACH=EINTR FAULT_SHORT=1
     fi
-    # What went before has its room already; stdio writes out of sight.
+    # Earlier bytes are already allocated; writes of stdio are not seen.
     case $scenario in
         resume | verify | look | dealt) return ;;
     esac
@@ -549,7 +549,7 @@ world() {
     [ "$status" = 0 ] || complain 'failure'
 }
 
-# report: what was done, for who wants to know; fails if anything was wrong.
+# report: prints what was done; fails if anything was wrong.
 report() {
     printf '%s: %d faults, %d failures\n' "$scenario" "$fired" "$failures"
     [ "$fired" -gt 0 ] && [ "$failures" = 0 ]
