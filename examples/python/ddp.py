@@ -1,4 +1,4 @@
-"""ddp.py - packs in DistributedDataParallel.
+"""ddp.py - training on packs with DistributedDataParallel.
 
     torchrun --nproc_per_node=2 ddp.py corpus.pks
     srun python3 ddp.py corpus.pks          # or mpirun; set MASTER_ADDR and
@@ -6,7 +6,7 @@
 
 PackDataset takes rank and ranks from torch.distributed, and its workers share
 the batches of their rank.  With drop_last all ranks make equally many steps;
-with shuffle, set_epoch draws anew which packs are left out.
+with shuffle, set_epoch selects a new order, and so other packs to drop.
 
 DDP averages the gradients of ranks, but packs of one rank may have more
 targets than those of another: weighting each loss by its targets makes the
@@ -34,7 +34,7 @@ LAUNCHERS = (("RANK", "WORLD_SIZE"),
 
 
 def join():
-    """Joins the processes that the launcher started."""
+    """Joins the processes started by the launcher."""
     for names in LAUNCHERS:
         if all(name in os.environ for name in names):
             rank, ranks = (int(os.environ[name]) for name in names)

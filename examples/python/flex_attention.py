@@ -20,7 +20,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 
 def block_mask(batch, device, causal=True):
-    """Of a batch of packs, for q, k and v of [S, heads, L, size]."""
+    """The mask of a batch, for q, k and v of [S, heads, L, size]."""
     segments = torch.from_numpy(views.segments(batch)).to(device)
 
     def sees(row, head, query, key):
@@ -40,7 +40,7 @@ def batches(path, device, size=8):
 
 
 def losses(model, path, device):
-    """Those of the batches, without training."""
+    """Losses of all batches, without training."""
     model.to(device)
     with torch.no_grad():
         for batch in batches(path, device):

@@ -2,9 +2,9 @@
 
     python3 grain_pipeline.py corpus.pks
 
-packstream.open is a data source: grain shuffles it, takes a share of it for
-each process and reads it in several, each of which opens the file for itself.
-maxtext.features gives the names that MaxText and others use.
+packstream.open is a data source: grain shuffles it, gives each process a share
+and reads it in several workers, each of which opens the file itself.
+maxtext.features uses the names of MaxText and others.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,10 +1,10 @@
-"""jax_training.py - a language model in JAX that trains on packs.
+"""jax_training.py - trains a language model in JAX on packs.
 
     python3 jax_training.py corpus.pks VOCABULARY
 
-maxtext.features names segments, positions and targets as MaxText does.  A
-token attends to its own segment only; where targets_segmentation is 0, a
-position has no target.  All batches have one shape, so jax.jit compiles once.
+maxtext.features names segments, positions and targets as MaxText does.  Tokens
+attend only within their segment; positions with targets_segmentation 0 have no
+target.  All batches have the same shape, so jax.jit compiles once.
 
 SPDX-License-Identifier: MIT
 """

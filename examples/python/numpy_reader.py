@@ -3,7 +3,7 @@
     numpy_reader.py FILE
 
 Prints the sequences of the first pack.  The header of a pack stream has the
-dtypes of a row and of a sequence row; blocks follow, each with a head, its
+dtypes of a row and of a sequence row; blocks follow, each with a header, its
 rows, its pack heads and its sequence rows: see packstream(5).
 
 SPDX-License-Identifier: MIT

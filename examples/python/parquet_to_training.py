@@ -12,7 +12,7 @@ texts = (batch["text"].to_pylist() for batch in
          ParquetFile(sys.argv[1]).iter_batches(10000, columns=["text"]))
 first, tokenizer = next(texts), ByteLevelBPETokenizer()
 tokenizer.train_from_iterator(first, 16000, special_tokens=["<end>"])
-stage("tokenizer")      # of the first documents; or take one that you have
+stage("tokenizer")      # from the first documents; or use your own
 with packstream.TokenWriter("docs.tok", vocab_size=16000) as writer:
     for encoded in map(tokenizer.encode_batch, itertools.chain([first], texts)):
         ids = [[*document.ids, 0] for document in encoded]

@@ -1,5 +1,5 @@
-"""ray_packs.py PARQUET FOLDER - packs the rows of a dataset of Ray Data, in
-two ways.
+"""ray_packs.py PARQUET FOLDER - packs the rows of a Ray Data dataset, in two
+ways.
 
 `packed` is stateless: map_batches packs each batch separately, into rows of a
 dataset.  `Packing` is an actor that packs its whole share through packstream,

@@ -1,4 +1,4 @@
-"""torchtitan_loader.py - packs as a dataloader of torchtitan.
+"""torchtitan_loader.py - packs as a torchtitan dataloader.
 
     trainer_config.dataloader = PackLoader.Config(path="corpus.pks")
 

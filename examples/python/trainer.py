@@ -1,14 +1,15 @@
-"""trainer.py - packs in Trainer of transformers.
+"""trainer.py - packs in the Trainer of transformers.
 
     python3 trainer.py corpus.pks
 
-hf.collator makes a batch of packs, a row for each, and first checks that the
+hf.collator makes a batch of packs, one row each, and first checks that the
 model keeps the sequences of a pack apart; with flash-attention,
 hf.collator(model, hf.flattened) makes one row without padding.
-remove_unused_columns would remove what the collator needs.
+remove_unused_columns would remove columns that the collator needs.
 
-The vocabulary is that of the packs.  Trainer shuffles, assigns the packs to
-the processes of torchrun and resumes from its checkpoints as with any Dataset.
+The vocabulary is that of the packs.  As with any Dataset, Trainer shuffles the
+packs, distributes them over the processes of torchrun and resumes from its
+checkpoints.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,15 +1,15 @@
-"""trl_sft.py - a packed dataset in SFTTrainer of TRL.
+"""trl_sft.py - a packed dataset in TRL's SFTTrainer.
 
     python3 trl_sft.py DATASET MODEL
 
-DATASET is a folder that save_to_disk of datasets wrote, with input_ids and
-perhaps labels or a mask of the tokens to train on; MODEL is what
-from_pretrained takes.
+DATASET is a folder written by save_to_disk of datasets, with input_ids and
+optionally labels or a mask of the tokens to train on; MODEL is an argument of
+from_pretrained.
 
 The rows are ready to train on: by default SFTTrainer would prepare them again
 and truncate them to max_length.  hf.collator restarts positions with each
-sequence, and checks that the model keeps the sequences of a row apart.  TRL trains in bf16 by
-default and fails on a device without it, such as a CPU.
+sequence, and checks that the model keeps the sequences of a row apart.  TRL
+trains in bf16 by default, which fails on a device without it, such as a CPU.
 
 SPDX-License-Identifier: MIT
 """

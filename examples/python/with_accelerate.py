@@ -1,4 +1,4 @@
-"""with_accelerate.py - packs in a loop of Accelerate.
+"""with_accelerate.py - packs in a training loop with Accelerate.
 
     accelerate launch --num_processes 2 with_accelerate.py corpus.pks
 

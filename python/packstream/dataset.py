@@ -2,8 +2,7 @@
 
     packed = packstream.pack_dataset(dataset, seq_length=2048)
 
-Of an IterableDataset STREAM_ROWS rows at a time are packed, in one process,
-when they are asked for.
+An IterableDataset is packed lazily, STREAM_ROWS rows at a time, in one process.
 
 SPDX-License-Identifier: MIT
 """
@@ -30,15 +29,15 @@ from packstream.packs import PackError, printable
 from packstream.tokenize import TextSequences
 from packstream.views import IGNORED, MASKS
 
-# Values of a column that are made at a time: larger buffers cost more than the
-# copies, where the system looks for huge pages.
+# Values of a column per batch: allocating larger buffers costs more than the
+# copies if the system searches for huge pages.
 BATCH_VALUES = 1 << 18
-# Rows that are planned by themselves, several of these at a time; a number that
-# does not depend on the machine, since the packs do depend on it.
+# Rows per plan; plans run in parallel.  Constant, since packs depend on it and
+# must not depend on the machine.
 PLAN_ROWS = 1 << 16
-STREAM_ROWS = 1 << 13           # of an IterableDataset; all of them are held
+STREAM_ROWS = 1 << 13           # of an IterableDataset, in memory at a time
 MADE = ("position_ids", "seq_lengths")
-FINGERPRINT = b"packstream.fingerprint"     # in the metadata of a cache file
+FINGERPRINT = b"packstream.fingerprint"     # metadata key in a cache file
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -52,14 +51,14 @@ class Pieces(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Pack p has the pieces from ends[p - 1] to ends[p]."""
+    """Pack p consists of pieces ends[p - 1] to ends[p] - 1."""
     pieces: Pieces
     ends: np.ndarray
 
 
 def whole_rows(spans: List[tuple], rows: Optional[np.ndarray]) -> Pieces:
-    """The rows of all chunks, or those of these numbers, in this order; a
-    chunk has where they start, and their lengths."""
+    """All rows, or those with the numbers `rows`, in this order; a span has
+    the starts and lengths of a chunk's rows."""
     lengths = np.concatenate([lengths for _, lengths in spans])
     all_rows = Pieces(
         np.concatenate([np.full(len(starts), i)
@@ -70,8 +69,7 @@ def whole_rows(spans: List[tuple], rows: Optional[np.ndarray]) -> Pieces:
 
 
 def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
-    """The same, none longer than the capacity; those without tokens are left
-    out."""
+    """The rows, shortened to the capacity; empty ones are removed."""
     chunks, starts, lengths, row_of = rows
     longer = lengths > capacity
     if not longer.any():
@@ -116,8 +114,8 @@ class Lists:
 
     def gather(self, pieces: Pieces, offsets: np.ndarray,
                memory: Any) -> pa.Array:
-        """The pieces one behind the other, as lists that end at offsets;
-        the values lie in `memory`."""
+        """The pieces, concatenated, as lists that end at `offsets`; values are
+        in `memory`."""
         lib.psn_gather(
             ffi.from_buffer("unsigned char[]", memory, True), self._arrays,
             self.dtype.itemsize,
@@ -159,8 +157,8 @@ class Labels:
 
     def make(self, made: Dict[str, pa.Array], pieces: Pieces,
              offsets: np.ndarray) -> pa.Array:
-        """From the packed columns of these pieces, as lists that end at
-        `offsets`."""
+        """Makes labels from the packed columns of these pieces, as lists that
+        end at `offsets`."""
         labels = made[self.tokens].values.to_numpy().astype(np.int64)
         for name in self.masks:
             mask = made[name].values.to_numpy(zero_copy_only=False)
@@ -186,7 +184,7 @@ def is_string(kind: pa.DataType) -> bool:
 
 
 def packed_type(kind: pa.DataType) -> pa.DataType:
-    """What a column of this type becomes: lists of the same numbers."""
+    """The packed type of a column: lists of its numbers."""
     if pa.types.is_large_list(kind):
         return pa.large_list(kind.value_type)
     return pa.list_(kind.value_type if is_list(kind) else kind)
@@ -206,8 +204,8 @@ def plan_packs(pieces: Pieces, capacity: int, **options: Any
 
 
 class Memory:
-    """Buffers for batches: new ones, or two sets in turns, where a batch is
-    done with before the next but one is made."""
+    """Buffers for batches: new ones, or two alternating sets, if a batch is
+    used up before the second next one is made."""
 
     def __init__(self, reuse: bool):
         self._reuse, self._turn = reuse, 0
@@ -228,11 +226,11 @@ class Memory:
 def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
                    schema: pa.Schema, memory: Memory,
                    labels: Optional[Labels]) -> Iterator[pa.RecordBatch]:
-    """The packs as rows, some at a time."""
+    """Yields the packs as rows, about BATCH_VALUES tokens at a time."""
     pieces = plan.pieces
     tokens = np.append(0, np.cumsum(pieces.lengths))
     bounds = np.append(0, plan.ends)        # of packs among the pieces
-    begins = tokens[bounds]                 # of packs among the tokens
+    begins = tokens[bounds]                 # of packs, in tokens
     lengths = pieces.lengths.astype(np.int32)
     first = 0
     while first < len(plan.ends):
@@ -271,10 +269,10 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
 def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                memory: Memory, tokens: str, overlong: str, position_ids: bool,
                strings: bool, **options: Any) -> tuple:
-    """The schema and the batches of these rows, or all, packed; `strings` says
-    whether they may be columns."""
+    """Returns schema and batches of these rows, or all, packed; `strings`:
+    accept columns of strings."""
     one_of(OVERLONG, overlong, "overlong")
-    packer_options(seq_length, **options)       # are they right?
+    packer_options(seq_length, **options)       # validates them
     for name in table.column_names:
         if name in MADE:
             raise ValueError("there is a column %s already: are these packs?"
@@ -285,7 +283,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
             raise ValueError(
                 "%s: a column of %s cannot be packed; list the columns to pack "
                 "with columns=" % (printable(name), printable(kind)))
-    # All columns in the same chunks.
+    # Gives all columns the same chunks.
     table = pa.Table.from_batches(table.to_batches(), table.schema)
     mask = table[MASK].chunks if MASK in table.column_names else None
     if mask is not None:
@@ -326,33 +324,33 @@ def pack_dataset(dataset: Any, seq_length: int, *,
                  cache_file_name: Optional[str] = None,
                  **options: Any) -> Any:
     """Packs a datasets.Dataset or IterableDataset, each split of a DatasetDict,
-    a pyarrow.Table, or what from_text gives, which becomes a Dataset in memory:
-    a row of the result has the tokens of several rows, at most seq_length of
-    them.
+    a pyarrow.Table, or the result of from_text, which becomes a Dataset in
+    memory.  A row of the result has the tokens of several rows, at most
+    seq_length.
 
-    A column has lists as long as that of the tokens, such as labels or masks,
-    or a number for each row, such as a score.  A packed row has a list of such
-    numbers, of the same type, with one for each of its sequences; all parts of
-    a row that is split have the number of that row.  `columns` names those to
-    pack; by default all are.  A column of strings, such as ids of rows, is
-    packed as a number is if it is named.
+    A column has either lists as long as the tokens, such as labels or masks,
+    or one number per row, such as a score.  A packed row has a list of these
+    numbers, of the same type, one per sequence; all parts of a split row have
+    the row's number.  `columns` names the columns to pack, by default all.
+    Columns of strings, such as row ids, are packed like numbers if named.
 
-    Where there is a column attention_mask, its zeros are padding, which is
-    left out; so is the column, since each token of the result is one.
+    If there is a column attention_mask, its zeros are padding, which is
+    removed together with the column.
 
     Adds seq_lengths, the lengths of the packed sequences, as TRL does;
     hf.collate derives positions from it.  position_ids=True adds positions as
     a column.  Without labels, the columns loss_mask, assistant_masks and
     completion_mask become labels: the token where all are 1, otherwise -100.
 
-    overlong says what becomes of rows that are longer: "error", "drop",
-    "truncate" or "split".  Rows without tokens are left out.  The options are
-    those of Packer: depth, window, policy, order, seed, even_cost, align.
+    `overlong` selects how to treat longer rows: "error", "drop", "truncate" or
+    "split".  Rows without tokens are skipped.  The options are those of
+    Packer: depth, window, policy, order, seed, even_cost, align.
 
-    A dataset that lies in files is packed into a file beside them, which is
-    used again for the same rows and options; cache_file_name names another,
-    which is replaced if it was made of others.  One in memory is packed in
-    memory.  An IterableDataset stays one: STREAM_ROWS rows at a time."""
+    A dataset in files is packed into a file next to them, which is reused for
+    the same rows and options.  cache_file_name names another file, which is
+    replaced if it was made from other rows or options.  A dataset in memory is
+    packed in memory.  An IterableDataset stays one: STREAM_ROWS rows are packed
+    at a time."""
     need_library("pack_dataset")
     arguments: Dict[str, Any] = dict(tokens=tokens, overlong=overlong,
                                      position_ids=position_ids, **options)
@@ -383,12 +381,12 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     import datasets
     check_transform(dataset)
     dataset = dataset.select_columns(names)
-    rows = getattr(dataset, "_indices", None)   # of select and shuffle
+    rows = getattr(dataset, "_indices", None)   # from select and shuffle
     fingerprint = hashlib.sha256(repr((
         dataset._fingerprint, seq_length, sorted(arguments.items()),
         ffi.string(lib.ps_version()))).encode()).hexdigest()[:16]
     if cache_file_name is None and dataset.cache_files:
-        # Beside the first file of the dataset.
+        # Next to the first file of the dataset.
         cache_file_name = os.path.join(
             os.path.dirname(dataset.cache_files[0]["filename"]),
             "packed-%s.arrow" % fingerprint)
@@ -418,15 +416,15 @@ def packed_names(there: Sequence[str], columns: Optional[Sequence[str]],
 
 
 def is_iterable(dataset: Any) -> bool:
-    """Whether it is an IterableDataset of datasets."""
+    """True for an IterableDataset of datasets."""
     return hasattr(dataset, "_ex_iterable")
 
 
 def pack_stream(dataset: Any, seq_length: int,
                 columns: Optional[Sequence[str]],
                 arguments: Dict[str, Any]) -> Any:
-    """An IterableDataset of packed rows, which keeps shards and can be
-    resumed as the other can."""
+    """An IterableDataset of packed rows; it keeps the shards and the resume
+    support of the original."""
     import datasets
     check_transform(dataset)
     there = dataset.column_names or list(next(iter(dataset), {}))
@@ -451,7 +449,7 @@ def pack_stream(dataset: Any, seq_length: int,
 
 
 def is_made_of(name: str, fingerprint: str) -> bool:
-    """Whether there is such a file of packs, whole."""
+    """True if there is a complete file of these packs."""
     try:
         with pa.OSFile(name) as file:
             made_of = (pa.ipc.open_stream(file).schema.metadata or {}).get(
@@ -465,13 +463,13 @@ def is_made_of(name: str, fingerprint: str) -> bool:
 
 def write_file(name: str, schema: pa.Schema,
                batches: Iterator[pa.RecordBatch]) -> None:
-    """A file of Arrow's streaming kind, whole or not there."""
+    """Writes an Arrow stream file atomically."""
     temporary = "%s.%s" % (name, uuid.uuid4().hex)
     try:
         with pa.OSFile(temporary, "wb") as file, \
                 pa.ipc.new_stream(file, schema) as stream, \
                 ThreadPoolExecutor(1) as pool:
-            # One batch is made while the one before it is written.
+            # A batch is made while the previous one is written.
             coming = pool.submit(next, batches, None)
             while (batch := coming.result()) is not None:
                 coming = pool.submit(next, batches, None)

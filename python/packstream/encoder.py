@@ -1,15 +1,15 @@
-"""encoder.py - rows of text and of chats to token ids and labels, by a
+"""encoder.py - tokenizes rows of text and chats into ids and labels, with a
 Hugging Face tokenizer.
 
-An Encoder encodes many rows at a time.  A row becomes one sequence, or two if
-it is a pair of a chosen and a rejected answer.  A row that cannot be encoded,
-or whose labels would not be exact, is refused with the reason.
+An Encoder encodes many rows at a time.  A row becomes one sequence, or two for
+a pair of a chosen and a rejected answer.  A row that cannot be encoded, or
+whose labels would not be exact, is refused with the reason.
 
-Characters decide which tokens are targets.  A chat is rendered as a whole and
+Targets are determined by character position.  A chat is rendered as a whole and
 tokenized once; the assistant's turns are the text between {% generation %}
-marks where the template has them.  Otherwise the conversation is also rendered
-up to each assistant turn, with the generation prompt, and through it: what the
-second has more than the first is the turn, if both are how the whole begins.
+marks if the template has them.  Otherwise the conversation is also rendered
+before each assistant turn, with the generation prompt, and including the turn.
+The turn is the difference, if both are prefixes of the whole.
 
 SPDX-License-Identifier: MIT
 """
@@ -32,8 +32,8 @@ from packstream.packs import printable
 from packstream.schema import Channel, Columns
 from packstream.views import IGNORED
 
-# The columns of each kind of row, and others that it may have.  The first kind
-# whose columns are all there is taken.
+# The required columns of each kind of row, and optional ones.  The first kind
+# whose required columns are all present is used.
 KINDS = {"messages": (("messages",),
                       ("system", "tools", "chat_template_kwargs")),
          "completion": (("prompt", "completion"),
@@ -48,33 +48,33 @@ CHANNELS = {"messages": LABELS, "conversations": LABELS,
             "completion": LABELS, "text": {},
             "pair": {**LABELS, "pair": Channel("u8", per="sequence"),
                      "chosen": Channel("u1", per="sequence")}}
-# The roles that ShareGPT calls otherwise.
+# Roles, by the names that ShareGPT and others use.
 ROLES = {"human": "user", "user": "user", "gpt": "assistant",
          "chatgpt": "assistant", "model": "assistant",
          "assistant": "assistant", "system": "system", "tool": "tool",
          "observation": "tool"}
 MARKS = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
-MAX_PROMPTS = 64            # that are remembered
-SENTINEL = "packstream 5f0c9b27e1d84a63"    # content that no header has
+MAX_PROMPTS = 64            # in the cache
+SENTINEL = "packstream 5f0c9b27e1d84a63"    # occurs in no header
 Messages = List[Dict[str, Any]]
 
 
 class Refused(ValueError):
-    """Why a row cannot be encoded."""
+    """The reason that a row cannot be encoded."""
 
 
 class Piece(NamedTuple):
     """A text that becomes a sequence.  Targets are the characters of `spans`,
-    or what follows the tokens that it shares with `prompt`."""
+    or everything after the tokens shared with `prompt`."""
     text: str
-    rendered: bool = False      # by a template, which writes special tokens
+    rendered: bool = False      # by a template, including special tokens
     prompt: Optional[str] = None
     spans: Optional[Sequence[Tuple[int, int]]] = None
 
 
 class Encoded(NamedTuple):
-    """The sequences of some rows, and the rows without one: those without text
-    are counted, and those that were refused are listed with the reason."""
+    """The sequences of some rows, and the rows without one: the number of
+    rows without text, and the refused rows with the reason."""
     columns: Columns
     refused: List[Tuple[int, str]]
     empty: int
@@ -93,7 +93,7 @@ def kind_of(names: Sequence[str]) -> str:
 
 
 def columns_of(names: Sequence[str], column: Optional[str]) -> List[str]:
-    """Those of these columns that are read, the main ones first."""
+    """The columns that are read, required ones first."""
     if column is None:
         needed, others = KINDS[kind_of(names)]
         return [*needed, *(name for name in others if name in names)]
@@ -109,7 +109,7 @@ def is_messages(value: Any) -> bool:
 
 
 def checked(value: Any, name: str) -> Any:
-    """A text, or messages without keys that have no value."""
+    """A text, or messages without empty keys."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -139,19 +139,19 @@ def message_of(given: Any, what: str) -> Dict[str, Any]:
 
 
 def parsed(value: Any) -> Any:
-    """Tools and the like may be JSON in a string, for tables."""
+    """Tools and options may be JSON strings, for tables."""
     return json.loads(value or "null") if isinstance(value, str) else value
 
 
 def shared(one: Sequence, other: Sequence) -> int:
-    """How many elements two sequences begin with that are the same."""
+    """The length of the common prefix of two sequences."""
     n = min(len(one), len(other))
     return next((i for i in range(n) if one[i] != other[i]), n)
 
 
 class Template:
     """The chat template of a tokenizer, with a row's tools and options.
-    `prompts` are the generation prompts that it is known to write."""
+    `prompts` caches generation prompts that it has written."""
 
     def __init__(self, tokenizer: Any, row: Mapping[str, Any],
                  prompts: Set[str]):
@@ -202,7 +202,7 @@ class Template:
         return Piece(text, True, spans=spans)
 
     def _turn(self, messages: Messages, i: int, text: str) -> Tuple[int, int]:
-        """The characters of message i, which the assistant generates."""
+        """The character range of message i, generated by the assistant."""
         before = self.render(messages[:i], prompt=True)
         through = text if i + 1 == len(messages) else \
             self.render(messages[:i + 1])
@@ -222,8 +222,8 @@ class Template:
         return len(before), len(through)
 
     def _has_prompt(self, before: str, messages: Messages) -> bool:
-        """Whether `before` ends with a generation prompt, which is more than
-        blanks.  A prompt that is known saves rendering without it."""
+        """True if `before` ends with a generation prompt that is not blank.
+        Known prompts save a rendering without it."""
         if self._prompts and before.endswith(tuple(self._prompts)):
             return True
         without = self.render(messages)
@@ -235,8 +235,8 @@ class Template:
 
     def _begins(self, messages: Messages, i: int, before: str,
                 through: str) -> bool:
-        """Whether message i begins with its content, without a header.  The
-        content itself may look like one, SENTINEL does not."""
+        """True if message i begins with its content, without a header.
+        SENTINEL replaces the content, which could look like a header."""
         content = messages[i].get("content")
         if not isinstance(content, str) or not content.strip() or \
                 not through[len(before):].lstrip().startswith(content.strip()):
@@ -256,9 +256,9 @@ class Template:
 
 
 class Encoder:
-    """`tokenizer` is a tokenizer.json, a folder that from_pretrained of
-    transformers takes, or an object of either library.  `eos` is the token
-    that ends texts; "" stands for none, and None for the tokenizer's own."""
+    """`tokenizer` is a tokenizer.json, a folder for from_pretrained of
+    transformers, or an object of either library.  `eos` is the token appended
+    to texts; "" means none, None the tokenizer's own."""
 
     def __init__(self, tokenizer: Any, eos: Optional[str] = None):
         self._chat, self._backend, digested = loaded(tokenizer)
@@ -276,13 +276,13 @@ class Encoder:
         self.eos = None if eos == "" else self.special.get("eos")
         self._needs_eos = self.eos is None and eos is None
         self.digest = header_digest(digested)
-        # Of all that decides on tokens.
+        # Digest of everything that determines tokens.
         self.identity = hashlib.sha256(repr((
             self._backend.to_str(), getattr(self._chat, "chat_template", None),
         )).encode()).hexdigest()
 
     def check(self, chats: bool) -> None:
-        """Raises ValueError unless it can encode chats, or texts."""
+        """Raises ValueError if it cannot encode chats, or else texts."""
         if chats:
             if self._chat is None:
                 raise ValueError("chats need a chat template: name the folder "
@@ -294,8 +294,8 @@ class Encoder:
 
     def encode(self, kind: str, rows: Sequence[Any], first: int = 0
                ) -> Encoded:
-        """Rows are mappings, a Refused, or None for no row; `first` is the
-        number of the first row, by which pairs are numbered."""
+        """Rows are mappings, Refused, or None for a blank row; `first` is the
+        number of the first row, from which pairs are numbered."""
         pieces: List[Piece] = []
         numbers: List[int] = []
         refused: List[Tuple[int, str]] = []
@@ -315,7 +315,7 @@ class Encoder:
             numbers += [i] * len(made)
         return self._encode(kind, pieces, numbers, refused, empty, first)
 
-    # What becomes of a row of each kind.
+    # Encoding by kind of row.
 
     @staticmethod
     def _text(row: Mapping[str, Any]) -> List[Piece]:
@@ -354,7 +354,7 @@ class Encoder:
         if prompt is None or is_messages(prompt) != is_messages(chosen):
             n = shared(chosen, rejected)
             if isinstance(chosen, str) and n and chosen[n - 1] == " ":
-                n -= 1          # tokens of words have the space before them
+                n -= 1          # a word's token includes the space before it
             prompt, chosen, rejected = chosen[:n], chosen[n:], rejected[n:]
         prompt = checked(prompt, "prompt")
         if prompt == "" and "" in (chosen, rejected):
@@ -377,7 +377,7 @@ class Encoder:
                           "template")
         return Template(self._chat, row, self._prompts)
 
-    # Tokens of pieces.
+    # Tokenization of pieces.
 
     def _encode(self, kind: str, pieces: List[Piece], numbers: List[int],
                 refused: List[Tuple[int, str]], empty: int, first: int
@@ -427,7 +427,7 @@ class Encoder:
             encode = self._backend.encode_batch if spans else \
                 self._backend.encode_batch_fast
             if spans:
-                # Some post-processors leave blanks out of a token's offsets.
+                # Some post-processors exclude blanks from token offsets.
                 self._backend.post_processor = None
             for (i, j, _), encoding in zip(jobs, each_encoded(
                     encode, [text for *_, text in jobs], not rendered)):
@@ -436,8 +436,8 @@ class Encoder:
 
     def _sequence(self, piece: Piece, encoding: Any, prompt: Any
                   ) -> Tuple[List[int], List[Tuple[int, int]], bool]:
-        """Ids, the ranges of them that are targets, and whether a token
-        belongs to both prompt and completion."""
+        """Ids, the ranges of targets, and True if a token spans both prompt
+        and completion."""
         for found in (encoding, prompt):
             if isinstance(found, Refused):
                 raise found
@@ -453,14 +453,14 @@ class Encoder:
             begin = shared(prompt.ids, ids)
             n = len(prompt.ids)
             if begin < n:
-                # Special tokens that end the prompt alone are not its text.
+                # Special tokens at the end of the prompt are not its text.
                 added = prompt.special_tokens_mask
                 while n and added[n - 1]:
                     n -= 1
             crossed = begin < n
             ranges = [(begin, len(ids))]
         else:
-            ranges = []         # all are, which needs no labels
+            ranges = []         # all tokens, which needs no labels
         return ids, ranges, crossed
 
 
@@ -486,7 +486,7 @@ def each_encoded(encode: Callable[..., List[Any]], texts: List[str],
 
 def token_ranges(piece: Piece, encoding: Any) -> List[Tuple[int, int]]:
     def token_at(at: int) -> int:
-        """The first token of the characters from `at` on."""
+        """The first token at or after character `at`."""
         for place in range(at, len(piece.text)):
             token = encoding.char_to_token(place)
             if token is not None:
@@ -504,8 +504,8 @@ def token_ranges(piece: Piece, encoding: Any) -> List[Tuple[int, int]]:
 
 def loaded(tokenizer: Any) -> Tuple[Any, Any, bytes]:
     """The tokenizer of transformers, or None; that of tokenizers; and the
-    bytes whose digest stands for it, those of tokenizer.json if there is one,
-    as of tokcat --tokenizer."""
+    bytes to identify it by: tokenizer.json if there is one, as with tokcat
+    --tokenizer."""
     from tokenizers import Tokenizer
     chat, path = None, None
     if isinstance(tokenizer, (str, os.PathLike)):
@@ -542,7 +542,7 @@ def loaded(tokenizer: Any) -> Tuple[Any, Any, bytes]:
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             return chat, backend, file.read()
         return chat, backend, text
-    return chat, Tokenizer.from_buffer(text), text      # a copy to change
+    return chat, Tokenizer.from_buffer(text), text      # a modifiable copy
 
 
 def header_digest(text: bytes) -> bytes:
@@ -554,8 +554,8 @@ def header_digest(text: bytes) -> bytes:
 
 def special_ids(tokenizer: Any, chat: Any, vocabulary: Mapping[str, int]
                 ) -> Dict[str, int]:
-    """The ids of special tokens that the tokenizer names, or the
-    tokenizer_config.json beside its tokenizer.json."""
+    """The ids of special tokens named by the tokenizer, or by the
+    tokenizer_config.json next to its tokenizer.json."""
     names = {"pad": "pad_token", "bos": "bos_token", "eos": "eos_token",
              "cls": "cls_token", "sep": "sep_token", "mask": "mask_token"}
     if chat is not None:

@@ -1,20 +1,19 @@
-"""flash_attn.py - a batch of packs as flash-attention's varlen kernels
-take it.
+"""flash_attn.py - arguments of flash-attention's varlen kernels for a batch.
 
     tokens, targets, positions, args = varlen(batch, "ghost", "cuda")
     q, k, v = ...                        # [S * L, heads, d] of the tokens
     flash_attn_varlen_func(q, k, v, **args, causal=True)
     cross_entropy(logits, targets)       # -100: no target
 
-The views are those of views.py.  With "ragged" the tokens are compacted
-first and nothing is computed for padding; with "ghost" all S * L rows belong
-to a sequence, so that the kernel writes each row of its output, which it
-would leave unwritten behind the last boundary; with "static" the boundaries
-have the same number in each batch, too, as a captured CUDA graph needs.
+The views are defined in views.py.  "ragged" removes the padding first, so
+nothing is computed for it.  In "ghost" every row is in a sequence, so the
+kernel writes all of its output; rows after the last boundary would stay
+uninitialised.  "static" also has the same number of boundaries in every batch,
+as a captured CUDA graph requires.
 
-Of aligned sequences these two have places behind each that are no tokens.
-Then there is seqused_k as well, which flash-attention 3 takes, so that no
-token attends to them; without it, causal attention is right, and no other.
+If sequences are aligned, the last two views contain gaps after sequences.
+args then include seqused_k, for flash-attention 3, so that no token attends to
+a gap.  Without it only causal attention is correct.
 
 SPDX-License-Identifier: MIT
 """
@@ -26,7 +25,7 @@ from packstream import views
 
 
 def varlen(batch, view="ghost", device=None, labels=None):
-    """Tokens, the target of each, and positions, int64 [T]; and the keyword
+    """Returns tokens, targets and positions, int64 [T], and the keyword
     arguments.  `labels` selects the targets; see views.targets."""
     arrays = [batch["tokens"], views.targets(batch, labels)]
     if view == "ragged":

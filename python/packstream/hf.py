@@ -1,4 +1,4 @@
-"""hf.py - packs as Hugging Face models take packed sequences.
+"""hf.py - packs as inputs of Hugging Face models.
 
     source = packstream.open("corpus.pks")     # or pack_dataset(...)
     Trainer(model, TrainingArguments(..., remove_unused_columns=False),
@@ -13,27 +13,27 @@ the tokens, without those that a "loss_mask", "assistant_masks" or
 "completion_mask" channel excludes.  `labels` names another channel;
 labels="tokens" makes every token a target.  See views.labels.
 
-flattened() returns what DataCollatorWithFlattening of transformers returns
-for the same sequences with return_flash_attn_kwargs=True, and use_cache=False:
-positions restart at 0; the first label of a sequence is -100; boundaries are
-int32 and the longest lengths are plain integers.  It suits flash-attention,
-which computes no padding then.  In the shape of rows() other implementations
-have less to mask, and the shape of the tokens is the same in every batch.
+flattened() returns the same as DataCollatorWithFlattening of transformers with
+return_flash_attn_kwargs=True, plus use_cache=False: positions restart at 0; the
+first label of a sequence is -100; boundaries are int32 and the longest lengths
+are plain integers.  It suits flash-attention, which then computes no padding.
+With rows(), other implementations have less to mask, and the shape of the
+tokens is the same in every batch.
 
 flash-attention takes the boundaries from cu_seq_lens_q; "sdpa", "eager" and
 "flex_attention" find them in position_ids, if there is neither an
-attention_mask nor a cache.  Both functions return all that, so the
-implementation is free.  The model is not: Llama, Qwen, Mistral, Mixtral, Phi,
-Gemma, OLMo, Granite, GPT-2, GPT-NeoX and their like keep sequences apart.
+attention_mask nor a cache.  Both functions return all of this, so any
+implementation works.  Not every model does: Llama, Qwen, Mistral, Mixtral, Phi,
+Gemma, OLMo, Granite, GPT-2, GPT-NeoX and similar ones keep sequences apart.
 Without flash-attention OPT, BLOOM, MPT, XGLM, BioGPT and older Falcons do not,
-nor do models with a state in place of attention, such as Mamba and RWKV, nor
-old versions of transformers.  check_attention() refuses them.
+nor do models with a state instead of attention, such as Mamba and RWKV, nor old
+versions of transformers.  check_attention() refuses them.
 
-Several GPUs need a process each (torchrun): torch's DataParallel, which
-Trainer uses in a single process, splits the boundaries in the wrong places.
+Use one process per GPU (torchrun): torch's DataParallel, which Trainer uses in
+a single process, would split the boundaries incorrectly.
 
-The models shift labels themselves, so those that are shifted already, as the
-header says, are shifted back; see views.labels.
+The models shift labels themselves, so shifted labels, as marked in the header,
+are shifted back; see views.labels.
 
 SPDX-License-Identifier: MIT
 """
@@ -57,8 +57,8 @@ def row(array: np.ndarray) -> torch.Tensor:
 
 
 def boundaries(cu: np.ndarray, longest: int) -> Dict[str, Any]:
-    """What flash-attention takes, and no cache, which hides position_ids from
-    other implementations."""
+    """Arguments for flash-attention; use_cache=False, since with a cache other
+    implementations ignore position_ids."""
     bounds = torch.from_numpy(cu)
     return {"cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds,
             "max_length_q": longest, "max_length_k": longest,
@@ -66,7 +66,7 @@ def boundaries(cu: np.ndarray, longest: int) -> Dict[str, Any]:
 
 
 def flattened(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
-    """int64 [1, T] each, and the boundaries."""
+    """int64 [1, T] arrays, and the boundaries."""
     cu = views.merged_cu(batch, "ragged")
     own = views.labels(batch, labels)
     return {
@@ -78,7 +78,7 @@ def flattened(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
 
 
 def rows(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
-    """int64 [S, L] each, and the boundaries; the padding is a sequence without
+    """int64 [S, L] arrays, and the boundaries; padding is a sequence without
     labels."""
     cu = views.merged_cu(batch)
     return {
@@ -112,8 +112,8 @@ def collate(packs: Sequence[Mapping[str, Any]],
             convert: Callable[..., Dict[str, Any]] = rows,
             **options: Any) -> Dict[str, Any]:
     """The arguments of a model for a list of packs of packstream.open, or of
-    rows of pack_dataset.  `options`, such as labels=, are those of `convert`;
-    functools.partial sets both."""
+    rows of pack_dataset.  `options`, such as labels=, are passed to `convert`;
+    set both with functools.partial."""
     if not packs or not all(
             isinstance(pack, Mapping) and np.ndim(pack.get("tokens", [])) == 1
             for pack in packs):
@@ -138,9 +138,9 @@ def check_attention(model: Any,
                     convert: Callable[..., Dict[str, Any]] = rows) -> None:
     """Raises ValueError if the sequences of a pack attend to each other.
 
-    Runs the model on two batches that differ in the first sequence of each
-    row: the logits of the second one must be the same.  The model has to be
-    on its device and not sharded yet."""
+    Runs the model on two batches that differ only in the first sequence of
+    each row: the logits of the second sequence must be equal.  The model must
+    be on its device and not sharded yet."""
     implementation = getattr(model.config, "_attn_implementation", None)
     tokens = np.full((2, 2, 8), 7)
     tokens[1, :, :4] = [11, 3, 13, 5]
@@ -149,7 +149,7 @@ def check_attention(model: Any,
     try:
         dtype = model.dtype
         if "flash" in str(implementation) and dtype == torch.float32:
-            dtype = torch.bfloat16      # its kernels do not take float32
+            dtype = torch.bfloat16      # its kernels do not support float32
         with torch.no_grad(), torch.autocast(
                 model.device.type, dtype, enabled=dtype != model.dtype):
             logits = [_logits(model, batch, convert) for batch in tokens]
@@ -174,7 +174,7 @@ def check_attention(model: Any,
 
 def _logits(model: Any, tokens: np.ndarray,
             convert: Callable[..., Dict[str, Any]]) -> torch.Tensor:
-    """Of a batch of rows of two sequences of 4 tokens."""
+    """Logits for rows of two sequences of 4 tokens."""
     inputs = collate([{"input_ids": ids, "labels": ids, "seq_lengths": [4, 4]}
                       for ids in tokens], convert)
     del inputs["labels"]

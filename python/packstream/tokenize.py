@@ -3,11 +3,11 @@
     python -m packstream.tokenize chat.jsonl --tokenizer=DIR |
         packstream -L 4096 -o chat.pks
 
-In Python, packstream.from_text gives the same sequences as Columns.  Chats are
-rendered and tokenized by processes, texts by threads of tokenizers; all is
-written in the order of the input.
+In Python, packstream.from_text returns the same sequences as Columns.  Chats
+are rendered and tokenized by processes, texts by threads of tokenizers; output
+is in input order.
 
-It exits as packstream.tokens does.  With --state, SIGTERM and SIGINT save the
+Exit status as for packstream.tokens.  With --state, SIGTERM and SIGINT save the
 state first.
 
 SPDX-License-Identifier: MIT
@@ -47,10 +47,10 @@ from packstream.schema import Columns
 from packstream.writer import NewFile, TokenWriter, is_replaced, lock_file
 
 PROGRAM = "packstream.tokenize"
-TASK_BYTES = 1 << 20            # of text that is encoded at a time
+TASK_BYTES = 1 << 20            # of text, encoded at a time
 TASK_ROWS = 1 << 10
-MAX_UNKNOWN = 1 << 14           # rows that do not show the kind
-LINE_BYTES = 1 << 24         # of a line, which takes much more memory as rows
+MAX_UNKNOWN = 1 << 14           # rows that do not determine the kind
+LINE_BYTES = 1 << 24         # per line, which takes much more memory as a row
 STANDARD_INPUT = "-"
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 TABLES = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
@@ -59,8 +59,8 @@ BOM = b"\xef\xbb\xbf"
 
 class Task(NamedTuple):
     """Consecutive rows: bytes of lines, an Arrow stream, or a list of
-    mappings.  `number` is that of the first row in the input, `row` that in
-    its file; the first `skip` rows were written before."""
+    mappings.  The first row has index `number` in the input and `row` in its
+    file; the first `skip` rows were written before."""
     form: str
     data: Any
     count: int
@@ -97,7 +97,7 @@ def rows_of(task: Task) -> Iterator[Any]:
 
 
 def plain_rows(batch: Any) -> Iterator[Dict[str, Any]]:
-    """Rows as they were before a table gave them fields that they lack."""
+    """Rows without the fields that a table added because they were absent."""
     columns = [[plain(value, column.type) for value in column.to_pylist()]
                for column in batch.columns]
     for values in zip(*columns):
@@ -145,7 +145,7 @@ def no_number(text: str) -> None:
 
 def encode_task(encoder: Encoder, kind: str, column: Optional[str],
                 task: Task) -> Encoded:
-    """The rows of a task with their columns under the names of the kind."""
+    """Encodes a task's rows, with columns renamed as in the kind."""
     needed = (column,) if column else KINDS[kind][0]
 
     def renamed(row: Any) -> Any:
@@ -173,7 +173,7 @@ def open_input(path: str) -> BinaryIO:
 
 
 class Rewound(io.RawIOBase):
-    """A file whose first bytes, which were read, are read again."""
+    """A file that starts with bytes that were already read."""
 
     def __init__(self, start: bytes, file: Any):
         self._start, self._file = io.BytesIO(start), file
@@ -187,8 +187,8 @@ class Rewound(io.RawIOBase):
 
 def peeked(file: Any, is_enough: Callable[[bytes], bool]
            ) -> Tuple[bytes, Any]:
-    """The first bytes of a file, as many as are enough unless it ends before,
-    and the file from its start.  A pipe may give them one by one."""
+    """The first bytes of a file, until is_enough or its end, and the file
+    from its start.  A pipe may deliver them one by one."""
     start, more = b"", True
     while more and not is_enough(start):
         more = file.read1(io.DEFAULT_BUFFER_SIZE)
@@ -200,7 +200,7 @@ def peeked(file: Any, is_enough: Callable[[bytes], bool]
 
 
 def decompressed(magic: bytes, file: Any) -> Any:
-    """The same, or what gzip or zstd compressed in it."""
+    """The file, or its contents if compressed with gzip or zstd."""
     if magic[:2] == GZIP:
         return io.BufferedReader(gzip.GzipFile(fileobj=file))
     if magic.startswith(ZSTD):
@@ -210,9 +210,9 @@ def decompressed(magic: bytes, file: Any) -> Any:
 
 
 def blocks_of(file: Any) -> Iterator[bytes]:
-    """Whole lines, so many bytes or more at a time."""
+    """Yields whole lines, at least TASK_BYTES at a time."""
     parts: List[bytes] = []
-    size, line = 0, 1       # of the line that has begun
+    size, line = 0, 1       # of the current line
     while True:
         block = file.read(TASK_BYTES)
         end = block.find(b"\n")
@@ -241,7 +241,7 @@ def shows_form(start: bytes) -> bool:
 
 
 def form_of(start: bytes) -> str:
-    """Blanks alone are JSON Lines without a row."""
+    """The form of a file; only blanks: JSON Lines without rows."""
     start = without_bom(start).lstrip()
     if start[:1] == b"[":
         raise ValueError("it begins as a JSON array does: write an object on "
@@ -251,7 +251,7 @@ def form_of(start: bytes) -> str:
 
 def file_tasks(path: str, form: Optional[str], column: Optional[str]
                ) -> Iterator[Task]:
-    """Of one file.  Errors name it."""
+    """Tasks of one file.  Errors name it."""
     name = "standard input" if path == STANDARD_INPUT else path
     try:
         with open_input(path) as opened:
@@ -278,7 +278,7 @@ def file_tasks(path: str, form: Optional[str], column: Optional[str]
 
 def table_tasks(source: Any, column: Optional[str], file: Optional[str] = None
                 ) -> Iterator[Task]:
-    """Of a table, a parquet or Arrow file, or a dataset with features."""
+    """Tasks of a table, a parquet or Arrow file, or a dataset with features."""
     import pyarrow as pa
     from packstream.arrow import Source
     part = Source(source)
@@ -295,7 +295,7 @@ def table_tasks(source: Any, column: Optional[str], file: Optional[str] = None
 
 
 def row_tasks(rows: Iterable[Any]) -> Iterator[Task]:
-    """Of any iterable of mappings."""
+    """Tasks of any iterable of mappings."""
     rows = iter(rows)
     while True:
         some = list(itertools.islice(rows, TASK_ROWS))
@@ -305,8 +305,8 @@ def row_tasks(rows: Iterable[Any]) -> Iterator[Task]:
 
 
 def parts_of(source: Any) -> List[Any]:
-    """Files, those of folders that save_to_disk of datasets wrote included,
-    and objects."""
+    """Files, including those in folders of datasets' save_to_disk, and
+    objects."""
     parts: List[Any] = []
     is_list = isinstance(source, (list, tuple)) and \
         all(isinstance(part, (str, os.PathLike)) for part in source)
@@ -341,15 +341,15 @@ def tasks_of(parts: List[Any], form: Optional[str], column: Optional[str]
 # --------------------------------------------------------------- processes
 
 class Workers:
-    """Encodes tasks, some at a time, and gives the results in order.  One
-    worker is this process."""
+    """Encodes tasks in parallel and yields the results in order.  One worker
+    means this process."""
 
-    _encoder: Encoder           # of a worker
+    _encoder: Encoder           # in a worker
 
     def __init__(self, encoder: Encoder, number: int):
         self._encoder, self._number, self._pool = encoder, number, None
         if number > 1:
-            # All are forked here, before files and threads of Arrow are there.
+            # Fork all now, before there are files and threads of Arrow.
             self._pool = ProcessPoolExecutor(
                 number, multiprocessing.get_context("fork"),
                 Workers._begin, (encoder,))
@@ -380,8 +380,8 @@ class Workers:
         pending: collections.deque = collections.deque()
         work = Workers._work
         if kind == "text":
-            # Threads of tokenizers share one cache of words, which makes them
-            # faster than processes; while one task is in them, the other is
+            # Threads of tokenizers share one word cache, which makes them
+            # faster than processes; while one task is tokenized, another is
             # decoded or written.
             self._pool.shutdown()
             os.environ.update(TOKENIZERS_PARALLELISM="true",
@@ -398,16 +398,16 @@ class Workers:
             while pending:
                 first, future = pending.popleft()
                 yield first, future.result()
-        except BaseException:       # a signal does not wait for tasks
+        except BaseException:       # after a signal, do not wait for tasks
             self._pool.shutdown(wait=False, cancel_futures=True)
             raise
         self._pool.shutdown()
 
 
 class TextSequences:
-    """Tokenized rows, an iterable of Columns, once; `schema` is what a
-    TokenWriter of them is to be made with, and but for `special` and
-    `tokenizer` a Packer.  pack_dataset takes them, too."""
+    """Tokenized rows, an iterable of Columns, for one pass.  Pass `schema` to
+    the TokenWriter that writes them, and to a Packer without `special` and
+    `tokenizer`.  pack_dataset accepts them, too."""
 
     def __init__(self, source: Any, tokenizer: Any,
                  column: Optional[str] = None, eos: Optional[str] = None,
@@ -426,14 +426,15 @@ class TextSequences:
             "labels": "aligned" if CHANNELS[self.kind] else None,
             "special": self._encoder.special,
             "tokenizer": self._encoder.digest}
-        # What a job that is resumed must have in common with this one.
+        # Must be equal in a resumed job.
         self.job = {"kind": self.kind, "column": column, "form": form,
                     "eos": self._encoder.eos,
                     "tokenizer": self._encoder.identity}
 
     def _kind_of(self, tasks: Iterable[Task]) -> Tuple[str, List[Task]]:
-        """Of the first row that shows it, and the tasks up to it; of an empty
-        input, text.  Rows that show none are kept in memory, so not many."""
+        """The kind of the first row that determines it, and the tasks up to
+        there; "text" for empty input.  Undetermined rows are held in memory,
+        so their number is limited."""
         read, rows, why = [], 0, None
         for task in tasks:
             read.append(task)
@@ -456,7 +457,7 @@ class TextSequences:
         return "text", read
 
     def _kind_of_row(self, row: Any) -> Tuple[Optional[str], Optional[str]]:
-        """Its kind, if it shows one, or else what is wrong with it."""
+        """Its kind if it determines one, otherwise what is wrong with it."""
         if isinstance(row, Refused):
             return None, str(row)
         try:
@@ -471,7 +472,7 @@ class TextSequences:
             "messages" if is_messages(values[0]) else "text", None
 
     def batches(self, skip: int = 0) -> Iterator[Tuple[Task, Encoded]]:
-        """Sequences of some rows at a time, without the first `skip` rows."""
+        """Sequences of some rows at a time, after the first `skip` rows."""
         tasks, self._tasks = self._tasks, None
         if tasks is None:
             raise ValueError("the rows were read already: call from_text "
@@ -486,7 +487,7 @@ class TextSequences:
                 yield encoded.columns
 
     def dataset(self) -> Any:
-        """A datasets.Dataset in memory, of input_ids and the channels."""
+        """A datasets.Dataset in memory, with input_ids and the channels."""
         import datasets
         import pyarrow as pa
 
@@ -528,26 +529,25 @@ def fault(where: Dict[str, Any], why: str) -> ValueError:
 def from_text(source: Any, tokenizer: Any, column: Optional[str] = None,
               eos: Optional[str] = None, form: Optional[str] = None,
               workers: Optional[int] = None) -> TextSequences:
-    """The sequences of rows of text or chats, tokenized.
+    """Tokenizes rows of text or chats.
 
-    `source` is a file or a list of files: JSON Lines, lines of text, parquet
-    or Arrow, of which the first two may be compressed by gzip or zstd; the
-    folder that save_to_disk of datasets writes; a datasets.Dataset or
-    IterableDataset; a table; or any iterable of mappings.  `tokenizer` is a
-    tokenizer.json, the folder of a tokenizer, which chats need, or the
-    tokenizer itself.
+    `source` is a file or a list of files: JSON Lines, lines of text (both
+    optionally compressed by gzip or zstd), parquet or Arrow; a folder written
+    by save_to_disk of datasets; a datasets.Dataset or IterableDataset; a table;
+    or any iterable of mappings.  `tokenizer` is a tokenizer.json, the folder of
+    a tokenizer, which chats need, or the tokenizer itself.
 
-    Rows have the columns messages, prompt and completion, chosen and rejected,
-    conversations as ShareGPT has them, or text; the first of these that are
-    there are taken, unless `column` names one of text or messages.  A text
-    ends with `eos`, by default the tokenizer's; "" stands for none.  Labels of
-    messages are those of the assistant's turns, and of completions those after
-    the prompt.  A row whose labels would not be exact is an error, and so is
-    one that is no such row.
+    Rows have the columns messages; prompt and completion; chosen and rejected;
+    conversations, as in ShareGPT; or text.  The first of these that is present
+    is used, unless `column` names a column of text or messages.  A text ends
+    with `eos`, by default the tokenizer's; "" means none.  Labels of messages
+    are the assistant's turns; labels of completions are everything after the
+    prompt.  A row whose labels would not be exact is an error, and so is a row
+    of another form.
 
-    `form` is "jsonl" or "text" for files that do not show it.  `workers`
-    processes, or threads for texts, tokenize, as many as there are processors
-    unless it says otherwise; 1 stands for this process."""
+    `form` is "jsonl" or "text", for files whose name or content does not show
+    it.  `workers` is the number of processes, or of threads for texts; it
+    defaults to the number of processors, and 1 means this process."""
     return TextSequences(source, tokenizer, column, eos, form, workers)
 
 
@@ -614,12 +614,12 @@ def positive(text: str) -> int:
 
 
 class Stopped(BaseException):
-    """A signal ends the job."""
+    """A signal stops the job."""
 
 
 class Job:
-    """A run of the program: its outputs, its state and its counts.  `saved` is
-    the state that it continues from; `stopped` is the signal that ends it."""
+    """A run of the program: its outputs, state and counts.  `saved` is the
+    state that it resumes from; `stopped` is the signal that ends it."""
 
     def __init__(self, asked: argparse.Namespace, sequences: TextSequences,
                  saved: Dict[str, Any]):
@@ -637,15 +637,15 @@ class Job:
         mark = saved.get("mark")
         self._output = open_at(asked.output, mark["offset"] if mark else 0)
         if not saved:
-            # Before the output has a byte: without a state, a job that was
-            # killed does not overwrite it.
+            # Before the first byte of output: a killed job without a state
+            # must not be overwritten.
             self.save()
         self.writer = TokenWriter(self._output, mark=mark, **sequences.schema)
 
     def run(self) -> None:
         progress = tokens.Progress(self.asked.quiet)
         if self.asked.state:
-            # Not before the processes are there, which end by signals.
+            # After the processes have started; they must end by signals.
             on_signals(self._stop, (signal.SIGINT, signal.SIGTERM))
         with self.writer:
             saved = self.rows
@@ -668,8 +668,8 @@ class Job:
         self.save(ended=True)
 
     def _stop(self, number: int, frame: Any) -> None:
-        """Interrupts waiting for rows, and nothing else.  A second signal ends
-        the process at once."""
+        """Interrupts only the wait for rows.  A second signal ends the process
+        at once."""
         if self.stopped:
             die_by(number)
         self.stopped = number
@@ -678,8 +678,8 @@ class Job:
 
     def _next(self, batches: Iterator[Tuple[Task, Encoded]]
               ) -> Optional[Tuple[Task, Encoded]]:
-        """None after the last rows, or when a signal has come, which may have
-        ended the processes, too."""
+        """None after the last rows, or after a signal, which may have ended
+        the processes, too."""
         try:
             self._waits = True
             try:
@@ -688,7 +688,7 @@ class Job:
                 self._waits = False
         except BaseException as problem:
             if isinstance(problem, BrokenExecutor):
-                time.sleep(0.1)     # for the signal that ended the process
+                time.sleep(0.1)     # until the signal arrives here, too
             if not self.stopped:
                 raise
             return None
@@ -713,7 +713,7 @@ class Job:
         self.counts["refused"] += len(encoded.refused)
 
     def save(self, ended: bool = False) -> None:
-        """Writes the state, once all that it counts on is on the disk."""
+        """Writes the state, after syncing everything it refers to."""
         if not self.asked.state:
             return
         state = dict(description(self.asked, self.sequences), rows=self.rows,
@@ -753,7 +753,7 @@ class Job:
 
 @contextlib.contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Errors of what is done with the file name it."""
+    """Adds the file name to errors."""
     try:
         yield
     except OSError as problem:
@@ -763,10 +763,10 @@ def naming(path: str) -> Iterator[None]:
 
 
 def open_at(path: str, offset: int) -> BinaryIO:
-    """A file to write on from this byte; what follows is cut off.  Pipes,
-    devices and open files such as /dev/stderr are written as they are."""
+    """Opens a file for writing at `offset`; the rest is truncated.  Pipes,
+    devices and open files such as /dev/stderr are not truncated."""
     if not is_replaced(path):
-        for fd in (2, 1):       # opened anew, a file would begin again
+        for fd in (2, 1):       # reopening a file would start at 0
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.stat(path), os.fstat(fd)):
                     return os.fdopen(os.dup(fd), "wb")
@@ -785,7 +785,7 @@ def open_at(path: str, offset: int) -> BinaryIO:
 
 def description(asked: argparse.Namespace, sequences: TextSequences
                 ) -> Dict[str, Any]:
-    """What a state is bound to."""
+    """The properties that a state is tied to."""
     inputs = [[os.path.getsize(name), os.stat(name).st_mtime_ns]
               if os.path.isfile(name) else [] for name in sequences.files]
     return {"program": PROGRAM, "version": 1, "job": sequences.job,
@@ -793,7 +793,7 @@ def description(asked: argparse.Namespace, sequences: TextSequences
 
 
 def read_state(asked: argparse.Namespace) -> Dict[str, Any]:
-    """The state that there is, or {}."""
+    """The existing state, or {}."""
     try:
         with open(asked.state, "rb") as file:
             text = file.read(1 << 24)
@@ -838,7 +838,7 @@ def write_state(path: str, state: Dict[str, Any]) -> None:
 
 
 def check_names(asked: argparse.Namespace, files: List[str]) -> None:
-    """Raises OSError if a file has two roles."""
+    """Raises OSError if a file is used twice."""
     written = {name: getattr(asked, name)
                for name in ("output", "rejects", "state")
                if getattr(asked, name)}
@@ -853,7 +853,7 @@ def check_names(asked: argparse.Namespace, files: List[str]) -> None:
 
 def write_all(asked: argparse.Namespace) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # That there is no PyTorch, which is not needed.
+    # PyTorch is missing, but not needed.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     saved = read_state(asked) if asked.state else {}
     sequences = from_text(asked.files, asked.tokenizer, asked.column,
@@ -863,12 +863,12 @@ def write_all(asked: argparse.Namespace) -> None:
         check_state(asked, saved, description(asked, sequences))
         if saved["ended"]:
             return
-    # Pipes to the processes break, too, when one of them dies.
+    # Pipes to the processes break, too, when one of them is killed.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         job = Job(asked, sequences, saved)
         job.run()
-    except BrokenPipeError:         # quietly, as any filter ends
+    except BrokenPipeError:         # silently, like any filter
         die_by(signal.SIGPIPE)
     except Stopped:
         die_by(job.stopped)
@@ -880,7 +880,7 @@ def write_all(asked: argparse.Namespace) -> None:
 
 def check_state(asked: argparse.Namespace, saved: Dict[str, Any],
                 due: Dict[str, Any]) -> None:
-    """Raises an error that names what differs from the job of the state."""
+    """Raises an error that names the difference from the state's job."""
     for name, what in (("program", "program"), ("version", "version"),
                        ("inputs", "size or time of an input"),
                        ("job", "tokenizer, --column, --eos or --from"),

@@ -1,17 +1,17 @@
-"""tokens.py - writes the token lists of parquet and Arrow files as token
-records to standard output:
+"""tokens.py - writes token lists of parquet and Arrow files as token records to
+standard output:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
-A column attention_mask shows the padding of rows, which is left out.  Folders
-of mosaicml-streaming (MDS) and litdata, and .tar files of WebDataset, are read
-by these packages.
+If there is a column attention_mask, padding is removed.  Folders of
+mosaicml-streaming (MDS) and litdata, and .tar files of WebDataset, are read
+with these packages.
 
 With -o FILE, FILE.new is written and renamed when complete; after an error or a
 signal an existing FILE is unchanged.
 
-It exits as tokcat does: 0, 1 where input or output fails or memory runs out, 64
-for a wrong command line, and 65 for data that cannot be token records.
+Exit status as for tokcat: 0; 1 if input or output fails or memory runs out; 64
+for a wrong command line; 65 for data that cannot become token records.
 
 SPDX-License-Identifier: MIT
 """
@@ -74,7 +74,7 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
 
 
 def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
-    """A signal removes the new file, if there is one, and ends the program."""
+    """After a signal, removes the new file, if any, and ends the program."""
     early: List[int] = []
 
     def die(number: int, frame: Any = None) -> None:
@@ -82,7 +82,7 @@ def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
         die_by(number)
 
     replaced = output is not None and is_replaced(output)
-    if replaced:        # until `writer` is there
+    if replaced:        # until `writer` exists
         on_signals(lambda number, frame: early.append(number))
     try:
         writer = TokenWriter(sys.stdout.buffer if output is None else output,
@@ -97,7 +97,7 @@ def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
 
 
 class Progress:
-    """A line on the terminal, written again every half second."""
+    """A status line on the terminal, updated every half second."""
 
     def __init__(self, quiet: bool):
         self._shows = sys.stderr.isatty() and not quiet
@@ -105,7 +105,7 @@ class Progress:
         self._rows = self._tokens = 0
 
     def show(self, rows: int, tokens: int) -> None:
-        """Counts these, too."""
+        """Adds to the counts."""
         self._rows += rows
         self._tokens += tokens
         now = time.monotonic()

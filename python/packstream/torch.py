@@ -10,14 +10,15 @@ of workers.  Set drop_last=True if ranks synchronize in each step; otherwise one
 rank may have one batch more.
 
 Accelerate's prepare() and Trainer share packs themselves; give them
-packstream.open(...) instead.  Where they get a PackDataset, it gives all packs
-for them to share, or refuses if it cannot.  Accelerate can distribute tensors
-only, which excludes the output of hf.rows.  Trainer's own collators are refused
-because they would collate whole batches as if they were samples.
+packstream.open(...) instead.  A PackDataset passed to them either yields all
+packs for them to share, or raises an error if that is impossible.  Accelerate
+can distribute tensors only, which excludes the output of hf.rows.  Trainer's
+own collators are refused because they would collate whole batches as if they
+were samples.
 
-state_dict() says what to go on with; a state of another number of packs, or of
-another order, is refused.  In workers only StatefulDataLoader of torchdata can
-ask for it, and resumes with as many ranks and workers as before.
+state_dict() returns the resume point; a state for another number of packs or
+another order is refused.  In workers only torchdata's StatefulDataLoader can
+read it, and it resumes with as many ranks and workers as before.
 
 SPDX-License-Identifier: MIT
 """
@@ -56,21 +57,20 @@ def to_tensors(batch: Mapping[str, np.ndarray]) -> Dict[str, torch.Tensor]:
 
 
 class PackDataset(IterableDataset):
-    """`source` is what packstream.open takes, or a function that returns
-    that: each worker calls it.  `convert` makes what the trainer takes of a
-    batch of `size` packs, a dictionary of arrays: hf.rows, hf.flattened,
-    megatron.fields.  Without it the stored fields come as tensors.  `labels`
-    is passed on to `convert`.  `order`, an
-    array of the numbers of packs, and drop_last are those of Packs.batches.
+    """Packs as batches.  `source` is any argument of packstream.open, or a
+    function that returns one, called in each worker.  `convert` turns a batch
+    of `size` packs, a dictionary of arrays, into a model's input: hf.rows,
+    hf.flattened, megatron.fields.  The default returns the stored fields as
+    tensors.  `labels` is passed on to `convert`.  `order`, an array of pack
+    numbers, and drop_last are those of Packs.batches.
 
-    With `shuffle`, a seed, the packs of files come in an order that is drawn
-    for each epoch, which set_epoch() names, as with DistributedSampler.
+    `shuffle` is a seed: the packs of files come in a new random order in each
+    epoch; call set_epoch(), as with DistributedSampler.
 
-    Where `rank` and `ranks` are not given they are those of torch.distributed
-    when the iteration begins.  If that is not initialized, every pack is read;
-    a process started with others by torchrun, mpirun or srun is then an error.
-    Pass rank and ranks if several processes need the same packs, as in tensor
-    parallelism."""
+    rank and ranks default to torch.distributed's when the iteration begins.
+    If that is not initialized, every pack is read; a process started with
+    others by torchrun, mpirun or srun is then an error.  Pass rank and ranks
+    if several processes need the same packs, as in tensor parallelism."""
 
     def __init__(self, source: Any, size: int, rank: Optional[int] = None,
                  ranks: Optional[int] = None,
@@ -92,17 +92,17 @@ class PackDataset(IterableDataset):
         self.rank, self.ranks = rank, ranks
         self.shuffle, self.order, self.drop_last = shuffle, order, drop_last
         self.epoch = self.start = self.resume = 0
-        self._of: Dict[str, Any] = {}   # the packs that `start` counts
-        self._loaded = False    # whether a state was, and not in a worker
-        self._begun = False     # whether this worker has begun an epoch
+        self._of: Dict[str, Any] = {}   # the packs that `start` refers to
+        self._loaded = False    # a state was loaded, outside a worker
+        self._begun = False     # this worker has begun an epoch
         self._shared = _shared_memory()
-        # Of the process that spawned this one: its share of the packs; its
-        # id and its _shared.
+        # From the process that spawned this one: its rank and ranks; its id
+        # and its _shared.
         self._told: Optional[Tuple[int, int]] = None
         self._parent: Optional[Tuple[int, torch.Tensor]] = None
 
     def __iter__(self) -> Iterator[Any]:
-        """From here on, even before the first batch, state_dict() is that of
+        """From here on, even before the first batch, state_dict() describes
         this iteration."""
         if self._begun:         # a persistent worker
             self.epoch = int(self._main_memory()[EPOCH])
@@ -133,13 +133,13 @@ class PackDataset(IterableDataset):
             order = shuffled(count or 0, self.shuffle, self.epoch)
         of = {"packs": count, "order_crc32": None if order is None else
               zlib.crc32(np.ascontiguousarray(order, np.int64))}
-        if info:        # some workers are further than others
+        if info:        # workers progress at different speeds
             of["shards"] = ranks * workers
         self.start = start = self.resume
         if start:
             _check_state(self._of, of)
         self._of = of
-        self.resume, self._loaded = 0, False    # another one begins anew
+        self.resume, self._loaded = 0, False    # the next iteration restarts
         if workers > 1 and count is not None:
             own = self._own(np.arange(count) if order is None else order,
                             start, rank, ranks)
@@ -156,8 +156,8 @@ class PackDataset(IterableDataset):
 
     def _own(self, order: Sequence[int], start: int, rank: int,
              ranks: int) -> Sequence[int]:
-        """The packs of a rank from `start` on, in its order, without those
-        that drop_last leaves out."""
+        """The packs of a rank from `start` on, in its order, excluding those
+        that drop_last drops."""
         own = order[first_own(0, rank, ranks, start)::ranks]
         if not self.drop_last:
             return own
@@ -183,7 +183,7 @@ class PackDataset(IterableDataset):
                  self.size)
 
     def set_epoch(self, epoch: int) -> None:
-        """Says which order of `shuffle` comes next."""
+        """Selects the order of `shuffle` for the next iteration."""
         if epoch != self.epoch:
             if self.shuffle is not None and self.resume:
                 raise ValueError("the state that was loaded is of epoch %d, "
@@ -194,7 +194,7 @@ class PackDataset(IterableDataset):
             self._share()
 
     def state_dict(self) -> Dict[str, Any]:
-        """What to go on with after the batch that came last."""
+        """The state to resume from after the last batch."""
         if not get_worker_info():
             if self._shared[IN_WORKERS]:
                 raise RuntimeError(
@@ -216,12 +216,12 @@ class PackDataset(IterableDataset):
         self.epoch = state["epoch"]
         self._of = state.get("of", {})
         self._loaded = get_worker_info() is None
-        self._begun = False     # go on in the epoch of the state
+        self._begun = False     # continue in the epoch of the state
 
     def _share(self) -> Tuple[int, int]:
-        """Which share of the packs is this process's: its rank, and of how
-        many.  Where a DataLoader of Accelerate deals out what it reads, all
-        packs have to come; a share of them would be shared once more."""
+        """The rank of this process and the number of ranks.  If an Accelerate
+        DataLoader distributes what it reads, all packs must be read: a share
+        of them would be divided a second time."""
         loader = accelerate_loader()
         if loader is not None and _is_of(loader, self) and _collates(loader):
             raise RuntimeError(
@@ -266,7 +266,7 @@ class PackDataset(IterableDataset):
         return 0, 1
 
     def _main_memory(self) -> torch.Tensor:
-        """In a worker: _shared of the process that made it."""
+        """In a worker: _shared of the process that started it."""
         parent = multiprocessing.parent_process()
         if self._parent and parent and self._parent[0] == parent.pid:
             return self._parent[1]
@@ -274,7 +274,7 @@ class PackDataset(IterableDataset):
 
     def __getstate__(self) -> Dict[str, Any]:
         state = dict(self.__dict__, _shared=None)
-        if get_spawning_popen():    # perhaps a worker, which knows no ranks
+        if get_spawning_popen():    # maybe a worker, which has no ranks
             self._shared[IN_WORKERS] = True
             state["_told"] = self._share()
             state["_parent"] = os.getpid(), self._shared.share_memory_()
@@ -286,14 +286,14 @@ class PackDataset(IterableDataset):
         self._shared[EPOCH] = self.epoch
 
 
-# Variables in which torchrun, Open MPI, MPICH and Slurm give the number of
+# Variables in which torchrun, Open MPI, MPICH and Slurm pass the number of
 # processes.
 LAUNCHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
              "SLURM_STEP_NUM_TASKS")
 
 
 def launched() -> Optional[str]:
-    """The variable that has the number of processes of this launch, or None.
+    """The variable with the number of processes of this launch, or None.
 
     SLURM_NTASKS alone does not count: the sbatch script and the salloc shell
     have it too, but are single processes.  Only tasks of srun have
@@ -311,13 +311,13 @@ IN_WORKERS, EPOCH = range(2)
 
 
 def _shared_memory() -> torch.Tensor:
-    """IN_WORKERS, whether workers read the packs, and EPOCH, of which
-    persistent workers hear in no other way; forked ones share it."""
+    """IN_WORKERS, true if workers read the packs, and EPOCH.  Shared with
+    forked workers; persistent workers learn the epoch in no other way."""
     return torch.frombuffer(mmap.mmap(-1, 16), dtype=torch.int64)
 
 
 def _check_state(of: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raises ValueError if a state is of other packs than those of now."""
+    """Raises ValueError if a state refers to other packs than now."""
     for name, value in of.items():
         if value != now.get(name):
             raise ValueError("the state that was loaded does not fit: %s is "
@@ -325,7 +325,7 @@ def _check_state(of: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def accelerate_loader() -> Any:
-    """The DataLoader of Accelerate that is being iterated over, or None."""
+    """The Accelerate DataLoader that is being iterated over, or None."""
     module = sys.modules.get("accelerate.state")
     if module is None or not module.GradientState._shared_state:
         return None
@@ -339,14 +339,14 @@ def _accelerate_processes() -> int:
 
 
 def _deals(loader: Any) -> bool:
-    """Whether it deals out what comes of an IterableDataset."""
+    """True if it distributes the output of an IterableDataset."""
     module = sys.modules["accelerate.data_loader"]
     return isinstance(loader, module.DataLoaderDispatcher) or \
         isinstance(loader.dataset, module.IterableDatasetShard)
 
 
 def _collates(loader: Any) -> bool:
-    """Whether its collator belongs to a trainer's package, and so expects
+    """True if its collator is from a trainer's package, and so expects
     samples, not batches."""
     collate = loader.collate_fn
     collate = getattr(collate, "data_collator", collate)    # of Trainer's own
@@ -357,7 +357,7 @@ def _collates(loader: Any) -> bool:
 
 
 def shards_again(batch_sampler: Any) -> bool:
-    """Whether Accelerate gives each process a part of its batches only."""
+    """True if Accelerate gives each process only a part of its batches."""
     loader = accelerate_loader()
     if loader is None:
         return False
@@ -371,6 +371,6 @@ def shards_again(batch_sampler: Any) -> bool:
 
 
 def _is_of(loader: Any, dataset: Any) -> bool:
-    """Whether it reads this dataset."""
+    """True if the loader reads this dataset."""
     inner = loader.dataset
     return inner is dataset or getattr(inner, "dataset", None) is dataset

@@ -1,24 +1,23 @@
-"""views.py - what follows from the boundaries of packs.
+"""views.py - arrays derived from the sequence boundaries of packs.
 
-A batch of packs.py has in `cu` the boundaries of each pack's sequences.  These
-functions compute from it what trainers want, for all packs of the batch at
-once; a plain dictionary of arrays will do, too.  [S, L] stands for an array
-with a row for each pack and a column for each place, and n for n_seq.
+`cu` of a batch of packs.py has the boundaries of each pack's sequences.  These
+functions derive from it what trainers need, for all packs of a batch at once; a
+plain dictionary of arrays works, too.  [S, L] is an array with a row per pack
+and a column per position; n is n_seq.
 
-Where sequences of several packs are taken together there are three views:
+There are three views of the sequences of several packs as one row:
 
-    "ragged"  the sequences alone, without padding between the packs: the
-              arrays have a place for each token, as compact() makes them
-    "ghost"   the padding of each pack is one more sequence, the ghost, so
-              that all S * L places belong to one; it may be empty
-    "static"  as ghost, with empty sequences up to D + 1 for each pack, so
-              that S * (D + 1) + 1 boundaries are always there; D is the depth
-              in the header, or as many as fit if it is None
+    "ragged"  sequences only, without padding between the packs: one entry per
+              token, as in compact()
+    "ghost"   the padding of each pack is one more sequence, the ghost, so all
+              S * L positions are in a sequence; a ghost may be empty
+    "static"  as ghost, with empty sequences up to D + 1 per pack, so there are
+              always S * (D + 1) + 1 boundaries; D is the depth in the header,
+              or the most that fit if that is None
 
-Where packstream --align made sequences begin at multiples of a number, there
-is padding behind each of them.  In the last two views it lies between the
-boundaries of its sequence, and seqused() tells how many places are tokens; in
-the first one there is none.
+With packstream --align=N each sequence is followed by padding up to the next
+multiple of N.  In "ghost" and "static" it is part of the sequence, and
+seqused() has the number of tokens; in "ragged" it is removed.
 
 SPDX-License-Identifier: MIT
 """
@@ -30,14 +29,14 @@ from typing import List, Mapping, Optional, Tuple
 import numpy as np
 
 IGNORED = -100                  # the label of a token without a target
-SHIFTED = 2                     # in a header: labels are of the next token
-# Per-token masks that chat trainers write: 1 where the token is a target.
+SHIFTED = 2                     # header.labels: labels are of the next token
+# Per-token masks of chat trainers: 1 where the token is a target.
 MASKS = ("loss_mask", "assistant_masks", "completion_mask")
 Batch = Mapping[str, np.ndarray]
 
 
 def padding(batch: Batch) -> np.ndarray:
-    """bool [S, L]: places without a token."""
+    """bool [S, L]: positions without a token."""
     if _seq_tok(batch) is not None:
         return segments(batch) == 0
     places = np.arange(batch["tokens"].shape[1], dtype=np.uint32)
@@ -56,23 +55,23 @@ def compact(batch: Batch, name: str = "tokens") -> np.ndarray:
 
 
 def per_sequence(batch: Batch, name: str) -> np.ndarray:
-    """[sum of n]: a per-sequence channel without its unused places."""
+    """[sum of n]: a per-sequence channel without unused slots."""
     return batch[name][_in_use(batch, batch[name].shape[1])]
 
 
 def merged_cu(batch: Batch, view: str = "ghost") -> np.ndarray:
-    """int32: the boundaries of all packs as those of one long row."""
+    """int32: the boundaries of all packs as those of one row."""
     return _merged(batch, view).astype(np.int32)
 
 
 def seqused(batch: Batch, view: str = "ghost") -> np.ndarray:
-    """int32: how many places behind each boundary of merged_cu but the last
-    are tokens of its sequence; of a ghost all are."""
+    """int32: the number of tokens of each sequence of merged_cu; for a ghost,
+    all positions."""
     return _spans(batch, view, True)
 
 
 def max_seqlen(batch: Batch, view: str = "ghost") -> int:
-    """The longest sequence of the view; L for static, in any batch."""
+    """The longest sequence of the view; always L for static."""
     capacity = batch["tokens"].shape[1]
     if view == "static":
         return capacity
@@ -84,9 +83,9 @@ def max_seqlen(batch: Batch, view: str = "ghost") -> int:
 
 def positions(batch: Batch, view: str = "ghost",
               cu: Optional[np.ndarray] = None) -> np.ndarray:
-    """int32 [S, L], or [T] if ragged: the place in the sequence; a ghost
-    counts from 0, too, and padding behind a sequence counts on.  Takes less
-    time if it gets merged_cu of the view."""
+    """int32 [S, L], or [T] if ragged: the position within the sequence.  A
+    ghost starts at 0, too; padding after a sequence continues its positions.
+    Faster if merged_cu of the view is passed."""
     if cu is None:
         cu = _merged(batch, view)
     lengths = cu[1:] - cu[:-1]
@@ -127,18 +126,18 @@ def labels(batch: Batch, name: Optional[str] = None,
         None       the channel "labels" if the batch has one; otherwise the
                    tokens, except where a channel of MASKS is 0 (several masks
                    intersect)
-        "tokens"   all tokens, whatever channels there are
+        "tokens"   all tokens, whatever channels exist
         a mask     the tokens, except where this channel of MASKS is 0
         a channel  its values, as labels
 
-    A mask belongs to the token it is stored with: 0 for a token means that
+    A mask applies to the token it is stored with: 0 for a token means that
     no loss is computed for predicting that token.
 
-    The header of a batch of packs.py says whether labels are aligned, each
-    stored with its own token, or shifted, stored with the token before it; a
-    header that does not say means aligned.  For other arrays `shifted` is
-    needed.  Shifted labels are shifted back.  If the last token of a sequence
-    has one, it would be lost: that is a ValueError."""
+    The header of a batch of packs.py states whether labels are aligned, each
+    stored with its own token, or shifted, stored with the token before it; the
+    default is aligned.  Other arrays need `shifted`.  Shifted labels are
+    shifted back.  Raises ValueError if the last token of a sequence has a
+    shifted label, which would be lost."""
     found = own_labels(batch, name, shifted)
     found.reshape(-1)[_edges(batch, found.shape[1])] = IGNORED
     return found
@@ -167,7 +166,7 @@ def targets(batch: Batch, name: Optional[str] = None,
     """int64 [S, L]: the label of the next token, for a loss that does not
     shift; IGNORED in the padding and for the last token of a sequence.
     `name` and `shifted` are those of labels().  Labels that are stored
-    shifted are taken as they are, those of last tokens included."""
+    shifted are returned as stored, including those of last tokens."""
     found, is_shifted = _stored_labels(batch, name, shifted)
     if not is_shifted:
         found.reshape(-1)[_edges(batch, found.shape[1])] = IGNORED
@@ -178,7 +177,7 @@ def targets(batch: Batch, name: Optional[str] = None,
 
 def _stored_labels(batch: Batch, name: Optional[str],
                    shifted: Optional[bool]) -> Tuple[np.ndarray, bool]:
-    """int64 [S, L], a copy with IGNORED in the padding; and whether each
+    """int64 [S, L], a copy with IGNORED in the padding; and True if each
     token has the label of the next one."""
     channels = _per_token(batch)
     masks = [name] if name in MASKS else []
@@ -199,8 +198,8 @@ def _stored_labels(batch: Batch, name: Optional[str],
 
 
 def _per_token(batch: Batch) -> List[str]:
-    """The arrays with a value for each token.  Per-sequence channels have the
-    same shape where the depth is L."""
+    """The per-token arrays.  Shapes alone cannot identify them: per-sequence
+    channels have the same one if the depth is L."""
     header = getattr(batch, "header", None)
     names = [name for name in batch if name in header.row.names] if header \
         else batch
@@ -230,7 +229,7 @@ def _as_bool(mask: np.ndarray, name: str, ignored: np.ndarray) -> np.ndarray:
 
 
 def _are_shifted(batch: Batch, name: str, shifted: Optional[bool]) -> bool:
-    """Whether each token has the label of the next one."""
+    """True if each token has the label of the next one."""
     if shifted is not None:
         return bool(shifted)
     header = getattr(batch, "header", None)
@@ -241,17 +240,17 @@ def _are_shifted(batch: Batch, name: str, shifted: Optional[bool]) -> bool:
 
 
 def _in_use(batch: Batch, columns: int, more: int = 0) -> np.ndarray:
-    """bool [S, columns]: the first n of each row, and so many more."""
+    """bool [S, columns]: the first n of each row, plus `more`."""
     return np.arange(-more, columns - more) < batch["n_seq"][:, None]
 
 
 def _seq_tok(batch: Batch) -> Optional[np.ndarray]:
-    """[S, D]: tokens of aligned sequences; None if they are not."""
+    """[S, D]: tokens of aligned sequences; None if not aligned."""
     return batch["seq_tok"] if "seq_tok" in batch else None
 
 
 def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
-    """int32: places of all sequences, or their tokens, in one row."""
+    """int32: lengths of all sequences in one row; `tokens`: without gaps."""
     cu, seq_tok = batch["cu"], _seq_tok(batch)
     lengths = cu[:, 1:] - cu[:, :-1]
     if tokens and seq_tok is not None:
@@ -259,7 +258,7 @@ def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
         lengths[:, :-1][used] = seq_tok[used]
     if view == "static":
         header = getattr(batch, "header", None)
-        if header and header.depth is None:     # as many as there may be
+        if header and header.depth is None:     # as many as can occur
             more = max(header.most + 1 - lengths.shape[1], 0)
             lengths = np.pad(lengths, ((0, 0), (0, more)))
         return lengths.reshape(-1)
@@ -268,7 +267,7 @@ def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
 
 
 def _merged(batch: Batch, view: str) -> np.ndarray:
-    """int64: boundaries of all packs in one row; int32 can hold them."""
+    """int64: boundaries of all packs in one row; checked to fit int32."""
     lengths = _spans(batch, view, view == "ragged")
     merged = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=merged[1:])
@@ -278,12 +277,12 @@ def _merged(batch: Batch, view: str) -> np.ndarray:
 
 
 def _edges(batch: Batch, capacity: int) -> np.ndarray:
-    """Where sequences begin in one row of all S * L places."""
+    """Starts of sequences in one row of all S * L positions."""
     cu = batch["cu"]
     edges = cu + np.arange(len(cu))[:, None] * capacity
     return edges[_in_use(batch, cu.shape[1])]
 
 
 def _ends(batch: Batch, capacity: int) -> np.ndarray:
-    """Where their tokens end."""
+    """Ends of their tokens."""
     return _edges(batch, capacity) + _spans(batch, "ragged", True)

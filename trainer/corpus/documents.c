@@ -49,7 +49,7 @@ static ps_result bad_place(const document_source *s, int c, ps_error *err)
                     ": '%c' is no part of a number", s->line, s->column, c);
 }
 
-/* A number of which `first` is the first digit; *after: what ended it. */
+/* Reads a number from its first digit on; *after: the character after it. */
 static ps_result read_number(document_source *s, int first, int32_t *number,
                              int *after, ps_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * documents.h - read documents from lines of token ids.
  *
- * A line is a sentence.  An empty line separates documents.
+ * Each line is a sentence.  An empty line separates documents.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,20 +16,20 @@
 /* Longer documents are split, to limit memory. */
 #define DOCUMENT_TOKENS 65536
 
-/* Sentences, one behind the other; none is empty. */
+/* Consecutive sentences, none of them empty. */
 typedef struct document {
-    int32_t *token;     /* room for DOCUMENT_TOKENS */
-    uint32_t *begin;    /* [n_sentences + 1], of sentences in token */
+    int32_t *token;     /* [DOCUMENT_TOKENS] */
+    uint32_t *begin;    /* [n_sentences + 1] index of the first token */
     uint32_t n_sentences;
 } document;
 
 bool document_open(document *d);
 void document_free(document *d);
 
-/* Tokens of `count` sentences from `first` on. */
+/* The number of tokens in `count` sentences starting at `first`. */
 uint32_t document_tokens(const document *d, uint32_t first, uint32_t count);
 
-/* A text that is being read. */
+/* A text being read. */
 typedef struct document_source {
     FILE *file;
     uint32_t vocab_size; /* tokens are below it */
@@ -38,8 +38,8 @@ typedef struct document_source {
 } document_source;
 
 /*
- * The next document that has a sentence.  PS_OK; PS_END; PS_ERR_IO;
- * PS_ERR_CORRUPT, PS_ERR_RANGE: with line and column.
+ * Reads the next document that has a sentence.  PS_OK; PS_END; PS_ERR_IO;
+ * PS_ERR_CORRUPT and PS_ERR_RANGE with line and column.
  */
 PS_MUST_CHECK ps_result document_read(document_source *s, document *d,
                                       ps_error *err);

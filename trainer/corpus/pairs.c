@@ -1,5 +1,5 @@
 /*
- * pairs.c - make pairs of texts, of which the second does or does not follow.
+ * pairs.c - make sentence pairs for next-sentence prediction.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static pair_text text_of(const document *d, uint32_t first, uint32_t count)
                        .n = document_tokens(d, first, count)};
 }
 
-/* How many sentences from `first` on make `tokens`, or reach the end. */
+/* How many sentences from `first` on have `tokens` or end the document. */
 static uint32_t sentences_for(const document *d, uint32_t first,
                               uint32_t tokens)
 {
@@ -47,7 +47,7 @@ static pair_text from_elsewhere(pairs *p, const document *other,
     return text_of(other, first, sentences_for(other, first, tokens));
 }
 
-/* The longer one loses tokens at one of its ends. */
+/* Drops tokens from either end of the longer text. */
 static void shorten(pairs *p, pair *to)
 {
     while (to->first.n + to->second.n > p->options.length) {
@@ -74,7 +74,7 @@ bool pairs_next(pairs *p, pair_other *other, void *context, pair *to)
     if (elsewhere != NULL && (count == 1 || tr_rng_chance(&p->random, 0.5))) {
         to->second = from_elsewhere(p, elsewhere, to->first.n);
         to->label = 1;
-        /* What was not used comes again. */
+        /* Unused sentences start the next pair. */
         count = first;
     } else if (count > 1) {
         to->second = text_of(p->of, p->next + first, count - first);

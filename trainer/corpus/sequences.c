@@ -1,11 +1,11 @@
 /*
- * sequences.c - bert-sequences: sequences to train a BERT with, from text.
+ * sequences.c - bert-sequences: BERT training sequences from text.
  *
- * Reads lines of token ids, a sentence each, with empty lines between
- * documents, and prints JSON Lines for tokcat(1).  A document is dealt with
- * when half a pool of others has been read after it; what does not follow is
- * drawn from the pool.  So memory has a bound, and the same text and seed
- * make the same sequences.
+ * Reads lines of token ids, one sentence each, with empty lines between
+ * documents, and prints JSON Lines for tokcat(1).  Documents pass through a
+ * pool; each is processed when it is half a pool old, and random second texts
+ * are drawn from the pool.  So memory is bounded, and the same text and seed
+ * give the same sequences.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -67,7 +67,7 @@ static const option_entry entries[] = {
     {0},
 };
 
-/* Documents, around and around. */
+/* A ring buffer of documents. */
 typedef struct pool {
     document *document;
     uint32_t size;
@@ -76,12 +76,12 @@ typedef struct pool {
     const document *current;
 } pool;
 
-/* A sequence that is made. */
+/* A sequence being made. */
 typedef struct sequence {
     int32_t *token, *label;
     uint32_t *room;
     uint32_t n;
-    uint32_t second; /* where the second text begins */
+    uint32_t second; /* start of the second text */
 } sequence;
 
 typedef struct job {
@@ -159,7 +159,7 @@ static const document *draw_other(void *context, uint64_t *random)
     return &p->document[at < own ? at : at + 1];
 }
 
-/* Makes the sequences of the oldest document that has not been dealt with. */
+/* Prints the sequences of the oldest document not processed yet. */
 static void print_document(job *j)
 {
     const pair_options options = {.length = j->conf.length - SPECIALS,
@@ -262,7 +262,7 @@ static void close_job(job *j)
     free(j->sequence.room);
 }
 
-/* A document does not go on in the next file. */
+/* The end of a file ends a document. */
 static int run(job *j, const char *const *names, int n)
 {
     int status = STATUS_OK;

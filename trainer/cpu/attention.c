@@ -1,17 +1,17 @@
 /*
- * attention.c - each row looks at the rows of its own sequence.
+ * attention.c - self-attention within sequences.
  *
- * Two ways lead to the same numbers.  Varlen takes the spans one by one,
- * through cu: sum of len^2 of work, as in Zeng et al., "Boosting Distributed
+ * Two methods give the same result.  Varlen takes the spans one by one, by cu,
+ * at a cost of the sum of len^2, as in Zeng et al., "Boosting Distributed
  * Training Performance of the Unpadded BERT Model" (2022), section IV.A.
  * Dense computes all L x L scores of a pack and masks those between rows of
  * different segments: Krell et al. (2021), section 3.2.
  *
- * In both a block (a span or a pack) and a head are one piece of work; pieces
- * are shared out to threads, which do not touch one another's numbers.
+ * A piece of work is one head of one block (a span or a pack); threads share
+ * the pieces and write to disjoint memory.
  *
- * Kept are the softmaxes of the blocks, one after the other.  In the scratch
- * lie the places of the spans' softmaxes, and then a square for each thread.
+ * `kept` holds the softmax matrices of the blocks, one after another; `scratch`
+ * holds the offset of each span's matrices, then one square per thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,7 @@ static size_t span_length(const tr_batch *batch, size_t span)
     return (size_t)(batch->cu[span + 1] - batch->cu[span]);
 }
 
-/* Numbers of the largest square. */
+/* Numbers in the largest square. */
 static size_t square_of(const tr_batch *batch, bool dense)
 {
     const size_t n = dense ? batch->capacity : batch->max_span;
@@ -37,13 +37,13 @@ static size_t square_of(const tr_batch *batch, bool dense)
     return tr_times(n, n);
 }
 
-/* Bytes of the spans' places, up to a whole cache line. */
+/* Size of the offsets of spans, rounded up to a cache line. */
 static size_t places_of(const tr_batch *batch)
 {
     return ((size_t)batch->n_spans * sizeof(size_t) + LINE - 1) / LINE * LINE;
 }
 
-/* All spans' squares, in numbers; where each begins, unless that is NULL. */
+/* Numbers in all spans' squares; sets place[] to offsets unless NULL. */
 static size_t spread(const tr_batch *batch, size_t heads, size_t *place)
 {
     size_t all = 0;
@@ -82,7 +82,7 @@ size_t tr_cpu_attention_scratch(tr_device *d, const tr_batch *batch,
                             square_of(batch, dense)));
 }
 
-/* Spans without rows may be there, and have nothing to do. */
+/* Empty spans can occur; they have no work. */
 static tr_block block_of(const tr_attend *a, size_t piece)
 {
     const tr_batch *const batch = a->batch;
@@ -104,7 +104,7 @@ static tr_block block_of(const tr_attend *a, size_t piece)
                          * square_of(batch, a->dense)};
 }
 
-/* Puts down where spans begin; gives the number of pieces. */
+/* Stores the offsets of spans; returns the number of pieces. */
 static size_t begin(const tr_attend *a)
 {
     if (a->dense)

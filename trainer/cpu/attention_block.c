@@ -14,13 +14,13 @@
 #include "cpu/softmax.h"
 #include "cpu/vector.h"
 
-/* A matrix within a wider one. */
+/* A submatrix. */
 typedef struct part {
     const real *at;
-    size_t width; /* from one row to the next */
+    size_t width; /* row stride */
 } part;
 
-/* c = scale a b, of m x n numbers, a being m x k. */
+/* c = scale a b; c is m x n, a is m x k. */
 static void multiply(size_t m, size_t n, size_t k, real scale, part a,
                      bool a_turned, part b, bool b_turned, real *c,
                      size_t c_width)
@@ -41,7 +41,7 @@ static real scale_of(const tr_attend *a)
     return 1 / sqrt((real)head_width(a));
 }
 
-/* Where the block's queries (0), keys (1) or values (2) start in qkv. */
+/* Offset of the block's queries (0), keys (1) or values (2) in qkv. */
 static size_t qkv_at(const tr_block *b, size_t which)
 {
     const tr_attend *const a = b->attend;
@@ -61,8 +61,8 @@ static size_t out_at(const tr_block *b)
 }
 
 /*
- * What is dropped of a row is kept with its sign turned.  Rows and columns are
- * counted in their sequence, so that it does not depend on how a batch is cut
+ * Negates the dropped numbers of a row.  Rows and columns count from the start
+ * of their sequence, so the mask does not depend on how batches are divided
  * into blocks.
  */
 static void mark_row(const tr_block *b, size_t row, real *kept)
@@ -96,7 +96,7 @@ static void forward_row(const tr_block *b, size_t row, real *kept)
         mark_row(b, row, kept);
 }
 
-/* What the values are weighted with: the softmax after dropout. */
+/* The weights of the values: softmax after dropout. */
 static part dropped(const tr_block *b)
 {
     const tr_dropout *const dropout = &b->attend->dropout;

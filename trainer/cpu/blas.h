@@ -1,5 +1,5 @@
 /*
- * blas.h - the BLAS for the type of numbers that the trainer computes with.
+ * blas.h - BLAS functions for the type `real`.
  *
  * SPDX-License-Identifier: MIT
  */

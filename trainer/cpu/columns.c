@@ -1,5 +1,5 @@
 /*
- * columns.c - sums over the rows of a matrix.
+ * columns.c - column sums of a matrix.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include "cpu/vector.h"
 
-/* Columns that one thread sums at a time. */
+/* Columns that a thread sums at a time. */
 #define BLOCK 128
 
 TR_VECTORS

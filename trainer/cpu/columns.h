@@ -1,8 +1,8 @@
 /*
- * columns.h - sums over the rows of a matrix.
+ * columns.h - column sums of a matrix.
  *
- * Threads share out the columns, and each column is summed from its first row
- * to its last, in double precision: the same bits for any number of threads.
+ * Threads share the columns.  Each column is summed from the first row to the
+ * last, in double precision, so results do not depend on the number of threads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 #include "model/scalar.h"
 
-/* sums[c] = sum over r of x[r][c]; rows lie `stride` apart. */
+/* sums[c] = sum over r of x[r][c]; `stride`: row stride of x. */
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,
                     const real *x, real *sums);
 

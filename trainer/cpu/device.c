@@ -1,5 +1,5 @@
 /*
- * device.c - the table of operations on processors, and their memory.
+ * device.c - the CPU's table of operations, and its memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #define LINE TR_LINE_BYTES
 
-/* In front of each block is the address that malloc gave. */
+/* The address from malloc is stored before each block. */
 static void *alloc_block(tr_device *d, size_t bytes)
 {
     unsigned char *const block =

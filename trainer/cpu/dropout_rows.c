@@ -1,5 +1,5 @@
 /*
- * dropout_rows.c - zeroes some numbers, and scales the others up.
+ * dropout_rows.c - dropout on rows: zero some values, scale up the others.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * dropout_rows.h - zeroes some numbers, and scales the others up.
+ * dropout_rows.h - dropout on rows: zero some values, scale up the others.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,26 +10,25 @@
 
 #include "model/dropout.h"
 
-/* y = x, dropped out; y may be x. */
+/* y = dropout(x); y may be x. */
 void tr_dropout_apply(const tr_dropout *dropout, tr_dropout_key key,
                       size_t n, const real *x, real *y);
 
-/* y = residual + x + bias, the latter two dropped out. */
+/* y = residual + dropout(x + bias) */
 void tr_dropout_sum(const tr_dropout *dropout, tr_dropout_key key,
                     size_t n, const real *residual, const real *x,
                     const real *bias, real *y);
 
 /*
- * Of a row of scores, which are not negative: turns the sign of those to be
- * dropped, and drops what has been marked so.  `key` and `row` are as in
- * tr_dropout_scores().
+ * mark negates the dropped scores of a row of nonnegative scores; the second
+ * function drops marked scores.  `key` and `row` are as in tr_dropout_scores().
  */
 void tr_dropout_mark(const tr_dropout *dropout, tr_dropout_key key,
                      size_t row, size_t n, real *x);
 void tr_dropout_marked(const tr_dropout *dropout, size_t n,
                        const real *x, real *y);
 
-/* y = x, dropped out: rows x columns numbers at a site. */
+/* y = dropout(x), rows x columns numbers at a site. */
 void tr_dropout_rows(const tr_dropout *dropout, uint32_t site,
                      size_t rows, size_t columns, const real *x, real *y);
 

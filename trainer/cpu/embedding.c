@@ -1,9 +1,9 @@
 /*
- * embedding.c - what tokens are to the encoder: the sum of the vectors of
- * word, position and type, under layer norm and dropout.
+ * embedding.c - the encoder's input: the sum of word, position and type
+ * vectors, then layer norm and dropout.
  *
- * Positions are looked up like words, since in a pack they restart with each
- * sequence.
+ * Positions are looked up like words, since they restart with each sequence of
+ * a pack.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include "cpu/layernorm.h"
 #include "cpu/vector.h"
 
-/* Columns that one thread scatters at a time. */
+/* Columns that a thread scatters at a time. */
 #define BLOCK 64
 
 TR_VECTORS
@@ -55,9 +55,9 @@ static void add_to(size_t n, const real *restrict dx, real *restrict sum)
 }
 
 /*
- * Adds each row of dx to the row of `gradient` that the index names.  Every
- * thread has some columns for itself and takes the rows in their order: no
- * races, and the same bits for any number of threads.
+ * Adds each row of dx to row index[i] of `gradient`.  Each thread has its own
+ * columns and takes the rows in order, so there are no races, and results do
+ * not depend on the number of threads.
  */
 static void scatter(size_t rows, size_t n, const int32_t *index,
                     const real *dx, real *gradient)

@@ -1,9 +1,9 @@
 /*
- * gelu.c - Gaussian error linear unit, in its tanh form.
+ * gelu.c - Gaussian error linear unit, tanh form.
  *
  * x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is
  * x / (1 + exp(-2 u)): Hendrycks and Gimpel, "Gaussian Error Linear Units"
- * (2016), section 2.  The first BERT had this form.
+ * (2016), section 2.  The original BERT uses this form.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #include "cpu/vector.h"
 
-#define BLOCK 4096 /* numbers that a thread takes at a time */
+#define BLOCK 4096 /* numbers per thread at a time */
 #define CUBIC ((real)0.044715)
 #define TWICE_ROOT ((real)1.5957691216057307117597842397375) /* 2 sqrt(2/pi) */
 

@@ -1,5 +1,5 @@
 /*
- * gemm.c - products of matrices, on all processors.
+ * gemm.c - multithreaded matrix products.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +7,7 @@
 
 #include "cpu/blas.h"
 
-/* Large enough for the BLAS to be at its best, small enough to share out. */
+/* Large enough for the BLAS to be efficient, small enough to balance load. */
 #define TILE_ROWS 256
 #define TILE_COLUMNS 512
 

@@ -1,5 +1,5 @@
 /*
- * gemm.h - products of matrices, on all processors.
+ * gemm.h - multithreaded matrix products.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,9 +12,8 @@
 #include "model/scalar.h"
 
 /*
- * C = A B + beta C, with A of m x k numbers and B of k x n, row after row;
- * where one is said to be turned, it is stored as its transpose.  Rows of A and
- * C lie a stride apart, those of B as far as they are wide.
+ * C = A B + beta C, row-major; A is m x k, B is k x n.  A turned operand is
+ * stored as its transpose.  A and C have row strides; B is contiguous.
  */
 typedef struct tr_product {
     size_t m;
@@ -31,9 +30,9 @@ typedef struct tr_product {
 } tr_product;
 
 /*
- * C is cut into tiles, whatever the number of threads is, and each tile is
- * one call of the BLAS: the same bits for any number of threads, as long as
- * the BLAS itself uses one.
+ * The division of C into tiles does not depend on the number of threads, and
+ * each tile is one BLAS call, so results do not either, as long as the BLAS
+ * itself uses one thread.
  */
 void tr_multiply(const tr_product *product);
 

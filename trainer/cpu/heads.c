@@ -1,6 +1,6 @@
 /*
- * heads.c - rows of the encoder's output, picked out and put back, and what
- * the heads make of them.
+ * heads.c - gather and scatter rows of the encoder's output, tanh, and the
+ * losses.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ void tr_cpu_gather_rows(tr_device *d, size_t n, size_t width,
                width * sizeof *to);
 }
 
-/* By one thread, in order: rows may be named more than once. */
+/* Single-threaded and in order, since an index can occur more than once. */
 void tr_cpu_scatter_rows(tr_device *d, size_t n, size_t width,
                          const int32_t *index, const void *rows, void *x)
 {
@@ -57,7 +57,7 @@ void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
         slope[i] *= 1 - at[i] * at[i];
 }
 
-/* Without a label nothing is lost. */
+/* A row without a label has a loss and gradients of 0. */
 static double lose_row(size_t n, size_t stride, real *x, int32_t label,
                        real weight)
 {

@@ -1,8 +1,8 @@
 /*
- * lamb.c - a step of the optimiser over all numbers.
+ * lamb.c - a LAMB step over all weights.
  *
- * Sums over many numbers are made of sums over blocks, which are added in
- * their order: so the same weights come of any number of threads.
+ * Sums over many numbers are formed from sums over fixed blocks in order, so
+ * results do not depend on the number of threads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,15 +13,15 @@
 
 #define BLOCK ((size_t)1 << 12)
 
-/* What a step works with. */
+/* Arguments and scratch of a step. */
 typedef struct work {
     const tr_lamb_args *step;
-    double scale; /* of the gradient */
+    double scale; /* of the gradient, from clipping */
     real *weights;
     const real *gradients;
     real *mean;
     real *square;
-    double (*sums)[2]; /* of blocks: of weights and of updates */
+    double (*sums)[2]; /* per block: squares of weights and of updates */
 } work;
 
 static size_t blocks_of(size_t count)
@@ -73,7 +73,7 @@ static double norm_of(const real *x, size_t n, double (*sums)[2])
 
 /* ---- Updates ---- */
 
-/* What is taken from a weight, but for the learning rate and the ratio. */
+/* The update of a weight, before learning rate and trust ratio. */
 static double update_of(const work *w, double decay, size_t i, double weight)
 {
     const double mean = (double)w->mean[i] / w->step->correct1;
@@ -93,7 +93,7 @@ static void learn(const work *w, size_t i)
                           + (1 - beta2) * g * g);
 }
 
-/* Moves the moments of a block on; squares of weights and updates added. */
+/* Updates a block's moments; sums the squares of weights and updates. */
 static void first_pass(const work *w, const tr_part *part, size_t block)
 {
     const double decay = part->decays ? w->step->decay : 0;
@@ -127,7 +127,7 @@ static void second_pass(const work *w, const tr_part *part, size_t block,
     }
 }
 
-/* How long the weights are beside their update. */
+/* Norm of the weights over norm of the update. */
 static double trust_ratio(const work *w, const tr_part *part)
 {
     double sum[2] = {0, 0};

@@ -1,6 +1,5 @@
 /*
- * layernorm.c - layer norm over rows, its input being the sum of a residual
- * and of a branch that has passed dropout, or just a row.
+ * layernorm.c - layer norm over rows, alone or of residual + dropout(branch).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -107,7 +106,7 @@ void tr_cpu_sum_norm_forward(tr_device *d, const tr_norm *norm,
     }
 }
 
-/* The means of gain * dy and of gain * dy * hat, times n. */
+/* n times the means of gain * dy and of gain * dy * hat. */
 TR_VECTORS
 static void backward_sums(size_t n, const real *gain, const real *dy,
                           const real *hat, real sums[2])

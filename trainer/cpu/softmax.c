@@ -1,5 +1,5 @@
 /*
- * softmax.c - softmax of a row, alone and with the loss behind it.
+ * softmax.c - softmax of a row, alone or with cross-entropy.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
         x[i] = segment[i] == own ? x[i] : (real)-INFINITY;
 }
 
-/* In lanes, since not every compiler makes vectors of a maximum. */
+/* In lanes, since not every compiler vectorises a maximum. */
 TR_VECTORS
 static real largest(size_t n, const real *x)
 {
@@ -68,7 +68,7 @@ void tr_softmax_row(size_t n, real *x)
     scale(n, 1 / sum(n, x), x);
 }
 
-/* dx, through dropout; returns the sum of y dx. */
+/* Applies dropout to dx; returns the sum of y dx. */
 TR_VECTORS
 static real pass_dropout(size_t n, const real *restrict y, real by,
                          real *restrict dx)

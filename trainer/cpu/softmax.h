@@ -1,5 +1,5 @@
 /*
- * softmax.h - softmax of a row, alone and with the loss behind it.
+ * softmax.h - softmax of a row, alone or with cross-entropy.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,21 +11,21 @@
 
 #include "model/scalar.h"
 
-/* Scores of rows of another segment become minus infinity. */
+/* Sets scores of rows in other segments than `own` to minus infinity. */
 void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x);
 
 /* In place. */
 void tr_softmax_row(size_t n, real *x);
 
 /*
- * dx = y (dx - sum of y dx), y being the softmax.  If dropout follows it, y is
- * negative where that drops, and `scale` is what it does to the others.
+ * dx = y (dx - sum of y dx), where y is the softmax.  With dropout after it,
+ * dropped numbers of y are negated, and `scale` is the factor of the others.
  */
 void tr_softmax_backward_row(size_t n, const real *y, real scale, real *dx);
 
 /*
- * Returns the negative logarithm of the likelihood of `label`; x becomes the
- * gradient of it times `weight`.
+ * Returns the negative log-likelihood of `label`; replaces x by its gradient
+ * times `weight`.
  */
 double tr_cross_entropy_row(size_t n, real *x, size_t label, real weight);
 

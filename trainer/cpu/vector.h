@@ -1,9 +1,8 @@
 /*
- * vector.h - what loops over rows of numbers have in common.
+ * vector.h - helpers for vectorised loops over rows.
  *
- * Rows are worked on by small functions that the compiler turns into vector
- * code.  They are compiled for several kinds of processor, and the one that
- * fits is chosen when the program starts.
+ * Loops over rows are small functions that the compiler vectorises.  They are
+ * compiled for several instruction sets; the best one is selected at start.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,13 +34,13 @@ static inline real tr_exp(real x)
 #else
 
 /*
- * e^x to some units in the last place, without a call, so that loops over it
- * become vector code; libm's is many times slower.  0 below -87, where float
- * ends; what is above 88 counts as 88.  NaN stays NaN.
+ * e^x to a few units in the last place.  Inlined, so that loops vectorise;
+ * libm's is many times slower.  0 below -87, the end of float's range; values
+ * above 88 count as 88.  NaN stays NaN.
  *
- * x = n ln 2 + r with |r| <= ln 2 / 2: 2^n is put together from bits, e^r is
- * Taylor's polynomial.  Adding 1.5 * 2^23 rounds to an integer, which then
- * stands in the lowest bits.
+ * x = n ln 2 + r with |r| <= ln 2 / 2: 2^n is assembled from bits, e^r is a
+ * Taylor polynomial.  Adding 1.5 * 2^23 rounds to an integer and leaves it in
+ * the lowest bits.
  */
 static inline real tr_exp(real x)
 {

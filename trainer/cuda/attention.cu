@@ -1,5 +1,5 @@
 /*
- * attention.cu - what attention takes of memory, see attention.h.
+ * attention.cu - memory sizes and dispatch of attention, see attention.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,10 +37,10 @@ struct tr_attention_shape tr_attention_shape_of(size_t limit,
     return s;
 }
 
-/* A real a row and head. */
+/* Bytes of one real per row and head. */
 static size_t real_a_row(const tr_batch *batch, size_t hidden, size_t heads)
 {
-    const size_t tiles = batch->max_span / TILE + 1; /* or fewer */
+    const size_t tiles = batch->max_span / TILE + 1; /* upper limit */
 
     if (hidden / heads > TR_CUDA_HEAD_MAX
         || tr_times(batch->n_spans, tr_times(heads, tiles))

@@ -1,18 +1,18 @@
 /*
- * attention_backward.cu - see attention.h.
+ * attention_backward.cu - attention's backward by plain sums: attention.h.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/attention_kernel.h"
 
-/* What backward knows of a row: L, D, and the key of its dropout. */
+/* Per row: L, D, and the dropout key. */
 struct known_row {
     real kept;
     real delta;
     tr_dropout_key key;
 };
 
-/* D of a lane's row, which it shares: `d_out` is in shared memory. */
+/* D of a lane's row, for the lanes that share it; `d_out` is shared memory. */
 template <int WIDTH>
 static __device__ inline real delta_of(const attention_job<real> &job,
                                        const real *d_out, const real *out)
@@ -27,8 +27,8 @@ static __device__ inline real delta_of(const attention_job<real> &job,
 }
 
 /*
- * A warp takes 32 keys, of which `there` are rows of the span, for its 16
- * queries: P, dP, and from them dS, which gives dQ.
+ * Processes 32 keys, of which `there` are in the span, for a warp's 16
+ * queries: P, dP, dS, and adds to dQ.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -59,11 +59,11 @@ queries_step(const attention_job<real> &job, const real *own, const real *keys,
 }
 
 /*
- * dQ, and D for the kernel after this one.
+ * Computes dQ, and D for the next kernel.
  *
- * Grid: tiles, of heads, of spans.  Block: up to 8 warps, each with 16 queries
- * at a time.  Shared memory: keys, values, and for each warp its queries,
- * their d_out, and 16 x 32 scores.
+ * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 queries at
+ * a time.  Shared memory: keys, values, and per warp its queries, their d_out,
+ * and 16 x 32 scores.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, WIDTH <= 64 ? 2 : 1)
@@ -130,9 +130,9 @@ attention_queries_kernel(const attention_job<real> job)
 }
 
 /*
- * A warp takes 32 queries, of which `there` are rows of the span, for its 16
- * keys: P' transposed, not yet scaled up, which gives dV, and dS transposed,
- * which gives dK.
+ * Processes 32 queries, of which `there` are in the span, for a warp's 16
+ * keys: P' transposed, not yet scaled, which adds to dV, and dS transposed,
+ * which adds to dK.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -175,7 +175,7 @@ keys_step(const attention_job<real> &job, const real *own, const real *queries,
     weigh<WIDTH>(x, queries, scores, d_k);
 }
 
-/* What is known of a block's next queries, from row q of the span on. */
+/* Loads L, D and keys of a block's next queries, from span row q on. */
 static __device__ inline void load_known(const attention_job<real> &job,
                                          const attention_piece &p,
                                          known_row *known, uint32_t q)
@@ -189,11 +189,11 @@ static __device__ inline void load_known(const attention_job<real> &job,
 }
 
 /*
- * dK and dV.
+ * Computes dK and dV.
  *
- * Grid: tiles, of heads, of spans.  Block: up to 8 warps, each with 16 keys at
- * a time.  Shared memory: queries, their d_out and what is known of them, and
- * for each warp its keys, their values, and 16 x 32 scores.
+ * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 keys at a
+ * time.  Shared memory: queries, their d_out, L, D and dropout keys, and per
+ * warp its keys, their values, and 16 x 32 scores.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, 1)

@@ -1,11 +1,11 @@
 /*
- * attention_forward.cu - see attention.h.
+ * attention_forward.cu - attention's forward by plain sums: attention.h.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/attention_kernel.h"
 
-/* A row of the softmax so far; the two lanes that share it agree on max. */
+/* State of a row's softmax.  The two lanes of a row have the same max. */
 struct online_row {
     real max;
     real sum; /* of this lane's part */
@@ -13,8 +13,8 @@ struct online_row {
 };
 
 /*
- * A warp takes 32 keys, of which `there` are rows of the span: their scores,
- * the maximum so far, what that makes of the sums so far, and on to these.
+ * Processes 32 keys, of which `there` are in the span: computes scores,
+ * updates the running maximum, rescales the sums and adds to them.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -51,9 +51,9 @@ forward_step(const attention_job<real> &job, const real *own, const real *keys,
 }
 
 /*
- * Grid: tiles, of heads, of spans.  Block: up to 8 warps, each with 16 queries
- * at a time.  Shared memory: keys, values, and for each warp its queries and
- * 16 x 32 scores.
+ * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 queries at
+ * a time.  Shared memory: keys, values, and per warp its queries and 16 x 32
+ * scores.
  */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MOST_WARPS * 32, WIDTH <= 64 ? 2 : 1)

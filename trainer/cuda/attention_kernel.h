@@ -1,8 +1,8 @@
 /*
- * attention_kernel.h - what the three kernels of attention share.
+ * attention_kernel.h - shared code of the three attention kernels.
  *
- * WIDTH is that of a head, rounded up.  What has no V is for the kernels of
- * plain sums alone.
+ * WIDTH is the width of a head, rounded up.  Code without the type V is only
+ * for kernels by plain sums.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,11 +14,11 @@
 #include "cuda/attention_tile.h"
 
 static constexpr unsigned SCORES_LD = STEP + 4;
-static constexpr unsigned PART = STEP / 2; /* of a row: two lanes share it */
+static constexpr unsigned PART = STEP / 2; /* two lanes share a row */
 
 extern __shared__ __align__(128) float4 dynamic_shared[];
 
-/* What a launch is about; V is value. */
+/* Arguments of a launch; V is `value`. */
 template <typename V> struct attention_job {
     const V *qkv;
     V *out; /* backward only reads it */
@@ -27,24 +27,24 @@ template <typename V> struct attention_job {
     real *kept;  /* [heads][rows] L */
     real *delta; /* [heads][rows] D */
     const int32_t *cu;
-    const int32_t *span; /* of the group */
-    size_t rows;         /* of the batch */
+    const int32_t *span; /* spans of the group */
+    size_t rows;         /* in the batch */
     uint32_t heads;
     uint32_t width;
     uint32_t chunk;
-    uint32_t tiles; /* blocks that share a head of a span */
+    uint32_t tiles; /* blocks per head of a span */
     real scale;     /* of scores */
-    tr_dropout dropout; /* scale: 1 if there is none */
+    tr_dropout dropout; /* with scale 1 if off */
     uint32_t site;
 };
 
-/* A block's piece of work. */
+/* The work of a block. */
 struct attention_piece {
     uint32_t head;
-    uint32_t first; /* row of the batch */
-    uint32_t place; /* of that row, by which dropout counts */
+    uint32_t first; /* first row of the span in the batch */
+    uint32_t place; /* the same in the padded batch, for dropout */
     uint32_t n;     /* rows */
-    uint32_t tile;  /* which of them it begins with, in tiles */
+    uint32_t tile;  /* the block's first tile */
 };
 
 template <typename V>
@@ -59,7 +59,7 @@ static __device__ inline attention_piece piece_of(const attention_job<V> &job)
             blockIdx.x % job.tiles};
 }
 
-/* By which a row of scores is dropped; `row` counts in the span. */
+/* The dropout key of a row of scores; `row` is relative to the span. */
 template <typename V>
 static __device__ inline tr_dropout_key key_of(const attention_job<V> &job,
                                                const attention_piece &p,
@@ -69,20 +69,20 @@ static __device__ inline tr_dropout_key key_of(const attention_job<V> &job,
                              job.heads);
 }
 
-/* Numbers in shared memory, see attention.h. */
+/* Sizes in shared memory, in numbers; see attention.h. */
 template <int WIDTH>
 struct attention_layout {
-    static constexpr unsigned LD = WIDTH + 16 / sizeof(real); /* of a row */
+    static constexpr unsigned LD = WIDTH + 16 / sizeof(real); /* row stride */
     static constexpr unsigned SCORES = TILE * SCORES_LD;
-    static constexpr unsigned FORWARD = TILE * LD + SCORES;  /* a warp's */
+    static constexpr unsigned FORWARD = TILE * LD + SCORES;  /* per warp */
     static constexpr unsigned BACKWARD = 2 * TILE * LD + SCORES;
 };
 
-/* ---- Rows in and out ---- */
+/* ---- Load and store rows ---- */
 
 /*
- * Copies rows of a head to shared memory, `thread` being one of `threads` that
- * do so.  What is not there, of `all` rows and of WIDTH columns, becomes 0.
+ * Copies rows of a head to shared memory; `thread` is one of `threads` that
+ * cooperate.  Missing rows (of `all`) and columns (of WIDTH) are set to 0.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -113,7 +113,7 @@ load_rows(real *to, const real *from, size_t stride, uint32_t rows,
     }
 }
 
-/* A warp's own 16 rows; `rows` of them are there. */
+/* Loads a warp's own 16 rows, of which `rows` exist. */
 template <int WIDTH>
 static __device__ inline void load_own(real *to, const real *from,
                                        size_t stride, uint32_t rows,
@@ -124,7 +124,7 @@ static __device__ inline void load_own(real *to, const real *from,
     __syncwarp();
 }
 
-/* A block's next rows of both matrices that go past. */
+/* Loads the block's next rows of both iterated matrices. */
 template <int WIDTH>
 static __device__ inline void
 load_past(const attention_job<real> &job, real *to, const real *x,
@@ -139,8 +139,8 @@ load_past(const attention_job<real> &job, real *to, const real *x,
 }
 
 /*
- * A warp's 16 rows out of its sums, by way of `scores`.  Lanes 2 i and
- * 2 i + 1 know the scale of row i.
+ * Stores a warp's 16 rows from its sums, through `scores`.  Lanes 2 i and
+ * 2 i + 1 have the scale of row i.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -167,7 +167,7 @@ store_rows(real *to, size_t stride, uint32_t rows, uint32_t width,
 
 /* ---- Products ---- */
 
-/* scores, 16 x 32 of them, = own past^T; both have WIDTH columns. */
+/* scores = own past^T, 16 x 32; both operands have WIDTH columns. */
 template <int WIDTH>
 static __device__ inline void score(const real *own, const real *past,
                                     real *scores)
@@ -177,7 +177,7 @@ static __device__ inline void score(const real *own, const real *past,
 
     tile_zero(s[0]);
     tile_zero(s[1]);
-/* All at once would take too many registers. */
+/* Full unrolling would need too many registers. */
 #pragma unroll(WIDTH <= 64 ? 2 : 1)
     for (unsigned k = 0; k < WIDTH; k += TILE) {
         tile_multiply<true>(s[0], own + k, LD, past + k, LD);
@@ -188,10 +188,7 @@ static __device__ inline void score(const real *own, const real *past,
     __syncwarp();
 }
 
-/*
- * Multiplies the rows of sums: lanes 2 i and 2 i + 1 know what row i is
- * multiplied by.
- */
+/* Scales the rows of sums; lanes 2 i and 2 i + 1 have the factor of row i. */
 template <int WIDTH>
 static __device__ inline void scale_rows(real by, real *scores,
                                          tile_sum (&sums)[WIDTH / TILE])
@@ -211,8 +208,8 @@ static __device__ inline void scale_rows(real by, real *scores,
 }
 
 /*
- * sums += x past, x being 16 x 32, of which each lane has half a row.  They
- * take the place of the scores.
+ * sums += x past; x is 16 x 32, half a row per lane, and overwrites the
+ * scores.
  */
 template <int WIDTH>
 static __device__ inline void weigh(const real (&x)[PART], const real *past,
@@ -236,9 +233,9 @@ static __device__ inline void weigh(const real (&x)[PART], const real *past,
     __syncwarp(); /* before other scores are written */
 }
 
-/* ---- The host's side ---- */
+/* ---- Host code ---- */
 
-/* Calls f(width) with the width that kernels are made for, as a type. */
+/* Calls f(width) with the kernel's head width as a type. */
 template <typename F> static inline void by_width(const tr_attend *a, F f)
 {
     const size_t width = a->hidden / a->heads;
@@ -251,7 +248,7 @@ template <typename F> static inline void by_width(const tr_attend *a, F f)
         f(std::integral_constant<int, TR_CUDA_HEAD_MAX>());
 }
 
-/* A job for all groups, but for what differs from one to the other. */
+/* The arguments that all groups share. */
 template <typename V>
 static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
 {
@@ -273,7 +270,7 @@ static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
     return job;
 }
 
-/* Lets a kernel have all the shared memory of a block, if it may not yet. */
+/* Raises a kernel's shared memory limit to the maximum of a block, once. */
 template <typename V>
 static inline bool allow_shared(tr_cuda *c, const char *name,
                                 void (*kernel)(attention_job<V>))
@@ -292,7 +289,7 @@ static inline bool allow_shared(tr_cuda *c, const char *name,
         name);
 }
 
-/* Asks for a kernel for a group; ROW, WARP as tr_attention_shape_of(). */
+/* Launches a kernel for a group; ROW, WARP as in tr_attention_shape_of(). */
 template <typename V>
 static inline void launch_group(tr_cuda *c, cudaStream_t stream,
                                 const char *name, const tr_group &group,
@@ -313,9 +310,9 @@ static inline void launch_group(tr_cuda *c, cudaStream_t stream,
 }
 
 /*
- * Calls launch(group, stream) for every group that has spans, long ones first.
- * Their streams begin after all that was asked for before, and what is asked
- * for later begins after them.
+ * Calls launch(group, stream) for each nonempty group, longest spans first.
+ * The groups' streams start after all earlier operations and are joined before
+ * later ones.
  */
 template <typename L>
 static inline void for_groups(tr_cuda *c, const tr_batch *batch,

@@ -1,12 +1,11 @@
 /*
- * attention_mma.h - what the kernels of attention in bfloat16 share.
+ * attention_mma.h - shared code of the bfloat16 attention kernels.
  *
- * A block has 4 warps, each with 16 rows of its own, as tiles in registers;
- * what goes past comes through shared memory, 64 rows at a time, of which the
- * next ones are on their way while these are worked on.  A warp takes 32 of
- * them at a step.  Scores and their weights never leave registers: the sums of
- * one product lie as the left operand of the next does, as in FlashAttention-2
- * (Dao 2023).
+ * A block has 4 warps, each with 16 rows of its own as tiles in registers.
+ * Iterated rows pass through shared memory in chunks of 64; the next chunk is
+ * copied while one is processed, in steps of 32 rows per warp.  Scores and
+ * their weights never leave registers: a product's accumulators have the layout
+ * of the next product's left operand, as in FlashAttention-2 (Dao 2023).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,36 +17,36 @@
 #include "cuda/attention_kernel.h"
 #include "cuda/ptx.h"
 
-static constexpr unsigned MMA_WARPS = 4;   /* of a block */
-static constexpr unsigned MMA_CHUNK = 64;  /* rows on their way at a time */
-static constexpr unsigned MMA_TILES = STEP / 8; /* of scores, side by side */
+static constexpr unsigned MMA_WARPS = 4;   /* per block */
+static constexpr unsigned MMA_CHUNK = 64;  /* rows copied at a time */
+static constexpr unsigned MMA_TILES = STEP / 8; /* of scores, per step */
 
 static constexpr float LOG2_E = 1.4426950408889634f;
 static constexpr float LN_2 = 0.6931471805599453f;
 
 typedef __nv_bfloat16 bf16;
 
-/* Numbers in shared memory: rows that ldmatrix finds in unlike banks. */
+/* Sizes in shared memory, in numbers; ldmatrix has no bank conflicts. */
 template <int WIDTH> struct mma_layout {
-    static constexpr unsigned LD = WIDTH + 8; /* of a row */
+    static constexpr unsigned LD = WIDTH + 8; /* row stride */
     static constexpr unsigned OWN = TILE * LD;
     static constexpr unsigned PAST = MMA_CHUNK * LD;
 };
 
-/* A warp's step of scores, 16 x 32: four tiles of 16 x 8. */
+/* A warp's scores in one step, 16 x 32: four tiles of 16 x 8. */
 typedef float mma_scores[MMA_TILES][4];
 
-/* Its sums: 16 x WIDTH. */
+/* A warp's sums, 16 x WIDTH. */
 template <int WIDTH> struct mma_sums {
     float x[WIDTH / 8][4] = {};
 };
 
-/* ---- Rows in and out ---- */
+/* ---- Load and store rows ---- */
 
 /*
- * Has ROWS rows of a head copied to shared memory, `thread` being one of
- * BY that do so.  What is not there, of `rows` and of `width` columns,
- * becomes 0.  Whoever reads them waits for the copies first.
+ * Starts copies of ROWS rows of a head to shared memory; `thread` is one of BY
+ * that cooperate.  Missing rows (of `rows`) and columns (of `width`) are set to
+ * 0.  Readers must wait for the copies first.
  */
 template <int WIDTH, unsigned ROWS, unsigned BY>
 static __device__ inline void fetch(bf16 *to, const bf16 *from, size_t stride,
@@ -80,7 +79,7 @@ static __device__ inline void fetch(bf16 *to, const bf16 *from, size_t stride,
     }
 }
 
-/* A warp's own 16 rows; `rows` of them are there. */
+/* Fetches a warp's own 16 rows, of which `rows` exist. */
 template <int WIDTH>
 static __device__ inline void fetch_own(bf16 *to, const bf16 *from,
                                         size_t stride, uint32_t rows,
@@ -89,14 +88,14 @@ static __device__ inline void fetch_own(bf16 *to, const bf16 *from,
     fetch<WIDTH, TILE, 32>(to, from, stride, rows, width, threadIdx.x % 32);
 }
 
-/* Waits for the own rows, which were fetched before `later` other batches. */
+/* Waits for the own rows; `later` batches were fetched after them. */
 static __device__ inline void wait_own(unsigned later)
 {
     __pipeline_wait_prior(later);
     __syncwarp();
 }
 
-/* A block's next 64 rows of a matrix, of which `rows` are there. */
+/* Fetches a block's next 64 rows of a matrix, of which `rows` exist. */
 template <int WIDTH>
 static __device__ inline void fetch_past(bf16 *to, const bf16 *from,
                                          size_t stride, uint32_t rows,
@@ -116,8 +115,8 @@ static __device__ inline uint32_t pack(float low, float high)
 }
 
 /*
- * A warp's 16 rows out of its sums, by way of shared memory.  Lanes hold rows
- * lane / 4 and lane / 4 + 8, and scale each by its own.
+ * Stores a warp's 16 rows from its sums, through shared memory.  A lane has
+ * rows lane / 4 and lane / 4 + 8, and the scale of each.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -160,8 +159,8 @@ store_sums(bf16 *to, size_t stride, uint32_t rows, uint32_t width,
 /* ---- Products ---- */
 
 /*
- * A warp's own rows as left operands, a tile of 16 columns each: in registers,
- * or, where heads are so wide that there are too few, read again each time.
+ * A warp's own rows as left operands, one tile per 16 columns: in registers, or
+ * reloaded each time if the head is too wide for that.
  */
 template <int WIDTH, bool KEPT = WIDTH <= 64> struct mma_own;
 
@@ -204,7 +203,7 @@ template <int WIDTH> struct mma_own<WIDTH, false> {
     }
 };
 
-/* scores = own past^T, of 8 TILES rows that go past. */
+/* scores = own past^T for 8 TILES iterated rows. */
 template <int WIDTH, unsigned TILES>
 static __device__ inline void score(const mma_own<WIDTH> &own,
                                     const bf16 *past, float (&scores)[TILES][4])
@@ -233,7 +232,7 @@ static __device__ inline void score(const mma_own<WIDTH> &own,
     }
 }
 
-/* sums += x past, x being 16 x 8 TILES, as pairs of bfloat16. */
+/* sums += x past; x is 16 x 8 TILES, as pairs of bfloat16. */
 template <int WIDTH, unsigned TILES>
 static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
                                     const bf16 *past, mma_sums<WIDTH> &sums)
@@ -257,9 +256,9 @@ static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
 }
 
 /*
- * Calls step(all, x, y, column, there) for each 32 rows of a chunk that starts
- * at row `at` of n: x and y are where they lie, `there` of them are rows of the
- * span, and `all`, a type, says whether these are 32.
+ * Calls step(all, x, y, column, there) for every 32 rows of a chunk that starts
+ * at row `at` of n.  x and y point to the rows in shared memory, `there` of
+ * which are in the span; `all` is a type that states whether all 32 are.
  */
 template <int WIDTH, typename F>
 static __device__ inline void
@@ -278,9 +277,9 @@ for_steps(uint32_t at, uint32_t n, const bf16 *x, const bf16 *y, const F &step)
     }
 }
 
-/* ---- The host's side ---- */
+/* ---- Host code ---- */
 
-/* Asks for a kernel of `shared` bytes for a group. */
+/* Launches a kernel with `shared` bytes of shared memory for a group. */
 static inline void launch_mma(tr_cuda *c, cudaStream_t stream,
                               const char *name, const tr_group &group,
                               size_t shared,

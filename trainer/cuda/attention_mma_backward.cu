@@ -1,5 +1,6 @@
 /*
- * attention_mma_backward.cu - see attention_mma.h.
+ * attention_mma_backward.cu - attention's backward in bfloat16:
+ * attention_mma.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +9,7 @@
 #ifndef TR_DOUBLE
 #include "cuda/attention_mma.h"
 
-/* The scale of scores, in units of log 2, and what dropout makes of dP. */
+/* The scale of scores, to base 2, and the scales that dropout applies to dP. */
 struct mma_scale {
     float score;
     float dropout;
@@ -22,7 +23,7 @@ static __device__ inline mma_scale scale_of(const attention_job<bf16> &job)
 
 /* ---- dQ ---- */
 
-/* What a lane knows of its two rows: L in units of log 2, D, and their key. */
+/* A lane's two rows: L to base 2, D, and their dropout key. */
 struct mma_known {
     float kept[2];
     float delta[2];
@@ -30,8 +31,8 @@ struct mma_known {
 };
 
 /*
- * A warp takes 32 keys, of which `there` are rows of the span, for its 16
- * queries: P, dP, and from them dS, which gives dQ.
+ * Processes 32 keys, of which `there` are in the span, for a warp's 16
+ * queries: P, dP, dS, and adds to dQ.
  */
 template <int WIDTH, bool ALL>
 static __device__ inline void
@@ -75,7 +76,7 @@ queries_step(const mma_own<WIDTH> &q, const mma_own<WIDTH> &d_out,
     weigh<WIDTH>(d_s, keys, d_q);
 }
 
-/* Of a warp's rows: L as it was kept, and D, which the next kernel wants. */
+/* Loads L of a warp's rows and computes D, which the next kernel needs, too. */
 template <int WIDTH>
 static __device__ inline mma_known
 known_of(const attention_job<bf16> &job, const attention_piece &p,
@@ -105,13 +106,13 @@ known_of(const attention_job<bf16> &job, const attention_piece &p,
     return r;
 }
 
-/* Numbers of shared memory: two chunks of two matrices, and two own tiles. */
+/* Numbers in shared memory: two chunks of two matrices, and two own tiles. */
 template <int WIDTH>
 static constexpr unsigned BACKWARD_SHARED
     = 4 * mma_layout<WIDTH>::PAST + 2 * MMA_WARPS * mma_layout<WIDTH>::OWN;
 
 /*
- * dQ, and D for the kernel after this one.
+ * Computes dQ, and D for the next kernel.
  *
  * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: BACKWARD_SHARED.
  */
@@ -179,17 +180,17 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
 
 /* ---- dK and dV ---- */
 
-/* What is known of a chunk of queries. */
+/* L, D and dropout keys of a chunk of queries. */
 struct mma_past {
     float kept[MMA_CHUNK]; /* L */
     float delta[MMA_CHUNK];
-    tr_dropout_key key[MMA_CHUNK]; /* only of those without TR_DRAW_BIT */
+    tr_dropout_key key[MMA_CHUNK]; /* only rows without TR_DRAW_BIT */
 };
 
 /*
- * A warp takes 16 queries for its 16 keys: P' transposed, not yet scaled up,
- * which gives dV, and dS transposed, which gives dK.  Queries that are not
- * there are rows of 0 with L = D = 0, and add nothing to either.
+ * Processes 16 queries for a warp's 16 keys: P' transposed, not yet scaled,
+ * which adds to dV, and dS transposed, which adds to dK.  Queries outside the
+ * span are rows of 0 with L = D = 0 and add nothing.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -238,7 +239,7 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
     weigh<WIDTH>(d_s, queries, d_k);
 }
 
-/* What is known of a block's next queries, from row q of the span on. */
+/* Fetches L, D and keys of a block's next queries, from span row q on. */
 static __device__ inline void fetch_known(const attention_job<bf16> &job,
                                           const attention_piece &p,
                                           mma_past *known, uint32_t q)
@@ -257,8 +258,8 @@ static __device__ inline void fetch_known(const attention_job<bf16> &job,
 }
 
 /*
- * Queries from row q of the span on, their d_out, and what is known of them.
- * Where its piece is it asks anew: in registers there is no room for that.
+ * Fetches queries from span row q on, their d_out, L, D and dropout keys.
+ * Recomputes the block's piece to save registers.
  */
 template <int WIDTH>
 static __device__ inline void fetch_queries(const attention_job<bf16> &job,
@@ -280,7 +281,7 @@ static __device__ inline void fetch_queries(const attention_job<bf16> &job,
     __pipeline_commit();
 }
 
-/* dK and dV of a warp's rows. */
+/* Stores dK and dV of a warp's rows. */
 template <int WIDTH>
 static __device__ inline void
 keys_end(const attention_job<bf16> &job, uint32_t row,
@@ -298,7 +299,7 @@ keys_end(const attention_job<bf16> &job, uint32_t row,
 }
 
 /*
- * dK and dV.
+ * Computes dK and dV.
  *
  * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: BACKWARD_SHARED,
  * and two of mma_past.

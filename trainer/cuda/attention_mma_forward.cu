@@ -1,5 +1,5 @@
 /*
- * attention_mma_forward.cu - see attention_mma.h.
+ * attention_mma_forward.cu - attention's forward in bfloat16: attention_mma.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,19 +9,19 @@
 #include "cuda/attention_mma.h"
 
 /*
- * A row of the softmax so far, in units of log 2: sums are of 2^(x - base).
- * The base follows the maximum only where that is more than 2^LAG above it:
- * the result is the same, and sums are seldom scaled.  The four lanes that
- * share a row agree on the base.
+ * State of a row's softmax, to base 2: sums are of 2^(x - base).  The base
+ * follows the maximum only once that exceeds it by more than LAG; the result is
+ * the same, and sums are seldom rescaled.  The four lanes that share a row have
+ * the same base.
  */
 static constexpr float LAG = 8;
 
 struct mma_softmax {
     float base[2];
-    float sum[2]; /* of this lane's part */
+    float sum[2]; /* partial sums of this lane */
 };
 
-/* Moves the bases up where they have to, with what was summed by them. */
+/* Raises the bases where needed and rescales the sums. */
 template <int WIDTH>
 static __device__ inline void raise_base(const mma_scores &s, float scale,
                                          mma_softmax &r, mma_sums<WIDTH> &o)
@@ -58,8 +58,7 @@ static __device__ inline void raise_base(const mma_scores &s, float scale,
 }
 
 /*
- * A warp takes 32 keys, of which `there` are rows of the span.  ALL: they all
- * are.
+ * Processes 32 keys, of which `there` are in the span; ALL: all of them are.
  */
 template <int WIDTH, bool ALL>
 static __device__ inline void
@@ -103,14 +102,14 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
     weigh<WIDTH>(p, values, o);
 }
 
-/* Numbers of shared memory: two chunks of keys and values, own queries. */
+/* Numbers in shared memory: two chunks of keys and values, own queries. */
 template <int WIDTH>
 static constexpr unsigned FORWARD_SHARED
     = 4 * mma_layout<WIDTH>::PAST + MMA_WARPS * mma_layout<WIDTH>::OWN;
 
 /*
- * L and O of a warp's rows.  Asks anew where its piece is, rather than hold
- * that in registers.
+ * Stores L and O of a warp's rows.  Recomputes the block's piece to save
+ * registers.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -138,9 +137,7 @@ forward_end(const attention_job<bf16> &job, uint32_t row, mma_softmax &r,
                       p.n - row, job.width, o, scale, own);
 }
 
-/*
- * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: FORWARD_SHARED.
- */
+/* Grid: tiles of 64 rows of heads of spans.  Shared memory: FORWARD_SHARED. */
 template <int WIDTH>
 static __global__ void __launch_bounds__(MMA_WARPS * 32, WIDTH <= 64 ? 4 : 2)
 attention_forward_mma_kernel(const attention_job<bf16> job)

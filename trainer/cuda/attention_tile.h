@@ -1,14 +1,12 @@
 /*
  * attention_tile.h - products of 16 x 16 tiles by plain sums, a warp at a time.
  *
- * Operands are tiles in shared memory, `ld` numbers from one row to the next;
- * sums are spread over the warp's registers.  All lanes take part in every
- * call.
+ * Operands are tiles in shared memory with row stride `ld`; sums are spread
+ * over the warp's registers.  All lanes must take part in every call.
  *
- * A lane has rows r and r + 8 of a sum, with r = lane / 4, and in them columns
- * c, c + 4, c + 8 and c + 12 with c = lane % 4.  Lanes that read different
- * numbers at a time then find them in different banks, if ld is 4 more than a
- * multiple of 32.
+ * A lane holds rows r and r + 8 of a sum, with r = lane / 4, and of these
+ * columns c, c + 4, c + 8 and c + 12, with c = lane % 4.  Reads then have no
+ * bank conflicts if ld is a multiple of 32 plus 4.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,7 +50,7 @@ static inline __device__ void tile_multiply(tile_sum &s, const real *a,
     }
 }
 
-/* Each number by the one in its place. */
+/* Elementwise product. */
 static inline __device__ void tile_scale(tile_sum &s, const tile_sum &by)
 {
     for (unsigned i = 0; i < 8; i++)

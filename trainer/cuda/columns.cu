@@ -1,14 +1,14 @@
 /*
- * columns.cu - sums over the rows of a matrix.
+ * columns.cu - column sums of a matrix.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/columns.h"
 
-#define SLICES 64 /* of rows, at most */
+#define SLICES 64 /* most slices of rows */
 #define PARTIAL_WARPS 32
 
-/* Grid: 32 columns a block, of 2 * width or width; block: PARTIAL_WARPS. */
+/* Grid: 32 columns of width or 2 * width per block; block: PARTIAL_WARPS. */
 static __global__ void __launch_bounds__(PARTIAL_WARPS * 32)
 sum_partials_kernel(size_t n, size_t width, size_t columns,
                     const real *partial, real *first, real *second)
@@ -36,9 +36,9 @@ void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
 }
 
 /*
- * Sums of every gridDim.y-th row.  Grid: 32 N columns x slices; block: 8
- * warps, each of which takes every eighth row of the slice.  Then a thread has
- * a column.
+ * Sums every gridDim.y-th row.  Grid: 32 N columns x slices; block: 8 warps,
+ * each of which takes every eighth row of the slice.  In the end a thread has
+ * one column.
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(COLUMN_THREADS, 8)

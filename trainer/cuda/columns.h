@@ -1,6 +1,6 @@
 /*
- * columns.h - sums over the rows of a matrix, in an order that hangs on its
- * shape alone: sums of slices of rows first, then sums of these in double.
+ * columns.h - column sums of a matrix: first over slices of rows, then over
+ * slices in double.  The order depends on the shape alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,14 +9,14 @@
 
 #include "cuda/kernel.h"
 
-/* Of a block that sums columns, a lane each. */
+/* Block size of kernels that sum one column per lane. */
 #define COLUMN_WARPS 8
 #define COLUMN_THREADS (32 * COLUMN_WARPS)
 
 /*
- * The sum of column `column` of n rows that lie `stride` apart, by a block of
- * WARPS, each of which has every WARPS-th row; warp 0 gets it.  All threads of
- * the block come here; lanes with `in` false only wait.
+ * The sum of column `column` of n rows with row stride `stride`, by a block of
+ * WARPS, each of which takes every WARPS-th row; returned to warp 0.  All
+ * threads of the block must call it; lanes with `in` false only synchronise.
  */
 template <int WARPS>
 static inline __device__ double partial_sum(const real *partial, size_t n,
@@ -39,14 +39,14 @@ static inline __device__ double partial_sum(const real *partial, size_t n,
 }
 
 /*
- * Sums of the columns of `partial`: of the first `width` in `first`, and of the
- * `width` behind them, if `second` is not NULL, in that.
+ * Sums the columns of `partial`: the first `width` into `first`, and the next
+ * `width` into `second` unless that is NULL.
  */
 void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
                              const real *partial, real *first,
                              real *second);
 
-/* Sums of the columns of x, whose rows lie `stride` apart, in `to`. */
+/* Sums the columns of x, with row stride `stride`, into `to`. */
 template <typename value>
 void tr_columns_sum(tr_cuda *c, size_t rows, size_t columns,
                     size_t stride, const value *x, real *to);

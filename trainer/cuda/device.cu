@@ -1,5 +1,5 @@
 /*
- * device.cu - a GPU is opened and closed, its memory, and failures.
+ * device.cu - open and close a GPU, its memory, and its failures.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +17,9 @@
 #include "cuda/product.h"
 #include "cuda/stage.h"
 
-#define OLDEST 8 /* the compute capability of an A100 */
+#define OLDEST 8 /* major compute capability; 8: A100 */
 
-/* A kernel's failure is told by whichever call comes after it. */
+/* Errors of a kernel, which a later call reports. */
 static bool is_late(cudaError_t error)
 {
     return error == cudaErrorECCUncorrectable
@@ -76,7 +76,7 @@ static void release(tr_device *d, void *block)
 {
     tr_cuda *const c = cuda_of(d);
 
-    /* What could not be waited for may still use it. */
+    /* Operations that could not be waited for may still use it. */
     if (tr_cuda_wait(c, "memory on the GPU"))
         tr_cuda_free(c, block);
 }
@@ -128,7 +128,7 @@ void *tr_cuda_scratch(tr_cuda *c, size_t bytes)
 
 /* ---- Weights in bfloat16 ---- */
 
-/* Grid and block: N numbers a thread. */
+/* Grid and block: N numbers per thread. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
 to_bf16_kernel(size_t n, const real *from, __nv_bfloat16 *to)
@@ -226,8 +226,8 @@ static bool open_device(tr_cuda *c, unsigned nth)
     if (count < 1)
         return tr_cuda_good(c, cudaErrorNoDevice, "GPU");
     device = (int)(nth % (unsigned)count);
-    /* Who waits for the GPU leaves its processor to the feed; the flags are
-     * those of the device that was set. */
+    /* Waits sleep, so that the loader can use the processor.  The flags apply
+     * to the device set before. */
     if (!tr_cuda_good(c, cudaSetDevice(device), "GPU")
         || !tr_cuda_good(
             c, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "GPU")
@@ -337,8 +337,8 @@ static void fill_table(tr_cuda *c)
 }
 
 /*
- * The driver's threads inherit the mask.  Handlers of signals that they do not
- * block could run late, on one of them.
+ * The driver's threads inherit the signal mask.  Signals that they do not block
+ * could be handled late, on one of them.
  */
 static bool open_all(tr_cuda *c, unsigned nth)
 {

@@ -1,12 +1,12 @@
 /*
- * device.h - what the files of the CUDA back end share.
+ * device.h - shared declarations of the CUDA back end.
  *
- * Built by nvcc for GPUs, and by g++ against tests/hostcuda for tests.  There
- * are no <<<>>>: launch() asks for all kernels, and keeps what fails.
+ * Built by nvcc for GPUs, and by g++ against tests/hostcuda for tests.  <<<>>>
+ * is not used: launch() launches all kernels and records failures.
  *
- * `real` is float (double in a build for tests), `value` is what activations
- * are stored as: real, or __nv_bfloat16.  Kernels are templates over value,
- * load() and store() turn one into the other, and all sums are real.
+ * `real` is float (double in a test build).  `value` is the storage type of
+ * activations: real or __nv_bfloat16.  Kernels are templates over value; load()
+ * and store() convert, and all sums are real.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,23 +24,23 @@
 
 #define TR_ATTENTION_KERNELS 9 /* three, for heads of up to 32, 64, 128 */
 
-/* Spans of one group of a staged batch, long ones first. */
+/* The spans of one group of a staged batch, longest first. */
 struct tr_group {
-    const int32_t *span; /* [count] on the device: which of the batch's */
+    const int32_t *span; /* [count] on the device: indices in the batch */
     uint32_t count;
-    uint32_t longest; /* rows, of the host's knowledge */
+    uint32_t longest; /* rows */
 };
 
-/* The same for cuDNN, rounded up to a bucket: see sdpa.h. */
+/* The spans for cuDNN, with counts rounded up: see sdpa.h. */
 struct tr_spans {
-    uint32_t count;   /* spans, empty ones too */
-    uint32_t longest; /* rows, or some more */
-    int32_t place;    /* of the batch's first row in that of all ranks */
+    uint32_t count;   /* spans, including empty ones */
+    uint32_t longest; /* rows, rounded up */
+    int32_t place;    /* of the first row, in the batch of all ranks */
     const int32_t *in, *out; /* [count + 1] on the device: offsets */
     const int32_t *length;   /* [count] rows */
 };
 
-/* Sums that steps leave for finish(). */
+/* Sums over steps, read by finish(). */
 struct tr_sums {
     double loss[TR_LOSSES];
     double gradient;
@@ -49,16 +49,16 @@ struct tr_sums {
     int halted; /* a loss or a gradient was not finite */
 };
 
-/* Rows whose sum goes into one row of a table; segments.h. */
+/* Rows to add to each row of a table: segments.h. */
 struct tr_segments;
 
-/* A batch where kernels can read it, with what attention wants of it. */
+/* A batch on the device, with data derived from it. */
 struct tr_staged {
-    tr_batch batch; /* pointers of the device */
+    tr_batch batch; /* with device pointers */
     struct tr_group group[TR_GROUPS];
-    struct tr_spans spans; /* if cuDNN attends */
+    struct tr_spans spans; /* if cuDNN computes attention */
     const tr_segments *segments; /* on the host, its arrays on the device */
-    bool mlm_distinct; /* no row is named twice in mlm_row */
+    bool mlm_distinct; /* mlm_row has no duplicates */
     bool cls_distinct;
 };
 
@@ -75,8 +75,8 @@ struct tr_cuda {
     tr_ops table;
     tr_precision precision;
     bool bf16;
-    cudaStream_t stream; /* all operations, one after the other */
-    cudaStream_t copies; /* batches on their way in */
+    cudaStream_t stream; /* all operations, in order */
+    cudaStream_t copies; /* of batches to the device */
     cudaStream_t side[TR_GROUPS];
     cudaEvent_t fork, joined[TR_GROUPS];
     struct tr_products *products;
@@ -84,23 +84,23 @@ struct tr_cuda {
     struct tr_chunks *chunks;
     struct tr_graphs *graphs;
     uint64_t graph_launches, launches; /* since the last finish() */
-    struct tr_ranks *ranks; /* one of these... */
-    struct tr_nccl *nccl;   /* ...sums over them, if there are several */
-    struct tr_sdpa *sdpa;   /* NULL: our kernels attend */
-    size_t ragged;            /* numbers in a row of what it returns */
-    /* Of nccl.cc: comes before each wait for `stream`; NULL: nothing does. */
+    struct tr_ranks *ranks; /* sums over ranks, by the host... */
+    struct tr_nccl *nccl;   /* ...or by NCCL; both NULL with one rank */
+    struct tr_sdpa *sdpa;   /* NULL: our own kernels */
+    size_t ragged;            /* row width of cuDNN's output, in numbers */
+    /* Called before each wait for `stream` (nccl.cc); may be NULL. */
     void (*await)(tr_cuda *c);
     struct tr_sums *sums; /* on the device */
-    struct tr_sums *told; /* finish() copies them here */
-    void *scratch;          /* what kernels of one operation hand on */
+    struct tr_sums *told; /* finish()'s copy of `sums` */
+    void *scratch;          /* between the kernels of one operation */
     size_t scratch_bytes;
-    /* Weights as bfloat16, at the same places; NULL in the other modes. */
+    /* bfloat16 copies of the weights, at the same offsets; NULL if unused. */
     const real *weights;
     size_t n_weights;
     __nv_bfloat16 *copy;
     cudaDeviceProp properties;
     const void *allowed[TR_ATTENTION_KERNELS + 1]; /* attention_kernel.h */
-    /* The first failure; all that comes later does nothing. */
+    /* The first failure; all later operations do nothing. */
     cudaError_t failed;
     char why[160];
 };
@@ -110,54 +110,54 @@ static inline tr_cuda *cuda_of(tr_device *d)
     return (tr_cuda *)d;
 }
 
-/* Keeps the first failure; true if there is none. */
+/* Records the first failure; returns true if there is none. */
 bool tr_cuda_good(tr_cuda *c, cudaError_t error, const char *where);
 
-/* Waits for all that was asked for in c->stream; true if nothing failed. */
+/* Waits for all operations in c->stream; true if nothing failed. */
 bool tr_cuda_wait(tr_cuda *c, const char *where);
 
-/* The same, but memory that is not there is no failure. */
+/* The same, except that lack of memory is not a failure. */
 bool tr_cuda_memory(tr_cuda *c, cudaError_t error, const char *where);
 
 /*
- * The staged batch that holds this one, which stage() returned.  What is asked
- * for in c->stream from now on begins after its copy is there.
+ * The staged batch for a pointer that stage() returned.  Later operations in
+ * c->stream wait until it is copied.
  */
 const tr_staged *tr_cuda_staged(const tr_batch *batch);
 
-/* The same for an array of it; other pointers are let pass. */
+/* The same for one of its arrays; other pointers are ignored. */
 void tr_cuda_reads(tr_cuda *c, const void *array);
 
 /*
  * Scratch for the kernels of one operation, in c->stream; the next operation
- * overwrites it.  NULL: no memory, or something failed before.
+ * overwrites it.  NULL: out of memory, or an earlier failure.
  */
 void *tr_cuda_scratch(tr_cuda *c, size_t bytes);
 
-/* A weight where products read it: the copy in bfloat16, if there is one. */
+/* The address at which products read a weight: its bfloat16 copy, if any. */
 const void *tr_cuda_weight(tr_cuda *c, const real *weight);
 
-/* Frees memory of the device, after which no graph may be launched. */
+/* Frees device memory; invalidates all graphs. */
 void tr_cuda_free(tr_cuda *c, void *block);
 
 /*
- * Comes before all that is launched in c->stream.  False: it is not to be,
- * since something failed, or the step is launched again as a graph, in which it
- * is.  The arguments tell one from another.
+ * Must be called before anything is launched in c->stream.  False: do not
+ * launch it, since something failed, or the step is replayed as a graph that
+ * contains it.  The arguments identify the launch.
  */
 bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more);
 
-/* Whether the step is launched again, so that nothing comes into a stream. */
+/* True if the step is replayed, so nothing may be launched. */
 bool tr_cuda_replays(const tr_cuda *c);
 
 void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y);
 void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u,
                            void *dy);
 
-/* The table that lamb.cu keeps from step to step. */
+/* Frees lamb.cu's table of chunks. */
 void tr_chunks_close(tr_cuda *c);
 
-/* Each file fills in the operations that it has. */
+/* Each file fills in its operations. */
 void tr_cuda_embed_ops(tr_ops *ops);
 void tr_cuda_gelu_ops(tr_ops *ops);
 void tr_cuda_graphs_ops(tr_ops *ops);
@@ -167,7 +167,7 @@ void tr_cuda_linear_ops(tr_ops *ops);
 void tr_cuda_norm_ops(tr_ops *ops);
 void tr_cuda_stage_ops(tr_ops *ops);
 
-/* Calls f with a value of the type that activations are stored as. */
+/* Calls f with a value of the storage type of activations. */
 template <typename F> static void by_value(const tr_cuda *c, F f)
 {
     if (c->bf16)
@@ -176,7 +176,7 @@ template <typename F> static void by_value(const tr_cuda *c, F f)
         f(real());
 }
 
-/* Asks for a kernel in a stream, unless something has failed. */
+/* Launches a kernel in a stream, unless something has failed. */
 template <typename... P, typename... A>
 static void launch(tr_cuda *c, cudaStream_t stream, const char *name,
                    dim3 grid, unsigned threads, size_t shared,

@@ -1,6 +1,6 @@
 /*
- * embed.cu - the embedding: vectors of word, position and type, summed and
- * normed, and their gradients.
+ * embed.cu - the embedding: the normed sum of word, position and type vectors,
+ * and gradients.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 #include "cuda/norm_row.h"
 #include "cuda/segments.h"
 
-/* What a row looks up, and where. */
+/* Tables and row indices. */
 template <typename value> struct embed_in {
     const value *table[TR_TABLES];
     const int32_t *index[TR_TABLES];
@@ -16,7 +16,7 @@ template <typename value> struct embed_in {
     uint32_t site;
 };
 
-/* Grid: a row a block; block: as by_width() says. */
+/* Grid: one row per block; block: see by_width(). */
 template <typename value, int N, int K>
 static __global__ void __launch_bounds__(ROW_THREADS, 2)
 embed_kernel(embed_in<value> in, norm_out<value> out)
@@ -91,10 +91,10 @@ struct table_gradients {
     real *word;
     real *position;
     real *type;
-    real *partial; /* width each */
+    real *partial; /* rows of width */
 };
 
-/* A chain, since an array that is indexed would lie in local memory. */
+/* A chain of ifs: an indexed array would be in local memory. */
 static inline __device__ real *table_of(const table_gradients &to,
                                         uint32_t table)
 {
@@ -103,10 +103,7 @@ static inline __device__ real *table_of(const table_gradients &to,
                                           : to.type;
 }
 
-/*
- * Grid: a piece a block; block: up to THREADS, each of which has N
- * columns at a time.
- */
+/* Grid: one piece per block; block: up to THREADS, N columns at a time each. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS, 4)
 pieces_kernel(const tr_piece *pieces, const int32_t *order, unsigned width,

@@ -1,9 +1,9 @@
 /*
- * gelu.cu - GELU, in its tanh form: see cpu/gelu.c.
+ * gelu.cu - GELU, tanh form: see cpu/gelu.c.
  *
- * In bfloat16 cuBLASLt does this behind a product.  Its documentation does not
- * say which of GELU's forms it computes, but the other one differs by less than
- * 5e-4, which bfloat16 rounds off.
+ * In bfloat16 cuBLASLt applies GELU as part of a product.  Its documentation
+ * does not state the form; the two differ by less than 5e-4, which bfloat16
+ * rounds off.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ static inline __device__ real half_of(real x)
     return 1 / (1 + exp(-twice_root * (x + (real)0.044715 * x * x * x)));
 }
 
-/* Grid and block: N numbers a thread.  y = gelu(u) */
+/* Grid and block: N numbers per thread.  y = gelu(u) */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 gelu_kernel(size_t n, const value *u, value *y)
@@ -30,7 +30,7 @@ gelu_kernel(size_t n, const value *u, value *y)
     store_within<N>(x, y, at, 0, (long long)n);
 }
 
-/* The same grid and block.  dy becomes du. */
+/* Same grid and block.  Replaces dy by du. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 gelu_backward_kernel(size_t n, const value *u, value *dy)
@@ -50,7 +50,7 @@ gelu_backward_kernel(size_t n, const value *u, value *dy)
     store_within<N>(d, dy, at, 0, (long long)n);
 }
 
-/* By N numbers at once, or else by single ones. */
+/* N numbers per thread if aligned, otherwise one. */
 template <typename value>
 static void launch_numbers(tr_cuda *c, const char *name, size_t n,
                            void (*wide)(size_t, const value *, value *),

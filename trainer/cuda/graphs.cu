@@ -1,5 +1,5 @@
 /*
- * graphs.cu - steps that are launched again as CUDA graphs.
+ * graphs.cu - repeated steps as CUDA graphs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,45 +15,45 @@
 
 #define WHERE "a graph of a step"
 
-/* What differs from a step to the next of its shape. */
+/* Values that differ between steps of the same shape. */
 struct numbers {
     uint64_t seed;
     tr_lamb_numbers lamb;
 };
 
-/* All that a step's launches hang on; compared byte by byte. */
+/* Everything that a step's launches depend on; compared byte by byte. */
 struct shape {
     uint64_t rows, sequences, masked;
     uint64_t groups[TR_GROUPS][2]; /* count and longest */
     uint64_t pieces, longs, partials;
-    uint64_t distinct; /* bit 0: masked rows, bit 1: those of sequences */
-    /* Where arrays lie: the first one, one that may be absent, and those behind
-     * which no other count moves one. */
+    uint64_t distinct; /* bit 0: masked rows, bit 1: first rows */
+    /* Addresses: the first array, one that may be absent, and the arrays after
+     * which counts move no other. */
     uint64_t token, place, weight, order;
 };
 
-/* A shape that was seen; its graph, if it was seen twice. */
+/* A shape seen before, and its graph if seen twice. */
 struct known {
     struct shape shape;
-    uint64_t used; /* number of its last step; 0: none */
+    uint64_t used; /* number of its last step; 0: unused entry */
     uint64_t asked;
     cudaGraphExec_t exec;
 };
 
 enum mode {
-    SINGLY,  /* no step, or one without a graph */
+    SINGLY,  /* launches one by one, in or outside a step */
     CAPTURED,
     REPLAYED
 };
 
 struct tr_graphs {
     known shapes[TR_SHAPES];
-    known *now; /* the step's */
+    known *now; /* entry of the current step */
     uint64_t steps;
     enum mode mode;
-    uint64_t asked; /* a digest of what the step has asked for */
-    struct numbers numbers; /* the step's... */
-    struct numbers *there;  /* ...and where kernels read them */
+    uint64_t asked; /* digest of the step's launches */
+    struct numbers numbers; /* of the current step, on the host... */
+    struct numbers *there;  /* ...and on the device */
 };
 
 bool tr_graphs_open(tr_cuda *c)
@@ -67,7 +67,7 @@ bool tr_graphs_open(tr_cuda *c)
                         "memory on the GPU");
 }
 
-/* Steps that were asked for are still made. */
+/* Launched graphs still complete. */
 static void destroy(known *k)
 {
     if (k->exec)
@@ -123,7 +123,7 @@ static shape shape_of(const tr_staged *staged)
     return s;
 }
 
-/* What is known of a shape; if nothing is, it is from now on, and NULL. */
+/* Finds a shape's entry; a new shape gets an entry, and returns NULL. */
 static known *look_up(tr_graphs *g, const shape *s)
 {
     known *oldest = g->shapes;
@@ -143,7 +143,7 @@ static known *look_up(tr_graphs *g, const shape *s)
     return NULL;
 }
 
-/* ---- What a step asks for ---- */
+/* ---- Launches of a step ---- */
 
 bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more)
 {
@@ -208,7 +208,7 @@ static const uint64_t *step_begin(tr_device *d, const tr_batch *batch,
     return &g->there->seed;
 }
 
-/* The capture ends whether it went well or not. */
+/* Ends the capture, whether it succeeded or not. */
 static void end_capture(tr_cuda *c, known *k)
 {
     cudaGraph_t graph = NULL;

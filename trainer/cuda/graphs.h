@@ -1,26 +1,25 @@
 /*
- * graphs.h - steps that are launched again as CUDA graphs.
+ * graphs.h - repeated steps as CUDA graphs.
  *
- * What a step asks for hangs on the shape of its staged batch, which is the
- * key of a graph: all that the host knows of a batch, where its arrays lie
- * included, so that each of the two slots has graphs of its own.
+ * The launches of a step depend only on the shape of its staged batch, which is
+ * the key of a graph.  The shape is all that the host knows of a batch,
+ * including the addresses of its arrays, so each of the two slots has its own
+ * graphs.
  *
- *   the first step of a shape  is launched as if there were no graphs: it
- *                              makes what must not be made in a capture, such
- *                              as scratch and plans of cuBLASLt
- *   the second                 is captured, and launched
- *   those behind it            launch the same graph: what they ask for is only
- *                              compared with what was captured
+ *   first step of a shape  launched without a graph: it allocates what cannot
+ *                          be allocated in a capture, such as scratch and plans
+ *                          of cuBLASLt
+ *   second step            captured and launched
+ *   later steps            launch the same graph; their requests are only
+ *                          compared with the capture
  *
- * The seed of dropout and LAMB's numbers, which differ from step to step, lie
- * in the device's memory.  A kernel in front of the graph writes them there: a
- * copy would read the host's memory after the host has written what comes
- * later.
+ * Dropout's seed and LAMB's numbers, which change with every step, are in
+ * device memory.  A kernel before the graph writes them: an asynchronous copy
+ * could read host memory after the host has written a later step's numbers.
  *
- * A graph has addresses in it, so all graphs are thrown away when any of the
- * device's memory is freed; the next step of a shape is captured anew.
- * TR_SHAPES are known at most: the one that was not used for the longest time
- * goes first.
+ * Graphs contain addresses, so all are discarded when device memory is freed;
+ * the next step of a shape is captured again.  At most TR_SHAPES shapes are
+ * kept; the least recently used is evicted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,24 +28,24 @@
 
 #include "cuda/device.h"
 
-#define TR_SHAPES 64 /* that are known, half of them in each slot */
+#define TR_SHAPES 64 /* half of them for each slot */
 
-/* A step of LAMB, in the numbers that kernels compute with. */
+/* The arguments of a LAMB step, in the type that kernels use. */
 struct tr_lamb_numbers {
     real beta1, rest1; /* 1 - beta1 */
     real beta2, rest2;
-    real correct1, correct2; /* to multiply by */
+    real correct1, correct2; /* factors */
     real epsilon;
     real decay;
     double clip;
     double rate;
 };
 
-/* False: it failed, as tr_cuda_good() has kept. */
+/* False: failed, recorded by tr_cuda_good(). */
 bool tr_graphs_open(tr_cuda *c);
 void tr_graphs_close(tr_cuda *c);
 
-/* Where LAMB's numbers will lie in a step that is a graph; else NULL. */
+/* Address of LAMB's numbers in device memory; NULL: not a graph. */
 const tr_lamb_numbers *tr_graphs_lamb(tr_cuda *c,
                                       const tr_lamb_numbers *numbers);
 

@@ -1,5 +1,5 @@
 /*
- * groups.cc - spans sorted into groups of like length.
+ * groups.cc - group spans by length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include "model/bucket_pad.h"
 
-/* From the last in `list` to the first: each moves behind where it was. */
+/* Moves groups towards the end of `list`, the last one first. */
 static void round_up(const tr_batch *batch, int32_t *list,
                      struct tr_group *group)
 {

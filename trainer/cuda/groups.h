@@ -1,5 +1,5 @@
 /*
- * groups.h - spans sorted into groups of like length.
+ * groups.h - group spans by length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,24 +8,24 @@
 
 #include "cuda/device.h"
 
-/* Of a rounded batch groups have a multiple of so many spans. */
+/* In a rounded batch the size of a group is a multiple of this. */
 #define TR_GROUP_ROUND 32
 
-/* Room for all groups. */
+/* The most entries that all groups can have. */
 static inline size_t tr_groups_max(uint32_t spans)
 {
     return (size_t)spans + TR_GROUPS * TR_GROUP_ROUND;
 }
 
 /*
- * Fills group[TR_GROUPS].  Spans of a group lie side by side in `list`,
- * which has tr_groups_max(batch->n_spans) places, long ones first and those
- * of one length in the order of the batch; spans without rows are left out.
- * group[].span points into `list`: whoever copies that to the device moves
- * them along.
+ * Fills group[TR_GROUPS].  `list` has room for tr_groups_max(batch->n_spans)
+ * indices.  Each group is contiguous in it, longest spans first, otherwise in
+ * batch order; empty spans are omitted.  group[].span points into `list` and
+ * must be adjusted when that is copied to the device.
  *
- * Where the batch is rounded, so are groups that are not empty, by span
- * batch->n_spans + 1, which has no rows; `longest` is that of any such one.
+ * In a rounded batch the size of nonempty groups is rounded up with span
+ * batch->n_spans + 1, which is empty, and `longest` is rounded up to a multiple
+ * of TR_GROUP_ROWS, in the last group of 512.
  */
 void tr_cuda_group(const tr_batch *batch, int32_t *list,
                    struct tr_group *group);

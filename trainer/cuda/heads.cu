@@ -1,5 +1,5 @@
 /*
- * heads.cu - rows picked out and put back, tanh, and the losses.
+ * heads.cu - gather and scatter rows, tanh, and the losses.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 /* ---- Rows ---- */
 
-/* Grid: a row a block; block: up to THREADS. */
+/* Grid: one row per block; block: up to THREADS. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 gather_kernel(unsigned width, const int32_t *index, const value *x,
@@ -41,7 +41,7 @@ static void gather_rows(tr_device *d, size_t n, size_t width,
     });
 }
 
-/* Whether an earlier row names the same place: all threads of the block. */
+/* True if an earlier row has the same index; all threads must call it. */
 static inline __device__ bool named_before(const int32_t *index)
 {
     const int32_t own = index[blockIdx.x];
@@ -53,8 +53,8 @@ static inline __device__ bool named_before(const int32_t *index)
 }
 
 /*
- * Grid: a row a block; block: up to THREADS.  The first row that names a
- * place adds all that do, in their order; `distinct`: no two do.
+ * Grid: one row per block; block: up to THREADS.  The first row with an index
+ * adds all rows that share it, in order; `distinct`: none do.
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
@@ -84,7 +84,7 @@ scatter_kernel(unsigned n, unsigned width, const int32_t *index,
     }
 }
 
-/* Whether it is known that an index names no row twice. */
+/* True if an index is known to have no duplicates. */
 static bool is_distinct(const tr_cuda *c, const int32_t *index)
 {
     const tr_staged *const s = tr_cuda_holder(c, index);
@@ -115,7 +115,7 @@ static void scatter_rows(tr_device *d, size_t n, size_t width,
 
 /* ---- tanh ---- */
 
-/* Grid and block: N numbers a thread; dy NULL: forward, y is x. */
+/* Grid and block: N numbers per thread; dy NULL: forward, y is x. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 tanh_kernel(size_t n, value *y, value *dy)
@@ -164,7 +164,7 @@ static void tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
 
 /* ---- Losses ---- */
 
-/* The largest number of a row so far, and the sum of e^(x - largest). */
+/* Running maximum of a row, and the sum of e^(x - largest). */
 struct online {
     real largest;
     real sum;
@@ -192,7 +192,7 @@ static inline __device__ void clear_row(value *x, size_t stride)
         store<N>(zero, x + i);
 }
 
-/* Grid: a row a block, at a multiple of 16 bytes; block: up to LOSS_THREADS. */
+/* Grid: one row per block, 16-byte aligned; block: up to LOSS_THREADS. */
 template <typename value>
 static __global__ void __launch_bounds__(LOSS_THREADS, 4)
 cross_entropy_kernel(unsigned columns, size_t stride, value *x,
@@ -221,7 +221,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
     largest = block_max(o.largest);
     sum[0] = o.sum * exp(o.largest - largest);
     block_sums(sum);
-    __syncthreads(); /* all have read the label's, which is overwritten now */
+    __syncthreads(); /* all have read the label's value before it changes */
     if (threadIdx.x == 0)
         loss[blockIdx.x] = log((double)sum[0]) + (double)largest - (double)own;
     for (unsigned i = threadIdx.x * N; i < stride; i += blockDim.x * N) {
@@ -232,7 +232,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
             some[j] = exp(some[j] - largest) * (weight / sum[0]);
             some[j] -= i + j == (unsigned)label ? weight : 0;
         }
-        store<N>(some, row + i); /* behind the columns, exp(-infinity) */
+            store<N>(some, row + i); /* exp(-infinity) after the columns */
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * kernel.h - what kernels have in common: numbers loaded and stored by 16
- * bytes, sums over warps and blocks, dropout.
+ * kernel.h - helpers for kernels: 16-byte loads and stores, sums over warps and
+ * blocks, dropout.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include "model/dropout.h"
 
 #define ALL_LANES 0xffffffffu
-#define THREADS 256 /* of a block, as a rule */
+#define THREADS 256 /* default block size */
 
 /* ---- Numbers ---- */
 
@@ -42,15 +42,15 @@ static inline __device__ void from_real(real x, __nv_bfloat16 *to)
     *to = __float2bfloat16((float)x);
 }
 
-/* How many of T one access takes at most. */
+/* Most numbers of type T in one access. */
 template <typename T> static constexpr int WIDE = 16 / (int)sizeof(T);
 
-/* So many of T that are loaded or stored at once. */
+/* N numbers that are loaded or stored at once. */
 template <typename T, int N> struct alignas(N * sizeof(T)) bunch {
     T v[N];
 };
 
-/* N numbers; p is aligned to all of them, or to 16 bytes. */
+/* N numbers; p is aligned to N * sizeof(T), at most to 16 bytes. */
 template <int N, typename T>
 static inline __device__ void load(const T *p, real (&x)[N])
 {
@@ -83,8 +83,8 @@ static inline __device__ void store(const real (&x)[N], T *p)
 }
 
 /*
- * The same where p + at is aligned, but only numbers from `begin` to below
- * `end` are there; the others count as `absent`.
+ * The same with p + at aligned; only numbers from `begin` to `end` - 1 exist,
+ * the others are read as `absent`.
  */
 template <int N, typename T>
 static inline __device__ void load_within(const T *p, long long at,
@@ -117,7 +117,7 @@ static inline __device__ void store_within(const real (&x)[N], T *p,
 
 /* ---- Sums ---- */
 
-/* To all lanes; their order is that of a tree, and always the same. */
+/* Returned to all lanes; the order is a fixed tree. */
 template <typename T> static inline __device__ T warp_sum(T x)
 {
     for (int by = 16; by; by /= 2)
@@ -135,7 +135,7 @@ template <typename T> static inline __device__ T warp_max(T x)
     return x;
 }
 
-/* M sums over a block of whole warps, at most 32, to all of its threads. */
+/* M sums over a block of at most 32 whole warps, returned to all threads. */
 template <int M, typename T> static inline __device__ void block_sums(T (&x)[M])
 {
     __shared__ T part[M][32];
@@ -173,7 +173,7 @@ static inline __device__ real block_max(real x)
 
 /* ---- Dropout ---- */
 
-/* What the numbers of a row are dropped by. */
+/* The dropout parameters of a row. */
 struct dropout_row {
     tr_dropout_key key;
     uint32_t threshold; /* 0: none */
@@ -187,7 +187,7 @@ static inline __device__ dropout_row dropout_of(const tr_dropout &dropout,
             dropout.scale};
 }
 
-/* x in this column, zeroed or scaled up. */
+/* x in this column after dropout. */
 static inline __device__ real drop(const dropout_row &row, uint32_t column,
                                    real x)
 {
@@ -202,13 +202,13 @@ static inline unsigned blocks_of(size_t n, size_t each)
     return (unsigned)(n / each + (n % each != 0));
 }
 
-/* Threads for n pieces of work: whole warps, at most `most`. */
+/* Threads for n items: whole warps, at most `most`. */
 static inline unsigned threads_of(size_t n, unsigned most)
 {
     return n < most ? blocks_of(n ? n : 1, 32) * 32 : most;
 }
 
-/* All of them are aligned for accesses of 16 bytes; NULL is. */
+/* True if all pointers are aligned to 16 bytes; NULL is. */
 template <typename... P> static bool aligned(const P *...p)
 {
     return (((uintptr_t)p % 16 == 0) && ...);

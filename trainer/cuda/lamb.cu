@@ -1,19 +1,19 @@
 /*
- * lamb.cu - the optimiser, over all tensors at once.
+ * lamb.cu - a LAMB step over all tensors at once.
  *
- * The arenas are cut into chunks, none of which has numbers of two tensors;
- * the table of chunks is made once.  A step is three launches over all of
- * them, and two small ones in between:
+ * The arenas are divided into chunks, each within one tensor; the table of
+ * chunks is built once.  A step is three launches over all chunks, with two
+ * small ones in between:
  *
- *   norm     of the gradient          a sum a chunk
- *   begin    one block: the norm, the clip, whether to halt
- *   moments  and how long weights and updates are: two sums a chunk
- *   ratios   of trust, a block a tensor
- *   update   of the weights, and of their copy in bfloat16
+ *   norm     of the gradient: a sum per chunk
+ *   begin    one block: total norm, clipping, finiteness check
+ *   moments  also norms of weights and updates: two sums per chunk
+ *   ratios   trust ratios, one block per tensor
+ *   update   the weights and their bfloat16 copy
  *
- * Nobody on the host hears of a step: when a norm or a loss is not finite,
- * `begin` says so on the device, and all kernels from there on return.  Sums
- * are made of sums of chunks, in their order.
+ * The host is not involved: if a norm or a loss is not finite, `begin` sets a
+ * flag on the device, and later kernels return at once.  Sums over chunks are
+ * taken in order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,14 +28,14 @@
 #define CHUNK ((size_t)1 << 12) /* numbers */
 #define ONE_BLOCK 1024
 
-/* Numbers from begin to below end, of one tensor. */
+/* Numbers `begin` to `end` - 1, within one tensor. */
 struct chunk {
     unsigned long long begin;
     unsigned long long end;
     unsigned part;
 };
 
-/* A tensor's chunks, and what is common to its numbers. */
+/* A tensor's chunks and shared values. */
 struct tensor {
     unsigned first;
     unsigned count;
@@ -43,18 +43,18 @@ struct tensor {
     double ratio;
 };
 
-/* The norm of the gradient is of `numbers`, in chunks that all begin at a
- * multiple of CHUNK; the rest goes by the table. */
+/* The gradient's norm is over `numbers`, in blocks of CHUNK; everything else
+ * uses the table. */
 struct tr_chunks {
-    tr_part *parts; /* what the table was made for */
+    tr_part *parts; /* key of the table */
     size_t n_parts;
     size_t numbers;
     size_t n_chunks;
-    chunk *chunks;     /* [n_chunks] on the device, as are these: */
+    chunk *chunks;     /* [n_chunks] on the device, as all below */
     tensor *tensors;   /* [n_parts] */
     double *norms;     /* [blocks of numbers] */
-    double (*sums)[2]; /* [n_chunks] of weights and of updates, squared */
-    double *clip;      /* what gradients are multiplied by */
+    double (*sums)[2]; /* [n_chunks] squares of weights and of updates */
+    double *clip;      /* factor of the gradients */
 };
 
 /* ---- The table ---- */
@@ -115,7 +115,7 @@ template <typename T> static bool make(tr_cuda *c, T **to, size_t n)
                         "memory for LAMB");
 }
 
-/* Cuts on the host, and copies to the device. */
+/* Builds the table on the host and copies it to the device. */
 static bool fill_table(tr_cuda *c)
 {
     tr_chunks *const t = c->chunks;
@@ -173,7 +173,7 @@ static bool fits(const tr_chunks *t, size_t n_parts, const tr_part *parts,
     return true;
 }
 
-/* The table for these parts, made if it is for others. */
+/* The table for these parts, rebuilt if they changed. */
 static tr_chunks *table_of(tr_cuda *c, size_t n_parts,
                            const tr_part *parts, size_t numbers)
 {
@@ -191,7 +191,7 @@ static tr_chunks *table_of(tr_cuda *c, size_t n_parts,
 
 /* ---- The gradient ---- */
 
-/* A step's numbers: as they are, or where a graph finds them. */
+/* A step's numbers: a copy, or an address if the step is a graph. */
 struct step_numbers {
     tr_lamb_numbers here;
     const tr_lamb_numbers *shared; /* NULL: here */
@@ -202,7 +202,7 @@ static inline __device__ tr_lamb_numbers numbers_of(const step_numbers &s)
     return s.shared ? *s.shared : s.here;
 }
 
-/* Grid: a block of CHUNK numbers; block: THREADS. */
+/* Grid: CHUNK numbers per block; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
 norm_kernel(size_t numbers, const real *gradients, double *norms)
@@ -262,7 +262,7 @@ struct arenas {
     __nv_bfloat16 *copy; /* of the weights; NULL: none */
 };
 
-/* What is taken from a weight, but for the rate and the ratio. */
+/* The update of a weight, before learning rate and trust ratio. */
 static inline __device__ real update_of(const tr_lamb_numbers &s,
                                         real decay, real mean, real square,
                                         real weight)
@@ -272,8 +272,8 @@ static inline __device__ real update_of(const tr_lamb_numbers &s,
 }
 
 /*
- * The moments, and sums for the trust ratio, which tensors without decay do not
- * have.  Grid: a chunk a block; block: THREADS.
+ * Updates the moments and computes sums for the trust ratio, except for tensors
+ * without decay.  Grid: one chunk per block; block: THREADS.
  */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
@@ -316,7 +316,7 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
     }
 }
 
-/* How long weights are beside their update.  Grid: a tensor a block. */
+/* Norm of weights over norm of update.  Grid: one tensor per block. */
 static __global__ void __launch_bounds__(THREADS)
 ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
 {
@@ -334,7 +334,7 @@ ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
         own->ratio = sum[0] > 0 && sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 1;
 }
 
-/* Grid: a chunk a block; block: THREADS. */
+/* Grid: one chunk per block; block: THREADS. */
 template <int N>
 static __global__ void __launch_bounds__(THREADS)
 update_kernel(step_numbers step, const chunk *chunks, const tensor *tensors,

@@ -1,10 +1,10 @@
 /*
- * linear.cu - a layer y = x W^T + b, and its gradients, as products.
+ * linear.cu - a layer y = x W^T + b and its gradients, as matrix products.
  *
- * Where cuBLASLt has such products, GELU or its slope is applied as a product
- * is stored; otherwise gelu.cu does it.  columns.cu computes biases' gradients:
- * cuBLASLt's epilogue for them is a kernel of its own, and takes 15 % longer on
- * an H200.
+ * If cuBLASLt supports it, GELU or its derivative is fused into a product;
+ * otherwise gelu.cu applies it.  columns.cu computes the gradients of biases:
+ * cuBLASLt's epilogue for them is a separate kernel, and 15 % slower on an
+ * H200.
  *
  * SPDX-License-Identifier: MIT
  */

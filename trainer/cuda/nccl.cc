@@ -1,13 +1,13 @@
 /*
- * nccl.cc - gradients summed over ranks, from GPU to GPU.
+ * nccl.cc - sum gradients over ranks, GPU to GPU.
  *
- * NCCL sums each array in a stream of its own, while kernels go on with the
- * next one; the host waits for none of it.
+ * NCCL sums each array in a separate stream while kernels compute the next one;
+ * the host does not wait.
  *
- * A GPU whose sum another one never comes to waits for ever, and so would a
- * host that waits for that GPU.  So before each wait the host asks, until the
- * sums are made, whether NCCL has seen another rank fail, and then gives up.
- * What NCCL does not see is a rank that lives and whose GPU failed: it has to
+ * If a rank never joins a sum, the other GPUs wait forever, and so would hosts
+ * that wait for them.  So before each wait the host polls NCCL until the sums
+ * are complete, and aborts if NCCL reports that another rank has failed.  NCCL
+ * does not notice a running process whose GPU has failed; that process has to
  * end the others (tr_device, is_waited_for).
  *
  * SPDX-License-Identifier: MIT
@@ -24,20 +24,20 @@
 #define NAP 50000 /* nanoseconds */
 
 struct tr_nccl {
-    ncclComm_t ranks; /* NULL: given up */
+    ncclComm_t ranks; /* NULL: aborted */
     cudaStream_t stream;
     cudaEvent_t computed;
-    cudaEvent_t summed[2]; /* of this step, and of the one before */
+    cudaEvent_t summed[2]; /* for this step and the previous one */
     unsigned steps;
     const tr_batch *(*stage)(tr_device *d, const tr_batch *batch);
-    void (*close)(tr_device *d); /* what ours call */
+    void (*close)(tr_device *d); /* the overridden function */
 };
 
 const bool tr_nccl_is_built = true;
 
 /* ---- Failures ---- */
 
-/* Ends sums that wait for other ranks. */
+/* Aborts sums that wait for other ranks. */
 static void give_up(tr_nccl *n)
 {
     if (n->ranks)
@@ -102,7 +102,7 @@ static bool sum_end(tr_device *d)
     return tr_cuda_good(c, cudaStreamWaitEvent(c->stream, summed, 0), WHERE);
 }
 
-/* The host waits for kernels of two batches ago here... */
+/* The host waits here for kernels of two batches ago... */
 static const tr_batch *stage(tr_device *d, const tr_batch *batch)
 {
     tr_nccl *const r = cuda_of(d)->nccl;
@@ -111,7 +111,7 @@ static const tr_batch *stage(tr_device *d, const tr_batch *batch)
     return r->stage(d, batch);
 }
 
-/* ...and for all of them after this. */
+/* ...and here for all of them. */
 static void await_all(tr_cuda *c)
 {
     await(c, c->nccl->summed[(c->nccl->steps + 1) % 2]);

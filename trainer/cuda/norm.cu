@@ -1,15 +1,14 @@
 /*
- * norm.cu - layer norm, with what comes in front of it: bias, dropout and
- * the residual.
+ * norm.cu - layer norm of a row, or of residual + dropout(branch + bias).
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/columns.h"
 #include "cuda/norm_row.h"
 
-/* Blocks of backward at most; each leaves two partial sums of width. */
+/* Most blocks of backward; each writes two partial sums of width. */
 #define BACK_BLOCKS 2048
-#define BACK_ROWS 16 /* that a block has at least, where there are enough */
+#define BACK_ROWS 16 /* fewest rows per block, if there are enough */
 
 template <typename value> struct norm_in {
     const value *x;
@@ -19,7 +18,7 @@ template <typename value> struct norm_in {
     uint32_t site;
 };
 
-/* Grid: a row a block; block: as by_width() says. */
+/* Grid: one row per block; block: see by_width(). */
 template <typename value, int N, int K>
 static __global__ void __launch_bounds__(ROW_THREADS)
 norm_kernel(norm_in<value> in, norm_out<value> out)
@@ -98,8 +97,8 @@ static void sum_norm_forward(tr_device *d, const tr_norm *norm,
 }
 
 /*
- * Grid: blocks that have every gridDim.x-th row; block: as by_width() says.
- * partial: the sums of dy * hat and of dy over a block's rows.
+ * Grid: blocks that take every gridDim.x-th row; block: see by_width().
+ * partial: sums of dy * hat and of dy over a block's rows.
  */
 template <typename value, int N, int K>
 static __global__ void __launch_bounds__(ROW_THREADS)

@@ -1,9 +1,8 @@
 /*
- * norm_row.h - a block has a row: how its threads share out the columns, and
- * layer norm of what they hold.
+ * norm_row.h - layer norm of a row by a block.
  *
- * Each thread has K bunches of N columns in registers, so that a row is read
- * from memory once; N is what 16 bytes hold, or 1.
+ * Each thread holds K bunches of N columns in registers, so a row is read from
+ * memory once; N numbers take 16 bytes, or N is 1.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +12,7 @@
 #include "cuda/kernel.h"
 
 #define ROW_THREADS 512
-#define ROW_COLUMNS 16 /* that a thread has at most */
+#define ROW_COLUMNS 16 /* most per thread */
 static_assert(ROW_THREADS * ROW_COLUMNS == TR_CUDA_HIDDEN_MAX,
               "the widest row");
 
@@ -22,7 +21,7 @@ template <int N> static inline __device__ unsigned column_of(int k)
     return (k * blockDim.x + threadIdx.x) * N;
 }
 
-/* What layer norm needs beside its input. */
+/* Parameters and outputs of layer norm. */
 template <typename value> struct norm_out {
     unsigned width;
     const real *gain;
@@ -32,7 +31,7 @@ template <typename value> struct norm_out {
     value *y;
 };
 
-/* x becomes what is kept; y = dropout(x * gain + bias). */
+/* Replaces x by the normalised row; y = dropout(x * gain + bias). */
 template <typename value, int N, int K>
 static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
                                        const dropout_row &dropout,
@@ -86,8 +85,8 @@ template <int N_, int K_> struct row_shape {
 };
 
 /*
- * Calls f(shape, threads) with what suits rows of this width; `wide` says
- * that all of the arrays are aligned.
+ * Calls f(shape, threads) with a shape for rows of this width; `wide`: all
+ * arrays are aligned to 16 bytes.
  */
 template <typename value, typename F>
 static void by_width(tr_cuda *c, size_t width, bool wide, F f)
@@ -108,7 +107,7 @@ static void by_width(tr_cuda *c, size_t width, bool wide, F f)
           threads_of(blocks_of(width, ROW_COLUMNS), ROW_THREADS));
 }
 
-/* What backward reads and writes; dx may be dy. */
+/* Arguments of backward; dx may be dy. */
 template <typename value> struct norm_back {
     size_t rows;
     unsigned width;
@@ -118,12 +117,12 @@ template <typename value> struct norm_back {
     const value *dy;
     value *dx;
     value *d_branch;     /* dx after `dropout`; NULL: none */
-    tr_dropout before; /* of dy, when it is read */
+    tr_dropout before; /* applied to dy */
     tr_dropout dropout;
     uint32_t site;
 };
 
-/* Backward, gradients of gain and bias included; norm.cu. */
+/* Backward, including the gradients of gain and bias; norm.cu. */
 template <typename value>
 void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
                            norm_back<value> back);

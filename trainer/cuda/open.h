@@ -1,5 +1,5 @@
 /*
- * open.h - the CUDA back end, as C sees it: a device of ops.h.
+ * open.h - the C interface of the CUDA back end: a device of ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,45 +13,45 @@ extern "C" {
 #endif
 
 /*
- * How values are stored and multiplied.  Sums, weights and gradients of
- * weights are float in all of them.
+ * Storage and multiplication of values.  Sums, weights and gradients of weights
+ * are always float.
  */
 typedef enum tr_precision {
-    TR_FLOAT, /* as they are, and as processors have them */
-    TR_TF32,  /* stored as float, multiplied with 10 bits of mantissa */
+    TR_FLOAT, /* float, as on the CPU */
+    TR_TF32,  /* stored as float, multiplied with a 10-bit mantissa */
     TR_BF16   /* stored as bfloat16 */
 } tr_precision;
 
-#define TR_CUDA_HEAD_MAX 128    /* the widest head of attention */
-#define TR_CUDNN_HEAD 8         /* divides the width of cuDNN's heads */
-#define TR_CUDA_HIDDEN_MAX 8192 /* the widest row that is normalised */
+#define TR_CUDA_HEAD_MAX 128    /* width of the widest head */
+#define TR_CUDNN_HEAD 8         /* head widths for cuDNN: multiples of this */
+#define TR_CUDA_HIDDEN_MAX 8192 /* width of the widest norm */
 
 struct tr_workers;
 
 /*
  * Opens GPU `nth`, modulo the number of GPUs.  NULL: `why`, of `size` bytes,
- * says why not.  Only the thread that opened it may use it, except for GPU 0:
+ * has the reason.  Only the thread that opened it may use it, except for GPU 0:
  * each thread has a current GPU, which is GPU 0 until it chooses another.
  */
 tr_device *tr_cuda_open(unsigned nth, tr_precision precision, char *why,
                         size_t size);
 
-/* Whether this build has cuDNN. */
+/* True if this build has cuDNN. */
 extern const bool tr_cudnn_is_built;
 
 /*
- * From now on cuDNN computes attention, with this many heads side by side in
- * rows of `hidden`.  The device stores bfloat16, and TR_CUDNN_HEAD divides the
- * width of a head.  Call it before a batch is staged.  False: `why` says why
- * not.
+ * Switches attention to cuDNN, for this many heads in rows of `hidden`.  The
+ * device must store bfloat16, and head width must be a multiple of
+ * TR_CUDNN_HEAD.  Call it before the first stage().  False: `why` has the
+ * reason.
  */
 bool tr_cuda_use_cudnn(tr_device *d, size_t hidden, size_t heads,
                        double dropout, char *why, size_t size);
 
 /*
- * Makes sum_begin() and sum_end() ready, for up to n_sums at a time, of
- * n_gradients numbers in all.  All ranks join at once.  False: something
- * failed, which finish() tells.
+ * Prepares sum_begin() and sum_end() for up to n_sums sums at a time, of
+ * n_gradients numbers in total.  All ranks must join together.  False: failed,
+ * as finish() reports.
  */
 bool tr_cuda_join(tr_device *d, const struct tr_workers *w,
                   real *gradients, size_t n_gradients, size_t n_sums);

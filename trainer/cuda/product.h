@@ -1,6 +1,6 @@
 /*
- * product.h - products of matrices, by cuBLASLt on a GPU and by OpenBLAS in
- * the build for tests.
+ * product.h - matrix products, by cuBLASLt on a GPU and by OpenBLAS in the test
+ * build.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,17 +10,16 @@
 #include "cuda/device.h"
 
 /*
- * Shapes of products that cuBLASLt's choices are kept for.  A step of a model
- * has 24 of them: 12 that all layers share, and 6 of each head.
+ * Number of plans kept for cuBLASLt.  A model's step needs 24: 12 that all
+ * layers share, and 6 for each head.
  */
 #define TR_PLANS 64
 
 enum tr_gelu { TR_NO_GELU, TR_GELU, TR_GELU_SLOPE };
 
 /*
- * C = A B + bias + beta C, with A of m x k values and B of k x n, row after
- * row; where one is said to be turned, it is stored as its transpose.  Rows of
- * A and C lie a stride apart, those of B as far as they are wide.
+ * C = A B + bias + beta C, row-major; A is m x k, B is k x n.  A turned operand
+ * is stored as its transpose.  A and C have row strides; B is contiguous.
  */
 struct tr_product {
     size_t m;
@@ -31,26 +30,26 @@ struct tr_product {
     size_t a_stride;
     const void *b;
     bool b_turned;
-    const void *bias; /* values, a column of C each; NULL: none */
+    const void *bias; /* [n] values; NULL: none */
     int beta;         /* 0 or 1 */
     void *c;
     size_t c_stride;
     bool c_real; /* C holds reals, not values */
     tr_gelu gelu;
-    void *u; /* as C lies: u = A B + bias, C = gelu(u); or C = A B gelu'(u) */
+    void *u; /* as C: u = A B + bias, C = gelu(u); or C = A B gelu'(u) */
 };
 
-/* False: it failed, as tr_cuda_good() has kept. */
+/* False: failed, recorded by tr_cuda_good(). */
 bool tr_products_open(tr_cuda *c);
 void tr_products_close(tr_cuda *c);
 
 /*
- * Whether there is such a product, with its GELU: that depends on its shape
- * and on how its arrays are aligned.  Without GELU there always is.
+ * True if the product can be fused with its GELU, which depends on its shape
+ * and the alignment of its arrays.  Always true without GELU.
  */
 bool tr_cuda_fuses(tr_cuda *c, const tr_product *product);
 
-/* In c->stream, like a kernel. */
+/* Queued in c->stream. */
 void tr_cuda_multiply(tr_cuda *c, const tr_product *product);
 
 #endif /* TR_CUDA_PRODUCT_H */

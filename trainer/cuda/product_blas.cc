@@ -1,9 +1,8 @@
 /*
- * product_blas.cc - products by OpenBLAS, in the build for tests.
+ * product_blas.cc - matrix products by OpenBLAS, for the test build.
  *
- * A product is a call of the host in the stream, so it comes in the order of
- * the kernels around it.  bfloat16 becomes real first, and sums are real, as
- * on a GPU.
+ * A product is a host function in the stream, so it runs in order with the
+ * kernels.  bfloat16 is converted to real, and sums are real, as on a GPU.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,7 +39,7 @@ static void gemm(const tr_product *p, const real *a, const real *b, real *c)
          (blasint)p->n);
 }
 
-/* Rows x columns numbers, without what lies between the rows. */
+/* Copies rows x columns numbers without the gaps between rows. */
 static std::vector<real> reals(const void *from, size_t rows, size_t columns,
                                size_t stride, bool bf16)
 {

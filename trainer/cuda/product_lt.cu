@@ -1,15 +1,14 @@
 /*
  * product_lt.cu - products by cuBLASLt.
  *
- * cuBLASLt stores matrices column after column.  A matrix that is stored row
- * after row is its transpose then, so C = A B is asked for as C^T = B^T A^T:
- * our B is its A, and our columns are its rows.
+ * cuBLASLt's matrices are column-major.  A row-major matrix is then its own
+ * transpose, so C = A B is computed as C^T = B^T A^T: our B is its A, and our
+ * columns are its rows.
  *
- * Which algorithm is best is asked once for a shape, and kept for the other
- * layers of a step.  The next step has other numbers of rows, as a rule, and
- * takes the places of the plans that were not used for the longest time.
- * cuBLASLt's first choice is taken as it is: one that was timed would differ
- * from run to run, and so would the bits of a run that goes on.
+ * The algorithm for a shape is chosen once and reused by the other layers of a
+ * step.  The next step usually has other row counts, and its plans replace the
+ * least recently used.  cuBLASLt's first heuristic result is used: timing
+ * candidates would make the choice, and so the results of a resumed run, vary.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,11 +21,11 @@
 
 #include "cuda/product.h"
 
-#define WORKSPACE ((size_t)32 << 20) /* what NVIDIA says for sm_90 and later */
+#define WORKSPACE ((size_t)32 << 20) /* NVIDIA's advice for sm_90 and later */
 
 static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues want float");
 
-/* What an algorithm is chosen by. */
+/* The key of a plan. */
 struct shape {
     uint64_t m, n, k;
     uint64_t a_stride, c_stride;
@@ -34,7 +33,7 @@ struct shape {
     uint32_t c_real;
     uint32_t epilogue;
     uint32_t beta;
-    uint32_t alignment; /* bytes, of all that it reads and writes */
+    uint32_t alignment; /* bytes, of all operands */
     uint32_t spare;     /* 0: shapes are compared byte by byte */
 };
 
@@ -44,8 +43,8 @@ struct plan {
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
-    uint64_t used; /* number of its last product; 0: no plan yet */
-    bool missing;  /* there is no algorithm with this epilogue */
+    uint64_t used; /* number of its last product; 0: unused entry */
+    bool missing;  /* no algorithm supports this epilogue */
 };
 
 struct tr_products {
@@ -71,7 +70,7 @@ static bool good(tr_cuda *c, cublasStatus_t status)
     return tr_cuda_good(c, error_of(status), cublasLtGetStatusName(status));
 }
 
-/* The same, and says of which product. */
+/* The same; the message names the product. */
 static bool good_product(tr_cuda *c, const struct shape *s,
                          cublasStatus_t status)
 {
@@ -133,7 +132,7 @@ static cublasLtEpilogue_t epilogue_of(const tr_product *p)
                                         : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/* cuBLASLt may be without it. */
+/* True if cuBLASLt might not support it. */
 static bool is_rare(uint32_t epilogue)
 {
     return epilogue != CUBLASLT_EPILOGUE_DEFAULT
@@ -143,8 +142,9 @@ static bool is_rare(uint32_t epilogue)
 /* ---- A plan ---- */
 
 /*
- * Which power of two divides all of the addresses, up to a cache line's, where
- * arrays begin: there would be a plan for each layer if more made a difference.
+ * The largest power of two, up to a cache line, that divides all addresses.
+ * Arrays start at cache lines; a larger limit would give each layer its own
+ * plan.
  */
 static uint32_t alignment_of(const tr_product *p)
 {
@@ -179,7 +179,7 @@ static bool set(tr_cuda *c, const plan *plan,
                                                   sizeof value));
 }
 
-/* What the epilogue reads and writes, which may lie elsewhere each time. */
+/* Sets the epilogue's pointers, which can differ in each call. */
 static bool point(tr_cuda *c, const tr_product *p, const plan *plan)
 {
     return (p->bias == NULL
@@ -191,7 +191,7 @@ static bool point(tr_cuda *c, const tr_product *p, const plan *plan)
                           (int64_t)p->c_stride)));
 }
 
-/* A matrix of rows x columns that is stored row after row. */
+/* Describes a row-major matrix. */
 static bool lay_out(tr_cuda *c, cublasLtMatrixLayout_t *layout,
                     cudaDataType type, size_t rows, size_t columns,
                     size_t stride)
@@ -269,12 +269,12 @@ static bool choose(tr_cuda *c, plan *plan)
     return good_product(c, &plan->shape, status);
 }
 
-/* The plan for such a product, kept or made anew; NULL: it failed. */
+/* The cached or new plan for a product; NULL: failed. */
 static plan *plan_of(tr_cuda *c, const tr_product *p)
 {
     tr_products *const all = c->products;
     const shape s = shape_of(p);
-    plan *it = all->plans; /* the one that was not used for the longest time */
+    plan *it = all->plans; /* the least recently used */
 
     for (plan &each : all->plans) {
         if (memcmp(&each.shape, &s, sizeof s) == 0) {
@@ -289,12 +289,12 @@ static plan *plan_of(tr_cuda *c, const tr_product *p)
     it->used = ++all->used;
     if (describe(c, p, it) && choose(c, it))
         return it;
-    return NULL; /* and nothing is asked for any more */
+    return NULL; /* later operations do nothing */
 }
 
 /*
- * A bias, or a copy of it, at a multiple of 16 bytes: cuBLASLt is told how
- * matrices lie, but not how a bias does.
+ * A bias, or its copy, aligned to 16 bytes: plans record the alignment of
+ * matrices but not of a bias.
  */
 static const void *aligned_bias(tr_cuda *c, const tr_product *p)
 {
@@ -312,7 +312,7 @@ static const void *aligned_bias(tr_cuda *c, const tr_product *p)
     return copy;
 }
 
-/* In bfloat16, where all that it reads and writes lies as tensor cores want. */
+/* In bfloat16, if all operands have the alignment of tensor cores. */
 bool tr_cuda_fuses(tr_cuda *c, const tr_product *p)
 {
     const plan *plan;

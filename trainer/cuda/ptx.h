@@ -1,7 +1,7 @@
 /*
- * ptx.h - instructions that CUDA C++ has no functions for.
+ * ptx.h - PTX instructions that CUDA C++ does not provide.
  *
- * Tiles are of 8 x 8 bfloat16, or several of them.  Lane l of a warp holds
+ * Operands are 8 x 8 tiles of bfloat16, or several.  Lane l of a warp holds
  * numbers 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each tile.
  *
  * SPDX-License-Identifier: MIT
@@ -20,8 +20,8 @@ static __device__ inline uint32_t shared_address(const void *p)
 }
 
 /*
- * Four tiles of shared memory.  Lanes 8 i to 8 i + 7 say where the rows of
- * tile i lie, at 16 bytes.
+ * Loads four tiles from shared memory.  Lanes 8 i to 8 i + 7 pass the addresses
+ * of the rows of tile i, aligned to 16 bytes.
  */
 static __device__ inline void ldmatrix_x4(uint32_t (&tile)[4],
                                           const __nv_bfloat16 *row)
@@ -45,9 +45,9 @@ static __device__ inline void ldmatrix_x4_trans(uint32_t (&tile)[4],
 }
 
 /*
- * c += a b, of 16 x 8, in float.  a, 16 x 16, is four tiles: upper left, lower
- * left, upper right, lower right; b, 16 x 8, is two transposed tiles, the
- * upper one first; c is two tiles, with two numbers each.
+ * c += a b in float, 16 x 8.  a, 16 x 16, is four tiles: upper left, lower
+ * left, upper right, lower right; b, 16 x 8, is two transposed tiles, upper
+ * first; c is two tiles with two numbers per lane.
  */
 static __device__ inline void mma_m16n8k16(float (&c)[4],
                                            const uint32_t (&a)[4], uint32_t b0,

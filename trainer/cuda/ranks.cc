@@ -1,13 +1,12 @@
 /*
- * ranks.cc - gradients summed over ranks, by way of the host.
+ * ranks.cc - sum gradients over ranks, through the host.
  *
- * So it is done without NCCL, and where ranks share a GPU.  Each array that is
- * to be summed is copied to pinned memory in a stream of its own, while kernels
- * go on with the next one.  From there MPI sums it, and gets on with that while
- * later ones are copied.
+ * Used without NCCL, or if ranks share a GPU.  Each array is copied to pinned
+ * memory in a separate stream while kernels compute the next one.  MPI sums it
+ * there, and makes progress while later arrays are copied.
  *
- * A rank whose device failed sums what its memory happens to hold, so that no
- * other one waits for it; the ranks agree on going on before they use it.
+ * A rank whose device failed takes part with undefined numbers, so that no
+ * other rank waits for it; ranks agree to continue before they use the sums.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,9 +20,9 @@
 
 #define WHERE "sums over ranks"
 
-/* One that was begun. */
+/* A sum in progress. */
 struct sum {
-    size_t first; /* of the gradients */
+    size_t first; /* offset in the gradients */
     size_t n;
     cudaEvent_t copied;
 };
@@ -31,13 +30,13 @@ struct sum {
 struct tr_ranks {
     const tr_workers *all;
     real *gradients; /* on the device... */
-    real *host;      /* ...and as many, pinned */
+    real *host;      /* ...and the pinned copy */
     sum *sums;
     size_t n_sums;
     size_t begun;
     cudaStream_t stream;
     cudaEvent_t computed;
-    void (*close)(tr_device *d); /* of what is below */
+    void (*close)(tr_device *d); /* the overridden function */
 };
 
 /* ---- Sums ---- */
@@ -61,7 +60,7 @@ static void sum_begin(tr_device *d, real *x, size_t n)
     tr_cuda_good(c, cudaEventRecord(s->copied, r->stream), WHERE);
 }
 
-/* Waits for a copy, and gets on with sums meanwhile. */
+/* Waits for a copy; makes progress on sums meanwhile. */
 static void wait_for(tr_cuda *c, const sum *s)
 {
     const tr_ranks *const r = c->ranks;
@@ -142,7 +141,7 @@ static bool open_events(tr_cuda *c, tr_ranks *r, size_t n_sums)
                         WHERE);
 }
 
-/* Whether each rank has a GPU of its own; all of them say the same. */
+/* True if each rank has its own GPU; equal on all ranks. */
 static bool are_apart(const tr_cuda *c, const tr_workers *w)
 {
     double shared = 0;

@@ -1,5 +1,5 @@
 /*
- * ranks.h - gradients summed over ranks: by the host, or by NCCL.
+ * ranks.h - sum gradients over ranks, by the host or by NCCL.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,10 +9,10 @@
 #include "cuda/device.h"
 #include "ranks/workers.h"
 
-/* Whether nccl.cc was built, or nccl_none.cc in its place. */
+/* True if this build has NCCL. */
 extern const bool tr_nccl_is_built;
 
-/* tr_cuda_join() where each rank has a GPU of its own. */
+/* tr_cuda_join() if each rank has its own GPU. */
 bool tr_nccl_join(tr_cuda *c, const tr_workers *w);
 
 #endif /* TR_CUDA_RANKS_H */

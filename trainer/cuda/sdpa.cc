@@ -1,11 +1,10 @@
 /*
- * sdpa.cc - attention by cuDNN: plans, workspace, and the operations; what it
- * is asked for is in sdpa_graph.h, and how batches are laid out in sdpa.h.
+ * sdpa.cc - attention by cuDNN: plans, workspace and operations.  The graphs
+ * are in sdpa_graph.h, the layout of batches in sdpa.h.
  *
- * Attention's scratch holds seed and offset of dropout, and then cuDNN's
- * workspace.
+ * Attention's scratch holds dropout's seed and offset, then cuDNN's workspace.
  *
- * There are no kernels here: cudnn-frontend is compiled for the host alone.
+ * This file has no kernels: cudnn-frontend is compiled for the host only.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,22 +23,22 @@
 
 #define WHERE "attention by cuDNN"
 #define PLANS 16
-#define SEED_BYTES 256 /* for seed and offset, and so that the rest lies well */
+#define SEED_BYTES 256 /* seed and offset, padded to align the workspace */
 
-/* What of a model its attention is. */
+/* The shape of attention, and its plans. */
 struct tr_sdpa {
     cudnnHandle_t handle;
     uint32_t heads, width;
-    uint32_t dropout; /* when it learns */
+    uint32_t dropout; /* in training */
     struct plan {
         tr_sdpa_shape shape;
         std::unique_ptr<fe::graph::Graph> forward, backward;
-        size_t workspace; /* for both */
-        uint64_t used;    /* number of its last use; 0: no plan yet */
+        size_t workspace; /* bytes, enough for both */
+        uint64_t used;    /* number of its last use; 0: unused entry */
     } plans[PLANS];
     uint64_t used;    /* uses so far */
-    size_t workspace; /* that the model has made room for */
-    void (*close)(tr_device *d); /* what ours calls */
+    size_t workspace; /* bytes in the current scratch */
+    void (*close)(tr_device *d); /* the overridden function */
 };
 
 typedef tr_sdpa::plan plan;
@@ -55,7 +54,7 @@ static bool fail(tr_cuda *c, const char *call, const char *said)
         c->failed = cudaErrorUnknown;
         snprintf(c->why, sizeof c->why, WHERE ", %s: %s", call, said);
         for (char *p = c->why; (p = strchr(p, '\n')) != NULL;)
-            *p = ' '; /* a failure is a line */
+            *p = ' '; /* messages have one line */
     }
     return false;
 }
@@ -66,7 +65,7 @@ static bool good(tr_cuda *c, cudnnStatus_t status, const char *call)
            || fail(c, call, cudnnGetErrorString(status));
 }
 
-/* Calls f, which gives an error of cudnn-frontend. */
+/* Calls f, which returns a cudnn-frontend error. */
 template <typename F>
 static bool attempt(tr_cuda *c, const char *call, F f)
 {
@@ -113,13 +112,13 @@ static bool build(tr_cuda *c, const tr_sdpa_shape &shape, bool backward,
 }
 
 /*
- * The plan for this shape, kept or made anew; NULL: it failed.  Kernels of the
- * one whose place it takes have ended before that is thrown away.
+ * The cached or new plan for a shape; NULL: failed.  Waits for kernels of a
+ * plan before evicting it.
  */
 static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
 {
     tr_sdpa *const all = c->sdpa;
-    plan *it = all->plans; /* the one that was not used for the longest time */
+    plan *it = all->plans; /* the least recently used */
 
     if (c->failed)
         return NULL;
@@ -136,7 +135,7 @@ static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
     *it = {};
     if (!build(c, shape, false, &it->forward, &it->workspace)
         || !build(c, shape, true, &it->backward, &it->workspace))
-        return NULL; /* and nothing is asked for any more */
+        return NULL; /* later operations do nothing */
     it->shape = shape;
     it->used = ++all->used;
     return it;
@@ -144,7 +143,7 @@ static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
 
 /* ---- Memory ---- */
 
-/* SIZE_MAX, too, where offsets would be no int32_t. */
+/* SIZE_MAX also if an offset would exceed int32_t. */
 static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
                    size_t heads, bool)
 {
@@ -158,7 +157,7 @@ static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
                     heads * sizeof(float));
 }
 
-/* The plans for a batch are made here, before the step begins. */
+/* Creates the batch's plans, before the step begins. */
 static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
 {
     tr_cuda *const c = cuda_of(d);
@@ -170,20 +169,20 @@ static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
     p = plan_of(c, {spans.count, spans.longest, all->heads, all->width,
                     all->dropout});
     all->workspace = p ? p->workspace : 0;
-    /* 256 more, since scratch begins at a cache line. */
+    /* Another 256, since scratch is only aligned to a cache line. */
     return p ? tr_plus(2 * SEED_BYTES, p->workspace) : SIZE_MAX;
 }
 
 /* ---- The operations ---- */
 
-/* What all layers and steps have apart; see sdpa.h. */
+/* A seed for each layer and step; see sdpa.h. */
 static int64_t seed_of(const tr_attend *a, const tr_spans *spans)
 {
     return (int64_t)tr_counter_rng(tr_counter_rng(a->dropout.seed, a->site),
                                    (uint32_t)spans->place);
 }
 
-/* The pointers of both directions; their type has no const. */
+/* Pointers of both directions; the type is not const. */
 static pointers pointers_of(const tr_cuda *c, const tr_attend *a,
                             const tr_spans *spans, int64_t *seed,
                             const void *qkv, const void *out)
@@ -204,7 +203,7 @@ static pointers pointers_of(const tr_cuda *c, const tr_attend *a,
             {TR_SDPA_OFFSET, seed + 1}};
 }
 
-/* Runs a direction; `more` are the pointers that only it has. */
+/* Runs one direction; `more`: its additional pointers. */
 static void run(tr_cuda *c, const tr_attend *a, bool backward,
                 const void *qkv, const void *out, const pointers &more)
 {
@@ -276,7 +275,7 @@ static void close_sdpa(tr_device *d)
     close(d);
 }
 
-/* Whether cuDNN has plans for the model on this GPU, in the smallest bucket. */
+/* True if cuDNN supports the model on this GPU, in the smallest bucket. */
 static bool has_plans(tr_cuda *c)
 {
     const tr_sdpa *const s = c->sdpa;

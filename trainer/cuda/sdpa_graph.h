@@ -1,23 +1,23 @@
 /*
- * sdpa_graph.h - attention, forward and backward, as graphs of cudnn-frontend.
+ * sdpa_graph.h - attention, forward and backward, as cudnn-frontend graphs.
  *
  * The trainer runs these graphs; tests/cuda/plan-cudnn.cc plans them for GPUs
- * that are not there.
+ * that are not present.
  *
  * Backward may add to a query's gradient in any order: cuDNN's deterministic
- * way would not take ragged rows on sm_80, nor dropout on sm_100, and wants
- * memory for longest x longest numbers of each span and head on sm_90.
+ * mode does not support ragged rows on sm_80 or dropout on sm_100, and on sm_90
+ * needs memory for longest x longest numbers per span and head.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TR_CUDA_SDPA_GRAPH_H
 #define TR_CUDA_SDPA_GRAPH_H
 
-/* Plans are kept nowhere; without this it wants a parser of JSON. */
+/* Plans are not serialised, so no JSON parser is needed. */
 #ifndef CUDNN_FRONTEND_SKIP_JSON_LIB
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 #endif
-#include <cstring> /* which it then forgets */
+#include <cstring> /* missing in cudnn_frontend.h without JSON */
 
 #include <cudnn_frontend.h>
 
@@ -27,26 +27,26 @@
 
 namespace fe = cudnn_frontend;
 
-/* What a graph is planned for. */
+/* The key of a plan. */
 struct tr_sdpa_shape {
-    uint32_t spans;   /* a bucket of them, as is the longest: see sdpa.h */
+    uint32_t spans;   /* bucket sizes, like `longest`: see sdpa.h */
     uint32_t longest;
     uint32_t heads;
     uint32_t width;   /* of a head */
-    uint32_t dropout; /* of 2^32 numbers so many are zeroed; 0: none */
+    uint32_t dropout; /* number of dropped draws out of 2^32; 0: none */
 };
 
-/* Which pointer is whose, when a graph runs. */
+/* Identifies tensors when a graph runs. */
 enum tr_sdpa_uid : int64_t {
-    TR_SDPA_IN = 1, /* offsets of spans: in queries, keys and values */
-    TR_SDPA_OUT,    /* and in what comes of them */
-    TR_SDPA_ROWS_Q, /* rows of spans, as queries */
-    TR_SDPA_ROWS_K, /* and as keys */
+    TR_SDPA_IN = 1, /* span offsets in queries, keys and values */
+    TR_SDPA_OUT,    /* span offsets in the output */
+    TR_SDPA_ROWS_Q, /* span lengths, as queries */
+    TR_SDPA_ROWS_K, /* span lengths, as keys */
     TR_SDPA_Q,
     TR_SDPA_K,
     TR_SDPA_V,
     TR_SDPA_O,
-    TR_SDPA_STATS, /* logarithms of sums */
+    TR_SDPA_STATS, /* log-sum-exp */
     TR_SDPA_SEED,
     TR_SDPA_OFFSET,
     TR_SDPA_DO,
@@ -68,7 +68,7 @@ tr_sdpa_integers(fe::graph::Graph &graph, tr_sdpa_uid uid,
                             .set_data_type(type));
 }
 
-/* Spans, heads, rows, columns; a row of the batch has `parts` of all heads. */
+/* Spans, heads, rows, columns; a batch row holds `parts` x heads x width. */
 static inline void tr_sdpa_lay(fe::graph::Tensor_attributes &t,
                                const tr_sdpa_shape &s, tr_sdpa_uid uid,
                                int64_t parts, tr_sdpa_tensor offsets)
@@ -92,7 +92,7 @@ tr_sdpa_rows(fe::graph::Graph &graph, const tr_sdpa_shape &s,
     return graph.tensor(t);
 }
 
-/* Not ragged: backward on sm_80 takes no other ones. */
+/* Not ragged: backward on sm_80 accepts nothing else. */
 static inline void tr_sdpa_lay_stats(fe::graph::Tensor_attributes &t,
                                      const tr_sdpa_shape &s)
 {
@@ -102,7 +102,7 @@ static inline void tr_sdpa_lay_stats(fe::graph::Tensor_attributes &t,
         .set_data_type(fe::DataType_t::FLOAT);
 }
 
-/* What both directions are given. */
+/* Inputs of both directions. */
 struct tr_sdpa_inputs {
     tr_sdpa_tensor in, out, q, k, v;
 };
@@ -121,7 +121,7 @@ static inline tr_sdpa_inputs tr_sdpa_inputs_of(fe::graph::Graph &graph,
     return i;
 }
 
-/* The options of both. */
+/* Options of both directions. */
 template <typename T>
 static T tr_sdpa_options(fe::graph::Graph &graph, const tr_sdpa_shape &s)
 {
@@ -174,7 +174,7 @@ static inline void tr_sdpa_backward(fe::graph::Graph &graph,
     tr_sdpa_lay(d_v->set_output(true), s, TR_SDPA_DV, 3, i.in);
 }
 
-/* An empty graph becomes that of attention. */
+/* Builds attention in an empty graph. */
 static inline void tr_sdpa_graph(fe::graph::Graph &graph,
                                  const tr_sdpa_shape &s, bool backward)
 {

@@ -1,5 +1,5 @@
 /*
- * sdpa_seed.cu - where cuDNN reads what dropout's masks follow from.
+ * sdpa_seed.cu - write the seed and offset of cuDNN's dropout.
  *
  * SPDX-License-Identifier: MIT
  */

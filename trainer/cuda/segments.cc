@@ -1,5 +1,5 @@
 /*
- * segments.cc - rows sorted by what they look up, and cut into pieces.
+ * segments.cc - sort rows by table index and divide them into pieces.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #define DIGIT 11 /* bits */
 
-/* A pass of a radix sort: by one digit, rows of the same one as they were. */
+/* One pass of a radix sort; stable. */
 static void sort_digit(uint32_t n, const int32_t *index, unsigned shift,
                        const int32_t *from, int32_t *to)
 {
@@ -26,7 +26,7 @@ static void sort_digit(uint32_t n, const int32_t *index, unsigned shift,
         to[start[(uint32_t)index[from[i]] >> shift & mask]++] = from[i];
 }
 
-/* order[] becomes the rows, sorted by index[]. */
+/* Sets order[] to the rows, sorted by index[]. */
 static void sort_rows(uint32_t n, const int32_t *index, int32_t *order,
                       int32_t *spare)
 {
@@ -42,7 +42,7 @@ static void sort_rows(uint32_t n, const int32_t *index, int32_t *order,
     }
 }
 
-/* A segment: `count` rows from order[first] on. */
+/* Adds a segment: `count` rows starting at order[first]. */
 static void add_segment(struct tr_segments *s, uint32_t table, int32_t to,
                         uint32_t first, uint32_t count)
 {

@@ -1,12 +1,12 @@
 /*
- * segments.h - which rows of a batch go into which row of a table, for the
+ * segments.h - which rows of a batch to add to each row of a table, for
  * gradients of embeddings.
  *
- * The host sorts the rows by what they look up.  Rows that name the same row
- * of a table are a segment, in the order of the batch, and a block adds them
- * up: no two blocks write to one place, and the order is always the same.
- * [MASK], frequent tokens, and each of the two types have so many rows that
- * they are cut into pieces; sums of pieces are added in a second launch.
+ * The host sorts the rows by table index.  A segment is the rows with the same
+ * index, in batch order; one block sums it, so no two blocks write to the same
+ * address, and the order is fixed.  [MASK], frequent tokens and the two types
+ * have so many rows that their segments are split into pieces; a second launch
+ * adds the pieces' sums.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,26 +16,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TR_PIECE_ROWS 64 /* of a piece, at most */
+#define TR_PIECE_ROWS 64 /* most rows in a piece */
 
 enum tr_table { TR_TABLE_WORD, TR_TABLE_POSITION, TR_TABLE_TYPE,
                   TR_TABLES };
 
-/* Rows order[first] up to, but without, order[first + count]. */
+/* Rows order[first] to order[first + count - 1]. */
 struct tr_piece {
     uint32_t table;
     int32_t to;      /* row of the table */
     uint32_t first;
-    uint32_t count;  /* 0: none */
-    int32_t partial; /* which partial sum it is; -1: it is all there is */
+    uint32_t count;  /* 0: unused */
+    int32_t partial; /* index of its partial sum; -1: the whole segment */
 };
 
-/* A segment of several pieces: so many partial sums, one after the other. */
+/* A segment of several pieces, as `count` consecutive partial sums. */
 struct tr_long {
     uint32_t table;
     int32_t to;
     uint32_t first;
-    uint32_t count; /* 0: none */
+    uint32_t count; /* 0: unused */
 };
 
 struct tr_segments {
@@ -47,11 +47,11 @@ struct tr_segments {
     uint32_t n_partials;
 };
 
-/* Of a rounded batch there are multiples of so many. */
+/* In a rounded batch the counts are multiples of these. */
 #define TR_PIECES_ROUND 1024
 #define TR_LONGS_ROUND 64
 
-/* How many pieces and long segments there are at most. */
+/* The most pieces and long segments. */
 static inline size_t tr_pieces_max(size_t rows)
 {
     return TR_TABLES * rows + TR_PIECES_ROUND;
@@ -63,16 +63,16 @@ static inline size_t tr_longs_max(size_t rows)
 }
 
 /*
- * Fills the arrays, which have room for those.  index[]: what each row looks
- * up in each table, not negative; spare: room for n_rows.
+ * Fills the arrays, which have room for the most.  index[]: each row's index in
+ * each table, nonnegative; spare: room for n_rows.
  */
 void tr_segments_make(struct tr_segments *segments, uint32_t n_rows,
                       const int32_t *const index[TR_TABLES],
                       int32_t *spare);
 
 /*
- * Adds pieces and long segments of nothing, which are passed over, and says the
- * partial sums that there may be at most.
+ * Rounds the counts up with unused pieces and long segments, and sets the
+ * number of partial sums to the most there can be.
  */
 void tr_segments_round(struct tr_segments *segments, uint32_t n_rows);
 

@@ -1,5 +1,5 @@
 /*
- * spans.cc - spans as cuDNN wants them, see sdpa.h.
+ * spans.cc - bucket sizes and offsets of spans for cuDNN, see sdpa.h.
  *
  * SPDX-License-Identifier: MIT
  */

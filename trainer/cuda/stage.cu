@@ -1,10 +1,10 @@
 /*
- * stage.cu - batches on their way to the device.
+ * stage.cu - copy batches to the device.
  *
- * There are two slots, each with a buffer of pinned memory on the host and one
- * on the device.  A batch, with what the host derives from it, is packed into
- * the first and copied in a stream of its own, while kernels work on the batch
- * before.  Nobody on the host waits but for a copy of two batches ago:
+ * There are two slots, each with a pinned host buffer and a device buffer.  A
+ * batch and the data derived from it are packed into the host buffer and copied
+ * in a separate stream, while kernels work on the previous batch.  The host
+ * waits only for the copy of two batches ago:
  *
  *   kernels of this batch  wait for  its copy
  *   its copy               waits for  kernels of the batch before the last
@@ -23,10 +23,10 @@
 #include "cuda/segments.h"
 #include "model/bucket_pad.h"
 
-/* Of a rounded batch so many spans, or a multiple, have room. */
+/* In a rounded batch, room for spans is a multiple of this. */
 #define SPANS_ROUND 64
 
-/* What an int32_t counts has to be that of all tables together. */
+/* Entries of all tables together must fit an int32_t. */
 #define MOST_ROWS (INT32_MAX / TR_TABLES)
 
 struct slot {
@@ -34,14 +34,14 @@ struct slot {
     tr_segments segments;
     tr_cuda *cuda;
     char *host;   /* pinned */
-    char *device; /* the same bytes there */
+    char *device; /* a copy of `host` */
     size_t bytes;
     int32_t *spare;
     size_t spare_rows;
     cudaEvent_t copied;
-    cudaEvent_t over; /* kernels that read it */
-    bool fresh;       /* no kernel has been told to wait for the copy */
-    bool read;        /* by kernels asked for since `over` was recorded */
+    cudaEvent_t over; /* the kernels that read it have finished */
+    bool fresh;       /* no kernel waits for the copy yet */
+    bool read;        /* by kernels launched after `over` was recorded */
 };
 
 struct tr_stages {
@@ -95,7 +95,7 @@ void tr_stages_close(tr_cuda *c)
     delete c->stages;
 }
 
-/* ---- Who waits for whom ---- */
+/* ---- Synchronisation ---- */
 
 static void note_reader(slot *s)
 {
@@ -135,14 +135,14 @@ const tr_staged *tr_cuda_holder(const tr_cuda *c, const void *array)
 
 /* ---- Packing ---- */
 
-/* Where arrays go, one after the other; host NULL: they are only measured. */
+/* Position of the next array; host NULL: only measures sizes. */
 struct layout {
     char *host;
     char *device;
     size_t at;
 };
 
-/* Room for n of T; the place on the host, if there is one. */
+/* Reserves n numbers of type T; returns their host address, or NULL. */
 template <typename T>
 static T *reserve(layout *l, size_t n, T **on_device)
 {
@@ -153,7 +153,7 @@ static T *reserve(layout *l, size_t n, T **on_device)
     return host;
 }
 
-/* Copies an array; the pointer becomes the device's. */
+/* Copies an array and sets its pointer to the device address. */
 template <typename T> static void pack(layout *l, size_t n, const T **array)
 {
     T *there;
@@ -164,13 +164,13 @@ template <typename T> static void pack(layout *l, size_t n, const T **array)
     *array = there;
 }
 
-/* How many there is room for: what comes behind them is not to move. */
+/* Room for spans, rounded so that later arrays do not move. */
 static uint32_t spans_of(const tr_batch *b)
 {
     return b->rounded ? tr_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
 }
 
-/* Behind the last there is one more, from row 0 to row 0; see groups.h. */
+/* An extra empty span, rows 0 to 0, follows the last; see groups.h. */
 static void pack_spans(layout *l, tr_batch *b)
 {
     const size_t bounds = (size_t)b->n_spans + 1;
@@ -184,7 +184,7 @@ static void pack_spans(layout *l, tr_batch *b)
     b->cu = there;
 }
 
-/* Those that kernels read. */
+/* Packs the arrays that kernels read. */
 static void pack_arrays(layout *l, tr_batch *b)
 {
     b->segment = NULL;
@@ -215,7 +215,7 @@ static void pack_groups(layout *l, const tr_batch *batch, tr_group *groups)
         groups[g].span = there + (groups[g].span - here);
 }
 
-/* Where cuDNN attends. */
+/* Packs the spans for cuDNN. */
 static void pack_spans(layout *l, const tr_batch *batch, size_t hidden,
                        tr_spans *spans)
 {
@@ -233,7 +233,7 @@ static void pack_spans(layout *l, const tr_batch *batch, size_t hidden,
     spans->length = length;
 }
 
-/* Last, since the end of its last array is not used as a rule. */
+/* Must be last: only the used part of its last array is copied. */
 static void pack_segments(layout *l, const tr_batch *batch, int32_t *spare,
                           tr_segments *segments)
 {
@@ -257,7 +257,7 @@ static void pack_segments(layout *l, const tr_batch *batch, int32_t *spare,
     segments->pieces = there.pieces;
 }
 
-/* Returns how many bytes it came to. */
+/* Returns the number of bytes. */
 static size_t pack_batch(slot *s, char *host, const tr_batch *batch)
 {
     layout l = {host, s->device, 0};
@@ -286,7 +286,7 @@ static bool make_room(tr_cuda *c, slot *s, size_t rows, size_t bytes)
     if (bytes <= s->bytes)
         return true;
     free_buffers(s);
-    bytes += bytes / 4; /* batches differ a little */
+    bytes += bytes / 4; /* the next batches may be larger */
     if (!tr_cuda_memory(c, cudaMallocHost((void **)&s->host, bytes),
                         "pinned memory for batches")
         || !tr_cuda_memory(c, cudaMalloc((void **)&s->device, bytes),

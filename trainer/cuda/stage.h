@@ -1,5 +1,5 @@
 /*
- * stage.h - batches on their way to the device.
+ * stage.h - copy batches to the device.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,11 +8,11 @@
 
 #include "cuda/device.h"
 
-/* False: it failed, as tr_cuda_good() has kept. */
+/* False: failed, recorded by tr_cuda_good(). */
 bool tr_stages_open(tr_cuda *c);
 void tr_stages_close(tr_cuda *c);
 
-/* The staged batch that has this array in its copy; NULL: none. */
+/* The staged batch that contains this array; NULL: none. */
 const tr_staged *tr_cuda_holder(const tr_cuda *c, const void *array);
 
 #endif /* TR_CUDA_STAGE_H */

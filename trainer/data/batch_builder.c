@@ -1,10 +1,9 @@
 /*
  * batch_builder.c - build the arrays of a batch pack by pack.
  *
- * A batch may go on from one file into the next, so each pack is viewed by
- * itself and its channels are gathered into the rows where it will stand.
- * The boundaries of all packs then make one ps_spans, from which all else
- * follows.
+ * A batch may span several files, so each pack is viewed on its own, and its
+ * channels are copied straight to their rows in the batch.  The boundaries of
+ * all packs then form one ps_spans, from which the other arrays follow.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -93,7 +92,7 @@ static ps_result check_labels(const tr_builder *f, ps_error *err)
     return PS_OK;
 }
 
-/* Tokens can only be masked here if the stream says which one is [MASK]. */
+/* Masking needs the id of [MASK], which the stream must declare. */
 static ps_result use_masking(tr_builder *f, ps_error *err)
 {
     const ps_schema *schema = &f->info->schema;
@@ -124,7 +123,7 @@ ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info, ps_error *err)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "has packs of %" PRIu32 " tokens, previous files of "
                         "%" PRIu32, info->capacity, f->capacity);
-    /* Attention of every token to every other would see the gaps. */
+    /* Dense attention would include the gaps. */
     if (info->align > 1)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "its sequences are aligned to %" PRIu32
@@ -160,7 +159,7 @@ tr_batch_shape tr_builder_shape(const tr_builder *f)
                             .types = f->options.types};
 }
 
-/* ---- Room ---- */
+/* ---- Memory ---- */
 
 static bool grow(void *array, uint64_t count, size_t size)
 {
@@ -176,7 +175,7 @@ static bool grow(void *array, uint64_t count, size_t size)
     return true;
 }
 
-/* There may be a sequence for each row, and a dummy sequence for each pack. */
+/* Up to one sequence per row, and one dummy sequence per pack. */
 static bool grow_all(tr_builder *f, uint64_t packs, uint64_t capacity)
 {
     const uint64_t rows = packs * capacity;
@@ -216,7 +215,7 @@ static ps_result check_whole(const tr_builder *f, const ps_pack *pack,
     return PS_OK;
 }
 
-/* A channel's numbers, checked; those in the padding are not looked at. */
+/* Copies a channel and checks its range; padding is ignored. */
 static ps_result take(const tr_builder *f, const ps_pack *pack,
                       const ps_spans *spans, const channel *c, int32_t *to,
                       ps_error *err)
@@ -240,7 +239,7 @@ static ps_result take(const tr_builder *f, const ps_pack *pack,
     return r;
 }
 
-/* Into the rows behind those that are filled. */
+/* Copies all channels to the first free rows. */
 static ps_result take_channels(const tr_builder *f, const ps_pack *pack,
                                const ps_spans *spans, ps_error *err)
 {
@@ -256,7 +255,7 @@ static ps_result take_channels(const tr_builder *f, const ps_pack *pack,
     return r;
 }
 
-/* Masks each sequence in its own way, wherever it is packed. */
+/* The mask of a sequence does not depend on where it is packed. */
 static void hide_tokens(const tr_builder *f, const ps_pack *pack, uint64_t key)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
@@ -279,7 +278,7 @@ void tr_builder_pad(const tr_builder *f, uint32_t n_tok)
     }
 }
 
-/* `spans` has its boundaries already behind those that there are. */
+/* The boundaries of `spans` follow those already present. */
 static void add_spans(tr_builder *f, const ps_spans *spans)
 {
     ps_spans *all = &f->spans;
@@ -302,7 +301,7 @@ void tr_builder_begin(tr_builder *f)
     f->totals = (tr_batch_totals){0};
 }
 
-/* Counts what the pack behind those that there are has to learn. */
+/* Counts the targets of the pack that is being added. */
 static void count_targets(tr_builder *f, const ps_pack *pack)
 {
     const int32_t *const label = f->label + f->spans.n_rows;
@@ -350,7 +349,7 @@ tr_batch_counts tr_builder_counts(const tr_builder *f)
     return f->count;
 }
 
-/* ---- What all packs together tell ---- */
+/* ---- Arrays derived from all packs ---- */
 
 static uint32_t list_targets(const tr_builder *f)
 {
@@ -362,7 +361,7 @@ static uint32_t list_targets(const tr_builder *f)
     return n;
 }
 
-/* ps_spans_weights has floats, also where `real` is double, and for rows. */
+/* ps_spans_weights returns floats, one per row, even if `real` is double. */
 static void weigh_targets(const tr_builder *f, const tr_batch_totals *all)
 {
     const uint32_t n = f->batch.n_mlm;
@@ -412,7 +411,7 @@ static tr_batch show(const tr_builder *f, uint32_t n_mlm)
                       .mlm_weight = f->mlm_weight};
 }
 
-/* All that follows from the boundaries and labels of the packs. */
+/* Derives the other arrays from boundaries and labels. */
 static tr_batch lay_out(tr_builder *f)
 {
     f->spans.n_seqs = f->n_seqs;
@@ -431,7 +430,7 @@ tr_batch_totals tr_builder_totals(const tr_builder *f)
     return f->totals;
 }
 
-/* No pack may have come to us; then nothing has written the first boundary. */
+/* If this rank has no packs, nothing has written the first boundary. */
 void tr_builder_finish_among(tr_builder *f, const tr_batch_totals *all)
 {
     f->cu[f->spans.n_spans] = (int32_t)f->spans.n_rows;
@@ -446,9 +445,9 @@ void tr_builder_finish(tr_builder *f)
     tr_builder_finish_among(f, &f->totals);
 }
 
-/* ---- Shares ---- */
+/* ---- Selection ---- */
 
-/* A place in the batch, or how much of it there is in a pack. */
+/* A position in the batch, or the size of a pack. */
 typedef struct extent {
     uint32_t pack;
     uint32_t row;
@@ -463,7 +462,7 @@ static extent extent_at(const tr_builder *f, extent at)
     const uint32_t seqs = f->n_seqs[at.pack];
     extent n = {.pack = 1,
                 .row = f->capacity,
-                .span = seqs + 1, /* a dummy sequence, maybe without rows */
+                .span = seqs + 1, /* with a dummy sequence, maybe empty */
                 .seq = seqs};
 
     while (at.target + n.target < f->batch.n_mlm &&
@@ -496,7 +495,7 @@ static void move_pack(tr_builder *f, extent to, extent from, extent n)
     f->pack_row[to.pack] = from.row;
 }
 
-/* All else follows from these. */
+/* All other arrays follow from these. */
 static uint64_t digest_of(const tr_builder *f)
 {
     const tr_batch *const b = &f->batch;

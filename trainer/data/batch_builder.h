@@ -10,12 +10,12 @@
 
 typedef struct tr_builder tr_builder;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 tr_builder *tr_builder_open(const tr_loader_options *options);
 void tr_builder_free(tr_builder *f);
 
 /*
- * The next packs are from a stream with this header, which has to outlive them.
+ * The next packs come from a stream with this header, which must outlive them.
  * PS_OK, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info,
@@ -26,26 +26,26 @@ tr_batch_shape tr_builder_shape(const tr_builder *f);
 void tr_builder_begin(tr_builder *f);
 
 /*
- * Adds a pack.  Masks depend on `key`, which identifies the stream, and on the
- * ids of sequences.  PS_OK, PS_ERR_MEMORY, _RANGE, _ARGUMENT.
+ * Adds a pack.  Masks depend on sequence ids and on `key`, which identifies the
+ * stream.  PS_OK, PS_ERR_MEMORY, PS_ERR_RANGE, PS_ERR_ARGUMENT.
  */
 PS_MUST_CHECK ps_result tr_builder_add(tr_builder *f, const ps_pack *pack,
                                        uint64_t key, ps_error *err);
 
-/* Totals of all packs of a step, for the weights in the loss. */
+/* Totals over all packs of a step, for loss weights. */
 typedef struct tr_batch_totals {
     uint64_t sequences;
     uint64_t masked;   /* tokens */
-    uint64_t labelled; /* sequences that have a next_sentence_label */
+    uint64_t labelled; /* sequences with a next_sentence_label */
 } tr_batch_totals;
 
 tr_batch_totals tr_builder_totals(const tr_builder *f);
 
-/* Completes the batch once all packs are added: computes weights. */
+/* Call it when all packs are added; computes loss weights. */
 void tr_builder_finish(tr_builder *f);
 
 /*
- * After tr_builder_finish: drops the packs of other ranks than `rank`; ranks[i]
+ * After tr_builder_finish: drops the packs of ranks other than `rank`; ranks[i]
  * is the rank of pack i.
  */
 void tr_builder_select(tr_builder *f, const uint32_t *ranks, uint32_t rank);
@@ -53,9 +53,9 @@ void tr_builder_select(tr_builder *f, const uint32_t *ranks, uint32_t rank);
 const tr_batch *tr_builder_batch(const tr_builder *f);
 
 /*
- * A pack can move to another rank's builder as tr_pack_numbers numbers: the
- * length and next-sentence label of each sequence, and each token with its type
- * and label.
+ * A pack moves to another rank's builder as tr_pack_numbers numbers: the length
+ * and next-sentence label of each sequence, then each token with its type and
+ * label.
  */
 typedef struct tr_pack_size {
     uint32_t n_seq;
@@ -68,39 +68,39 @@ static inline uint64_t tr_pack_numbers(uint32_t n_seq, uint32_t n_tok)
     return 2 * (uint64_t)n_seq + 3 * (uint64_t)n_tok;
 }
 
-/* A pack in a builder; zeros: the first one. */
+/* A pack of a builder; zero-initialise for the first. */
 typedef struct tr_builder_cursor {
     uint32_t pack, seq;
 } tr_builder_cursor;
 
 /*
- * Before tr_builder_finish: the size of the pack at the cursor; its numbers,
- * after which the cursor is at the next pack.
+ * Before tr_builder_finish.  peek returns the size of the pack at the cursor;
+ * get copies its numbers and advances the cursor.
  */
 tr_pack_size tr_builder_peek(const tr_builder *f, const tr_builder_cursor *at);
 void tr_builder_get(const tr_builder *f, tr_builder_cursor *at,
                     int32_t *numbers);
 
-/* For a builder that packs are only moved to. */
+/* For a builder that only receives packs with tr_builder_insert. */
 void tr_builder_set_shape(tr_builder *f, const tr_batch_shape *shape);
 
-/* PS_OK, PS_ERR_MEMORY, PS_ERR_ARGUMENT (too many for a model). */
+/* PS_OK, PS_ERR_MEMORY, PS_ERR_ARGUMENT (more than the model's limit). */
 PS_MUST_CHECK ps_result tr_builder_reserve(tr_builder *f, uint32_t packs,
                                            ps_error *err);
 
 /*
- * Adds a pack from its numbers; space for it is reserved.  `place` is its index
- * in the batch of all ranks.  PS_OK; PS_ERR_CORRUPT: its lengths are wrong.
+ * Adds a pack from its numbers, within the reserved space.  `place` is its
+ * index in the batch of all ranks.  PS_OK, PS_ERR_CORRUPT (wrong lengths).
  */
 PS_MUST_CHECK ps_result tr_builder_insert(tr_builder *f, uint32_t place,
                                           const tr_pack_size *pack,
                                           const int32_t *numbers,
                                           ps_error *err);
 
-/* As tr_builder_finish, if these packs are a part of a larger batch. */
+/* As tr_builder_finish, for packs that are part of a larger batch. */
 void tr_builder_finish_among(tr_builder *f, const tr_batch_totals *all);
 
-/* Counts all packs that were added, including dropped ones. */
+/* Counts of all added packs, including dropped ones. */
 tr_batch_counts tr_builder_counts(const tr_builder *f);
 
 #endif /* TR_DATA_BATCH_BUILDER_H */

@@ -10,7 +10,7 @@
 
 #include "data/error.h"
 
-/* Spans of all packs have boundaries, including dummy sequences. */
+/* Boundaries cover all spans, including dummy sequences. */
 static const int32_t *boundaries_at(const tr_builder *f,
                                     const tr_builder_cursor *at)
 {
@@ -61,7 +61,7 @@ ps_result tr_builder_reserve(tr_builder *f, uint32_t packs, ps_error *err)
     return r;
 }
 
-/* Appends the boundaries of its sequences, and of a dummy sequence. */
+/* Appends the boundaries of the pack's sequences and its dummy sequence. */
 static bool move_spans(tr_builder *f, const tr_pack_size *pack,
                        const int32_t *lengths)
 {

@@ -9,18 +9,18 @@
 #include "data/batch_builder.h"
 #include "data/masking.h"
 
-/* What is taken from a pack. */
+/* Channels read from a pack. */
 enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
 
 typedef struct channel {
     const char *name;
     ps_kind kind;
-    int64_t min, end; /* its numbers are from `min` to below `end`, */
-    int32_t without;    /* or this, which all are where it is missing */
-    const ps_field *field; /* NULL there */
+    int64_t min, end; /* valid values: min to end - 1, */
+    int32_t without;    /* or this, the value if the channel is absent */
+    const ps_field *field; /* NULL if absent */
 } channel;
 
-/* The arrays of a batch, which grow together: elements, and how many. */
+/* The arrays of a batch: type, name, dimension. */
 #define ARRAYS(X)                     \
     X(int32_t, token, rows)           \
     X(int32_t, type, rows)            \
@@ -49,21 +49,21 @@ struct tr_builder {
     uint32_t vocab_size;
     uint32_t capacity;
     uint32_t pad_id;
-    uint32_t room;    /* packs that the arrays have room for */
+    uint32_t room;    /* capacity of the arrays, in packs */
     tr_batch_counts count;
     tr_batch_totals totals;
-    ps_spans spans;   /* a view of all packs that are kept */
-    tr_batch batch; /* shows the arrays */
+    ps_spans spans;   /* a view of all packs in the batch */
+    tr_batch batch; /* a view of the arrays */
 #define MEMBER(type, name, count) type *name;
     ARRAYS(MEMBER)
 };
 
-/* Room for twice as many packs, or one.  As tr_builder_reserve. */
+/* Doubles the capacity, at least to one pack.  As tr_builder_reserve. */
 PS_MUST_CHECK ps_result tr_builder_grow(tr_builder *f, ps_error *err);
 
 /*
- * Writes the padding of the pack behind those that there are: what stands there
- * in the stream is nobody's business.
+ * Writes the padding of the pack that is being added; padding in the stream
+ * has undefined values.
  */
 void tr_builder_pad(const tr_builder *f, uint32_t n_tok);
 

@@ -18,9 +18,9 @@
 struct tr_loader {
     tr_loader_options options;
     tr_builder *builder;
-    tr_source *source;     /* NULL: rank 0 reads for us */
-    tr_assigner *assigner; /* NULL: all of it is ours */
-    tr_exchange *exchange; /* NULL: what we learn from we read ourselves */
+    tr_source *source;     /* NULL: rank 0 reads for this rank */
+    tr_assigner *assigner; /* NULL: one rank, or packs are exchanged */
+    tr_exchange *exchange; /* NULL: this rank trains on what it reads */
     tr_batch_shape shape;
 };
 
@@ -149,7 +149,7 @@ static bool is_full(const tr_loader *l)
            (l->options.sequences > 0 && n.sequences == l->options.sequences);
 }
 
-/* Adds the next pack, or none where an epoch ended and another begins. */
+/* Adds the next pack; sets *turned instead if a new epoch begins. */
 static ps_result add_pack(tr_loader *l, bool *turned, ps_error *err)
 {
     ps_result r = tr_source_add(l->source, l->options.sequences, err);

@@ -1,15 +1,15 @@
 /*
  * data_loader.h - read batches from pack streams.
  *
- * Reads files, or standard input, one after another, and makes of their
- * packs what a training step wants: so many packs, or the packs of so many
- * sequences.  Channels of these names are used where a stream has them:
+ * Reads files, or standard input, in turn, and groups packs into batches, by
+ * number of packs or of sequences.  These channels are used if present:
  *
- *   token_type_ids       per token; 0 without
- *   labels               per token, i32 or i64: what was there before it was
- *                        masked, or -100.  Without, tokens are masked here,
- *                        each sequence in its own way wherever it is packed.
- *   next_sentence_label  per sequence: 0, 1, or -1 for none; -1 without
+ *   token_type_ids       per token; default 0
+ *   labels               per token, i32 or i64: the original token where it was
+ *                        masked, otherwise -100.  If absent, tokens are masked
+ *                        here; a sequence's mask does not depend on where it is
+ *                        packed.
+ *   next_sentence_label  per sequence: 0, 1, or -1 for none; default -1
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,8 +25,8 @@
 
 /* Weights of masked tokens: Krell et al. (2021), section 3.3. */
 typedef enum tr_loss_weighting {
-    TR_LOSS_PER_SEQUENCE, /* each sequence of the batch the same */
-    TR_LOSS_PER_TOKEN     /* each masked token of the batch the same */
+    TR_LOSS_PER_SEQUENCE, /* equal for each sequence of the batch */
+    TR_LOSS_PER_TOKEN     /* equal for each masked token of the batch */
 } tr_loss_weighting;
 
 /* How several ranks read the input. */
@@ -40,29 +40,29 @@ typedef struct tr_loader_options {
     const char *const *names; /* files; "-": standard input */
     uint32_t n_names;
     uint32_t epochs;     /* at least 1 */
-    uint32_t packs;      /* of a batch; 0: set by `sequences` */
-    uint32_t sequences;  /* of a batch; 0: set by `packs` */
-    uint32_t vocab_size; /* 0: what the first stream declares */
+    uint32_t packs;      /* per batch; 0: set by `sequences` */
+    uint32_t sequences;  /* per batch; 0: set by `packs` */
+    uint32_t vocab_size; /* 0: as declared by the first stream */
     uint32_t types;      /* number of token types */
     tr_loss_weighting loss;
-    double mask_share;   /* refuses streams with labels; below 0: not given,
+    double mask_share;   /* error for streams with labels; below 0: not set,
                             0.15 for streams without labels */
     uint64_t seed;       /* of masks */
-    uint32_t rank;       /* below... */
-    uint32_t ranks;      /* ...this number, at least 1 */
+    uint32_t rank;       /* this rank, below `ranks` */
+    uint32_t ranks;      /* at least 1 */
     uint32_t hidden;     /* width of the model, for the cost of packs */
     bool pads;           /* padding is computed, and so has a cost */
     tr_input_kind input;
-    bool ahead; /* set by the loader if a thread of its own reads */
+    bool ahead; /* set by the loader if its own thread reads */
 } tr_loader_options;
 
 /* Contents of the batch of all ranks. */
 typedef struct tr_batch_counts {
-    uint64_t tokens; /* without padding */
+    uint64_t tokens; /* excluding padding */
     uint32_t packs;
     uint32_t sequences;
     uint32_t rows;
-    uint32_t targets; /* masked tokens, and sequences with a label */
+    uint32_t targets; /* masked tokens and labelled sequences */
     uint64_t digest;  /* of all arrays */
 } tr_batch_counts;
 
@@ -78,16 +78,16 @@ typedef struct tr_loader tr_loader;
 /*
  * Opens the first file.  PS_OK, PS_ERR_ARGUMENT (the stream does not fit the
  * options), and the results of ps_pack_reader_open.  After a failure
- * tr_loader_name names the file; free *l, too.
+ * tr_loader_name names the file, and *l must be freed, too.
  */
 PS_MUST_CHECK ps_result tr_loader_open(tr_loader **l,
                                        const tr_loader_options *options,
                                        ps_error *err);
 
 /*
- * Connects ranks that exchange packs.  All ranks call it after tr_loader_open
- * succeeded in all of them, and before the functions below.  PS_OK,
- * PS_ERR_ARGUMENT (our packs do not fit rank 0's), PS_ERR_MEMORY.
+ * Connects ranks that exchange packs.  All ranks must call it once
+ * tr_loader_open has succeeded everywhere, before the functions below.  PS_OK,
+ * PS_ERR_ARGUMENT (this rank's packs do not fit rank 0's), PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result tr_loader_join(tr_loader *l, const tr_workers *w,
                                        ps_error *err);
@@ -109,22 +109,22 @@ const tr_batch_shape *tr_loader_shape(const tr_loader *l);
  * Reads the next batch; the last one of an epoch may be smaller.  PS_OK;
  * PS_END, also if another rank has failed, which reports the reason;
  * PS_ERR_ARGUMENT (a pack crosses the end of a batch, or another file does not
- * fit), PS_ERR_RANGE (a number that a model cannot take), and the results of
+ * fit), PS_ERR_RANGE (a value outside the model's limits), and the results of
  * ps_pack_reader_next.
  */
 PS_MUST_CHECK ps_result tr_loader_next(tr_loader *l, ps_error *err);
 
 /*
- * This rank's part of the batch that tr_loader_next made, valid until the next
- * call; it may be empty.  Weights are those in the batch of all ranks.
+ * This rank's part of the batch, valid until the next tr_loader_next; may be
+ * empty.  Loss weights refer to the batch of all ranks.
  */
 const tr_batch *tr_loader_batch(const tr_loader *l);
 tr_batch_counts tr_loader_counts(const tr_loader *l);
 
-/* Times of the last exchange; zeros without exchange. */
+/* Times of the last exchange; zero without exchange. */
 typedef struct tr_exchange_times {
-    double exchange;  /* seconds, reading included */
-    double waited;    /* seconds that tr_loader_next waited for it */
+    double exchange;  /* seconds, including reading */
+    double waited;    /* seconds tr_loader_next waited for it */
     double imbalance; /* max/mean cost of ranks */
 } tr_exchange_times;
 
@@ -142,8 +142,8 @@ PS_MUST_CHECK ps_result tr_loader_resume(tr_loader *l,
                                          ps_error *err);
 
 /*
- * Limits the number of batches, before the first one and the same in all ranks.
- * A loader that reads ahead then opens and reads nothing beyond them.
+ * Limits the number of batches, before the first one and equally in all ranks.
+ * A loader that reads ahead opens and reads nothing beyond them.
  */
 void tr_loader_limit(tr_loader *l, uint64_t batches);
 

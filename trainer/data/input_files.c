@@ -22,7 +22,7 @@ static bool is_pattern(const char *name)
     return pattern_places(name, &places) && places > 0;
 }
 
-/* Who cannot read a name finds out when it is opened. */
+/* An unreadable name is reported when it is opened. */
 static bool is_stream(const char *name)
 {
     struct stat st;

@@ -17,7 +17,7 @@ static bool may_hide(const tr_masking *m, int32_t token)
     return true;
 }
 
-/* The places of the tokens that may be hidden. */
+/* Finds the positions of tokens that may be masked. */
 static uint32_t find_places(const tr_masking *m, uint32_t n,
                             const int32_t *token, uint32_t *place)
 {
@@ -60,7 +60,7 @@ uint32_t tr_masking_apply(const tr_masking *m, uint64_t key, uint32_t n,
 
     for (uint32_t i = 0; i < n; i++)
         label[i] = TR_MASKING_NONE;
-    /* A shuffle that ends when it has drawn as many as are wanted. */
+    /* A Fisher-Yates shuffle, stopped after `wanted` draws. */
     for (uint32_t i = 0; i < wanted; i++) {
         uint32_t other = i + tr_rng_below(&state, places - i);
         uint32_t at = room[other];

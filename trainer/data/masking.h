@@ -1,8 +1,8 @@
 /*
  * masking.h - choose the tokens of a sequence to mask.
  *
- * Devlin et al. (2018), section 3.1: of 15 % of the tokens, 80 % become
- * [MASK], 10 % another token at random, and 10 % stay as they are.
+ * Devlin et al. (2018), section 3.1: 15 % of tokens are selected; of these 80 %
+ * become [MASK], 10 % a random token, and 10 % stay unchanged.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,21 +13,21 @@
 
 #include "packstream.h"
 
-/* The label of a token that is not to be found. */
+/* The label of a token that is not predicted. */
 #define TR_MASKING_NONE PS_NO_LABEL
 
-/* The share of tokens where none is asked for. */
+/* The default share of selected tokens. */
 #define TR_MASKING_SHARE 0.15
 
 #define TR_MASKING_SPECIALS PS_SPECIALS
 
 typedef struct tr_masking {
-    double share;        /* of the tokens that may be hidden, 0 to 1 */
-    uint32_t max;       /* of a sequence; 0: as many as the share says */
-    uint32_t vocab_size; /* from 1; others are drawn below it */
+    double share;        /* of the tokens that may be masked, 0 to 1 */
+    uint32_t max;       /* per sequence; 0: limited by `share` alone */
+    uint32_t vocab_size; /* at least 1; random tokens are below it */
     uint32_t mask_id;
-    uint32_t special[TR_MASKING_SPECIALS]; /* ids that stay as they are, or */
-    uint32_t n_special;                 /* UINT32_MAX for none */
+    uint32_t special[TR_MASKING_SPECIALS]; /* ids never masked; */
+    uint32_t n_special;                 /* UINT32_MAX: unused entry */
 } tr_masking;
 
 /*

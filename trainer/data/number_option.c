@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Digits and a point, without a sign; finite. */
+/* Digits and a decimal point, unsigned, finite. */
 static bool parse(const char *text, double *number)
 {
     char *end;

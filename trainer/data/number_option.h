@@ -8,9 +8,9 @@
 
 #include "cli/options.h"
 
-/* Set a double: for OPTION_CALL_FOR. */
-option_setter tr_option_share;    /* from 0 to 1 */
-option_setter tr_option_below_1;  /* from 0 to below 1 */
-option_setter tr_option_positive; /* from 0 on */
+/* Setters of a double, for OPTION_CALL_FOR. */
+option_setter tr_option_share;    /* 0 to 1 */
+option_setter tr_option_below_1;  /* 0 to below 1 */
+option_setter tr_option_positive; /* 0 or more */
 
 #endif /* TR_DATA_NUMBER_OPTION_H */

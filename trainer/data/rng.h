@@ -1,5 +1,5 @@
 /*
- * rng.h - pseudo-random numbers, the same on every machine, from any seed.
+ * rng.h - pseudo-random numbers, identical on every machine, from any seed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,19 +16,19 @@ static inline uint64_t draw(uint64_t *state)
     return splitmix_finish(*state += SPLITMIX_GAMMA);
 }
 
-/* Below `n`, which is not 0; some come more often by less than n / 2^32. */
+/* Below `n`, which must not be 0.  The bias is below n / 2^32. */
 static inline uint32_t tr_rng_below(uint64_t *state, uint32_t n)
 {
     return (uint32_t)((draw(state) >> 32) * n >> 32);
 }
 
-/* True as often as `share`, from 0 to 1, says. */
+/* True with probability `share`, 0 to 1. */
 static inline bool tr_rng_chance(uint64_t *state, double share)
 {
     return (double)(draw(state) >> 11) * 0x1p-53 < share;
 }
 
-/* A seed of its own for each number that a seed is mixed with. */
+/* Derives a separate seed for each number. */
 static inline uint64_t tr_rng_mix(uint64_t seed, uint64_t number)
 {
     uint64_t state = seed ^ (number + 1) * UINT64_C(0xd6e8feb86659fd93);

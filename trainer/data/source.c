@@ -16,18 +16,18 @@
 #include "data/input_files.h"
 #include "data/rng.h"
 
-#define AHEAD 64 /* packs that are read before they are wanted */
+#define AHEAD 64 /* packs read ahead */
 
 struct tr_source {
     const tr_loader_options *options;
     tr_builder *to;
     uint32_t epoch;
-    _Atomic uint32_t file; /* which tr_source_name may be asked for meanwhile */
+    _Atomic uint32_t file; /* atomic for tr_source_name in another thread */
     char **names;          /* of all files */
     int fd;
-    int quit[2]; /* a pipe that tr_source_stop writes to; -1: there is none */
+    int quit[2]; /* pipe that tr_source_stop writes to; -1: none */
     ps_pack_reader *reader;
-    ps_loader *loader; /* NULL until the first pack is wanted */
+    ps_loader *loader; /* NULL until the first pack is requested */
 };
 
 /* ---- Files ---- */
@@ -68,7 +68,7 @@ static void close_file(tr_source *s)
     s->fd = -1;
 }
 
-/* Waits for the file's bytes, or for tr_source_stop. */
+/* Waits for data from the file, or for tr_source_stop. */
 static ps_result wait_input(void *context, ps_error *err)
 {
     const tr_source *s = context;
@@ -157,7 +157,7 @@ void tr_source_stop(tr_source *s)
 
 /* ---- Packs ---- */
 
-/* What keys of masks begin with: each epoch masks in another way. */
+/* The key of masks, different in each epoch. */
 static uint64_t stream_key(const tr_source *s, const ps_pack *pack)
 {
     uint64_t key = tr_rng_mix(s->options->seed, s->epoch);
@@ -180,9 +180,9 @@ static ps_result check_fits(const tr_source *s, const ps_pack *pack,
 }
 
 /*
- * The next pack of the file.  A thread of the loader's reads ahead of us,
- * unless we are ahead ourselves.  We take packs one by one, as a batch goes on
- * from one file to the next.
+ * Returns the next pack of the file.  A thread of ps_loader reads ahead, unless
+ * this source runs in a thread of its own.  Packs are taken one at a time, as a
+ * batch may span two files.
  */
 static ps_result next_pack(tr_source *s, ps_pack *pack, ps_error *err)
 {

@@ -12,8 +12,8 @@
 typedef struct tr_source tr_source;
 
 /*
- * Opens the first file, whose packs go into `to`.  The results are those of
- * tr_loader_open.  After a failure free *s, too.
+ * Opens the first file; packs are added to `to`.  Results are those of
+ * tr_loader_open.  *s must be freed after a failure, too.
  */
 PS_MUST_CHECK ps_result tr_source_open(tr_source **s,
                                        const tr_loader_options *options,
@@ -24,19 +24,19 @@ void tr_source_free(tr_source *s);
 const char *tr_source_name(const tr_source *s);
 
 /*
- * Adds the next pack, unless the builder then has more than `sequences`, which
- * is an error; 0: no limit.  PS_OK; PS_END at the end of the epoch, until
+ * Adds the next pack.  It is an error if the builder then has more than
+ * `sequences` (0: no limit).  PS_OK; PS_END at the end of the epoch, until
  * tr_source_next_epoch; and the failures of tr_loader_next.
  */
 PS_MUST_CHECK ps_result tr_source_add(tr_source *s, uint32_t sequences,
                                       ps_error *err);
 
-/* Starts the next epoch; PS_END if there is none. */
+/* Starts the next epoch; PS_END after the last one. */
 PS_MUST_CHECK ps_result tr_source_next_epoch(tr_source *s, ps_error *err);
 
 /*
- * Lets tr_source_add fail in another thread, where it may wait for input.  Only
- * with tr_loader_options.ahead.
+ * Makes tr_source_add fail in another thread, even while it waits for input.
+ * Requires tr_loader_options.ahead.
  */
 void tr_source_stop(tr_source *s);
 

@@ -1,5 +1,5 @@
 /*
- * arena.c - an array of a device with a mirror on the host.
+ * arena.c - a device array with a host mirror.
  *
  * SPDX-License-Identifier: MIT
  */

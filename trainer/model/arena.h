@@ -1,5 +1,5 @@
 /*
- * arena.h - an array of a device with a mirror on the host.
+ * arena.h - a device array with a host mirror.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,11 +15,11 @@ typedef struct tr_arena {
     real *host; /* the mirror; `at` itself if the device is on the host */
 } tr_arena;
 
-/* Allocates n numbers of 0.  False: no memory. */
+/* Allocates n zeros.  False: out of memory. */
 bool tr_arena_open(tr_arena *arena, tr_device *device, size_t n);
 void tr_arena_free(tr_arena *arena);
 
-/* Copy the device's numbers to the mirror, and back. */
+/* fetch copies device to mirror, store mirror to device. */
 void tr_arena_fetch(const tr_arena *arena);
 void tr_arena_store(const tr_arena *arena);
 

@@ -10,16 +10,16 @@
 
 #include "model/sizes.h"
 
-#define PADDING_ROWS 128 /* rows of a span of padding, at most */
+#define PADDING_ROWS 128 /* most rows in a span of padding */
 #define MOST_ROWS (INT32_MAX - TR_BUCKET_ROWS)
 
-/* Where the next arrays begin. */
+/* Output positions. */
 typedef struct rounding {
     real *reals;
     int32_t *numbers;
 } rounding;
 
-/* n numbers, and so many more of 0. */
+/* Copies n numbers and appends `more` zeros. */
 static const int32_t *extend(rounding *to, const int32_t *x, size_t n,
                              size_t more)
 {
@@ -31,7 +31,7 @@ static const int32_t *extend(rounding *to, const int32_t *x, size_t n,
     return longer;
 }
 
-/* Rows of padding behind the last, in spans of their own. */
+/* Appends rows of padding in spans of their own. */
 static void add_rows(rounding *to, tr_batch *b, uint32_t more)
 {
     const uint32_t spans = tr_round_up(more, PADDING_ROWS) / PADDING_ROWS;
@@ -56,17 +56,17 @@ static void add_rows(rounding *to, tr_batch *b, uint32_t more)
     b->capacity = 0;
 }
 
-/* Rows that are picked for a loss: which, and what is known of each. */
+/* The rows picked for a loss, and their labels, weights and sequences. */
 typedef struct picked {
     const int32_t **row;
     const int32_t **label;
     const real **weight;
-    const int32_t **seq; /* NULL: there is none */
+    const int32_t **seq; /* NULL: none */
 } picked;
 
 /*
- * n of them become `all`, which are no more than there are rows: the first
- * rows that are not picked are, too.  As they ascend they go on to do so.
+ * Extends n picked rows to `all`, at most the number of rows, with the lowest
+ * rows that are not picked yet.  Picked rows stay in ascending order.
  */
 static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
 {
@@ -97,7 +97,7 @@ static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
         *p.seq = seq;
 }
 
-/* How many of n there are, of which `most` can be picked once. */
+/* Rounds n picked rows up to a multiple, at most `most`. */
 static uint32_t picks(uint32_t n, uint32_t multiple, uint32_t most)
 {
     const uint32_t all = tr_round_up(n, multiple);

@@ -1,9 +1,9 @@
 /*
- * dropout.h - which numbers dropout zeroes.
+ * dropout.h - select the values that dropout zeroes.
  *
- * It is a function of the seed, of the place in the network (a site), of row
- * and column: no mask is stored, backward asks again, and every device drops
- * the same numbers.
+ * The choice is a function of the seed, the site (position in the network), the
+ * row and the column.  No mask is stored: backward computes it again, and every
+ * device drops the same values.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,13 +18,13 @@
 #include "model/host_device.h"
 #include "model/ops.h"
 
-/* What the numbers of a row depend on. */
+/* The key of one row at one site. */
 typedef struct tr_dropout_key {
     uint32_t first;
     uint32_t second;
 } tr_dropout_key;
 
-/* `rate` from 0 to below 1. */
+/* `rate` is at least 0 and below 1. */
 static inline tr_dropout tr_dropout_at(double rate, uint64_t seed)
 {
     tr_dropout dropout;
@@ -50,14 +50,14 @@ static inline tr_dropout_key tr_dropout_row(const tr_dropout *dropout,
     return key;
 }
 
-/* Where a row is in the padded batch of all ranks. */
+/* The row's index in the padded batch of all ranks. */
 TR_HOST_DEVICE
 static inline uint32_t tr_dropout_place(const tr_dropout *dropout, size_t row)
 {
     return (uint32_t)(dropout->place ? dropout->place[row] : (int32_t)row);
 }
 
-/* What is dropped of a row of the batch at a site. */
+/* The key of a batch row at a site. */
 TR_HOST_DEVICE
 static inline tr_dropout_key tr_dropout_at_row(const tr_dropout *dropout,
                                                uint32_t site, size_t row)
@@ -65,7 +65,7 @@ static inline tr_dropout_key tr_dropout_at_row(const tr_dropout *dropout,
     return tr_dropout_row(dropout, site, tr_dropout_place(dropout, row));
 }
 
-/* True if the number in this column stays. */
+/* True if the value in this column is kept. */
 TR_HOST_DEVICE
 static inline bool tr_dropout_keeps(tr_dropout_key key, uint32_t column,
                                     uint32_t threshold)
@@ -78,20 +78,20 @@ static inline bool tr_dropout_keeps(tr_dropout_key key, uint32_t column,
 }
 
 /*
- * Scores are drawn four at a time, since attention asks for as many as there
- * are pairs of tokens.  Rows and columns count from the start of their
- * sequence.  The four whose rows and columns differ in bit 3 alone share a
- * draw: on tensor cores one lane holds them all, of a tile and of its
- * transpose.  A row's key is that of the row without this bit.
+ * Attention scores are drawn four at a time, since there is one per pair of
+ * tokens.  Rows and columns count from the start of their sequence.  The four
+ * scores whose rows and columns differ only in bit 3 share a draw: on tensor
+ * cores one lane holds all four, both in a tile and in its transpose.  The key
+ * of a row ignores this bit.
  */
 #define TR_DRAW_BIT 8u
 
-/* Two scores to a word: words by the row's bit, halves by the column's. */
+/* Four draws of 16 bits: words by the row's bit, halves by the column's. */
 typedef struct tr_dropout_four {
     uint32_t row[2];
 } tr_dropout_four;
 
-/* The key of a row of scores; `place` is where its sequence starts. */
+/* The key of a row of scores; `place` is the first row of its sequence. */
 TR_HOST_DEVICE
 static inline tr_dropout_key
 tr_dropout_scores(const tr_dropout *dropout, uint32_t site, uint32_t place,
@@ -117,8 +117,8 @@ static inline tr_dropout_four tr_dropout_draw(tr_dropout_key key,
 }
 
 /*
- * True if a score stays, by its row's word and its column's bit, 0 or 1.  The
- * lower half counts in steps of 2^-16.
+ * True if a score is kept, given its row's word and its column's bit (0 or 1).
+ * The threshold of the lower half has a resolution of 2^-16.
  */
 TR_HOST_DEVICE
 static inline bool tr_dropout_stays(uint32_t word, uint32_t bit,
@@ -127,7 +127,7 @@ static inline bool tr_dropout_stays(uint32_t word, uint32_t bit,
     return (bit ? word : word << 16) >= threshold;
 }
 
-/* The same for one score alone. */
+/* The same for a single score. */
 TR_HOST_DEVICE
 static inline bool tr_dropout_score_stays(tr_dropout_key key, uint32_t row,
                                           uint32_t column,

@@ -1,5 +1,5 @@
 /*
- * host_device.h - mark functions that GPU kernels call, too.
+ * host_device.h - mark functions that both the host and GPU kernels call.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
 /*
  * scalar.h - the floating-point type of the trainer.
  *
- * It is float, and double in a build for tests (-DTR_DOUBLE), where equal
- * results have to agree to ten digits.
+ * float; double in test builds (-DTR_DOUBLE), where equal results have to agree
+ * to ten digits.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * sizes.h - saturating arithmetic on sizes: too large is SIZE_MAX.
+ * sizes.h - saturating size arithmetic: overflow gives SIZE_MAX.
  *
  * SPDX-License-Identifier: MIT
  */

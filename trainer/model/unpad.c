@@ -10,11 +10,11 @@
 
 #include "model/sizes.h"
 
-/* From a padded batch to one without some of its rows. */
+/* The state of one conversion from a padded batch. */
 typedef struct stripping {
     const tr_batch *from;
     int32_t *start; /* [n_packs + 1] the first row of each pack */
-    int32_t *next;  /* where the next array begins */
+    int32_t *next;  /* where the next array goes */
 } stripping;
 
 static uint32_t tokens_of(const tr_batch *batch, uint32_t pack)
@@ -40,7 +40,7 @@ static uint32_t most_tokens(const tr_batch *batch)
     return most;
 }
 
-/* Gives how many rows a pack has, or 0 where each has its own number. */
+/* Returns the rows per pack, or 0 if it varies. */
 static uint32_t place_packs(stripping *s, tr_rows rows)
 {
     const uint32_t n_packs = s->from->n_packs;
@@ -57,7 +57,7 @@ static uint32_t place_packs(stripping *s, tr_rows rows)
     return same;
 }
 
-/* What x has for the rows that stay; NULL: their numbers. */
+/* The entries of x for the remaining rows; NULL: their row numbers. */
 static const int32_t *keep(stripping *s, const int32_t *x)
 {
     const int32_t *const kept = s->next;
@@ -72,7 +72,7 @@ static const int32_t *keep(stripping *s, const int32_t *x)
     return kept;
 }
 
-/* Where rows have gone to that hold tokens, or begin a pack or its padding. */
+/* The new indices of rows that hold tokens or begin a pack or its padding. */
 static const int32_t *move(stripping *s, const int32_t *rows, size_t n)
 {
     const int32_t *const moved = s->next;

@@ -1,5 +1,5 @@
 /*
- * lamb.c - the optimiser: layer-wise steps for large batches.
+ * lamb.c - the LAMB optimiser.
  *
  * SPDX-License-Identifier: MIT
  */

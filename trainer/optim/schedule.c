@@ -1,8 +1,8 @@
 /*
- * schedule.c - the learning rate, as a function of sequences.
+ * schedule.c - the learning rate as a function of sequences.
  *
- * Steps of packs differ in their number of sequences, so that steps are no
- * measure of how far training has come.
+ * Steps of packs differ in their number of sequences, so the number of steps
+ * does not measure progress.
  *
  * SPDX-License-Identifier: MIT
  */

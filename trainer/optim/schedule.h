@@ -1,5 +1,5 @@
 /*
- * schedule.h - the learning rate, as a function of sequences.
+ * schedule.h - the learning rate as a function of sequences.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* It rises in a line up to `peak`, and then falls to 0 at `total`. */
+/* A linear rise to `peak`, then a polynomial decay to 0 at `total`. */
 typedef struct tr_schedule {
     double peak;
-    uint64_t warmup; /* sequences until the peak */
-    uint64_t total;  /* sequences in all; 0: it stays at the peak */
-    double power;    /* of the fall: 1 is a line */
+    uint64_t warmup; /* sequences before the peak */
+    uint64_t total;  /* sequences; 0: no decay */
+    double power;    /* exponent of the decay; 1: linear */
 } tr_schedule;
 
-/* The rate of a step, by the sequences up to its end. */
+/* The rate of a step, given the number of sequences including it. */
 double tr_schedule_rate(const tr_schedule *s, uint64_t sequences);
 
 #endif /* TR_OPTIM_SCHEDULE_H */

@@ -1,8 +1,8 @@
 /*
  * assigner.h - assign the packs of a batch to ranks.
  *
- * Every rank computes the same assignment: the same number of packs for each
- * rank, or one more, and about the same work.  ps_deal has the method.
+ * Every rank computes the same assignment: an equal number of packs per rank,
+ * give or take one, with about equal work.  The method is ps_deal's.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 typedef struct tr_assigner tr_assigner;
 
-/* The options have the ranks and the model's width.  NULL: no memory. */
+/* Uses the options' ranks and model width.  NULL: out of memory. */
 tr_assigner *tr_assigner_open(const tr_loader_options *options);
 void tr_assigner_free(tr_assigner *s);
 
@@ -29,8 +29,8 @@ PS_MUST_CHECK ps_result tr_assigner_assign(tr_assigner *s,
                                            ps_error *err);
 
 /*
- * The same for packs that are not in a batch: the cost of one, where `squares`
- * is the sum of its squared sequence lengths, and the ranks of n packs.
+ * The same for packs outside a batch: the cost of one, where `squares` is the
+ * sum of its squared sequence lengths, and the ranks of n packs.
  */
 uint64_t tr_assigner_cost(const tr_assigner *s, uint32_t capacity,
                           uint32_t n_tok, uint64_t squares);

@@ -1,5 +1,5 @@
 /*
- * exchange.c - exchange packs between ranks, in a thread.
+ * exchange.c - exchange packs between ranks, in a second thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -83,7 +83,7 @@ static void wait_made(tr_exchange *x, uint64_t count)
     (void)pthread_mutex_unlock(&x->lock);
 }
 
-/* The batch that is given is computed while the thread fills the other one. */
+/* The caller trains on one batch while the thread fills the other. */
 ps_result tr_exchange_next(tr_exchange *x, ps_error *err)
 {
     const double asked = now();
@@ -186,7 +186,7 @@ ps_result tr_exchange_open(tr_exchange **to, const tr_loader_options *options,
     return r;
 }
 
-/* The first rank's is that of all. */
+/* Every rank takes over rank 0's shape. */
 static ps_result take_form(tr_exchange *x, tr_batch_shape *shape, ps_error *err)
 {
     const tr_batch_shape first = x->offers[0].shape;
@@ -215,7 +215,7 @@ ps_result tr_exchange_join(tr_exchange *x, const tr_workers *w,
     return take_form(x, shape, err);
 }
 
-/* Of the exchange that was begun, all ranks make each part, or none. */
+/* An exchange in progress is completed first: all ranks take part. */
 void tr_exchange_free(tr_exchange *x)
 {
     if (x == NULL)

@@ -1,27 +1,26 @@
 /*
- * exchange.h - exchange packs between ranks, so that all have the same work.
+ * exchange.h - exchange packs between ranks to balance their work.
  *
- * Each rank reads packs of its own, or rank 0 reads all.  Together they form a
- * batch of all ranks, the packs of rank 0 first, then those of rank 1, and so
- * on.  With --packs=S each rank that has packs left in the epoch contributes
- * the same number, the first ranks one more if S is not a multiple; if one has
- * fewer, the others contribute more.  With --sequences=B each contributes its
- * part of B as long as it has any.
+ * Each rank reads its own packs, or rank 0 reads all.  Together they form a
+ * batch of all ranks: the packs of rank 0 first, then those of rank 1, and so
+ * on.  With --packs=S every rank that has packs left in the epoch contributes
+ * equally many, the first ranks one more if S is not a multiple; if a rank runs
+ * out, the others contribute more.  With --sequences=B every rank contributes
+ * its share of B as long as it has sequences.
  *
- * An exchange has four parts.  All ranks take part in each:
+ * An exchange has four phases.  All ranks take part in each:
  *
- *   offer  the number of packs that each rank has read, or that it has failed
- *   table  the lengths and a digest of every pack; from these all ranks compute
- *          the rank of each pack, and how much moves between any two ranks
+ *   offer  the number of packs that each rank has read, or its failure
+ *   table  the lengths and a digest of every pack; from these every rank
+ *          computes the assignment, and how much moves between any two ranks
  *   ready  whether each rank has memory for the packs that it receives
  *   trade  the packs that move
  *
- * Digests verify that each pack arrives as it was read.  All ranks compare
- * table and assignment before the step, so each pack is learnt from exactly
- * once.
+ * Digests verify that packs arrive unchanged.  All ranks compare table and
+ * assignment before the step, so each pack is trained on exactly once.
  *
- * A thread exchanges the packs of a step while the step before is computed.
- * Failures are part of offers: all ranks learn of them in the same exchange and
+ * A thread exchanges the packs of the next step during the current one.
+ * Failures are part of offers: all ranks see them in the same exchange and
  * start no other, so no rank waits for one that has ended.
  *
  * SPDX-License-Identifier: MIT
@@ -37,7 +36,7 @@
 typedef struct tr_exchange tr_exchange;
 
 /*
- * `from` adds packs to `mine`; it is NULL if rank 0 reads for us.  Both have to
+ * `from` adds packs to `mine`; NULL if rank 0 reads for this rank.  Both must
  * outlive the exchange.  PS_OK, PS_ERR_MEMORY.
  */
 PS_MUST_CHECK ps_result tr_exchange_open(tr_exchange **x,
@@ -52,7 +51,7 @@ PS_MUST_CHECK ps_result tr_exchange_open(tr_exchange **x,
 PS_MUST_CHECK ps_result tr_exchange_join(tr_exchange *x, const tr_workers *w,
                                          tr_batch_shape *shape, ps_error *err);
 
-/* All ranks call it after the same number of batches, or after a failure. */
+/* All ranks must call it after the same number of batches, or a failure. */
 void tr_exchange_free(tr_exchange *x);
 
 /* Before the first batch: continues in this epoch; see tr_loader_limit. */

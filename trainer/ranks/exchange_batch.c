@@ -1,5 +1,5 @@
 /*
- * exchange_batch.c - make one batch together with all ranks.
+ * exchange_batch.c - build one batch together with all ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 /* ---- Offers ---- */
 
-/* What fails here first is what we end with. */
+/* Keeps the first failure of this rank.  Returns r == PS_OK. */
 static bool note(tr_exchange *x, ps_result r)
 {
     if (r != PS_OK && x->failed == PS_OK)
@@ -38,7 +38,7 @@ void tr_exchange_expect(tr_exchange *x)
         x->offers[i].more = has_source(x, i);
 }
 
-/* Gathers what all ranks say; false if one of them has failed. */
+/* Gathers all offers.  False: a rank has failed. */
 static bool tell(tr_exchange *x)
 {
     ours(x)->failed = x->failed != PS_OK;
@@ -48,7 +48,7 @@ static bool tell(tr_exchange *x)
     return !x->over;
 }
 
-/* Our part of `amount`, among ranks that have packs left. */
+/* This rank's share of `amount`, split over ranks that have packs left. */
 static uint32_t part_of(const tr_exchange *x, uint64_t amount)
 {
     uint64_t before = 0, among = 0;
@@ -62,7 +62,7 @@ static uint32_t part_of(const tr_exchange *x, uint64_t amount)
     return (uint32_t)(amount / among + (before < amount % among));
 }
 
-/* What is missing in the batch so far. */
+/* Packs that the batch still lacks. */
 static uint64_t missing(const tr_exchange *x)
 {
     uint64_t packs = 0;
@@ -81,7 +81,7 @@ static bool some_have_more(const tr_exchange *x)
     return more;
 }
 
-/* Reads until we have our part, or the epoch ends. */
+/* Reads this rank's share, or up to the end of the epoch. */
 static void read_part(tr_exchange *x)
 {
     const uint32_t packs = x->options->packs;
@@ -108,8 +108,8 @@ static void read_part(tr_exchange *x)
 }
 
 /*
- * Of sequences each rank brings its part, or what is left: what another one
- * would bring in its place may be a pack that does not fit.
+ * With --sequences each rank contributes its share or what it has left.  Other
+ * ranks do not make up for the rest: their next pack might be too large.
  */
 static void read_batch(tr_exchange *x)
 {
@@ -123,7 +123,7 @@ static void read_batch(tr_exchange *x)
     } while (tell(x) && missing(x) > 0 && some_have_more(x));
 }
 
-/* Reads the next batch that is not empty, in the epochs that there are. */
+/* Reads the next batch that is not empty, until the last epoch ends. */
 static void read_some(tr_exchange *x)
 {
     uint64_t packs = 0;
@@ -160,8 +160,8 @@ static bool make_room(tr_exchange *x, numbers *n, uint64_t count)
 }
 
 /*
- * Our packs as numbers, and as rows of the table.  Without memory these rows
- * are of no use, but pass as such.
+ * Serialises this rank's packs and fills in their rows of the table.  Without
+ * memory the rows are valid dummies, since other ranks check them.
  */
 static void list_ours(tr_exchange *x)
 {
@@ -189,8 +189,8 @@ static void list_ours(tr_exchange *x)
 }
 
 /*
- * What is wrong with what others say all ranks find, and end by; there is no
- * memory here alone, and that is told when all tell whether they are ready.
+ * A bad offer or table is seen by all ranks, and all end.  Lack of memory is
+ * local; the ready phase reports it.
  */
 static bool make_table(tr_exchange *x)
 {
@@ -209,7 +209,7 @@ static bool make_table(tr_exchange *x)
 
 /* ---- Packs ---- */
 
-/* What comes, counted in numbers. */
+/* How many numbers this rank receives. */
 static uint64_t arrivals(const tr_exchange *x)
 {
     uint64_t n = 0;
@@ -219,7 +219,7 @@ static uint64_t arrivals(const tr_exchange *x)
     return n;
 }
 
-/* Where all goes, and room for it. */
+/* Assigns the packs and makes room for those that arrive. */
 static void prepare(tr_exchange *x, slot *s)
 {
     const tr_batch_counts n = tr_builder_counts(x->mine);
@@ -245,7 +245,7 @@ static size_t count_of(const tr_exchange *x, uint32_t i)
     return (size_t)tr_pack_numbers(pack->n_seq, pack->n_tok);
 }
 
-/* Packs for the same rank lie together, in their order. */
+/* Groups packs by receiving rank; order within a rank is kept. */
 static void sort_out(tr_exchange *x)
 {
     const uint32_t rank = x->workers->rank;
@@ -270,7 +270,7 @@ static void trade(tr_exchange *x)
                      &x->plan.got);
 }
 
-/* Those that came to us, in the order of the batch. */
+/* Adds the received packs in batch order. */
 static ps_result fill_slot(tr_exchange *x, slot *s)
 {
     const int32_t *from = x->in.at;
@@ -297,7 +297,7 @@ static ps_result fill_slot(tr_exchange *x, slot *s)
 
 /* ---- Exchanges ---- */
 
-/* What all ranks know of the batch, and have to agree on. */
+/* Counts and a digest of the whole batch; all ranks must agree on them. */
 static void count_all(tr_exchange *x, slot *s)
 {
     const tr_plan *const p = &x->plan;
@@ -323,7 +323,7 @@ static void count_all(tr_exchange *x, slot *s)
                                            s->count.digest);
 }
 
-/* Each part is made by all ranks, or by none. */
+/* All ranks take the same branches, so each phase has all or none. */
 void tr_exchange_make(tr_exchange *x, slot *s)
 {
     read_some(x);

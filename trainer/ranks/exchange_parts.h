@@ -12,17 +12,17 @@
 #include "ranks/exchange.h"
 #include "ranks/exchange_plan.h"
 
-/* What a rank tells all others before anything else. */
+/* The first message of an exchange, from each rank to all. */
 typedef struct offer {
-    uint64_t failed; /* 0 or 1; the rest is of no use then */
-    uint64_t more;   /* 0: its epoch has ended */
+    uint64_t failed; /* 0 or 1; if 1, the other members are invalid */
+    uint64_t more;   /* 0: the rank's epoch has ended */
     uint64_t packs;
     tr_batch_totals totals;
-    tr_input_position position; /* behind these packs */
-    tr_batch_shape shape;   /* in the first one */
+    tr_input_position position; /* after these packs */
+    tr_batch_shape shape;   /* in the first offer */
 } offer;
 
-/* A batch, and what is told of it. */
+/* A batch and its properties. */
 typedef struct slot {
     tr_builder *builder;
     tr_input_position *positions; /* [ranks] */
@@ -30,10 +30,10 @@ typedef struct slot {
     tr_exchange_times time;
     ps_result result;
     ps_error err;
-    bool over; /* all ranks know that none follows */
+    bool over; /* all ranks know that no batch follows */
 } slot;
 
-/* Numbers, as many as there is room for. */
+/* A growable array. */
 typedef struct numbers {
     int32_t *at;
     size_t room;
@@ -42,37 +42,37 @@ typedef struct numbers {
 struct tr_exchange {
     const tr_loader_options *options;
     const tr_workers *workers;
-    tr_source *source; /* NULL: the first rank reads for us */
-    tr_builder *mine;     /* what the source has filled */
+    tr_source *source; /* NULL: rank 0 reads for this rank */
+    tr_builder *mine;     /* packs that the source has read */
     tr_assigner *assigner;
     tr_batch_shape shape;
     uint32_t epoch;
     offer *offers;        /* [ranks] */
-    uint64_t *packs;      /* [ranks] of the offers */
+    uint64_t *packs;      /* [ranks] from the offers */
     tr_plan plan;
-    numbers own, out, in; /* packs as read, by rank, and as they came */
-    ps_result failed;     /* here, and in no other rank */
+    numbers own, out, in; /* packs in read order, by rank, as received */
+    ps_result failed;     /* first failure of this rank */
     ps_error err;
     bool over;
     slot slots[2];
 
-    /* Of both threads. */
+    /* Shared by both threads. */
     bool has_thread;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t begun, made; /* exchanges */
     bool quits;
-    uint64_t given; /* of the first thread: the batch is that before it */
-    uint64_t limit; /* batches that will be asked for */
+    uint64_t given; /* batches returned, used by the first thread */
+    uint64_t limit; /* batches that will be requested */
 };
 
-/* A new epoch: nothing is known of what ranks have left. */
+/* Starts an epoch: assumes that every rank has packs left. */
 void tr_exchange_expect(tr_exchange *x);
 
 /*
- * Makes the next batch together with all ranks.  What fails here is noted in
- * x->failed, and x->over tells whether all ranks know that none follows.
+ * Builds the next batch together with all ranks.  A failure of this rank is
+ * stored in x->failed; x->over is set once all ranks know that none follows.
  */
 void tr_exchange_make(tr_exchange *x, slot *s);
 

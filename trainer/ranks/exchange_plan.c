@@ -1,5 +1,5 @@
 /*
- * exchange_plan.c - decide which pack moves from which rank to which.
+ * exchange_plan.c - decide which packs move between ranks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -59,9 +59,9 @@ void tr_plan_free(tr_plan *p)
     free_parts(&p->got);
 }
 
-/* ---- What other ranks say ---- */
+/* ---- Numbers from other ranks ---- */
 
-/* Rows of all packs are numbered by an int32. */
+/* int32 must be able to number the rows of all packs. */
 ps_result tr_plan_begin(tr_plan *p, uint32_t capacity, const uint64_t *packs,
                         ps_error *err)
 {
@@ -155,7 +155,7 @@ ps_result tr_plan_assign(tr_plan *p, tr_assigner *s, double *imbalance,
 
 /* ---- How much moves ---- */
 
-/* No sum overflows: there are less than 2^31 tokens, of 5 numbers at most. */
+/* Sums cannot overflow: fewer than 2^31 tokens, at most 5 numbers each. */
 static bool begin_parts(tr_workers_parts *parts, const uint64_t *counts,
                         uint32_t ranks)
 {

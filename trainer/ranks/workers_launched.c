@@ -1,5 +1,5 @@
 /*
- * tr_workers_launched.c - the number of processes that a launcher started.
+ * workers_launched.c - the number of processes that a launcher started.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 long tr_workers_launched(void)
 {
-    /* Of Open MPI, MPICH and Slurm, which may have started the others. */
+    /* Set by Open MPI, MPICH and Slurm. */
     const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                  "SLURM_STEP_NUM_TASKS"};
 

@@ -1,5 +1,5 @@
 /*
- * workers_mpi.c - ranks that MPI connects.
+ * workers_mpi.c - ranks connected by MPI.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PENDING_MAX 64              /* sums at a time */
-#define PIECE_MAX ((size_t)1 << 28) /* numbers of a sum, bytes of a copy */
+#define PENDING_MAX 64              /* concurrent sums */
+#define PIECE_MAX ((size_t)1 << 28) /* numbers per sum, bytes per copy */
 
 #ifdef TR_DOUBLE
 #define MPI_REAL_TYPE MPI_DOUBLE
@@ -25,10 +25,10 @@ struct tr_workers_sums {
 };
 
 struct tr_workers_second {
-    MPI_Comm ranks; /* the same, but what the first threads say is not heard */
+    MPI_Comm ranks; /* a duplicate, so that messages cannot mix */
 };
 
-/* What all ranks do together comes before what may fail in one. */
+/* Collective calls come before those that can fail in a single rank. */
 static tr_workers_second *open_second(void)
 {
     tr_workers_second *second;
@@ -58,7 +58,7 @@ const char *tr_workers_open(tr_workers *w)
     int rank = 0, ranks = 1, level;
 
     *w = (tr_workers){.rank = 0, .ranks = 1};
-    /* Without mpirun MPI_Init would start a process for a world of its own. */
+    /* Without mpirun MPI_Init would start a helper process. */
     if (tr_workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
         return NULL;
     (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
@@ -114,7 +114,7 @@ void tr_workers_sum_begin(const tr_workers *w, real *x, size_t n)
         x += m;
         n -= m;
     }
-    /* Open MPI gets on only while it is called. */
+    /* Open MPI makes progress only inside its calls. */
     (void)MPI_Testall(sums->n, sums->list, &all, MPI_STATUSES_IGNORE);
 }
 
@@ -147,8 +147,9 @@ void tr_workers_copy(const tr_workers *w, void *x, size_t bytes)
 }
 
 /*
- * A rank and its status are one number, so that the least has both.  All
- * digests are the same if the least is the complement of the least complement.
+ * Rank and status are packed into one number, so that a minimum finds both.
+ * All digests are equal if their minimum and maximum are; the maximum is the
+ * complement of the smallest complement.
  */
 tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
                                     uint64_t digest)
@@ -173,12 +174,12 @@ void tr_workers_abort(const tr_workers *w, int status)
 
 /* ---- Second threads ---- */
 
-#define LOOKS 20      /* before we sleep */
+#define LOOKS 20      /* polls before the first sleep */
 #define NAP 50000     /* nanoseconds */
 
 /*
- * MPI_Wait would take the processor that the first thread computes on, so we
- * look whether it is done, and sleep.
+ * Polls and sleeps: MPI_Wait would spin on the processor that the first thread
+ * computes on.
  */
 static void wait_for(MPI_Request *request)
 {

@@ -1,10 +1,11 @@
 /*
  * checkpoint.c - the state of a training run in a file.
  *
- * A head of fixed size, settings, weights, means, means of squares, the input
- * positions of other ranks if they have shards, and the XXH3 of all that.  The
- * head is little-endian; weights and moments are in the machine's format.  A
- * machine or a build with another format refuses the file.
+ * Layout: a header of fixed size, settings, weights, first moments, second
+ * moments, the input positions of other ranks if each reads its own shards, and
+ * an XXH3 digest of everything before it.  The header is little-endian; weights
+ * and moments are in the machine's format.  A file with another number format
+ * is rejected.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,13 +24,13 @@
 #include "data/error.h"
 #include "files/files.h"
 
-#define LAYOUT 3 /* of the file, and of the weights in it */
+#define LAYOUT 3 /* version of the file and of the order of weights */
 #define PROBE UINT32_C(0x01020304)
 
-/* Places in the head. */
+/* Offsets in the header. */
 enum {
     AT_VERSION = 8,
-    AT_PROBE = 12, /* as the machine stores it */
+    AT_PROBE = 12, /* in the machine's byte order */
     AT_REAL_BYTES = 16,
     AT_SETTINGS_BYTES = 20,
     AT_NUMBERS = 24,
@@ -39,7 +40,7 @@ enum {
     AT_PRODUCT1 = 56,
     AT_PRODUCT2 = 64,
     AT_POSITION = 72,
-    /* ...and in a position. */
+    /* Offsets in an input position. */
     AT_EPOCH = 0,
     AT_FILE = 4,
     AT_MARK = 8,
@@ -49,12 +50,12 @@ enum {
 
 static const char magic[] = "BERTckpt";
 
-/* A file, and the digest of what was written or read so far. */
+/* A file and the digest of the bytes written or read so far. */
 typedef struct stream {
-    atomic_file *file; /* to write to */
-    int fd;            /* to read from */
+    atomic_file *file; /* output */
+    int fd;            /* input */
     XXH3_state_t *digest;
-    ps_error *err; /* of reading */
+    ps_error *err; /* of reads */
 } stream;
 
 /* ---- Numbers ---- */
@@ -92,7 +93,7 @@ static tr_input_position load_position(const unsigned char *from)
     return position;
 }
 
-/* ---- The head ---- */
+/* ---- The header ---- */
 
 static void store_head(const checkpoint *c, const checkpoint_run *run,
                        unsigned char head[HEAD_BYTES])
@@ -144,7 +145,7 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
 
 /* ---- Bytes ---- */
 
-/* The file may be larger than memory, so it is written piece by piece. */
+/* In pieces: a write can be shorter than requested. */
 static bool put(stream *s, const void *bytes, size_t n)
 {
     const int fd = s->file->next.fd;
@@ -179,7 +180,7 @@ static ps_result get(stream *s, void *bytes, size_t n)
     return PS_OK;
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool begin(stream *s)
 {
     s->digest = XXH3_createState();
@@ -236,7 +237,7 @@ bool checkpoint_write(atomic_file *f, const checkpoint *c,
 
 /* ---- Reading ---- */
 
-/* Tells the first word that differs. */
+/* Reports the first word that differs. */
 static ps_result other_settings(const char *saved, const char *ours,
                                 ps_error *err)
 {

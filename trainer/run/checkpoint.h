@@ -16,25 +16,25 @@
 
 #define CHECKPOINT_SETTINGS 1024
 
-/* What of a run is a number. */
+/* Counters of a run. */
 typedef struct checkpoint_run {
-    uint64_t steps; /* that were made */
+    uint64_t steps; /* completed */
     uint64_t sequences;
     uint64_t tokens;
     tr_lamb_state lamb;
     tr_input_position position;
 } checkpoint_run;
 
-/* Whose all of it is: the weights and both moments, `numbers` of each. */
+/* The arrays of a run: weights and both moments, `numbers` each. */
 typedef struct checkpoint {
-    /* Words with spaces between them: what must be the same to go on. */
+    /* Space-separated words that must be equal to resume. */
     const char *settings;
     size_t numbers;
     real *weights;
     real *mean;
     real *square;
     tr_input_position
-        *positions; /* besides that of the run; the settings say of whom */
+        *positions; /* of other ranks, as the settings specify */
     uint32_t n_positions;
 } checkpoint;
 
@@ -42,17 +42,16 @@ typedef struct checkpoint {
 bool checkpoint_open(atomic_file *f, const char *name);
 
 /*
- * Replaces the file.  On failure prints a message and returns false: the old
- * file stays, and `f` is only to be closed.
+ * Replaces the file.  On failure prints a message and returns false; the old
+ * file is unchanged, and `f` can only be closed.
  */
 bool checkpoint_write(atomic_file *f, const checkpoint *c,
                       const checkpoint_run *run);
 
 /*
- * Fills in `run` and the numbers; after a failure they are of no use.
- * PS_OK; PS_END: there is no such file; PS_ERR_ARGUMENT: it was saved with
- * other settings; PS_ERR_MAGIC, _UNSUPPORTED, _TRUNCATED, _CORRUPT, _IO,
- * _MEMORY.
+ * Fills in `run` and the arrays; they are undefined after a failure.  PS_OK;
+ * PS_END: the file does not exist; PS_ERR_ARGUMENT: saved with different
+ * settings; PS_ERR_MAGIC, _UNSUPPORTED, _TRUNCATED, _CORRUPT, _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result checkpoint_read(const char *name,
                                         const checkpoint *c,

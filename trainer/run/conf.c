@@ -17,7 +17,7 @@
 #include "data/number_option.h"
 #include "data/rng.h"
 
-#define ROWS_MAX 65536 /* packs or sequences of a batch */
+#define ROWS_MAX 65536 /* packs or sequences per batch */
 #define WIDTH_MAX 65536
 #define LAYERS_MAX 1024
 #define EPOCHS_MAX 1000000
@@ -94,7 +94,7 @@ static const option_entry entries[] = {
      NUMBER(model.positions, 1, WIDTH_MAX)},
     {0, "dropout", "SHARE", "dropout (default: 0.1)", BELOW_1(model.dropout)},
 
-    /* How it is computed. */
+    /* Computation. */
     {0, "device", "WORD", "cpu, or cuda: a GPU for each process (default: cpu)",
      WORDS(device, devices)},
     {0, "precision", "WORD",
@@ -152,7 +152,7 @@ static const option_entry entries[] = {
     {0},
 };
 
-/* A share that is not given is below 0. */
+/* A negative share means that it is not set. */
 static conf defaults(void)
 {
     return (conf){.loader = {.epochs = 1, .types = 2, .mask_share = -1},
@@ -175,7 +175,7 @@ static conf defaults(void)
                   .report = 10};
 }
 
-/* What cuDNN's attention cannot do. */
+/* Returns why cuDNN's attention cannot be used; NULL: it can. */
 static const char *check_cudnn(const conf *c)
 {
     if (c->device != CONF_CUDA)
@@ -190,7 +190,7 @@ static const char *check_cudnn(const conf *c)
     return NULL;
 }
 
-/* Why auto does not choose cuDNN; NULL: it does. */
+/* Returns why auto does not choose cuDNN; NULL: it does. */
 static const char *avoid_cudnn(const conf *c)
 {
     const char *const wrong = check_cudnn(c);
@@ -219,7 +219,7 @@ static void choose_attention(conf *c)
                                  "run bit for bit";
 }
 
-/* What a device cannot do. */
+/* Returns what the device does not support; NULL: nothing. */
 static const char *check_device(conf *c)
 {
     const bool cuda = c->device == CONF_CUDA;
@@ -242,7 +242,7 @@ static const char *check_device(conf *c)
     return NULL;
 }
 
-/* What the options say together. */
+/* Checks combinations of options. */
 static const char *check(conf *c)
 {
     const char *wrong;
@@ -267,7 +267,7 @@ static const char *check(conf *c)
     if (c->rows == TR_UNPADDED && c->attention == BERT_DENSE)
         return "--attention=dense does not support --rows=unpadded";
     c->loader.pads = c->rows != TR_UNPADDED;
-    /* Batches of so many sequences are the same, packed or not. */
+    /* Batches of a given number of sequences do not depend on packing. */
     if (c->factor < 0)
         c->factor = c->loader.sequences > 0 ? 1 : 0;
     wrong = check_device(c);

@@ -20,36 +20,35 @@ typedef enum conf_device { CONF_CPU, CONF_CUDA } conf_device;
 
 typedef struct conf {
     tr_loader_options loader;
-    bert_config model; /* vocabulary and positions 0: as the stream has them */
+    bert_config model; /* vocabulary and positions 0: from the stream */
     tr_lamb_options lamb;
     tr_schedule rate;
-    double factor; /* sequences of a pack, for the betas; 0: measured */
+    double factor; /* sequences per pack, for the betas; 0: measured */
     int attention; /* a bert_attention */
-    const char *attention_why; /* auto's reason for it on a GPU; or NULL */
+    const char *attention_why; /* why auto chose it on a GPU; or NULL */
     int rows;      /* a tr_rows */
     int device;    /* a conf_device */
     int precision; /* a tr_precision */
     int graphs;    /* a bert_graph_mode */
-    bool stats;    /* JSON, not text */
+    bool stats;    /* print JSON */
     uint64_t seed;
-    uint64_t steps; /* to make in all; 0: as many as there are */
+    uint64_t steps; /* total; 0: to the end of the input */
     uint64_t report;
-    const char *save; /* NULL: nowhere */
+    const char *save; /* checkpoint file; NULL: none */
     uint64_t save_every;
     bool resume;
 } conf;
 
-/* -1, or the exit status: a message or the help was printed. */
+/* Returns -1, or the exit status after printing a message or the help. */
 int conf_parse(conf *c, int argc, char **argv);
 
-/* Of all options, which ranks have to agree on; names of files may differ. */
+/* Digest of the options that ranks must agree on; file names may differ. */
 uint64_t conf_digest(const conf *c);
 
 /*
- * What has to be the same in a run that goes on; `model` is whole.  Not the
- * device, and not which rows of padding are computed, or whether steps are
- * graphs, but its precision: numbers that are rounded otherwise make another
- * run.
+ * The settings that must be equal to resume a run; `model` is complete.  They
+ * include the precision, which changes results, but not the device, which
+ * padding rows are computed, or whether steps are graphs.
  */
 void conf_settings(const conf *c, const bert_config *model, char *to,
                    size_t bytes);

@@ -1,9 +1,8 @@
 /*
  * rank_message.h - error messages of a run, printed by one rank for all.
  *
- * When ranks fail together each has a message, and only that of the lowest rank
- * is to be printed.  So a rank holds its last message until it knows which rank
- * that is.
+ * When ranks fail together each has a message, but only the lowest rank's is
+ * printed.  So a rank holds its last message until it knows which rank that is.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -31,7 +31,7 @@ void report_add(report_step *sum, const report_step *step)
     sum->steps++;
 }
 
-/* Digits enough to tell any two numbers apart. */
+/* 17 digits distinguish any two doubles. */
 static void print_json(const report_step *s)
 {
     (void)printf("{\"step\": %" PRIu64 ", \"sequences\": %" PRIu64

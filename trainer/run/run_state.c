@@ -14,7 +14,7 @@
 #include "data/input_files.h"
 #include "run/rank_message.h"
 
-/* ---- Before anything is read ---- */
+/* ---- Checks before reading ---- */
 
 static bool look(const char *input, struct stat *st)
 {
@@ -23,7 +23,7 @@ static bool look(const char *input, struct stat *st)
     return stat(input, st) == 0;
 }
 
-/* One that is not there yet can be told by its name alone. */
+/* A file that does not exist yet is compared by name. */
 static bool is_same(const char *name, const char *input)
 {
     struct stat ours, its;
@@ -33,7 +33,7 @@ static bool is_same(const char *name, const char *input)
             its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
 }
 
-/* Of any rank, as far as we can see its files. */
+/* Checks the files of all ranks that are visible here. */
 static bool is_input(const conf *c, const char *name)
 {
     const uint32_t ranks =

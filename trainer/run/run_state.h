@@ -17,33 +17,33 @@
 #include "run/conf.h"
 
 typedef struct run_state {
-    const char *name; /* of the checkpoint; NULL: none */
+    const char *name; /* checkpoint file; NULL: none */
     atomic_file file;
     char settings[CHECKPOINT_SETTINGS];
     checkpoint_run run; /* after the last complete step */
     tr_input_position *positions; /* with shards: of ranks 1, 2, ... */
     uint32_t n_positions;
-    uint64_t saved; /* steps that are in the file */
-    bool failed;    /* the file or the device failed, which was reported */
+    uint64_t saved; /* steps in the file */
+    bool failed;    /* the file or device failed; already reported */
 } run_state;
 
 /*
- * Opens the file of --save, if it is given, before anything is read.  These
- * functions print a message on failure and return an exit status.
+ * Opens the file of --save, if given, before any input is read.  On failure
+ * these functions print a message and return an exit status.
  */
 int run_state_open(run_state *s, const conf *c);
 void run_state_close(run_state *s);
 
-/* Allocates the positions; false: no memory. */
+/* Allocates the positions; false: out of memory. */
 bool run_state_alloc(run_state *s, const tr_loader *f);
 
-/* Notes the input positions of other ranks after the loader's batch. */
+/* Records the input positions of other ranks after the loader's batch. */
 void run_state_note_positions(run_state *s, const tr_loader *f);
 
 /* Resumes from the file, if it exists. */
 int run_state_resume(run_state *s, bert_model *model, tr_lamb *l);
 
-/* Sends what rank 0 has resumed to all ranks. */
+/* Copies rank 0's resumed state to all ranks. */
 void run_state_broadcast(run_state *s, const tr_workers *w, bert_model *model,
                          tr_lamb *l);
 

@@ -1,11 +1,12 @@
 /*
- * shutdown.c - a final action before a signal ends the run.
+ * shutdown.c - run a final action before a signal ends the process.
  *
- * A process gets its signals on any thread that has not blocked them, and
- * libraries have threads of their own.  So no wait of ours is sure to be
- * interrupted, and the handler wakes a thread.  That one blocks signals: on
- * the main thread the handler runs before anything else that the main thread
- * does, so a signal that came before the end of an input is known by then.
+ * A signal can be delivered to any thread that does not block it, and libraries
+ * have threads of their own.  So no wait here is sure to be interrupted;
+ * instead, the handler notifies a dedicated thread.  That thread blocks
+ * signals, so they reach the main thread, where the handler runs before the
+ * main thread continues: a signal that came before the end of the input is
+ * known by then.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,14 +21,14 @@
 
 #include "cli/message.h"
 
-/* A handler has nothing else to write to. */
+/* The only objects that handlers write. */
 static atomic_int came;
 static atomic_int broken;
 static sem_t bell;
 
-/* There is one process, and so one of these. */
+/* One per process. */
 static struct {
-    pthread_mutex_t turn; /* ours, but for when it is allowed */
+    pthread_mutex_t turn; /* held by the main thread unless allowed */
     bool runs;
     shutdown_action *last;
     void *context;
@@ -35,7 +36,7 @@ static struct {
 
 /* ---- Signals ---- */
 
-/* Each is caught once only, so that the second one ends all. */
+/* Each signal is caught only once; the second one ends the process. */
 static void remember(int signal)
 {
     int none = 0;
@@ -51,7 +52,7 @@ static void remember_broken(int signal)
     atomic_store(&broken, signal);
 }
 
-/* What another program left ignored, as nohup does, stays so. */
+/* Signals that were ignored at start, as with nohup, stay ignored. */
 static void handle(int signal, void (*handler)(int), unsigned flags)
 {
     struct sigaction action = {.sa_handler = handler,

@@ -1,10 +1,10 @@
 /*
  * shutdown.h - a final action, such as saving, before a signal ends the run.
  *
- * The first SIGTERM or SIGINT runs the action in a thread of its own, since the
- * main thread may be waiting for input that never comes, for MPI or for a
- * device.  The main thread says when the action may run, so that both do not
- * work on the same data.
+ * The first SIGTERM or SIGINT runs the action in a separate thread, since the
+ * main thread may be waiting for input, MPI or a device indefinitely.  The main
+ * thread declares when the action may run, so that the two never use the same
+ * data at the same time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,15 +23,15 @@ typedef int shutdown_action(void *context);
 /*
  * From now on the first SIGTERM or SIGINT runs `action` and then ends the
  * process by that signal; the second one ends it immediately.  SIGPIPE and
- * SIGXFSZ let writes fail instead.  The action runs only between
+ * SIGXFSZ make writes fail instead.  The action runs only between
  * shutdown_allow and shutdown_forbid.  False: no thread could be created.
  * Without this call the functions below do nothing.
  */
 bool shutdown_catch(shutdown_action *action, void *context);
 
 /*
- * Between these calls the action may run, and owns its data.  Neither returns
- * once a signal was caught.
+ * Between these calls the action may run and has exclusive use of its data.
+ * Neither returns once a signal was caught.
  */
 void shutdown_allow(void);
 void shutdown_forbid(void);

@@ -1,8 +1,8 @@
 /*
- * train.c - bert-train: BERT's pre-training on packs.
+ * train.c - bert-train: BERT pre-training on packed data.
  *
- * Steps are queued on the device, and the host waits for it only to print or to
- * save: then the queued steps are settled.  The CPU settles each step at once.
+ * Steps are queued on the device.  The host waits for them only to print or
+ * save, which settles the queued steps.  The CPU settles each step at once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,12 +29,12 @@
 
 /* The state after a queued step, if it succeeds. */
 typedef struct queued_step {
-    report_step report; /* without what only the device knows */
+    report_step report; /* excluding the device's results */
     checkpoint_run run;
-    bool idle; /* it had nothing to learn */
+    bool idle; /* it had no targets */
 } queued_step;
 
-#define QUEUE_MAX 64 /* steps that are not settled */
+#define QUEUE_MAX 64 /* steps */
 
 /* The members of a run. */
 typedef struct training {
@@ -45,11 +45,11 @@ typedef struct training {
     bert_model *model;
     tr_lamb *lamb;
     run_state state;
-    checkpoint_run now; /* state.run, and the queued steps */
+    checkpoint_run now; /* state.run plus the queued steps */
     queued_step queue[QUEUE_MAX];
     uint64_t n_queued;
-    double started, used; /* seconds, when the first one was queued */
-    uint64_t idle;        /* steps that had nothing to learn */
+    double started, used; /* seconds, when the first step was queued */
+    uint64_t idle;        /* steps without targets */
     report_step unprinted;
     pthread_mutex_t printer; /* protects `unprinted` */
 } training;
@@ -62,7 +62,7 @@ static int complain(const char *what)
     return STATUS_FAILURE;
 }
 
-/* A signal may also truncate the input; then that is not an error. */
+/* A signal can also truncate the input; that is not an error. */
 static int complain_feed(const training *t, const ps_error *err)
 {
     shutdown_now();
@@ -98,8 +98,8 @@ static int complain_difference(const training *t)
 /*
  * Returns STATUS_OK if all ranks succeeded with the same digest.  Otherwise all
  * end with the status of the lowest rank that failed, which prints its message.
- * Every failure passes through here before ranks do anything else together, so
- * no rank waits for one that has ended.
+ * Every failure passes through here before the next joint operation, so no rank
+ * waits for one that has ended.
  */
 static int agree(training *t, int status, uint64_t digest)
 {
@@ -164,7 +164,7 @@ static double now(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Records the steps that succeeded; the last one has the sums of all. */
+/* Records the steps that succeeded; the last one gets the sums of all. */
 static void settle_good(training *t, const tr_results *r)
 {
     report_step *last = &t->queue[r->steps - 1].report;
@@ -187,8 +187,8 @@ static void settle_good(training *t, const tr_results *r)
 
 /*
  * Waits for the queued steps.  After a failure the model and state.run are as
- * after the last step that succeeded.  If the device itself failed, nothing can
- * be saved, which is reported once.
+ * after the last successful step.  If the device itself failed, nothing can be
+ * saved, which is reported once.
  */
 static int settle_steps(training *t)
 {
@@ -275,7 +275,7 @@ static void say_attention(const training *t, const char *why)
     rank_message_hold(!is_alone(t));
 }
 
-/* If cuDNN fails to open and only auto chose it, continues without. */
+/* If cuDNN cannot be opened and auto chose it, continues without. */
 static int open_device(training *t)
 {
     const char *chosen = t->conf.attention_why;
@@ -305,7 +305,7 @@ static int open_device(training *t)
 
 /*
  * Rank 0 saves for all.  mpirun passes a signal to all ranks, and kills rank 0
- * as soon as another rank ends by it.  So the others catch it and continue.
+ * once another rank ends by it.  So the others catch the signal and continue.
  */
 static int set_ranks(training *t)
 {
@@ -344,7 +344,7 @@ static int parse(training *t, int argc, char **argv)
     return all != STATUS_OK ? all : status;
 }
 
-/* A name may be a pipe on rank 0's machine alone, so rank 0 decides. */
+/* A name may be a pipe on rank 0's machine only, so rank 0 decides. */
 static int settle_input(training *t)
 {
     tr_input_kind *const input = &t->conf.loader.input;
@@ -396,7 +396,7 @@ static int open_feed(training *t)
     return r == PS_OK ? STATUS_OK : complain_feed(t, &err);
 }
 
-/* All ranks have opened their input. */
+/* Called once all ranks have opened their input. */
 static int join_feed(training *t)
 {
     uint32_t capacity;
@@ -441,7 +441,7 @@ static tr_lamb *open_lamb(const training *t)
     return l;
 }
 
-/* Starts to sum gradients while those of earlier layers are computed. */
+/* Starts to sum a bucket while earlier layers are computed. */
 static void sum_bucket(void *context, size_t i)
 {
     const training *t = context;
@@ -545,8 +545,8 @@ static int learn(training *t, double rate)
 
     if (!bert_model_forward(t->model, tr_loader_batch(t->loader), &how))
         status = complain_memory(t, "no memory for a batch in the model");
-    /* One rank agrees with nobody, and no signal is let into a step that the
-     * device may capture, since nobody can wait for it then. */
+    /* A single rank has nothing to agree on.  A signal must not be handled in a
+     * step that the device may capture, as waiting is impossible then. */
     if (t->conf.graphs != BERT_GRAPHS || status != STATUS_OK)
         status = agree(t, status, 0);
     if (status != STATUS_OK)
@@ -560,7 +560,7 @@ static int learn(training *t, double rate)
     return status;
 }
 
-/* Records a queued step, which a checkpoint may resume from. */
+/* Records a queued step; a checkpoint may resume after it. */
 static void count_step(training *t, const report_step *step)
 {
     checkpoint_run *run = &t->now;
@@ -682,7 +682,7 @@ static int finish(training *t, int status)
 
 static void close_all(training *t)
 {
-    tr_loader_free(t->loader); /* a thread of it may talk to other ranks */
+    tr_loader_free(t->loader); /* its thread may communicate with other ranks */
     tr_workers_close(&t->workers);
     tr_lamb_free(t->lamb);
     bert_model_free(t->model);

@@ -1,5 +1,5 @@
 /*
- * activations.c - numbers that live from a forward to its backward.
+ * activations.c - values kept from a forward pass to its backward pass.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,17 +12,17 @@
 
 #define LINE ((size_t)TR_LINE_BYTES)
 
-/* A block of more bytes than these cannot be. */
+/* Largest size of a block, in bytes. */
 #define MAX (PTRDIFF_MAX / LINE * LINE - LINE)
 
 /*
- * Arrays are dealt out twice: without a block, which tells how large it has
- * to be, and then in earnest.
+ * Arrays are assigned twice: first without a block, to find its size, and then
+ * within the block.
  */
 typedef struct dealing {
     unsigned char *block; /* or NULL */
-    size_t used;
-    size_t value; /* bytes of one */
+    size_t used;          /* bytes */
+    size_t value;         /* bytes per value */
     bool too_large;
 } dealing;
 
@@ -43,7 +43,7 @@ static void *take(dealing *deal, size_t rows, size_t columns)
     return take_bytes(deal, tr_times(tr_times(rows, columns), deal->value));
 }
 
-/* Values from one row of logits to the next. */
+/* Row stride of logits, in values. */
 static size_t stride_of(const dealing *deal, size_t columns)
 {
     const size_t multiple = TR_ROW_BYTES / deal->value;
@@ -142,9 +142,9 @@ void bert_activations_free(bert_activations *a)
 }
 
 /*
- * Room for so many bytes, at least; what was in it is lost.  It grows by
- * half, if there is memory for that, so that batches that are each a little
- * larger than those before do not want it anew each time.
+ * Makes room for at least so many bytes; the contents are lost.  Grows by half
+ * if memory allows, so that slowly growing batches do not reallocate every
+ * time.
  */
 static bool grow(bert_activations *a, size_t bytes)
 {
@@ -174,7 +174,7 @@ bool bert_activations_fit(bert_activations *a, const bert_config *config,
     dealing trial = {.value = a->device->value_size};
     dealing earnest = trial;
 
-    /* The BLAS counts in int. */
+    /* BLAS dimensions are int. */
     if (batch->n_rows > INT_MAX || batch->n_mlm > INT_MAX
         || batch->n_seq > INT_MAX)
         return false;

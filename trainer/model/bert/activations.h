@@ -1,8 +1,8 @@
 /*
  * activations.h - values kept from a forward pass to its backward pass.
  *
- * All of them lie in one block of the device, which grows to the largest
- * batch.  A void * points to values, see ops.h.
+ * They share one block of the device, which grows to the largest batch.  A
+ * void * points to values, see ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,10 +12,10 @@
 #include "model/bert/config.h"
 #include "model/ops.h"
 
-/* What a layer keeps; a row each, unless said otherwise. */
+/* A layer's activations; sizes are per row unless stated otherwise. */
 typedef struct bert_layer_kept {
     void *qkv;                /* 3 hidden */
-    void *attend;             /* attention_kept() bytes in all */
+    void *attend;             /* attention_kept() bytes in total */
     void *context;            /* hidden: output of attention */
     tr_norm_kept attention;   /* the norm after attention */
     void *middle;             /* hidden: its output */
@@ -25,36 +25,36 @@ typedef struct bert_layer_kept {
     void *out;                /* hidden */
 } bert_layer_kept;
 
-/* A row for each masked token. */
+/* One row per masked token. */
 typedef struct bert_mlm_kept {
     void *in;      /* hidden */
     void *dense;   /* hidden: before GELU */
     tr_norm_kept norm;
     void *out;     /* hidden: the norm's output */
-    void *logits;  /* stride; forward leaves their gradient */
+    void *logits;  /* stride; replaced by their gradient */
     size_t stride; /* vocab_size, rounded up to TR_ROW_BYTES */
     void *scratch; /* hidden */
     double *loss;  /* 1 */
 } bert_mlm_kept;
 
-/* A row for each sequence. */
+/* One row per sequence. */
 typedef struct bert_nsp_kept {
     void *in;      /* hidden */
     void *pooled;  /* hidden */
-    void *logits;  /* stride; forward leaves their gradient */
+    void *logits;  /* stride; replaced by their gradient */
     size_t stride; /* 2, rounded up */
     void *scratch; /* hidden */
     double *loss;  /* 1 */
 } bert_nsp_kept;
 
-/* What only one layer or one call needs at a time; a row each. */
+/* Reused by every layer; sizes are per row. */
 typedef struct bert_scratch {
-    void *d_x;       /* hidden: the gradient on its way down */
+    void *d_x;       /* hidden: gradient of the current layer's output */
     void *d_sum;     /* hidden */
     void *d_branch;  /* hidden */
     void *d_wide;    /* intermediate */
     void *d_qkv;     /* 3 hidden */
-    void *attention; /* attention_scratch() bytes in all */
+    void *attention; /* attention_scratch() bytes in total */
 } bert_scratch;
 
 typedef struct bert_activations {
@@ -67,22 +67,22 @@ typedef struct bert_activations {
     bert_scratch scratch;
 
     unsigned char *block;
-    size_t room;          /* bytes of it */
+    size_t room;          /* size of the block, in bytes */
     size_t used;
-    size_t scratch_start; /* from here on, nothing is kept */
+    size_t scratch_start; /* the block holds scratch arrays from here on */
 } bert_activations;
 
 bool bert_activations_open(bert_activations *a, tr_device *device,
                            const bert_config *config);
 void bert_activations_free(bert_activations *a);
 
-/* Makes room for a batch of the host; false if there is no memory. */
+/* Makes room for an unstaged batch; false: out of memory. */
 bool bert_activations_fit(bert_activations *a, const bert_config *config,
                           const tr_batch *batch, bool dense);
 
 /*
- * For tests: what nobody has written is NaN, in all of the block or in its
- * scratch part.
+ * For tests: sets the whole block, or its scratch part, to NaN, to find reads
+ * of unwritten values.
  */
 void bert_activations_poison(bert_activations *a, bool all);
 

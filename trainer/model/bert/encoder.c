@@ -1,5 +1,5 @@
 /*
- * encoder.c - a layer of the encoder.
+ * encoder.c - an encoder layer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -104,7 +104,7 @@ void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
     forward_network(pass, layer, &parts);
 }
 
-/* From d_x, of the output, to d_sum, of the network's input. */
+/* From d_x, the gradient of the output, to d_sum, that of the FFN's input. */
 static void backward_network(const bert_pass *pass, uint32_t layer,
                              const layer_parts *parts)
 {
@@ -126,7 +126,7 @@ static void backward_network(const bert_pass *pass, uint32_t layer,
     ops->linear_backward_input(d, &parts->up, rows, s->d_wide, 1, s->d_sum);
 }
 
-/* From d_sum, of attention's output under the norm, to d_x. */
+/* From d_sum, the gradient of attention's normed output, to d_x. */
 static void backward_attention(const bert_pass *pass, uint32_t layer,
                                const layer_parts *parts, const void *x)
 {

@@ -1,6 +1,6 @@
 /*
- * encoder.h - a layer of the encoder: attention, then a feed-forward
- * network, each with dropout, a residual around it and layer norm behind.
+ * encoder.h - an encoder layer: attention, then a feed-forward network, each
+ * with dropout, a residual connection and layer norm.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,11 +9,11 @@
 
 #include "model/bert/pass.h"
 
-/* x: n_rows x hidden, the output of the layer before. */
+/* x: n_rows x hidden, the output of the previous layer. */
 void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
                           const void *x);
 
-/* scratch.d_x, the gradient of the layer's output, becomes that of x. */
+/* scratch.d_x holds the gradient of the layer's output, then that of x. */
 void bert_encoder_backward(const bert_pass *pass, uint32_t layer,
                            const void *x);
 

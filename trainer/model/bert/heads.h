@@ -1,8 +1,8 @@
 /*
- * heads.h - what is trained on: masked tokens and next sentences.
+ * heads.h - the training objectives: masked tokens and next sentence.
  *
- * Both gather the rows that they need of the encoder's output, so that a pack
- * costs them no more than its sequences would by themselves.
+ * Both gather only the rows of the encoder's output that they need, so packing
+ * does not make them more expensive.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,16 +12,13 @@
 #include "model/bert/pass.h"
 
 /*
- * hidden: the encoder's output.  The losses of their rows, not weighted, are
- * in the activations; finish() of the device tells their weighted sums.
+ * hidden: the encoder's output.  Unweighted losses are stored in the
+ * activations, one per row; the device's finish() reports weighted sums.
  */
 void bert_mlm_forward(const bert_pass *pass, const void *hidden);
 void bert_nsp_forward(const bert_pass *pass, const void *hidden);
 
-/*
- * Each adds to the gradient of the encoder's output; overwrites what was
- * kept.
- */
+/* Add to the gradient of the encoder's output.  Overwrite activations. */
 void bert_mlm_backward(const bert_pass *pass, void *d_hidden);
 void bert_nsp_backward(const bert_pass *pass, void *d_hidden);
 

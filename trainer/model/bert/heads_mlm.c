@@ -1,9 +1,9 @@
 /*
- * heads_mlm.c - which token was masked?  Dense, GELU, layer norm, then the
- * word embedding, used backwards, with a bias.
+ * heads_mlm.c - predict masked tokens: dense, GELU, layer norm, then the
+ * transposed word embedding with a bias.
  *
- * The only large array is n_mlm x vocab_size; logits, softmax and gradient
- * are in it one after the other.
+ * The only large array is n_mlm x vocab_size; it holds logits, then softmax,
+ * then the gradient.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,8 +33,9 @@ static tr_linear decoder_of(const bert_pass *pass)
 
 /*
  * The decoder with `stride` columns: on tensor cores a product is much slower
- * unless 8 divides its sides.  The additional rows of the weight are the first
- * of the position table; cross_entropy() sets their logits to 0.
+ * unless its dimensions are multiples of 8.  The additional rows of the weight
+ * are the first rows of the position table; cross_entropy() zeroes their
+ * logits.
  */
 static tr_linear rounded_decoder_of(const bert_pass *pass)
 {
@@ -59,7 +60,7 @@ void bert_mlm_forward(const bert_pass *pass, const void *hidden)
     ops->linear_gelu_forward(d, &dense, n, k->in, k->dense, k->scratch);
     ops->norm_forward(d, &norm, n, k->scratch, &k->norm, k->out);
     ops->linear_forward(d, &decoder, n, k->out, true, k->logits);
-    /* Logits become their gradient. */
+    /* Replaces the logits by their gradient. */
     ops->cross_entropy(d, TR_LOSS_MLM, n,
                        pass->config->vocab_size, k->stride, k->logits,
                        batch->mlm_label, batch->mlm_weight, k->loss);

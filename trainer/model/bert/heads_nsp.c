@@ -1,6 +1,6 @@
 /*
- * heads_nsp.c - does the second part follow the first?  Dense and tanh on a
- * sequence's first row, the pooler, then two classes.
+ * heads_nsp.c - predict whether the second segment follows the first: dense and
+ * tanh on a sequence's first row (the pooler), then two classes.
  *
  * SPDX-License-Identifier: MIT
  */

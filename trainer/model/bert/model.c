@@ -112,7 +112,7 @@ size_t bert_model_buckets(const bert_model *model)
     return (size_t)model->config.layers + 2;
 }
 
-/* Where the gradients of bucket i begin, the last one's being the first. */
+/* Start of bucket i's gradients; the last bucket is at the front. */
 static size_t bucket_begin(const bert_model *model, size_t i)
 {
     const uint32_t layers = model->config.layers;
@@ -152,7 +152,7 @@ void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how)
     model->graph_mode = how;
 }
 
-/* What of a batch is computed; NULL: no memory. */
+/* The part of a batch that is computed; NULL: out of memory. */
 static const tr_batch *rows_of(bert_model *model, const tr_batch *padded,
                                tr_rows rows)
 {
@@ -201,7 +201,7 @@ static tr_norm embedding_norm(const bert_params *p)
     return bert_params_norm(p, BERT_EMBEDDING_GAIN, BERT_EMBEDDING_BIAS);
 }
 
-/* The input of a layer, or with one too many, the encoder's output. */
+/* The input of a layer; with layer = layers, the encoder's output. */
 static const void *input_of(const bert_model *model, uint32_t layer)
 {
     const bert_activations *const a = &model->activations;
@@ -244,7 +244,7 @@ bool bert_model_forward(bert_model *model, const tr_batch *padded,
     return true;
 }
 
-/* Bytes of the encoder's output. */
+/* Bytes in the encoder's output. */
 static size_t output_size(const bert_model *model)
 {
     return (size_t)model->pass.batch->n_rows * model->config.hidden
@@ -252,8 +252,8 @@ static size_t output_size(const bert_model *model)
 }
 
 /*
- * Of positions and types, which no operation overwrites.  Those of words are
- * the decoder's before rows of the input are added.
+ * Zeroes the gradients of positions and types, which operations only add to.
+ * Those of words are set by the decoder before input rows are added.
  */
 static void clear_tables(const bert_model *model)
 {

@@ -9,9 +9,9 @@
  * block-diagonal in packs: Krell et al., "Efficient Sequence Packing without
  * Cross-contamination" (2021), section 3.2.
  *
- * A device does the arithmetic, see ops.h.  On processors results are the
- * same bits for any number of threads; they are others on processors for
- * which OpenBLAS or the compiler has other code.
+ * A device does the arithmetic, see ops.h.  On a CPU, results are bit-identical
+ * for any number of threads, but can differ between CPU types for which
+ * OpenBLAS or the compiler uses different code.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,23 +22,23 @@
 #include "model/ops.h"
 #include "model/unpad.h"
 
-/* How attention is kept inside sequences. */
+/* How attention is confined to sequences. */
 typedef enum bert_attention {
-    BERT_VARLEN, /* each span by itself, through cu: sum of len^2 */
-    BERT_DENSE,  /* all L x L pairs of a pack, then a mask: the paper's */
-    BERT_CUDNN   /* as BERT_VARLEN, on a GPU by cuDNN */
+    BERT_VARLEN, /* each span separately, by cu: cost is the sum of len^2 */
+    BERT_DENSE,  /* all L x L pairs of a pack, then a mask, as in the paper */
+    BERT_CUDNN   /* as BERT_VARLEN, by cuDNN on a GPU */
 } bert_attention;
 
-/* A parameter: rows x columns numbers, row after row, in one arena. */
+/* A parameter: a row-major rows x columns matrix in the arenas. */
 typedef struct bert_tensor {
-    char name[64]; /* as Hugging Face's BertForPreTraining calls it */
+    char name[64]; /* as in Hugging Face's BertForPreTraining */
     uint32_t rows; /* 1 for a vector */
     uint32_t columns;
-    size_t offset; /* in the arenas of parameters and of gradients */
+    size_t offset; /* in the arenas of parameters and gradients */
     bool decays;   /* weight decay and trust ratio apply to it */
 } bert_tensor;
 
-/* `count` numbers of the gradients, from `first` on. */
+/* `count` gradients starting at `first`. */
 typedef struct bert_bucket {
     size_t first;
     size_t count;
@@ -47,10 +47,10 @@ typedef struct bert_bucket {
 typedef struct bert_model bert_model;
 
 /*
- * A model with weights drawn from a normal distribution of deviation 0.02,
- * cut at two deviations, biases 0, gains 1; the same for the same seed.
- * NULL if there is no memory or the shape is none.  The device has to outlive
- * the model.
+ * Creates a model.  Weights are drawn from a normal distribution of deviation
+ * 0.02, truncated at two deviations; biases are 0, gains 1.  They depend on the
+ * seed alone.  NULL: out of memory, or the config is invalid.  The device must
+ * outlive the model.
  */
 bert_model *bert_model_open(tr_device *device, const bert_config *config,
                             uint64_t seed);
@@ -61,10 +61,10 @@ size_t bert_model_tensors(const bert_model *model);
 const bert_tensor *bert_model_tensor(const bert_model *model, size_t i);
 
 /*
- * The host's view of the arenas: so many numbers each; they live as long as
- * the model.  Where the device is on the host they are the arenas themselves.
- * Else fetch() brings weights from the device, fetch_gradients() gradients, and
- * store() takes weights there; they have to be called everywhere.
+ * The host's view of the arenas, bert_model_numbers() numbers each, valid as
+ * long as the model.  On the host it is the arenas themselves.  Otherwise
+ * fetch() copies weights from the device, fetch_gradients() copies gradients,
+ * and store() copies weights to the device; call them for every device.
  */
 size_t bert_model_numbers(const bert_model *model);
 real *bert_model_weights(bert_model *model);
@@ -73,64 +73,60 @@ void bert_model_fetch(bert_model *model);
 void bert_model_fetch_gradients(bert_model *model);
 void bert_model_store(bert_model *model);
 
-/* Where they are on the device. */
+/* The arenas on the device. */
 real *bert_model_device_weights(bert_model *model);
 real *bert_model_device_gradients(const bert_model *model);
 
 /*
- * Parts of the gradients, in the order in which backward is done with them:
- * what is behind the layers, each layer from the last to the first, and the
- * embedding, whose words the head for masked tokens has a part in.
+ * Buckets of gradients in the order in which backward completes them: the heads
+ * (except the shared word embedding), each layer from the last to the first,
+ * and the embedding.
  */
 size_t bert_model_buckets(const bert_model *model);
 bert_bucket bert_model_bucket(const bert_model *model, size_t i);
 
-/*
- * From now on backward tells when it is done with bucket i: nothing that is
- * asked for later adds to it.
- */
+/* Has `done` called in backward when nothing more is added to bucket i. */
 typedef void bert_bucket_done(void *context, size_t i);
 void bert_model_watch(bert_model *model, bert_bucket_done *done,
                       void *context);
 
-/* How a step is computed. */
+/* Options of a step. */
 typedef struct bert_step {
     bert_attention attention;
-    bool training; /* dropout is applied */
-    uint64_t seed; /* of dropout, with the number of the step mixed in */
+    bool training; /* apply dropout */
+    uint64_t seed; /* of dropout, with the step number mixed in */
     tr_rows rows; /* not TR_UNPADDED with BERT_DENSE */
 } bert_step;
 
 /*
- * Asks for the losses of a padded batch and keeps what bert_model_backward
- * needs.  The loss is the sum of weight times negative logarithm of likelihood
- * over masked tokens and next-sentence labels; finish() of the device tells it.
- * False if there is no memory for the activations (they grow to the largest
- * batch).
+ * Queues the forward pass of a padded batch and keeps what bert_model_backward
+ * needs.  The loss is the weighted sum of negative log-likelihoods of masked
+ * tokens and next-sentence labels; the device's finish() reports it.  False: no
+ * memory for the activations, which grow to the largest batch.
  */
 bool bert_model_forward(bert_model *model, const tr_batch *padded,
                         const bert_step *step);
 
-/* What steps whose batches are much alike have in common. */
+/* Reuse between steps with similar batches. */
 typedef enum bert_graph_mode {
-    BERT_EXACT,   /* nothing: each is as its batch is */
-    BERT_ROUNDED, /* counts, which are rounded up: bucket_pad.h */
-    BERT_GRAPHS   /* and how a device does them: step_begin() in ops.h */
+    BERT_EXACT,   /* nothing; each has its batch's shape */
+    BERT_ROUNDED, /* shapes, since counts are rounded up: bucket_pad.h */
+    BERT_GRAPHS   /* also recorded launches: step_begin() in ops.h */
 } bert_graph_mode;
 
 /*
- * From now on.  With BERT_GRAPHS backward and lamb() come after each forward,
- * and then step_end() of the device; nothing else does.
+ * Applies to later steps.  With BERT_GRAPHS each forward must be followed by
+ * backward, lamb() and the device's step_end(), with nothing else in between.
  */
 void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how);
 
-/* The gradients become those of the last forward's losses. */
+/* Sets the gradients to those of the last forward's losses. */
 void bert_model_backward(bert_model *model);
 
 /*
- * Of the last forward: the encoder's output, n_rows x hidden values of the
- * device, and the losses of masked tokens and of sequences, not weighted, in
- * each case with what rounding adds.
+ * Results of the last forward: the encoder's output, n_rows x hidden values of
+ * the device, and the unweighted losses of masked tokens and of sequences.  All
+ * include entries that were added by rounding.
  */
 void bert_model_hidden(const bert_model *model, void *values);
 void bert_model_row_losses(const bert_model *model, double *mlm, double *nsp);

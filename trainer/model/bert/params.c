@@ -1,5 +1,5 @@
 /*
- * params.c - the parameters of a model: their names, shapes and places.
+ * params.c - the parameters of a model: names, shapes and offsets.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A side of a tensor. */
+/* A dimension of a tensor. */
 enum side { ONE, TWO, HIDDEN, INTERMEDIATE, VOCAB, POSITIONS, TYPES };
 
 typedef struct tensor_shape {
@@ -18,7 +18,7 @@ typedef struct tensor_shape {
     enum side columns;
 } tensor_shape;
 
-/* Vectors do not decay; those that have ONE row are vectors. */
+/* Vectors (rows is ONE) do not decay. */
 static const tensor_shape front[BERT_FRONT] = {
     {"word_embeddings.weight", VOCAB, HIDDEN},
     {"position_embeddings.weight", POSITIONS, HIDDEN},
@@ -74,7 +74,7 @@ static uint32_t side_of(const bert_config *config, enum side side)
 
 static bool in_range(uint32_t n)
 {
-    /* The BLAS counts in int, and query, key and value are one matrix. */
+    /* BLAS dimensions are int; query, key and value form one matrix. */
     return n >= 1 && n <= INT_MAX / 3;
 }
 
@@ -87,7 +87,7 @@ static bool is_shape(const bert_config *c)
            && c->dropout >= 0 && c->dropout < 1;
 }
 
-/* Appends a tensor; false once all of them have too many numbers. */
+/* Appends a tensor; false if the total overflows. */
 static bool append(bert_params *params, const bert_config *config,
                    const char *prefix, const tensor_shape *shape)
 {

@@ -1,5 +1,5 @@
 /*
- * params.h - the parameters of a model: their names, shapes and places.
+ * params.h - the parameters of a model: names, shapes and offsets.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "model/bert/config.h"
 #include "model/bert/model.h"
 
-/* Tensors in front of the layers. */
+/* Tensors before the layers. */
 enum {
     BERT_WORD,
     BERT_POSITION,
@@ -25,8 +25,8 @@ enum {
 };
 
 /*
- * Tensors of a layer.  The three of query, key and value lie one behind the
- * other and are used as one matrix of 3 hidden x hidden.
+ * Tensors of a layer.  Query, key and value are contiguous and are used as one
+ * 3 hidden x hidden matrix.
  */
 enum {
     BERT_QUERY_WEIGHT,
@@ -49,9 +49,8 @@ enum {
 };
 
 /*
- * Tensors behind the layers.  The decoder's bias may have any number of
- * numbers, and would take what is behind it out of alignment: that is only
- * the two numbers of the last one.
+ * Tensors after the layers.  The decoder's bias can have any length and would
+ * misalign what follows; that is only the last bias, of two numbers.
  */
 enum {
     BERT_POOLER_WEIGHT,
@@ -75,25 +74,25 @@ typedef struct bert_params {
     tr_arena gradients;
 } bert_params;
 
-/* The table; all zero when it fails: no memory, or the shape is none. */
+/* The tensor table; all zero on failure: out of memory or invalid config. */
 bool bert_params_open(bert_params *params, const bert_config *config);
 void bert_params_free(bert_params *params);
 
-/* The arenas, of 0; false if there is no memory. */
+/* Allocates zeroed arenas; false: out of memory. */
 bool bert_params_alloc(bert_params *params, tr_device *device);
 
-/* Draws the weights, on the host. */
+/* Draws the initial weights, on the host. */
 void bert_params_init(bert_params *params, uint64_t seed);
 
-/* Which tensor it is: of the front, of a layer, of the back. */
+/* Index of a tensor of a layer, and of a tensor after the layers. */
 size_t bert_params_layer(uint32_t layer, size_t tensor);
 size_t bert_params_back(const bert_params *params, size_t tensor);
 
-/* Where it is on the device. */
+/* Address on the device. */
 const real *bert_params_weight(const bert_params *params, size_t tensor);
 real *bert_params_gradient(const bert_params *params, size_t tensor);
 
-/* `times` such layers side by side, of which these are the first tensors. */
+/* `times` adjacent layers as one; weight and bias are those of the first. */
 tr_linear bert_params_linear(const bert_params *params, size_t weight,
                              size_t bias, size_t times);
 tr_norm bert_params_norm(const bert_params *params, size_t gain, size_t bias);

@@ -1,8 +1,8 @@
 /*
- * params_init.c - the weights that training starts from.
+ * params_init.c - initial weights.
  *
- * Each number is a function of the seed and of its place alone, so that
- * threads can share the work and nobody has to agree on an order.
+ * Each number is a function of the seed and its index alone, so threads can
+ * share the work in any order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,17 +14,17 @@
 #include "model/counter_rng.h"
 
 #define DEVIATION 0.02
-#define CUT 2.0 /* in deviations */
+#define CUT 2.0 /* deviations */
 
-/* From 0 to below 1. */
+/* At least 0, below 1. */
 static double uniform(uint64_t seed, uint64_t place)
 {
     return (double)(tr_counter_rng(seed, place) >> 11) * 0x1p-53;
 }
 
 /*
- * A number of the normal distribution that is cut at two deviations: one
- * drawn evenly from between the cuts is taken with the density's chance.
+ * A truncated normal number, by rejection: one drawn uniformly between the cuts
+ * is accepted with a probability proportional to the density.
  */
 static double draw(uint64_t seed)
 {

@@ -1,5 +1,5 @@
 /*
- * pass.h - what all of a forward and its backward have in common.
+ * pass.h - the context of a forward pass and its backward pass.
  *
  * SPDX-License-Identifier: MIT
  */
