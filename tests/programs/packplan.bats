@@ -259,6 +259,7 @@ bad() {
     for line in '5\n' '5 \n' '5\r\n'; do
         bad "$line" '1: missing count after the length'
     done
+    # shellcheck disable=SC2016 # backquotes of the message
     bad '5 1 1\n' '1: more than two numbers: a line is `length count`'
     bad '5 1\r' '1: truncated: no newline at the end'
     for line in '6 1' '6 ' 6 '#' ' '; do
