@@ -18,8 +18,8 @@ records() {
         --channel=loss_mask:u8 --channel=next_sentence_label:i32 "${@:3}"
 }
 
-# sound N OPTION...: x.pks, the packs of x.tok aligned to N, are that and whole,
-# and the way back is right.
+# sound N OPTION...: makes x.pks, the packs of x.tok aligned to N, and checks
+# that it is aligned and complete, and that packcat recovers x.tok.
 sound() {
     packstream "${@:2}" --align="$1" x.tok >x.pks
     model aligned x.pks "$1"
@@ -27,7 +27,7 @@ sound() {
     packcat x.pks | cmp - x.tok
 }
 
-@test "every sequence begins at a multiple, and all come back" {
+@test "every sequence begins at a multiple, and all are recovered" {
     records 1 250 >x.tok
     for n in 1 2 8 16 64 128 256; do
         sound "$n" -L 256
@@ -49,7 +49,7 @@ sound() {
     sound 4 -L 128 -M 16Mi --max-delay=50
 }
 
-@test "--align=1 is what is done without it" {
+@test "--align=1 is the default" {
     records 3 100 >x.tok
     packstream -L 100 --state=1.state x.tok -o 1.pks
     packstream -L 100 --align=1 --state=2.state x.tok -o 2.pks
@@ -88,7 +88,7 @@ sound() {
         packstat --verify both.pks
 }
 
-@test "what is dropped, truncated and rejected is as it was" {
+@test "alignment does not change drops, truncation and rejects" {
     records 5 200 >x.tok
     for what in drop truncate; do
         packstream -L 64 --overlong=$what --rejects=1.tok x.tok >1.pks
@@ -158,7 +158,7 @@ END
         grep '"align": 16'
 }
 
-# damaged WHY PLACE VALUE...: the checksums are right, and --verify says why.
+# damaged WHY FIELD VALUE...: the checksums are right, and --verify prints WHY.
 damaged() {
     cp good.pks x.pks
     poke x.pks "${@:2}"
@@ -200,7 +200,7 @@ damaged() {
     done
 }
 
-@test "channels that leave no room for a field are refused" {
+@test "channels that leave no space for a field are refused" {
     line='{"input_ids":[1]'
     channels=()
     for name in a b c d e f g h i j k l m n o p q r s t u v w; do
@@ -217,7 +217,7 @@ damaged() {
     done
 }
 
-@test "a job goes on with its alignment, and with no other" {
+@test "a job resumes with its alignment only" {
     records 9 100 >x.tok
     packstream -L 128 -w 50 --align=16 -o whole x.tok
     for bytes in 50000 90000 110001; do

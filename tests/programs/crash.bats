@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# crash.bats - whenever the power fails, a job that keeps a state goes on, and
-# its outputs are the same bytes.
+# crash.bats - whenever the power fails, a job with a state resumes, and its
+# outputs are the same bytes.
 #
-# tests/crash.py does the work; `make crash` has 10,000 cuts.  The short form
-# has 150.
+# tests/crash.py does the work; `make crash` tries 10,000 cuts, and the short
+# form 150.
 #
 # SPDX-License-Identifier: MIT
 
@@ -32,14 +32,14 @@ crash() {
     crash --signals=97
 }
 
-@test "what is not brought to the disk is found missing" {
+@test "data that is not synced to the disk is found missing" {
     run -1 crash --points=60 --plant=no-sync
     [[ $output == *" lost"* ]]
     run -1 crash --points=60 --plant=no-folder
     [[ $output == *" lost"* ]]
 }
 
-@test "the folder of a new output is brought to the disk, behind a link, too" {
+@test "the folder of a new output is synced to the disk, through a link, too" {
     mkdir links there
     ln -s ../there/out links/out
     WRITE_LOG=$PWD/log LD_PRELOAD=$module packstream -q -L 4 --state=s \

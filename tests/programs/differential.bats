@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# differential.bats - what packstream writes, decoded by another program.
+# differential.bats - packs of packstream, decoded by another program.
 #
 # tests/differential.py draws options and sequences, packs them and compares
-# what a decoder in Python, of packstream(5) alone, finds in the packs with what
-# went in.  `make differential` does a thousand sets.
+# the input with the packs, as a Python decoder written from packstream(5)
+# reads them.  `make differential` tries a thousand sets.
 #
 # SPDX-License-Identifier: MIT
 
@@ -14,16 +14,16 @@ differential() {
     "$PYTHON_NUMPY" "$BATS_TEST_DIRNAME/../differential.py" "$@"
 }
 
-@test "30 random sets of options: the other decoder finds what went in" {
+@test "30 random sets of options: the other decoder recovers the input" {
     differential --count=30
 }
 
-@test "a number that is changed in what was decoded is noticed each time" {
+@test "every changed number in decoded packs is noticed" {
     differential --plant --count=40
 }
 
-# instead PROGRAM SCRIPT: a PROGRAM in front of the one that is tested, whose
-# path is "$real" in the script.
+# instead PROGRAM SCRIPT: a PROGRAM that is found before the one under test,
+# whose path is "$real" in the script.
 instead() {
     mkdir -p bin
     printf '#!/bin/sh\nreal=%s\n%s\n' "$(command -v "$1")" "$2" >"bin/$1"
@@ -31,7 +31,7 @@ instead() {
     PATH=$PWD/bin:$PATH
 }
 
-@test "a packstream that does something else is noticed" {
+@test "a packstream that writes other packs is noticed" {
     skip_without_numpy
     # It takes the first file alone.
     # shellcheck disable=SC2016 # for the script

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 #
-# faults.bats - whatever call to the system fails, in whatever program:
-# nothing is lost, and nothing is said that is not so.
+# faults.bats - whichever system call fails, in whichever program: no data is
+# lost, and no message is wrong.
 #
-# tests/support/faults.bash does the work, since a thousand runs are no matter
-# for bats.  By default only some calls fail; `make faults` lets each fail,
+# tests/support/faults.bash does the work, since bats is too slow for thousands
+# of runs.  By default only some calls fail; `make faults` makes each fail,
 # which takes minutes.
 #
 # SPDX-License-Identifier: MIT
@@ -39,8 +39,8 @@ works() {
         FAULT_ERRNO=ENOMEM packstream -L 4 </dev/null >/dev/null 2>&1
 }
 
-# each calls|world SCENARIO...: prints of each how many faults there were, and
-# what went wrong.
+# each calls|world SCENARIO...: prints the number of faults of each, and the
+# errors.
 each() {
     local scenario why failed=0
     skip_if_quick
@@ -59,7 +59,7 @@ packing=(raw pipes framed unzstd)
 busy=(rejects zstd3 threads state resume)
 other=(records restored unzip shares sequences verify jsonl stream repeated
     kept converted parts sorted merged)
-# Rarer ones, and those whose calls others make as well.
+# Rarer scenarios, and those whose calls are made by others as well.
 forms=(wide several stats shuffle prices zstd writer range share dealt look
     bytes ids mix shuffled npy llmc trl tfrecord megatron datatrove share_zstd
     indexed losses samples)

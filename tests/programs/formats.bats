@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# formats.bats - packstream(5) is enough: a decoder that knows the page and
-# nothing else reads what the programs write, and they read what it writes.
+# formats.bats - packstream(5) is complete: a decoder written from the page
+# alone reads the programs' output, and they read the output of its encoder.
 #
 # The decoder is tests/support/formats.py.  It takes the byte tables and the
-# numpy recipes from the page itself, so a page that is wrong fails here.
+# numpy recipes from the page itself, so an error in the page fails here.
 #
 # SPDX-License-Identifier: MIT
 
@@ -49,19 +49,19 @@ gives_back() {
     spec check_packs x.tok x.pks
 }
 
-@test "u16 with channels: the page's recipe gives the records back" {
+@test "u16 with channels: the page's recipe recovers the records" {
     columns u16 1
     spec check_jsonl x.jsonl x.tok 2
     gives_back -L 64 -d 6 -w 50
 }
 
-@test "u32 with channels: the page's recipe gives the records back" {
+@test "u32 with channels: the page's recipe recovers the records" {
     columns u32 2
     spec check_jsonl x.jsonl x.tok 4
     gives_back -L 40 -d 3 -w 7
 }
 
-@test "aligned sequences: the recipe gives them back, with channels" {
+@test "aligned sequences: the recipe recovers them, with channels" {
     columns u16 9
     for n in 2 7; do
         gives_back -L 112 -d 6 -w 30 --align="$n"
@@ -80,7 +80,7 @@ gives_back() {
     [ "$(size x.pks)" -eq $((4096 + 256)) ]
 }
 
-@test "the header says what the options and the token records said" {
+@test "the header has the values of the options and the token records" {
     plain_ids u16 --vocab=60001 --pad-id=60007 --labels=shifted
     packstream -L 128 -d 6 -w 50 --max-delay=77 x.tok >x.pks
     spec check_header x.pks capacity=128 depth=6 window=77 \
@@ -144,7 +144,7 @@ gives_back() {
     spec check_split x.raw x.pks
 }
 
-@test "every checksum and digest is what the page says" {
+@test "every checksum and digest follows the page" {
     columns u16 6
     packstream -L 64 -d 6 -w 50 x.tok >1.pks
     cat 1.pks 1.pks >x.pks
@@ -157,7 +157,7 @@ gives_back() {
     spec find_flips x.pks
 }
 
-@test "a stream that was written by the page alone is read and given back" {
+@test "a stream written from the page alone is read and its records recovered" {
     for order in 'sequence token' 'token sequence'; do
         # shellcheck disable=SC2086 # two words
         spec make_framed x.tok $order
@@ -181,7 +181,7 @@ gives_back() {
     "$PYTHON_NUMPY" recipe.py x.pks | sort -n | cmp - wanted
 }
 
-@test "the recipe refuses what is not a whole pack stream" {
+@test "the recipe refuses incomplete pack streams and other files" {
     plain_ids u16
     packstream -L 64 x.tok >x.pks
     spec refuse x.tok 'not a pack stream'

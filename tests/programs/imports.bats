@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# imports.bats - tokcat reads the files of other programs, or says why not.
+# imports.bats - tokcat reads the files of other programs, or reports why not.
 #
 # The files are made by tests/support/imports.py, which has nothing of tokcat's
 # code, and by the packages whose forms these are, where a python3 has them:
@@ -23,7 +23,7 @@ make_file() {
     python=${python:-$PYTHON_NUMPY} support imports.py "$@"
 }
 
-# of FORM FILE [OPTION...]: what `bad` gives to tokcat from here on.
+# of FORM FILE [OPTION...]: the arguments of tokcat in `bad` from here on.
 of() {
     input=("$@")
 }
@@ -34,8 +34,8 @@ bad() {
         "${input[@]:2}" "${@:2}" "${input[1]}"
 }
 
-# spoilt WHY FILE OFFSET BYTES N...: so it is if FILE is as `good` but for
-# these numbers of so many bytes.
+# spoilt WHY FILE OFFSET BYTES N...: FILE, a copy of `good` with these numbers
+# of BYTES bytes at OFFSET, is refused for WHY.
 spoilt() {
     cp good "$2"
     put "${@:2}"
@@ -66,7 +66,7 @@ put() {
     tokcat --from=llmc --split=3 --raw x.bin | cmp - wanted
 }
 
-@test "llmc: u32 tokens, which the stream has then, unless told else" {
+@test "llmc: u32 tokens give a u32 stream, unless an option says otherwise" {
     make_file llmc x.bin '[128000,1,2,128000,3]' 4
     tokcat --from=llmc --split=bos --bos-id=128000 x.bin >got
     stream '{"width": 4, "special": {"bos": 128000},
@@ -77,7 +77,7 @@ put() {
         "records": [[[7, 1, 2]], [[7, 3]]]}' | cmp - got
     make_file llmc y.bin '[5]' 2
     tokcat --from=llmc --split=9 --raw -t u32 y.bin | cmp - <(record32 5)
-    # The first of several files tells it.
+    # The first of several files determines the type.
     gives 16 '5, 7 1 2 7 3' --from=llmc --split=9 y.bin x.bin
     gives 32 '7 1 2 7 3, 5' --from=llmc --split=9 x.bin y.bin
 }
@@ -87,7 +87,7 @@ put() {
     tokcat --from=llmc --split=1 x.bin | cmp - <(stream '{"records": []}')
 }
 
-@test "llmc: files that are none, or not whole" {
+@test "llmc: other files, and truncated ones" {
     make_file llmc good '[1,2,3]'
     of llmc x.bin --split=1
     local why="the file ends within the header of 1024 bytes"
@@ -137,7 +137,7 @@ put() {
         cmp - got
 }
 
-@test "nanogpt: what is no token, and where" {
+@test "nanogpt: the position of invalid tokens" {
     make_file raw x.bin u16 '[1,2,500]'
     of nanogpt x.bin --split=1
     bad "x.bin: byte 4: 500 is not below the vocabulary size 500" --vocab=500
@@ -173,7 +173,7 @@ put() {
     done
 }
 
-@test "streams: ends at random places, also from a slow pipe" {
+@test "streams: cut at random offsets, also from a slow pipe" {
     "$PYTHON_NUMPY" -c '
 import numpy
 r = numpy.random.default_rng(7)
@@ -239,7 +239,7 @@ numpy.save("x.npy", a.astype("<i8"))'
     make_file npy x.npy i4 '[[1,2,0],[3,0,0],[0,4,0]]'
     gives 16 '1 2 0, 3 0 0, 0 4 0' --from=npy -t u16 x.npy
     gives 16 '1 2, 3, 0 4' --from=npy -t u16 --trim-pad --pad-id=0 x.npy
-    # To declare the padding is not to ask that it be left out.
+    # Declaring the padding does not remove it.
     tokcat --from=npy -t u16 --pad-id=0 x.npy | packstat --histogram - >got
     [ "$(cat got)" = '3 3' ]
     gives 32 '1 2, 3, 0 4' --from=npy --trim-pad --pad-id=0 x.npy
@@ -343,7 +343,7 @@ numpy.save("x.npy", numpy.zeros(2, [("a", "<u2"), ("b", "<u4")]))'
     bad "x.npy: byte 20: an array of records: --from=npy reads integers"
 }
 
-# header DICTIONARY [VERSION]: what stands before the numbers; version 1.0.
+# header DICTIONARY [VERSION]: the header before the numbers; version 1.0.
 header() {
     printf '\223NUMPY'
     little 1 "${2-1}" 0
@@ -358,7 +358,7 @@ bad_header() {
     bad "x.npy: byte $1" "${@:3}"
 }
 
-@test "npy: headers that are none" {
+@test "npy: invalid headers" {
     local dictionary why at shape
     while IFS='|' read -r dictionary why; do
         bad_header "$why" "$dictionary"
@@ -499,7 +499,7 @@ END
         tokcat --from=megatron x y
 }
 
-@test "megatron: what has no tokens, and modes of nothing but text" {
+@test "megatron: no tokens, and modes for text only" {
     make_file megatron x u16 '[[[],[1]],[],[[]],[[2],[]]]' '[0,0,0,0,0]'
     is 0 "tokcat: 3 empty sequences skipped" \
         tokcat --from=megatron --raw -o got x
@@ -516,7 +516,7 @@ END
 
 @test "megatron: sequences may lie in any order, and twice" {
     make_file megatron x u16 '[[[1,2],[3],[4,5,6]]]'
-    # The places of the three, behind 34 bytes and three lengths.
+    # Offsets of the three, after 34 bytes and three lengths.
     put x.idx 46 8 6 0 2
     gives 16 '4 5, 1, 2 3 4' --from=megatron x
 }
@@ -553,7 +553,7 @@ with open("wanted", "wb") as file:
     done
 }
 
-@test "megatron: an index that is none, or has other counts" {
+@test "megatron: an invalid index, or one with other counts" {
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
     cp x.idx good
     of megatron x
@@ -577,7 +577,7 @@ with open("wanted", "wb") as file:
  but the file has 96"
 }
 
-@test "megatron: lengths, places and modes that cannot be" {
+@test "megatron: impossible lengths, offsets and modes" {
     of megatron x
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]' '[0,0,1]'
     bad "x.idx: byte 96: sequence 2 has mode 1, which is not text"
@@ -734,7 +734,7 @@ tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
     is 0 "$warning" tokcat --from=jsonl --ignore=n --ignore=lables x.jsonl
     is 0 "" tokcat -q --from=jsonl --ignore=lables x.jsonl
     is 0 "" tokcat --from=jsonl --ignore=labels --ignore=n --raw x.jsonl
-    # A key of any record will do, a list or not; without one there is none.
+    # The key may be in any record, as a list or not; no records, no warning.
     { cat x.jsonl; echo '{"input_ids":[2],"labels":[2],"n":1,"lables":""}'
     } >y.jsonl
     is 0 "" tokcat --from=jsonl --ignore=lables x.jsonl y.jsonl
@@ -815,7 +815,7 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
     tokcat --from=tfrecord --raw x | cmp - /dev/null
 }
 
-@test "tfrecord: many masked places, and the weights that count" {
+@test "tfrecord: many masked positions, and weights" {
     make_file tfrecord x '[{"input_ids":[5,6,7],"input_mask":[1,1,1],
         "masked_lm_positions":[2,0,1,1],"masked_lm_ids":[9,0,8,4],
         "masked_lm_weights":[1.0,1.0,0.0,0.0]}]'
@@ -849,7 +849,7 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
 }
 
 # bad_samples: lines WHY|CHANGES|OPTION; a second sample is refused for that
-# reason with these features changed, or left out where they are null.
+# reason with these features changed, or removed if they are null.
 bad_samples() {
     local why option n=0
     cat >cases
@@ -1002,7 +1002,7 @@ END
 
 # ------------------------------------------------------------- other writers
 
-# written_by PACKAGE NAME: what that writes, or the test is skipped.
+# written_by PACKAGE NAME: has the package write NAME, or skips the test.
 written_by() {
     local python result
     for python in ${PYTHON_PEERS-} "$PYTHON_NUMPY"; do
@@ -1015,19 +1015,19 @@ written_by() {
     [ $result = 0 ]
 }
 
-@test "what the Python package tfrecord writes" {
+@test "files of the Python package tfrecord" {
     written_by tfrecord x
     tokcat --from=tfrecord x |
         cmp - <(stream "{$channels, \"records\": [$record]}")
 }
 
-@test "what Megatron-LM writes" {
+@test "files of Megatron-LM" {
     written_by megatron x
     gives 32 '1 2, 70000, 4 5 6' --from=megatron x
     gives 32 '1 2 70000, 4 5 6' --from=megatron --split=document x
 }
 
-@test "what datatrove writes" {
+@test "files of datatrove" {
     written_by datatrove x
     tokcat --from=datatrove x >got
     stream '{"channels": [["loss_mask", "u8", "token", 0]],
@@ -1042,13 +1042,13 @@ packs() {
     packstream -L 16 x.tok >x.pks
 }
 
-@test "what packcat writes for BERT comes back, channels and all" {
+@test "packcat's files for BERT are read back, with channels" {
     bert_lines 500 13 | packs --ignore=loss_mask
     packcat --to=tfrecord --max-predictions=5 x.pks |
         tokcat --from=tfrecord | cmp - x.tok
 }
 
-@test "what packcat writes for datatrove comes back, with the losses" {
+@test "packcat's files for datatrove are read back, with the losses" {
     bert_lines 500 13 | packs --ignore=labels --ignore=token_type_ids \
         --ignore=next_sentence_label
     packcat --to=datatrove -o x.ds x.pks
@@ -1057,7 +1057,7 @@ packs() {
     tokcat --from=datatrove --ignore=loss_mask --raw x.ds | cmp - wanted
 }
 
-@test "what packcat writes for Megatron-LM comes back, packs as documents" {
+@test "packcat's files for Megatron-LM are read back, packs as documents" {
     bert_lines 500 13 | packs
     packcat --to=ids --order=pack x.pks | tokcat --from=ids --raw >wanted
     packcat --to=megatron -o x x.pks
@@ -1081,7 +1081,7 @@ END
     tokcat --from=megatron --split=document --raw x | cmp - wanted
 }
 
-@test "what packcat writes for llm.c and nanoGPT comes back, row by row" {
+@test "packcat's files for llm.c and nanoGPT are read back, row by row" {
     bert_lines 500 13 | packs
     packcat --to=rows x.pks >x.bin
     packcat --to=llmc x.pks >y.bin
@@ -1092,7 +1092,7 @@ END
 
 # ------------------------------------------------------------------- damage
 
-# damaged FILE FLIPS GOOD OPTION...: imports.py says what is tried.
+# damaged FILE FLIPS GOOD OPTION...: see imports.py.
 damaged() {
     skip_if_quick
     make_file damage "$1" "$2" "$3" tokcat "${@:4}"

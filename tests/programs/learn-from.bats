@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
-# learn-from.bats - parts of a corpus that are packed by themselves, with the
-# histogram of the whole.  What that gains, tests/lib/packer/learn-from-t.c
-# measures.
+# learn-from.bats - parts of a corpus that are packed separately, with the
+# histogram of the whole.  tests/lib/packer/learn-from-t.c measures the gain.
 #
 # SPDX-License-Identifier: MIT
 
@@ -41,7 +40,7 @@ setup() {
     done
 }
 
-@test "the same bytes by threads or none, from a pipe or a file" {
+@test "the same bytes with and without threads, from a pipe or a file" {
     packstream -q -L 256 --learn-from=hist -T 1 0.tok 1.tok >wanted
     packstream -q -L 256 --learn-from=hist -T 3 0.tok 1.tok | cmp - wanted
     cat 0.tok 1.tok | packstream -q -L 256 --learn-from=<(cat hist) |
@@ -56,7 +55,7 @@ setup() {
     run -1 cmp x wanted
 }
 
-@test "a job that was stopped goes on, but not with another histogram" {
+@test "a stopped job resumes, but not with another histogram" {
     small_blocks 8
     local options=(-q -L 256 -w 100 --state=s --state-every=20)
     packstream -q -L 256 -w 100 --learn-from=hist 0.tok >wanted
@@ -76,8 +75,8 @@ setup() {
     cmp x.pks wanted
 }
 
-# same OVERLONG TEXT OTHER: both histograms mean the same.  No pack leaves before
-# the end: only the header can differ.
+# same OVERLONG TEXT OTHER: both histograms are equivalent.  No pack is written
+# before the end: only the header can differ.
 same() {
     printf '%b' "$2" >h
     printf '%b' "$3" >other
@@ -149,7 +148,7 @@ bad() {
     cmp hist before
 }
 
-@test "-v tells what was learned; -M counts the histogram" {
+@test "-v reports the histogram; -M counts it" {
     run -0 packstream -v -q -L 256 --learn-from=hist -o x.pks 0.tok
     [[ $output == *$'\npackstream: hist: learned from 4000 sequences\n'* ]]
     seq 20000 | sed 's/$/ 1/' >large

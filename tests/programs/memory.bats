@@ -9,8 +9,8 @@
 
 load ../support/helpers
 
-# What several tests read is made once: even20.raw and even4.raw have records,
-# even20.pks and even4.pks packs of them.
+# Inputs of several tests are made once: records in even20.raw and even4.raw,
+# packs of them in even20.pks and even4.pks.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     seq -f '%g 1' 16 >even
@@ -78,8 +78,8 @@ is_flat_for_records() {
     are_alike "$small" "$large"
 }
 
-@test "what is measured is measured" {
-    # What keeps its input is no filter.
+@test "the measurement detects growth" {
+    # A program that holds its input must fail.
     run -1 is_flat "peak python3 -c 'import sys; sys.stdin.buffer.read()'"
     [[ $output = *" KiB, then "*" KiB" ]]
 }
@@ -172,8 +172,8 @@ is_flat_for_records() {
     done
 }
 
-# How many blocks it touches depends on the time here, too: 3568 to 4224 KiB
-# whatever the size of the input.  A byte for each sequence would be 2900 more.
+# The number of blocks in use depends on timing, too: 3568 to 4224 KiB for
+# inputs of any size.  A byte for each sequence would be 2900 more.
 @test "packcat, after a long delay" {
     local small large
     delayed() {
@@ -199,12 +199,12 @@ worst() {
     echo $((most - least))
 }
 
-@test "packstream takes no more than its page says, at worst" {
+@test "packstream never uses more memory than its page says" {
     skip_if_quick
     local window=4096 capacity=2048 took
     took=$(worst)
     echo "$took KiB"
-    # Blocks hold a window full, and a quarter more; so much for each place.
+    # Blocks hold a full window, and a quarter more; 90 bytes for each slot.
     [ "$took" -le $(((3 * window * capacity * 2 / 2 +
         90 * window) / 1024 + 256)) ]
     # The window was full indeed.
@@ -218,7 +218,7 @@ program=4096
 kinds="full mixed${LONG:+ one half sorted}"
 megabytes=8
 
-# hostile KIND L MEGABYTES [WIDTH]: records of such lengths.
+# hostile KIND L MEGABYTES [WIDTH]: records with lengths of this kind.
 hostile() {
     support hostile.py "$@"
 }
@@ -269,7 +269,7 @@ is_bounded() {
 }
 
 # The default has slots for some hundred thousand sequences.
-@test "places in the window that are not used take no memory" {
+@test "unused slots of the window take no memory" {
     local few all
     many 4000 5 >x
     few=$(peak packstream -T1 -L 131072 -w 4000 <x)
@@ -368,20 +368,20 @@ is_bounded() {
     packstream -L 512 -w 4096 -M 64Mi x.zst | cmp - wanted
 }
 
-@test "with -v the bound is told" {
+@test "-v reports the bound" {
     hostile mixed 512 1 >x
     packstream -L 512 -v -M 64Mi x 2>told >/dev/null
     local said
     said=$(sed -n 's/^packstream: uses at most \([0-9]*\) MiB of memory$/\1/p' told)
     [ "$said" -le 64 ]
     [ "$said" -ge 4 ]
-    # Without -M it is what the options come to.
+    # Without -M it is the sum that the options need.
     packstream -L 512 -v -w 99999 x 2>told >/dev/null
     said=$(sed -n 's/^packstream: uses at most \([0-9]*\) MiB of memory$/\1/p' told)
     [ "$said" -ge 100 ]
 }
 
-# The address space is more than what is used: what libraries map, and stacks.
+# The address space includes more than that: mapped libraries, and stacks.
 @test "-M holds where no more can be had" {
     hostile mixed 512 8 >x
     packstream -L 512 -d 16 -w 16384 -M 32Mi x >wanted

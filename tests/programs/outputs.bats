@@ -14,14 +14,14 @@ setup() {
     cp old before
 }
 
-# keeps PROGRAM [ARGUMENT]...: fails, and leaves `old` as it was.
+# keeps PROGRAM [ARGUMENT]...: fails, and does not change `old`.
 keeps() {
     run "$@"
     [ "$status" -ne 0 ]
     cmp old before
 }
 
-@test "packstream: what is wrong with another file" {
+@test "packstream: errors in another file" {
     keeps packstream -L 8 --overlong=drop --rejects=no/such/file -o old in
     keeps packstream -L 8 --state=no/such/file -o old in
     keeps packstream -L 8 -o old in missing
@@ -35,7 +35,7 @@ keeps() {
     keeps packstream -L 8 --overlong=drop --rejects=old -o new in missing
 }
 
-@test "packstream: what is wrong with the job" {
+@test "packstream: errors of the job" {
     keeps packstream -L 8 --pad-id=70000 -o old in
     keeps packstream -L 8 -t u32 -o old in.pks
     keeps packstream -L 100000000 -o old in
@@ -45,7 +45,7 @@ keeps() {
     keeps packstream -L 8 -o old cut missing
 }
 
-@test "packstream: a job that goes on with later packs has its own file" {
+@test "packstream: a job that resumes with later packs has its own file" {
     small_blocks 2
     for k in 1 2 3 4 5 6 7 8 9; do record16 "$k" 2 3 4 5 6; done >./more
     packstream -L 8 -o whole more
@@ -64,7 +64,7 @@ keeps() {
     cmp old whole
 }
 
-@test "tokcat: what is wrong with an input" {
+@test "tokcat: errors in an input" {
     keeps tokcat --from=npy -o old in
     keeps tokcat --from=llmc -o old in
     keeps tokcat --from=tfrecord -o old in
@@ -76,7 +76,7 @@ keeps() {
     keeps tokcat --from=megatron -o old missing
 }
 
-@test "packcat: what is wrong with an input" {
+@test "packcat: errors in an input" {
     keeps packcat -o old in.pks missing
     [[ $output == "packcat: missing: "* ]]
     keeps packcat -o old --to=npy in
@@ -180,7 +180,7 @@ is_removed() {
     bash -c 'exec 3<>t; rm t; packstream -q -L 256 -o /dev/fd/3 many'
 }
 
-@test "a later input that is replaced while another one is read" {
+@test "a later input is replaced while another is read" {
     record16 1 2 3 >x
     cp x y
     mkfifo pipe
@@ -198,7 +198,7 @@ is_removed() {
     [ -s err ] || packstat -q --verify --against=x --against=x o
 }
 
-@test "an output appears when it is whole; else the old one stays" {
+@test "an output appears when it is complete; otherwise the old one stays" {
     { record16 1 2 3; record16 1 2 3 4 5 6; } >bad
     tokcat --from=ids <<<'1 2' >in.tok
     packstream -L 8 -o in.pks in.tok
@@ -230,7 +230,7 @@ is_removed() {
     [ "$(wc -c <fifo)" -gt 4096 ]
 }
 
-@test "an output keeps its place behind links, and its permissions" {
+@test "an output keeps its links and its permissions" {
     tokcat --from=ids <<<'1 2' >in.tok
     mkdir far
     echo old >far/o
@@ -259,7 +259,7 @@ is_removed() {
     cmp z.new in.tok
 }
 
-@test "what is in the way of an output stays" {
+@test "files in the way of an output stay" {
     tokcat --from=ids <<<'1 2' >in.tok
     packstat --histogram in.tok >h.new
     echo precious >precious
@@ -282,8 +282,8 @@ is_removed() {
     [ "$(stat -c %a z)" = 644 ]
 }
 
-# meanwhile MAKE OPTION...: a job is about to end when there is something else,
-# which MAKE makes, in the place of its output, r; it says so, and that stays.
+# meanwhile MAKE OPTION...: MAKE replaces the output, r, of a job that is about
+# to end; the job reports that, and the replacement stays.
 meanwhile() {
     local job
     rm -rf f r pipe
@@ -305,7 +305,7 @@ meanwhile() {
     [ "$(echo ./*.new*)" = './*.new*' ]
 }
 
-@test "outputs of which one cannot get its name leave all as they were" {
+@test "if one output cannot be renamed, all files stay as they were" {
     local sandbox
     for sandbox in -q --no-sandbox; do
         meanwhile mkdir -o f --rejects=r "$sandbox"
@@ -352,14 +352,14 @@ keeps_aside() {
         tokshuf -q --split=1:f,1:f.new.old in.tok
     keeps_aside 'f.new.old: exists already: rename or remove it' \
         tokshuf -q --split=1:g,1:f in.tok
-    # A single output needs no such name.
+    # A single output does not need this name.
     echo mine >f.new.old
     "${packing[@]}" -o f in.tok
     packstat -q --verify f
     [ "$(cat f.new.old)" = mine ]
 }
 
-@test "a file that comes there later stays as well" {
+@test "a file created there later stays as well" {
     local job
     echo old >f
     mkfifo pipe
@@ -376,7 +376,7 @@ keeps_aside() {
     absent f.new r r.new
 }
 
-@test "a link that comes in the place of one of two outputs is replaced" {
+@test "a link that replaces one of two outputs is replaced" {
     local job sandbox
     mkfifo pipe
     for sandbox in -q --no-sandbox; do
@@ -407,7 +407,7 @@ limited() {
     return "${PIPESTATUS[0]}"
 }
 
-@test "a file that may not become as large is an error, and no signal" {
+@test "exceeding the file size limit is an error, not a signal" {
     local k threads form
     small_blocks 8
     for ((k = 0; k < 3000; k++)); do echo "$k 1 2 3 4 5 6"; done >ids

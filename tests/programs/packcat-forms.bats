@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # packcat-forms.bats - packs in the forms that trainers read.
 #
-# What is written is compared with the packs by packcat-forms.py, which knows
-# nothing of our code, and given to the packages whose forms these are, where
-# a python3 has them: PYTHON_PEERS in the environment can name one.
+# The output is compared with the packs by packcat-forms.py, which shares no
+# code with the programs, and read with the packages that define the forms, if
+# python3 or the one named by PYTHON_PEERS has them.
 #
 # SPDX-License-Identifier: MIT
 
@@ -27,7 +27,7 @@ setup() {
     cp "$BATS_FILE_TMPDIR"/a.* .
 }
 
-# agrees FORM OUTPUT PACKS [KEY=VALUE...]: as packcat-forms.py says.
+# agrees FORM OUTPUT PACKS [KEY=VALUE...]: see packcat-forms.py.
 agrees() {
     skip_without python3
     support packcat-forms.py "$@"
@@ -50,7 +50,7 @@ written() {
 }
 
 # with_peer MODULE [ARGUMENT...]: runs the program on stdin where python3 has
-# that module, else skips the test.
+# that module, otherwise skips the test.
 with_peer() {
     local python
     for python in ${PYTHON_PEERS-} python3 "$PYTHON_NUMPY"; do
@@ -62,8 +62,8 @@ with_peer() {
     skip "no python3 has $1"
 }
 
-# records FILE [OPTION...]: token records of such lines; without a channel
-# that is to be ignored.
+# records FILE [OPTION...]: token records of these lines, without the channel
+# to be ignored.
 records() {
     local channel channels=()
     for channel in token_type_ids:u8 labels:i32:-100 loss_mask:u8 \
@@ -81,13 +81,13 @@ one() {
     printf '%s\n' "$1" | tokcat -q --from=jsonl "${@:2}" | packstream -q -L 8
 }
 
-# unfit FORM WHY LINE [OPTION...]: packs of such a sequence are refused.
+# unfit FORM WHY LINE [OPTION...]: packs of this sequence are refused.
 unfit() {
     one "${@:3}" >a.pks
     refused 65 "$2" packcat --to="$1" -o out a.pks
 }
 
-# none_left NAME...: there are no such files, neither whole nor begun.
+# none_left NAME...: neither the files nor unfinished ones exist.
 none_left() {
     local name
     for name; do
@@ -97,7 +97,7 @@ none_left() {
 
 # ------------------------------------------------------------------ llmc
 
-@test "llmc is a header and the rows, whatever it is read from" {
+@test "llmc is a header and the rows, for every kind of input" {
     written llmc b.bin a.wide
     written llmc a.bin a.pks
     packcat --to=rows a.pks | cmp - <(tail -c +1025 a.bin)
@@ -140,7 +140,7 @@ none_left() {
     written tfrecord out a.pks --order=pack
 }
 
-@test "llmc has room for fewer than 2^31 tokens, and says so at once" {
+@test "llmc holds fewer than 2^31 tokens, and more are refused at once" {
     skip_if_quick
     # Four packs in each file: only the last record of a file is read.
     printf '1 2\n%.0s' 1 2 3 4 | tokcat -q --from=ids |
@@ -150,7 +150,7 @@ none_left() {
     refused 65 'holds at most 127 of these packs' \
         packcat --to=llmc -o out "${many[@]}" large.pks
     [ ! -s out ]
-    # What fits is written, also when it is a part of too many.
+    # A range that fits is written, even of an input that does not.
     packcat --to=llmc --range=126: -o out "${many[@]}" large.pks
     [ "$(number out 8 4)" -eq 33554432 ]
     [ "$(size out)" -eq $((1024 + 4 * 16777216)) ]
@@ -231,7 +231,7 @@ none_left() {
 }
 
 # IndexedDataset wants more of the machine than its file does.
-@test "Megatron-LM reads what megatron is" {
+@test "Megatron-LM reads packcat's megatron files" {
     packcat --to=megatron -o m a.pks
     packcat --to=ids --order=pack a.pks >wanted
     with_peer megatron.core.datasets.indexed_dataset >got <<'END'
@@ -252,7 +252,7 @@ END
     written datatrove b.ds a.wide
 }
 
-@test "datatrove without a loss mask has none, and takes no older one" {
+@test "datatrove without a loss mask writes none and refuses an older one" {
     printf '3 1 4\n1 5\n' | tokcat -q --from=ids | packstream -q -L 8 >a.pks
     packcat --to=datatrove -o a.ds a.pks
     [ "$(od -An -v -tu2 -w10 a.ds)" = "$(u16 3 1 4 1 5 | od -An -tu2)" ]
@@ -281,7 +281,7 @@ END
     none_left a.ds a.ds.index a.ds.loss
 }
 
-@test "datatrove reads what datatrove is" {
+@test "datatrove reads packcat's datatrove files" {
     packcat --to=datatrove -o a.ds a.pks
     packcat --to=ids a.pks >wanted
     with_peer datatrove.pipeline.tokens.merger >got <<'END'
@@ -306,7 +306,7 @@ END
     cat a.pks a.pks | packcat --to=trl | cmp - <(cat a.jsonl a.jsonl)
 }
 
-@test "trl shows lists of what is per token and of what is per sequence" {
+@test "trl has lists of per-token and of per-sequence channels" {
     printf '%s\n' '{"input_ids":[1,2],"labels":[-100,2],"w":0.5}' \
         '{"input_ids":[9],"labels":[9],"w":null}' |
         tokcat -q --from=jsonl --channel=labels:i32 --channel=w:f32 |
@@ -340,7 +340,7 @@ END
         --labels=aligned | packcat --to=trl
 }
 
-@test "load_dataset reads what trl is" {
+@test "load_dataset reads packcat's trl files" {
     packcat --to=trl a.pks >a.jsonl
     HF_HOME=$PWD HF_HUB_OFFLINE=1 with_peer datasets >out <<'END'
 import json
@@ -352,7 +352,7 @@ assert found.to_list() == wanted and len(wanted) > 10
 END
 }
 
-@test "TRL collates what trl is" {
+@test "TRL collates packcat's trl files" {
     packcat --to=trl a.pks >a.jsonl
     with_peer trl.trainer.sft_trainer <<'END'
 import json
@@ -382,7 +382,7 @@ END
     written tfrecord b.tfrecord a.wide
 }
 
-@test "tfrecord takes channels of other integers, and zeros for none" {
+@test "tfrecord: channels of other integers, and zeros if there are none" {
     for type in u8 u16 u32 i32 i64; do
         one '{"input_ids":[1,2],"token_type_ids":[0,1],'\
 '"next_sentence_label":1}' --channel=token_type_ids:$type \
@@ -434,7 +434,7 @@ END
     unfit tfrecord "channel 'next_sentence_label' is per token, but" \
         '{"input_ids":[1,2],"next_sentence_label":[1,1]}' \
         --channel=next_sentence_label:u8
-    # Where there is no -100, every token would be a masked one.
+    # Without a -100, every token would be masked.
     for type in u8 u16 u32; do
         unfit tfrecord "channel 'labels' has type $type, which cannot hold the -100" \
             "$line" --channel=labels:$type
@@ -460,7 +460,7 @@ END
     done
 }
 
-@test "the tfrecord package reads what tfrecord is" {
+@test "the tfrecord package reads packcat's tfrecord files" {
     packcat --to=tfrecord a.pks >a.tfrecord
     packcat --to=jsonl a.pks >wanted
     with_peer tfrecord <<'END'
@@ -489,24 +489,24 @@ END
 
 # ------------------------------------------------- and back, with tokcat
 
-# back FORM FILE [OPTION...]: what tokcat reads in it, as lines of ids.
+# back FORM FILE [OPTION...]: the file as tokcat reads it, in lines of ids.
 back() {
     tokcat -q --from="$1" "${@:3}" "$2" | packstream -q -L 64 |
         packcat --to=ids
 }
 
-@test "tokcat gives the sequences back that megatron has" {
+@test "tokcat recovers the sequences of megatron files" {
     packcat --to=ids --order=pack a.pks >wanted
     packcat --to=megatron -o m a.pks
     back megatron m.bin | cmp - wanted
-    # A document is a pack: what nanoGPT would be given, without padding.
+    # A document is a pack: nanoGPT's input, without padding.
     packcat --to=trl a.pks | sed 's/.*"input_ids":\[//; s/].*//; s/,/ /g' |
         cmp - <(back megatron m.bin --split=document)
     packcat --to=megatron --order=input -o m a.pks
     packcat --to=ids a.pks | cmp - <(back megatron m.bin)
 }
 
-@test "tokcat gives the records back that datatrove has" {
+@test "tokcat recovers the records of datatrove files" {
     for type in u16 u32; do
         records a.jsonl -t $type --ignore=token_type_ids \
             --ignore=labels --ignore=next_sentence_label >a.tok
@@ -516,7 +516,7 @@ back() {
     done
 }
 
-@test "tokcat gives the records back that tfrecord has" {
+@test "tokcat recovers the records of tfrecord files" {
     for type in u16 u32; do
         records a.jsonl -t $type --ignore=loss_mask --labels=aligned >a.tok
         packstream -q -t $type -L 64 -w 100 a.tok |
@@ -525,7 +525,7 @@ back() {
     done
 }
 
-@test "tokcat gives the rows back that llmc and rows have" {
+@test "tokcat recovers the rows of llmc and rows files" {
     packcat --to=rows a.pks >a.rows
     packcat --to=llmc a.pks >a.bin
     od -An -v -tu2 -w128 a.rows | sed 's/  */ /g; s/^ //' >wanted
@@ -555,8 +555,8 @@ each_form() {
     "$@" datatrove a.ds a.ds a.ds.index a.ds.loss
 }
 
-# replaces FORM NAME FILE...: they come instead of older ones, and of what was
-# left of some, when all is well.
+# replaces FORM NAME FILE...: a successful run replaces older files and
+# unfinished ones; a failed one leaves them alone.
 replaces() {
     local file
     for file in "${@:3}"; do
@@ -573,7 +573,7 @@ replaces() {
     packcat --to="$1" -o "$2" a.pks
     for file in "${@:3}"; do
         mv "$file" "$file.wanted"
-        # Longer than what comes.
+        # Longer than the new file.
         cat "$file.wanted" a.pks | tee "$file" >"$file.new"
     done
     packcat --to="$1" -o "$2" a.pks
@@ -583,7 +583,7 @@ replaces() {
     done
 }
 
-@test "several files replace older ones when all is well" {
+@test "several files replace older ones only on success" {
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
     each_form replaces
 }
@@ -596,7 +596,7 @@ not_named() {
     done
 }
 
-@test "what several files cannot be called after" {
+@test "invalid names for several files" {
     local name form
     for form in megatron datatrove; do
         refused 64 "--to=$form writes several files: name them with -o FILE" \
@@ -619,7 +619,7 @@ not_named() {
     [ -z "$(find . -name '*.bin*' -o -name '*.i*' -o -name '*.new')" ]
 }
 
-@test "several files replace no other file, and no input" {
+@test "several files do not replace another file or an input" {
     local file name kind
     for file in a.ds a.ds.index a.ds.loss; do
         for name in $file $file.new; do
@@ -641,7 +641,7 @@ not_named() {
             none_left a.ds a.ds.index a.ds.loss
         done
     done
-    # Links are replaced, and what they lead to is not.
+    # Links are replaced, but not the files they point to.
     echo other >other
     for file in m.bin m.idx; do
         ln -s other $file
@@ -669,7 +669,7 @@ unwritten() {
     done
 }
 
-@test "a full disk leaves nothing of several files" {
+@test "a full disk: none of several files is left" {
     skip_if_sanitized
     faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
     [ -e "$faults" ] || skip 'no shared libraries were built'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# packcat-range.bats - packcat --range: the packs that are asked for and no
-# others, of plain files, compressed ones and pipes alike.
+# packcat-range.bats - packcat --range: the packs in the range and no others,
+# from plain files, compressed ones and pipes alike.
 #
-# What is to come is cut out of the whole by head, tail and dd, which know
-# nothing of our code: rows have one size, and od finds in the heads of packs
-# how many sequences are in each.
+# head, tail and dd cut the expected output from the whole, independently of
+# our code: rows have one size, and od finds the number of sequences in the
+# header of each pack.
 #
 # SPDX-License-Identifier: MIT
 
@@ -48,15 +48,14 @@ rows() {
     tail -c +4097 out.npy
 }
 
-# gives RANGE FIRST END: these are the packs of the range, whatever the
-# input is.
+# gives RANGE FIRST END: the range has these packs, for every kind of input.
 gives() {
     cut_out "$2" "$3" >wanted
     rows --range="$1" x.pks | cmp - wanted
     rows --range="$1" x.zst | cmp - wanted
 }
 
-@test "a range is what a slice in Python is" {
+@test "a range works like a Python slice" {
     local n=$packs
     gives : 0 "$n"
     gives 0: 0 "$n"
@@ -84,7 +83,7 @@ gives() {
     gives 5:18446744073709551614 5 "$packs"
 }
 
-@test "what is no range is a usage error" {
+@test "an invalid range is a usage error" {
     local bad
     for bad in 5 '' 1:2:3 a:b 1:x -:3 --1: 1-:3 0x1: ' 1:2' '1 :2' \
         18446744073709551616: 000000000000000000000000000000000001:2; do
@@ -96,7 +95,7 @@ gives() {
     refused 64 'order of the packs' packcat --range=1: --order=input x.pks
 }
 
-@test "from a pipe come the same packs" {
+@test "a pipe gives the same packs" {
     local range
     for range in 0:1 :250 100:250 300:301 100:1T :; do
         rows --range="$range" x.pks >wanted
@@ -133,7 +132,7 @@ gives() {
     ) <both | cmp - wanted
 }
 
-@test "zstd frames without a seek table are read through" {
+@test "zstd frames without a seek table are read in full" {
     zstd -q x.pks -o plain.zst || skip "zstd is not installed"
     packcat -q --to=rows --range=250:260 x.pks >wanted
     packcat -q --to=rows --range=250:260 plain.zst | cmp - wanted
@@ -169,7 +168,7 @@ gives() {
     done
 }
 
-@test "split sequences come in pieces" {
+@test "split sequences are written in pieces" {
     packstream -q -L 8 --overlong=split x.tok >s.pks
     packcat -q --to=ids --order=pack s.pks >whole
     packcat -q --to=ids --range=: s.pks | cmp - whole
@@ -199,7 +198,7 @@ gives() {
     rows --range=-$((packs + 3)):-"$packs" x.pks two.pks | cmp - wanted
 }
 
-@test "packs before and behind INDEX blocks are found" {
+@test "packs before and after INDEX blocks are found" {
     local range
     seq 9000 | tokcat -q --from=ids |
         packstream -q -L 1 -a none --block-packs=1 >many.pks
@@ -235,7 +234,7 @@ import numpy
 assert numpy.load("none.npy").shape == (0,)'
 }
 
-# Only what is asked for is read of a file; all before it of a pipe.
+# A file is read in the range only; a pipe up to its end.
 @test "damage is noticed where it is read" {
     cp x.pks bad.pks
     flip bad.pks $((4160 + 50 * stride + 99))
@@ -273,7 +272,7 @@ assert numpy.load("none.npy").shape == (0,)'
     packcat -q --to=rows --range=5:10 x.pks | cmp - rows
 }
 
-@test "what precedes a range of a file is not read" {
+@test "packs before a range of a file are not read" {
     skip_without strace
     skip_if_sanitized # their search for leaks is not to be traced
     strace -f -e trace=read,pread64 -o trace \

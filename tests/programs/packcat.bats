@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # packcat.bats - packs back to token records, and on to other forms.
 #
-# Token records are made by tokcat from text that awk prints, so that a test
-# shows what it packs; what packcat makes of them is read by python3 or od,
-# which know nothing of our code.
+# tokcat makes token records of text that awk prints, so a test shows the
+# sequences that it packs; python3 or od read the output of packcat,
+# independently of our code.
 #
 # SPDX-License-Identifier: MIT
 
@@ -65,7 +65,7 @@ rich() {
         }'
 }
 
-# rich_records COUNT LONGEST: token records of such lines, which are in text.
+# rich_records COUNT LONGEST: token records of these lines, saved in text.
 rich_records() {
     rich "$@" >text
     rich_tokens text
@@ -89,7 +89,7 @@ comes_back() {
     packstream -q "$@" a.tok | packcat | cmp - a.tok
 }
 
-@test "records come back byte for byte" {
+@test "records are recovered byte for byte" {
     draw 2000 60 65536 | ids - --raw >a.tok
     comes_back -L 64 -w 100
     comes_back -L 64 -w 1 -d 1
@@ -105,21 +105,21 @@ comes_back() {
     comes_back -L 8
 }
 
-@test "raw records come back in the bytes that the format page shows" {
+@test "raw records have the bytes that the format page shows" {
     { record16 5 6 7; record16 8; record16 65535 0; } >a.tok
     packstream -q -L 4 a.tok | packcat >b.tok
     [ "$(od -An -tx1 -v b.tok | tr -d ' \n')" = \
         03000000050006000700010000000800"02000000ffff0000" ]
 }
 
-@test "an empty raw stream comes back as nothing" {
+@test "an empty raw stream gives no bytes" {
     : >a.tok
     packstream -q -L 8 a.tok >a.pks
     packcat a.pks >b.tok
     [ ! -s b.tok ]
 }
 
-@test "a stream through pipes and by file names gives the same" {
+@test "pipes and file names give the same" {
     packed 500 30 1000 -L 32
     packcat <a.pks >by_stdin
     cat <a.pks | packcat - >by_pipe
@@ -131,7 +131,7 @@ comes_back() {
 
 # ------------------------------------------------------ overlong policies
 
-@test "truncated sequences come as they were kept, dropped ones do not" {
+@test "truncated sequences are recovered in part, dropped ones not" {
     packed 300 100 1000 -L 16 --overlong=truncate
     packcat --to=ids a.pks | diff -u <(cut -d ' ' -f 1-16 text) -
     packed 300 100 1000 -L 16 --overlong=drop
@@ -154,7 +154,7 @@ comes_back() {
     packcat --to=ids --order=input a.pks | diff -u text -
 }
 
-@test "what is held to restore the order of the input is bounded" {
+@test "the memory that restores the order of the input is bounded" {
     packed 500 30 1000 -L 32 -w 60
     run -65 packcat -M 1000 -o text2 a.pks
     [[ $output =~ ^"packcat: a.pks: pack "[0-9]+" in the block at byte 4096:\
@@ -187,7 +187,7 @@ comes_back() {
     cat a.pks b.pks a.pks | packcat --to=ids | diff -u text -
 }
 
-@test "records of another schema do not follow, nor what is no pack stream" {
+@test "a second input of another schema, or not a pack stream, is refused" {
     packed 20 8 1000 -L 8
     ids text --vocab=1000 | packstream -q -L 8 >b.pks
     local why='b.pks: cannot be joined to a.pks: vocab_size is 1000, not none'
@@ -332,7 +332,7 @@ shown() {
         packstream -q -L 700000 -d 1 | packcat --to=bytes | cmp - text
 }
 
-@test "a token above 255 is no byte" {
+@test "a token above 255 is not a byte" {
     printf '104 105\n106 107 256 108\n109\n' >text
     ids text | packstream -q -L 8 >a.pks
     refused 65 'a.pks: sequence 1: token 2 is 256' \
@@ -394,7 +394,7 @@ shown() {
 
 # -------------------------------------------------------------------- npy
 
-# npy_packs OPTION...: a.pks, a block with channels, and a.npy made of it.
+# npy_packs OPTION...: a.pks, a block with channels, and a.npy made from it.
 npy_packs() {
     rich_records 200 30 | packstream -q -L 32 -w 50 "$@" >a.pks
     packcat --to=npy -o a.npy a.pks
@@ -454,7 +454,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     { printf 'before'; cat a.npy; } | cmp - b.npy
 }
 
-@test "npy starts where the output and the input stand" {
+@test "npy starts at the offsets of output and input" {
     npy_packs
     { printf 'twelve bytes'; cat a.pks; } >later
     { printf 'before'; cat a.npy; } >wanted
@@ -470,7 +470,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     cmp wanted b.npy
 }
 
-@test "npy from a pipe to a pipe is refused, and says what to do" {
+@test "npy from a pipe to a pipe is refused, with advice" {
     npy_packs
     refused 64 'npy starts with the number of packs' bash -o pipefail -c \
         'cat <a.pks | packcat --to=npy | cat >b.npy'
@@ -524,7 +524,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     done
 }
 
-@test "the message names the pack and its place" {
+@test "the message names the pack and its offset" {
     raw=--raw packed 40 8 1000 -L 8 -d 2 -w 4 --block-packs=2
     second=$(block_at a.pks 1)
     flip a.pks $((second + 64 + 16 + 3))
@@ -542,7 +542,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     run -65 packstream -q -L 8 out
 }
 
-@test "what is no pack stream is refused" {
+@test "files that are not pack streams are refused" {
     : >empty
     refused 65 'empty: ' packcat empty
     echo 'some text, long enough to hold a magic' >text
@@ -607,7 +607,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     [ -c /dev/full ] || skip "there is no /dev/full"
     packed 40 8 100 -L 8 -w 1
     mkfifo pipe
-    # The writer stays: with more open to write, no end of it comes.
+    # The writer stays open, so the reader does not see an end.
     exec 7<>pipe
     for form in records jsonl rows ids bytes trl tfrecord; do
         head -c "$(block_at a.pks 1)" a.pks >&7
@@ -618,7 +618,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     exec 7>&-
 }
 
-@test "what has come goes out before the next input is opened" {
+@test "output is written before the next input is opened" {
     packed 40 8 100 -L 8 -w 1
     packcat --to=ids a.pks >wanted
     mkfifo next
@@ -678,7 +678,7 @@ EOF
     [ -z "$output" ]
 }
 
-@test "what has come goes out while more is awaited" {
+@test "output is written while the input pauses" {
     printf '3 1 4\n1 5\n' >text
     ids text | packstream -L 4 -w 1 --block-packs=1 >a.pks
     second=$(block_at a.pks 1)
@@ -703,7 +703,7 @@ EOF
     done
 }
 
-@test "framed token records become what their packs become" {
+@test "framed token records give the same as their packs" {
     seq 40 | sed 's/.*/{"input_ids": [&, 2, 3], "labels": [-100, 0, &]}/' |
         tokcat --from=jsonl >t.tok
     packstream -q -L 16 t.tok -o t.pks
@@ -721,7 +721,7 @@ EOF
     # One after the other, as they are.
     packcat --to=ids t.tok t.pks t.tok | cmp - <(
         for form in 1 2 3; do packcat --to=ids t.pks; done)
-    # What is cut is told, after the sequences before it.
+    # A truncated stream is reported, after the sequences before the cut.
     head -c $(($(size t.tok) - 40)) t.tok >cut.tok
     run -65 bash -c 'packcat --to=ids cut.tok >got'
     [[ $output == "packcat: cut.tok: "* ]]
@@ -743,7 +743,7 @@ EOF
 
 # ----------------------------------------------------- streams made one
 
-@test "streams become one, with one END, whose sequences go on" {
+@test "--merge joins streams, with one END and consecutive sequences" {
     local i
     : >text
     for i in 1 2 3; do
@@ -767,13 +767,13 @@ EOF
     # Its books are the sums of theirs.
     packstat --verify --against=<(cat 1.txt 2.txt 3.txt |
         tokcat -q --from=ids) one.pks
-    # One of one is the same stream, but for the options in its header.
+    # A single stream stays the same, except for the options in its header.
     packcat --merge one.pks | cmp - one.pks
     packcat --merge 1.pks >x.pks
     cmp -i 4096 -n 8192 1.pks x.pks
 }
 
-@test "streams that are made one can be compressed, and have any place" {
+@test "merged streams can be compressed, and start at any offset" {
     draw 3000 40 60000 >text
     ids text | packstream -q -L 64 -d 4 -o a.pks
     packstream -q -L 64 -d 4 --zstd -o b.pks <(ids text)
@@ -797,7 +797,7 @@ EOF
     packcat --merge none.pks none.pks | packcat --to=ids | cmp - /dev/null
 }
 
-@test "what cannot be one stream is refused" {
+@test "streams that cannot be merged are refused" {
     ids <(printf '1 2\n3\n') >a.tok
     packstream -q -L 4 -d 2 -w 3 -o a.pks a.tok
     packstream -q -L 4 -d 2 -w 9 -o window.pks a.tok
@@ -815,7 +815,7 @@ EOF
     refused 64 'from 1 to 22' packcat --merge --zstd=23 a.pks
 }
 
-@test "depths may differ, and the one stream does not say any" {
+@test "depths may differ, and the merged stream has none in its header" {
     ids <(printf '1 2\n3\n4\n') >a.tok
     packstream -q -L 4 -d 1 -w 3 -o one.pks a.tok
     packstream -q -L 4 -d 2 -w 3 -o two.pks a.tok
@@ -829,7 +829,7 @@ EOF
     done
 }
 
-@test "blocks of one stream do not depend on when its input comes" {
+@test "blocks of a stream do not depend on the timing of its input" {
     packed 200 20 60000 -L 32 -d 4 --block-packs=8
     packcat --merge a.pks >wanted
     mkfifo in
@@ -860,7 +860,7 @@ EOF
 
 @test "sums that END cannot hold are an error of the input" {
     ids <(printf '1 2\n3\n') | packstream -q -L 4 -d 2 -o a.pks
-    # 2^63 tokens of the input were truncated, it says.
+    # It claims that 2^63 tokens of the input were truncated.
     poke a.pks "end truncated_sequences" 1 \
         "end truncated_tokens" 9223372036854775808 \
         "end input_tokens" 9223372036854775811

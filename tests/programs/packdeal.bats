@@ -29,7 +29,7 @@ uneven() {
     packstream -q -L 128 "$@" x.tok >x.pks
 }
 
-# makes FILE COMMAND...: to a file of its own, the command writes what FILE is.
+# makes FILE COMMAND...: the command's output in its own file equals FILE.
 # To a pipe each step would be a block.
 makes() {
     "${@:2}" >made
@@ -57,7 +57,7 @@ makes() {
     done
 }
 
-@test "a share gives its sequences, pieces only as they lie in the packs" {
+@test "packcat recovers a share's sequences, pieces in the packs' order only" {
     uneven
     shares_of 3 4 x.pks
     packcat --to=ids x.pks | sort >wanted
@@ -144,7 +144,7 @@ alike() {
             packstat -q --verify r$rank
         done
     done
-    # 16 packs are dealt; of the last stream none is.
+    # 16 packs are assigned, and none of the last stream.
     packcat --to=ids r0 r1 r2 r3 | sort >got
     packcat --range=:16 --to=ids x.pks | sort | diff - got
 }
@@ -173,7 +173,7 @@ alike() {
     whole 4 2 fews.pks
 }
 
-# depths FILE...: what their headers say.
+# depths FILE...: the depths in their headers.
 depths() {
     local file
     for file; do
@@ -181,7 +181,7 @@ depths() {
     done | paste -sd' '
 }
 
-@test "all shares say the depth of all inputs, if these say theirs" {
+@test "all shares have the depth of all inputs, if each has one" {
     uneven
     packstream -q -L 128 -a none x.tok >one.pks
     packstream -q -L 128 -d 3 x.tok >three.pks
@@ -220,7 +220,7 @@ depths() {
     done
 }
 
-@test "the list is that of the shares, and -v says how even steps are" {
+@test "the list matches the shares, and -v reports the imbalance of steps" {
     uneven
     shares_of 3 4 x.pks
     packdeal -n 3 -b 4 --list x.pks >list
@@ -265,7 +265,7 @@ depths() {
         packdeal -n 2 -b 2 --list --cost=0:18446744073709551615 x.pks
 }
 
-@test "--list --json: the list, and what the packs of each rank cost" {
+@test "--list --json: the list, and the costs of each rank" {
     skip_without python3
     uneven
     for option in --window=2 --last=pad --start=7; do
@@ -298,7 +298,7 @@ depths() {
     for file in r0 r1 r2 r3; do
         packstat -q --verify $file
     done
-    # Fewer than ranks are left: one rank has none.
+    # Fewer packs than ranks remain: one rank has none.
     [ "$(packdeal -n 5 -b 4 --list x.pks | awk 'NF == 2' | wc -l)" = 2 ]
     shares_of 5 4 x.pks
     whole 5 4 x.pks
@@ -324,7 +324,7 @@ depths() {
             cmp r$rank s$rank
         done
         rm r?
-        # Three are left, and no share can hold an empty one.
+        # Three remain, and no share can hold an empty one.
         [ "$(packdeal -n 5 -b 4 --list --last=pad $file | tail -n 2)" = \
             $'1 3 - - - -\n1 4 - - - -' ]
         for option in --rank=1 -or%d; do
@@ -349,7 +349,7 @@ goes_on() {
     cat "${@:2}" | makes r1 packdeal -n 3 -b 4 --start="$start" --rank=1
 }
 
-@test "--start goes on behind the steps that were made" {
+@test "--start continues after the completed steps" {
     skip_without python3
     uneven
     packdeal -n 3 -b 4 --list x.pks >list
@@ -403,7 +403,7 @@ none_made() {
     none_made "23 packs do not fill a step of 24, and --last=drop would drop \
 all" -n 4 -b 6 --last=drop x.pks
     none_made 'there are 0 packs for 1 ranks' -n 1 -b 1 none.pks
-    # No file is made before, whatever the input is.
+    # No file is created before, for any kind of input.
     tokcat --from=ids <<<1 >x.tok
     for input in x.pks <(cat x.pks); do
         speaker=packdeal refused 65 'there are 23 packs for 1000000 ranks' \
@@ -467,7 +467,7 @@ all" -n 4 -b 6 --last=drop x.pks
     support packdeal.py tail 0 r1 got
 }
 
-@test "--seed refuses what has one order" {
+@test "--seed refuses inputs with a fixed order" {
     skip_without python3
     uneven
     packstream -q -L 128 --align=2 x.tok >y.pks
@@ -623,7 +623,7 @@ readers() {
     piped x.pks | packdeal -n 2 -b 3 --rank=1 | cmp - piped
 }
 
-@test "a step leaves as soon as it has come" {
+@test "a step is written as soon as it has been read" {
     uneven --block-packs=2
     readers 2
     mkfifo in
@@ -647,7 +647,7 @@ readers() {
     support packdeal.py tail 0 got1 got
 }
 
-@test "a reader who lags stops others only once its buffer is full" {
+@test "a slow reader stops others only once its buffer is full" {
     many 3000 1000 | packstream -q -L 1000 -a none >x.pks
     mkfifo r0 r1
     packdeal -q -n 2 -b 4 -o r%d x.pks &
@@ -664,7 +664,7 @@ readers() {
 
 # Reads each step from the last rank to the first, and nothing ahead: rows are
 # larger than a pipe, and streams end within a step.
-@test "readers in lockstep wait for nobody" {
+@test "readers in lockstep do not wait" {
     skip_without python3
     for letter in a b c; do
         for n in 5 3 9 2 7 4; do
@@ -713,7 +713,7 @@ END
     done
 }
 
-@test "a reader that goes away ends it silently, and others see a cut stream" {
+@test "a closed pipe ends it silently, and others get a truncated stream" {
     many 3000 1000 | packstream -q -L 1000 -a none >x.pks
     mkfifo r0 r1
     cat r1 >got1 &
@@ -758,7 +758,7 @@ sequences_of() {
     done
 }
 
-@test "token records are dealt by what their sequences cost" {
+@test "token records are assigned by the costs of their sequences" {
     draw 200 128 90 7 3 | tokcat --from=ids >x.tok
     packdeal -q -n 3 -b 5 -o r%d x.tok
     packdeal -n 3 -b 5 --list x.tok >list
@@ -808,7 +808,7 @@ sequences_of() {
     done
 }
 
-@test "what token records are refused for" {
+@test "token records that are refused" {
     draw 90 128 90 7 3 | tokcat --from=ids >x.tok
     draw 90 128 90 7 3 | tokcat --from=ids --type=u32 >y.tok
     draw 90 128 90 7 3 | tokcat --from=ids --raw >raw
@@ -1012,7 +1012,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     makes r1 packdeal -n 2 -b 4 --rank=1 x.pks
 }
 
-@test "names that lead to one file cannot take two shares" {
+@test "two shares cannot have names of the same file" {
     uneven
     mkdir dir
     ln -s dir d0
@@ -1023,7 +1023,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         packdeal -q -n 2 -b 4 -o d%d/r x.pks
     [ "$(cat dir/r)" = old ]
     absent dir/r.new
-    # A killed job, and who links files to copy them, may leave these.
+    # A killed job may leave these, and so may copying with links.
     echo left >r0.new
     ln r0.new r1.new
     speaker=packdeal refused 1 'r0.new: exists and has another hard link' \
@@ -1052,7 +1052,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     whole 2 4 x.pks
 }
 
-@test "a new file that another program replaced gets no name" {
+@test "a new file that another program replaced is not renamed" {
     uneven
     mkfifo in
     for what in 'echo theirs >r1.new' true; do
@@ -1095,7 +1095,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     [ -z "$(find . -name 'r*')" ]
 }
 
-@test "inputs are closed behind the steps that they are in" {
+@test "inputs are closed after their last step" {
     draw 10 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     mapfile -t many < <(yes x.pks | head -n 60)
     for option in --list --list\ --start=90 --rank=0 --rank=0\ --start=90; do

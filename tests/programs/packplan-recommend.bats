@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# packplan-recommend.bats - which window packplan recommends for which capacity,
-# and what becomes of sequences that are too long.
+# packplan-recommend.bats - the window that packplan recommends for a capacity,
+# and the treatment of overlong sequences.
 #
 # SPDX-License-Identifier: MIT
 
@@ -27,15 +27,15 @@ bell() {
     }' | tokcat --from=ids --vocab=2
 }
 
-@test "the best of all packings is bounded and reached" {
+@test "the optimum is within the bound and is reached" {
     skip_without python3
     # shellcheck disable=SC2046 # numbers
     support packplan.py brute $(seq 60)
 }
 
-# The order of the stream is not that of the trial, so that it may lose a little
-# more or less: here 0.05 points, which is what the window may lose, too.
-@test "the command for each capacity runs, and fills packs as it is said" {
+# The stream's order differs from the trial's, so it may lose a little more or
+# less: here 0.05 points, as much as the window may lose, too.
+@test "the command for each capacity runs, with the predicted fill" {
     bell 8000 >x.tok
     packstat --histogram x.tok >h
     packplan -L 128,192 --overlong=split --tsv h >rows
@@ -60,9 +60,9 @@ bell() {
     done <recommended
 }
 
-# Of more sequences than it tries, it tries some; and a stream of 8,000 has a
-# last pack that those have not.
-@test "some of very many sequences say what a stream of them does" {
+# Of very many sequences it tries a sample; and the last pack of a stream of
+# 8,000 is not in that of the sample.
+@test "a sample of very many sequences predicts the packing of all" {
     bell 8000 >x.tok
     packstat --histogram x.tok | sed 's/$/000000000000/' >h
     packplan -L 1024 --recommend --tsv h | sed 1d >row
@@ -76,13 +76,13 @@ bell() {
     }' row
 }
 
-@test "a larger window where that one is too small, and a bound out of reach" {
-    # Pairs that only just fit: the window evens out what chance brings.
+@test "a larger window if needed, and a bound that cannot be reached" {
+    # Pairs that only just fit: the window evens out random variation.
     awk 'BEGIN { for (i = 1; i < 512; i++) print i, 100 }' >h
     packplan -L 512 --recommend h | sed -n '2p;$p' >got
     [[ "$(head -n 1 got)" == '     512    4096  '* ]]
     tail -n 1 got | grep -x 'packstream -L 512 -w 4096'
-    # Three of these and one of those, or a pack that is nearly empty.
+    # One and two of them in a pack, or nearly empty packs.
     printf '%s\n' '300 10' '1 1' >h
     [ "$(packplan -L 512 --recommend --tsv h | cut -f 2-4 | sed 1d)" = \
         $'1024\t0.586132813\t0.586132813' ]
@@ -144,7 +144,7 @@ beyond() {
     is 65 "packplan: h: line $2" packplan -L 2,1 --overlong="$3" h
 }
 
-@test "what is too long is counted without overflow" {
+@test "overlong sequences are counted without overflow" {
     local max=9223372036854775807
     beyond '4294967296 1\n' '1: length 4294967296 exceeds 4294967295, the '\
 'longest possible' \
@@ -186,13 +186,13 @@ beyond() {
     [ "$(packplan -q -L 8,9 h | wc -l)" -eq 3 ]
     [ "$(packplan -q -L 8 --recommend --tsv h | sed 1d)" = \
         $'8\t-\t-\t-\t0\t0\t-' ]
-    # Of one capacity all may be dropped.
+    # With one capacity all may be dropped.
     echo 9 1 >h
     [ "$(packplan -q -L 8,9 --overlong=drop h | tail -n 1)" = \
         'packstream -L 9 --overlong=drop' ]
 }
 
-@test "lists of capacities, and what does not go with them" {
+@test "lists of capacities, and options that exclude them" {
     local why='must be numbers from 1 to 16777216, separated by commas'
     local list
     for list in 0 '' '8,' ,8 16777217 8x max; do

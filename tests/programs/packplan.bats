@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# packplan.bats - what packplan reads, refuses and prints.
+# packplan.bats - the input, errors and output of packplan.
 #
 # That the plans are good is the business of plan-t and its like; here the
 # numbers are small enough to be worked out by hand.
@@ -15,7 +15,7 @@ small() {
     printf '%s\n' '7 2' '6 1' '4 3' '3 2' '2 1' >small.hist
 }
 
-# columns LIST COMMAND...: those columns of a table with tabs.
+# columns LIST COMMAND...: these columns of a table with tabs.
 columns() {
     local list=$1
     shift
@@ -27,7 +27,7 @@ plans() {
     [ "$(columns 3 packplan --tsv "${@:2}")" = $'packs\n'"$1" ]
 }
 
-# says STATUS MESSAGE COMMAND...: fails so, printing nothing else.
+# says STATUS MESSAGE COMMAND...: fails with just this message.
 says() {
     local wanted=$1 message=$2
     shift 2
@@ -120,7 +120,7 @@ EOF
     done
 }
 
-@test "the form of a plan, and what options do to it" {
+@test "the form of a plan, and the effects of options" {
     small
     packplan -L 10 -d max -a bfd --plan small.hist | sort >got
     printf '%s\n' '1: 2 4 4' '1: 4 6' '2: 3 7' | diff - got
@@ -164,7 +164,7 @@ sorted 0.5 0.9
 lpfhp 0.25 0.81' ]
 }
 
-@test "--global-batch tells the steps, with a last one that is not full" {
+@test "--global-batch prints the steps, with an incomplete last one" {
     skip_without python3
     printf '1 9\n2 1\n' >h
     for n in 1 2 5 10 18446744073709551615; do
@@ -278,7 +278,7 @@ bad() {
     printf '\xef\xbb\xbf# a comment\r\n\r\n 5 1\r\n7\t2 \r\n3 4\n' >h
     printf '5 1\n7 2\n3 4\n' | packplan -q -L 8 -d 2 -a ffd --plan >wanted
     packplan -q -L 8 -d 2 -a ffd --plan h | cmp - wanted
-    # However the bytes come.
+    # For reads of any size.
     dd bs=1 if=h status=none | packplan -q -L 8 -d 2 -a ffd --plan | cmp - wanted
     printf '\xef\xbb\xbf5 1\r\n' >h
     [ "$(packplan -q -L 8 --plan -a none h h)" = '2: 5' ]
@@ -303,7 +303,7 @@ bad() {
     packplan -q -L 64 --plan -a none - - <x.tok | cmp - wanted
     (packplan -q -L 64 >wanted; [ "$(wc -c)" = 0 ]) <x.tok
     (packstat --histogram - >wanted; [ "$(wc -c)" = 0 ]) <x.tok
-    # Of records with a fault nothing but LENGTHS is read.
+    # Only LENGTHS is read, even if a record is damaged.
     flip x.tok 140
     packplan -q -L 64 --recommend x.tok
     says 65 "x.tok: length 9 exceeds the capacity, 8: use --overlong=split,\
@@ -329,7 +329,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
         packplan -L 8 x.tok
 }
 
-@test "a file of something else is called by its name" {
+@test "a file of another type is named in the message" {
     local why='line 1: the length is not a number; this looks like'
     echo 5 6 | tokcat -q --from=ids >x.tok
     packstream -q -L 8 -o x.pks x.tok
@@ -389,7 +389,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
     plans 9223372036854775807 -L 1 -a spfhp h
 }
 
-@test "no sequences: no packs, said in a warning" {
+@test "no sequences: no packs, and a warning" {
     local form
     : >empty
     for form in --plan --tsv --json --no-bound; do

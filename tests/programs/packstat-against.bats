@@ -62,8 +62,8 @@ packs() {
     same x.pks --against=x.tok
 }
 
-# tampered WHY PLACE N...: x.pks, of x.tok, with these numbers is sound in
-# itself, but not the input's.
+# tampered WHY FIELD N...: x.pks, of x.tok, with these numbers is valid in
+# itself, but does not match the input.
 tampered() {
     poke x.pks "${@:2}"
     packstat --verify -q x.pks
@@ -76,7 +76,7 @@ differs() {
     fails 65 "$1: $2" --verify "${@:3}" "$1"
 }
 
-# fails STATUS WHY OPTION...: packstat ends so, and says WHY, a pattern, alone.
+# fails STATUS WHY OPTION...: packstat fails, printing WHY, a pattern, alone.
 fails() {
     run --separate-stderr packstat "${@:3}"
     printf '%s\n' "${*:3}: $status: $output$stderr"
@@ -129,7 +129,7 @@ END
     done
 }
 
-@test "what is printed of packs that are those of their input" {
+@test "the output for packs that match their input" {
     { record16 1 2 3; record16 4; } >a.tok
     record16 5 6 7 8 9 >b.tok
     packstream -L 4 --overlong=truncate -o x.pks a.tok b.tok
@@ -189,7 +189,7 @@ input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
 END
 }
 
-@test "inputs of u32, compressed, in several files, and none at all" {
+@test "inputs of u32, compressed, in several files, and empty" {
     ids 4 60 9 >x.ids
     tokcat -q --from=ids --raw --type=u32 <x.ids >wide.tok
     packstream -q -t u32 -L 16 -o x.pks wide.tok
@@ -374,7 +374,7 @@ packstat: x.pks: pack 0 $at: sequence 1 is in no pack up to \
 this: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
 }
 
-@test "ten differences are told and the others counted" {
+@test "ten differences are reported and the others counted" {
     ids 12 40 5 | raw x.tok
     ids 13 40 5 | raw y.tok
     packstream -q -L 8 -o x.pks x.tok
@@ -418,7 +418,7 @@ is not as in record 0 at byte 264 of y.tok" --against=y.tok
 is not as in record 1 at byte 284 of y.tok" --against=y.tok
 }
 
-@test "a watermark that lets nothing come any more" {
+@test "a watermark that allows no more sequences" {
     fives
     poke x.pks "2 watermark" 12
     differs x.pks "*pack 2 in the block *: sequence * is in no pack up to \
@@ -429,7 +429,7 @@ this: record * at byte * of x.tok*" --against=x.tok
 before record 12*" --against=x.tok
 }
 
-@test "where sequences are split, none is too long to be packed" {
+@test "with split sequences none is too long to be packed" {
     { record16 1 2; record16 3; } >x.tok
     packstream -q -L 4 --overlong=split -o x.pks x.tok
     record16 4 5 6 7 8 >>x.tok
@@ -519,7 +519,7 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
     done
 }
 
-@test "with rejects each byte of an input counts, whatever became of it" {
+@test "with rejects each byte of an input counts" {
     { record16 1 2 3 4 5 6; record16 7 8; record16 9 10 11 12; } >x.tok
     for how in drop truncate; do
         packstream -q -L 3 --overlong=$how --rejects=r.tok -o x.pks x.tok
@@ -569,7 +569,7 @@ input*" --against=x.tok --rejects=other.r
 }
 
 # How each reason is met is in rejects.bats.
-@test "what was dropped for a token, or because it is empty" {
+@test "sequences dropped for a token, or because they are empty" {
     { record16 1 2; record16 3 9; record16 4 5 6 9; u32 0; record16 7; } >x.tok
     drop="--vocab=9 --out-of-vocab=drop --empty=drop"
     packstream -q -L 3 --overlong=drop $drop --rejects=r.tok -o x.pks x.tok
@@ -590,7 +590,7 @@ the reason 1: record 2 at byte 16 of x.tok" \
         --empty=drop
     differs x.pks "*sequence 1 was dropped for a token, but is not in e.tok: \
 record 1 at byte 8 of x.tok" --empty --against=x.tok --rejects=e.tok
-    # A sequence that is sound may not be missing.
+    # A valid sequence may not be missing.
     { record16 1 2; record16 3 8; record16 4 5 6 9; u32 0; record16 7; } >y.tok
     differs x.pks "*sequence 1 is in no pack up to this: record 1 at byte 8 \
 of y.tok*" --empty --against=y.tok

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# packstat-channels.bats - what packstat counts in channels: labels that are
-# not ignored, and sequences and tokens by the values of a channel.  awk counts
-# the same in the lines that the records were made of.
+# packstat-channels.bats - packstat's figures of channels: labels that are not
+# ignored, and sequences and tokens by the values of a channel.  awk counts
+# the same in the text of the records.
 #
 # SPDX-License-Identifier: MIT
 
@@ -103,7 +103,7 @@ targets() {
         packstream -q $options x.tok >x.pks
         packstat --json --by=source x.pks | values | diff -u wanted -
     done
-    # Of split sequences each piece counts; tokens are what they were.
+    # Each piece of a split sequence counts; tokens are the same as before.
     packstream -q -L 16 --overlong=split x.tok >x.pks
     packstat --json --by=source x.pks | values | cut -d' ' -f1,3 |
         diff -u <(cut -d' ' -f1,3 wanted) -
@@ -131,7 +131,7 @@ targets() {
     done
 }
 
-@test "1024 values are told apart, the rest is one sum" {
+@test "1024 values are listed, and the rest is one sum" {
     seq 2000 | awk '{ print "{\"input_ids\":[1,2,3],\"v\":" 3000 - $1 "}" }' |
         tokcat -q --from=jsonl >x.tok
     packstream -q -L 3 -w 1 x.tok >x.pks
@@ -157,7 +157,7 @@ targets() {
             '      20          1       1   25.00%')
 }
 
-# Only what is held whole can be counted.
+# A sequence must be in memory as a whole to be counted.
 @test "sequences of any length are counted" {
     awk 'BEGIN { printf "{\"input_ids\":[1"
         for (i = 1; i < 100000; i++) printf ",1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# packstat-parts.bats - packstat --range and --quick: what they say of a part
-# is what packstat says of the whole, where the part is the whole, and what
-# od and awk find in the heads of the packs.
+# packstat-parts.bats - packstat --range and --quick: a range of the whole
+# stream gives the same figures as packstat without it, and others those that
+# od and awk find in the headers of the packs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -37,7 +37,7 @@ keys() {
         tr -d '{}" ' | tr ',:' '\n '
 }
 
-# not_told STATUS TEXT ARGUMENT...: packstat exits so and says so, alone.
+# not_told STATUS TEXT ARGUMENT...: packstat exits so and prints TEXT alone.
 not_told() {
     refused "$1" "$2" packstat "${@:3}"
     [ -z "$output" ]
@@ -80,7 +80,7 @@ not_told() {
     done
 }
 
-@test "the summary says which packs there were, and nothing of END" {
+@test "the summary has the range of packs, and nothing of END" {
     local key
     packstat -q --range=5:9 x.zst |
         grep -x "  range          5:9 of $packs packs"
@@ -97,14 +97,14 @@ not_told() {
     done
     packstat -q --range=3:9 x.pks >found
     run -1 grep -E 'displacement|rejected|truncated|split' found
-    # The range is one of each file by itself.
+    # The range applies to each file separately.
     packstat -q --json --range=-1: x.pks x.zst | grep -c '"packs": 1,' >n
     [ "$(cat n)" -eq 2 ]
     cat x.zst x.zst >two.zst
     keys two.zst --range=$((packs - 1)):$((packs + 3)) | grep -x 'packs 4'
 }
 
-@test "--quick says what END says" {
+@test "--quick prints the totals of END" {
     local file
     cat x.pks x.pks >two.pks
     cat x.zst x.zst >two.zst
@@ -123,7 +123,7 @@ not_told() {
         grep -x '  streams        2 joined'
 }
 
-@test "--quick leaves the packs unread" {
+@test "--quick does not read the packs" {
     flip x.pks $((4160 + 50 * stride + 99))
     packstat -q --quick x.pks >found
     not_told 65 'pack 50 in the block at byte 4096' x.pks
@@ -140,7 +140,7 @@ not_told() {
     not_told 65 'cut' --quick cut.zst
 }
 
-@test "what cannot be is refused" {
+@test "impossible requests are refused" {
     not_told 64 '--range=3: must be A:B' --range=3 x.pks
     not_told 64 '--verify reads the whole file' --range=3:4 --verify x.pks
     not_told 64 '--verify reads the whole file' --quick --verify x.pks

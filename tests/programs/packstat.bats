@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# packstat.bats - what packstat says, against tests/support/packstat.py, which
-# works it out from the format alone; and that --verify finds every fault.
+# packstat.bats - the output of packstat, compared with that of
+# tests/support/packstat.py, which is computed from the format alone; and
+# --verify finds every fault.
 #
-# Each rule of the format is broken in rules.bats.  Faults that no checksum
-# betrays are made by poke, which writes a number to a named place of a pack
-# stream and mends the checksums.  Most streams here are a single block, at byte
+# rules.bats breaks each rule of the format.  Here, poke makes faults that
+# checksums do not reveal: it writes a number to a named field of a pack stream
+# and updates the checksums.  Most streams here are a single block, at byte
 # 4096.
 #
 # SPDX-License-Identifier: MIT
@@ -52,8 +53,8 @@ split() {
     cp "$BATS_FILE_TMPDIR"/split.* .
 }
 
-# refused FILE WHY: --verify exits 65 and says nothing but WHY, a pattern
-# for the rest of the line behind the file's name.
+# refused FILE WHY: --verify exits with 65 and prints WHY alone, a pattern for
+# the rest of the line after the file's name.
 refused() {
     run --separate-stderr packstat --verify "$1"
     echo "$output$stderr"
@@ -98,7 +99,7 @@ damaged() {
     [[ $output != *inf* ]]
 }
 
-@test "a file that is not there is told; the others are read" {
+@test "a missing file is reported; the others are read" {
     sequences 1 2 >x.tok
     printf 'x' >bad.tok
     run -1 --separate-stderr packstat --json no.tok x.tok
@@ -107,7 +108,7 @@ damaged() {
     cp x.tok y.tok
     packstat x.tok no.tok - <y.tok >both 2>/dev/null || [ $? -eq 1 ]
     { packstat x.tok; echo; packstat - <y.tok; } | cmp - both
-    # Of several statuses the greatest counts.
+    # The greatest status counts.
     run -65 packstat no.tok bad.tok
     run -65 packstat bad.tok no.tok
     run -1 bash -c "packstat <&-"
@@ -140,7 +141,7 @@ without checksums)" ]
 
 # ------------------------------------------------------------- summary
 
-@test "the summary of packs shows what the records make" {
+@test "the summary of packs matches the records" {
     small
     run -0 packstat small.pks
     echo "$output"
@@ -241,7 +242,7 @@ without checksums)" ]
 
 # ---------------------------------------------------------------- JSON
 
-@test "--json of packs is what the records make" {
+@test "--json of packs matches the records" {
     skip_without python3
     small
     split
@@ -260,7 +261,7 @@ without checksums)" ]
     run ! model agree small.pks <drop.json
 }
 
-# correlations FILE: place and neighbour, rounded to two digits.
+# correlations FILE: position and neighbour, rounded to two digits.
 correlations() {
     packstat --json "$1" >x.json
     python3 - <<'END'
@@ -271,7 +272,7 @@ print(*(x[key] if x[key] is None else "%.2f" % x[key]
 END
 }
 
-@test "lengths that hang on their place are seen" {
+@test "lengths that depend on their position are noticed" {
     skip_without python3
     # shellcheck disable=SC2046 # the words are the lengths
     {
@@ -305,7 +306,7 @@ END
     [[ $output != *correlation* ]]
 }
 
-@test "--json is UTF-8, whatever the name of the file" {
+@test "--json is UTF-8 for any name of the file" {
     skip_without python3
     small
     local name=$'\303\251 \342\202\254 \360\220\200\200 a\377'
@@ -399,7 +400,7 @@ END
     done
     packstat --histogram two.tok >wanted
     packstat --histogram <two.tok | cmp - wanted
-    # What it cannot be taken from is read.
+    # Streams without LENGTHS are read in full.
     without_lengths small.tok >less.tok
     cat small.tok less.tok small.tok >three.tok
     packstat --histogram small.tok small.tok small.tok >wanted
@@ -428,7 +429,7 @@ END
     done
 }
 
-@test "a length far beyond what is there takes no memory" {
+@test "a length far beyond the end takes no memory" {
     { u32 4294967295; head -c 3000000 /dev/zero; } >x.tok
     run -65 packstat --histogram x.tok
     [[ $output == "packstat: x.tok: record 0 at byte 0: "* ]]
@@ -443,7 +444,7 @@ END
 
 # --------------------------------------------------------------- input
 
-@test "both kinds come through a pipe, compressed too" {
+@test "packs and records through a pipe, compressed too" {
     small
     for file in small.tok small.pks; do
         packstat --json <"$file" >expected
@@ -465,7 +466,7 @@ END
 
 # -------------------------------------------------------- verify: good
 
-@test "--verify finds nothing wrong with what packstream writes" {
+@test "--verify finds no fault in packstream's output" {
     small
     split
     cat small.pks small.pks >twice.pks
@@ -506,7 +507,7 @@ END
 token 69000 is 15, outside the vocabulary of 8" ]
 }
 
-@test "-q leaves the OK out, not the faults" {
+@test "-q omits the OK, not the faults" {
     small
     run -0 packstat --verify -q small.pks small.tok
     [ -z "$output" ]
@@ -515,7 +516,7 @@ token 69000 is 15, outside the vocabulary of 8" ]
     [ -n "$output" ]
 }
 
-@test "--verify goes with --json and --histogram" {
+@test "--verify can be combined with --json and --histogram" {
     small
     cmp <(packstat --verify --json small.pks) <(packstat --json small.pks)
     cmp <(packstat --verify --histogram small.pks) \
@@ -547,9 +548,9 @@ token 69000 is 15, outside the vocabulary of 8" ]
     done <list
 }
 
-# ------------------------------------- verify: faults behind checksums
+# ----------------------------- verify: faults that checksums do not reveal
 
-@test "poke gives a sound stream back as it was" {
+@test "poke does not change a valid stream" {
     small
     cat small.pks small.pks >x.pks
     cp x.pks y.pks
@@ -564,9 +565,9 @@ eights() {
     packstream -L 8 -d 1 -w 1 eights.tok >eights.pks
 }
 
-@test "--verify: a sequence that comes twice" {
+@test "--verify: a repeated sequence" {
     eights 5
-    # Its own id 3 is missing then, which must not be told as well.
+        # Its own id 3 is then missing, which must not be reported as well.
     damaged eights.pks "pack 3 $at: \
 token 0 of sequence 2 comes again; it was in pack 2" \
         "3 seq_id 0" 2 "all watermark" 0
@@ -582,7 +583,7 @@ pieces() {
         "1 full_len 0" "$4" "2 piece_off 0" "$5" "2 full_len 0" "$6"
 }
 
-@test "--verify: pieces may come in any order" {
+@test "--verify: pieces may be in any order" {
     pieces 16 24 0 24 8 24
     packstat --verify -q x.pks
 }
@@ -624,13 +625,13 @@ stuck() {
     poke x.pks "header 56" "$1" "all watermark" 0
 }
 
-@test "--verify: a watermark that keeps readers waiting too long" {
+@test "--verify: a watermark that makes readers wait too long" {
     stuck 4000
     refused x.pks "pack 4096 $at: \
 4096 sequences or pieces are ahead of the watermark, 0; the window allows 4000"
 }
 
-@test "--verify: a window that allows it lets a watermark lag" {
+@test "--verify: a watermark may lag as far as the window allows" {
     stuck 5000
     packstat --verify -q x.pks
     poke x.pks "end max_displacement" 4997 "4999 seq_id 0" 1
@@ -638,7 +639,7 @@ stuck() {
 token 0 of sequence 1 comes again; it was in pack 1"
 }
 
-@test "--verify goes on after a fault" {
+@test "--verify continues after a fault" {
     small
     poke small.pks "1 sum_len_sq" 1 "3 sum_len_sq" 1 \
         "end max_displacement" 99
@@ -649,7 +650,7 @@ token 0 of sequence 1 comes again; it was in pack 1"
     [[ ${lines[2]} == *": END declares "* ]]
 }
 
-@test "--verify tells ten faults of a file and counts the others" {
+@test "--verify reports ten faults of a file and counts the others" {
     eights 13
     poke eights.pks "all sum_len_sq" 1
     cp eights.pks x.pks
@@ -660,7 +661,7 @@ token 0 of sequence 1 comes again; it was in pack 1"
     [ "${lines[21]}" = "packstat: y.pks: ... and 3 more" ]
 }
 
-@test "--verify: faults before a cut are told, and the cut" {
+@test "--verify: faults before a cut are reported, and the cut" {
     small
     packstream -L 8 -d 4 -w 4 --block-packs=1 small.tok >x.pks
     poke x.pks "1 sum_len_sq" 1

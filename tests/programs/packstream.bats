@@ -54,7 +54,7 @@ framed() {
 
 # ---------------------------------------------------------------- options
 
-@test "what options may be" {
+@test "valid and invalid options" {
     two
     local option values value why
     bad_option "missing -L N" -d 4 -w 8
@@ -148,7 +148,7 @@ END
     run ! cmp -s <(packstream -L 64 --shuffle=6 x) out
 }
 
-@test "the width of framed tokens is not for -t to say" {
+@test "-t cannot change the width of framed tokens" {
     framed 1,2,3 >x
     packstream -L 4 x >out
     packstream -L 4 -t u16 x | cmp - out
@@ -159,7 +159,7 @@ END
     bad_option "x: the records hold u32 tokens, not u16" -L 4 -t u16
 }
 
-@test "the pad id is the option's, else the records', else 0" {
+@test "the pad id is the option's, otherwise the records', otherwise 0" {
     row() {
         packstream -L 3 "$@" x | packcat --to=rows | od -An -v -tu2
     }
@@ -328,7 +328,7 @@ END
         packstream -L 4 -o out - packs <x
 }
 
-@test "an input without a byte is told of, or refused" {
+@test "an empty input gets a warning, or is refused" {
     : >x
     local why="the input is empty (use --expect-end to refuse it)"
     is 0 "packstream: x: $why" packstream -L 4 -o out x
@@ -359,7 +359,7 @@ END
     run -65 packstream -L 4 -o out --expect-end z
 }
 
-@test "raw records are not taken for something else" {
+@test "raw records are not mistaken for another form" {
     local first
     # As many tokens as there are characters, and none after them.
     for first in 9 10 32 40 80 123 137; do
@@ -453,7 +453,7 @@ END
     [ "$(ids --overlong=truncate)" = "1 2 3 4 5 6" ]
     [ "$(ids --overlong=split)" = "1 2 3 4 5 6 7 8 9 6" ]
     packstream -L 3 --overlong=split x | packcat | cmp - x
-    # An input of nothing else.
+    # An input of flush records alone.
     record16 1 2 3 4 5 >x
     packstream -L 4 --overlong=drop x >out
     [ "$(size out)" = $((4096 + 256)) ]
@@ -556,7 +556,7 @@ EOF
  without sequences have a header" packstream -L 4 -o out y /dev/null
 }
 
-@test "files that are not there, or are none" {
+@test "missing files and directories" {
     two
     echo old >out
     is 1 "packstream: missing: No such file or directory" \
@@ -593,7 +593,7 @@ EOF
     [ "$(size x)" = 16 ]
 }
 
-@test "write errors are told: a full device, a closed stream" {
+@test "write errors are reported: a full device, a closed stream" {
     two
     check make_sample 3 >large
     local why="cannot write: No space left on device"
@@ -611,11 +611,11 @@ EOF
         bash -c 'packstream -L 4 <&-'
     is 1 "packstream: stdin: Bad file descriptor" \
         bash -c 'packstream -L 4 </dev/null 0>out'
-    # Without stderr nothing can be said; the status says it.
+    # Without stderr only the status shows the error.
     run -1 bash -c 'packstream -L 4 x >/dev/full 2>&-'
 }
 
-@test "a write error while the input pauses is told as such" {
+@test "a write error while the input pauses is reported as such" {
     mkfifo in
     record16 1 2 >x
     timeout 600 packstream -L 4 -w 1 --block-packs=1 <in >/dev/full 2>told \
@@ -631,7 +631,7 @@ EOF
         "packstream: stdout: cannot write: No space left on device" ]
 }
 
-@test "a vanished reader ends it by SIGPIPE, without a word" {
+@test "a closed pipe ends it by SIGPIPE, silently" {
     live vanished_reader
     check make_sample 3 >x
     is 0 "" bash -c '
@@ -639,16 +639,16 @@ EOF
     [ "$(cat status)" = 141 ]
 }
 
-@test "a terminal is no place for packs" { live terminal; }
+@test "packs are not written to a terminal" { live terminal; }
 @test "progress is shown on a terminal unless -q" { live progress; }
 
-@test "progress tells how much of files has been read" {
+@test "progress shows how much of the files has been read" {
     live progress_of_files
 }
 
 # ------------------------------------------------------------ determinism
 
-@test "the same bytes, however the input arrives" {
+@test "the same bytes for reads of any size" {
     check make_sample 4 >x
     packstream -L 64 x | packcat --to=ids | tokcat --from=ids >y
     local file
@@ -694,13 +694,13 @@ EOF
 
 # ---------------------------------------------------------------- promises
 
-@test "random streams come back byte for byte, every promise kept" {
+@test "random streams are recovered byte for byte, within every guarantee" {
     check round_trips 0 60
 }
 
-@test "none waits for longer than promised" { check bound; }
+@test "no sequence waits longer than guaranteed" { check bound; }
 
-@test "every algorithm in every order gives the input back" {
+@test "the input is recovered with every algorithm and order" {
     check algorithms
 }
 
@@ -724,8 +724,8 @@ sixties() {
     many $(($1 * $2 / 60)) 60
 }
 
-# fills_packs L PACKS [OPTION]...: these are packed into as few packs as there
-# can be, 0.5 % and one more, without a warning; and come back.
+# fills_packs L PACKS [OPTION]...: packs these into the fewest packs possible,
+# plus 0.5 % and one, without a warning, and recovers them.
 fills_packs() {
     local packs
     sixties "$2" "$1" >x
@@ -770,7 +770,7 @@ fills_packs() {
     [ "$(number out 56 4)" -eq "$(number wanted 56 4)" ]
 }
 
-@test "a window that is too small for the packs is told" {
+@test "a window that is too small for the packs is reported" {
     sixties 20 32768 >x
     packstream -L 32768 -w 100 x 2>told >out
     [ "$(cat told)" = "packstream: packs are only 18.2% full, because -w 100\
@@ -794,7 +794,7 @@ fills_packs() {
     [ ! -s told ]
 }
 
-@test "-v tells the bytes of packs and sequences" {
+@test "-v prints the bytes of packs and sequences" {
     two
     packstream -L 16 -v x 2>told >out
     grep -Fx "packstream: stdout: rows of 16 tokens, 32 bytes each, and 16\
@@ -844,7 +844,7 @@ ids() {
         grep -F '"split_sequences": 2, "extra_pieces": 3,'
 }
 
-@test "--order=input: packs come by their oldest sequences" {
+@test "--order=input: packs are in the order of their oldest sequences" {
     check make_sample 9 >x
     packstream -L 64 --order=input x >out
     packcat out | cmp - x
@@ -884,11 +884,11 @@ ids() {
     [ "$(packs --overlong=drop --flush-every=5)" = '"packs": 1' ]
 }
 
-@test "--flush-idle: a pause of the producer lets go what is held" {
+@test "--flush-idle: a pause of the producer flushes the window" {
     live idle
 }
 
-@test "SIGUSR1 lets go what is held" { live signalled; }
+@test "SIGUSR1 flushes the window" { live signalled; }
 @test "many SIGUSR1 lose nothing" { live signalled_often; }
 
 @test "flush records" {
@@ -978,7 +978,7 @@ import json
 *lines, last = map(json.loads, open("lines"))
 assert len(lines) in (last["packs"] // 100 - 1, last["packs"] // 100)
 for i, line in enumerate(lines, 1):
-    # The packs of one flush are written together; here there is none.
+    # The packs of one flush are written together; this run has no flush.
     assert line["packs"] // 100 == i and line["packs"] % 100 < 3, line
     assert line["efficiency"] == float(
         f"{line['tokens'] / (50 * line['packs']):.9g}")
@@ -1014,7 +1014,7 @@ PYTHON
         set -- -L 64 -d 8 -w 4096 "$option"
         packstream "$@" -M "$(least_memory "$@")" short.tok >"short$option"
         packcat "short$option" | cmp - short.tok
-        # At least 98 in 100 places are filled.
+        # At least 98 % of the tokens are not padding.
         [ "$(packstat --json "short$option" | tr ',' '\n' |
             sed -n 's/.*"packs": //p')" -lt 4920 ]
     done

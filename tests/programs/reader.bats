@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# reader.bats - the examples in C: read-packs, the trainer that does nothing,
-# gets all that is in a stream, whatever way it reads; next-tokens has labels
-# for all of it; write-tokens writes what packstream reads; decode-packs, which
-# shares no code with the library, reads what packstream writes.
+# reader.bats - the examples in C: read-packs, a minimal reader, gets the whole
+# stream in each way of reading; next-tokens has labels for all of it;
+# packstream reads the records of write-tokens; and decode-packs, which shares
+# no code with the library, reads packs.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -11,7 +11,7 @@ reader() {
     "${abs_top_builddir:?}/examples/c/read-packs" "$@"
 }
 
-# Sequences of many lengths, packed; $wanted is what is in the packs.
+# Packs of sequences of many lengths; $wanted is the content of the packs.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     seq 3000 | factor | tokcat -q --from=bytes >x.tok
@@ -67,7 +67,7 @@ tokens() {
     done
 }
 
-@test "what is cut or damaged is told of" {
+@test "truncated or damaged packs are reported" {
     head -c -1 x.pks >short.pks
     { head -c 5000 x.pks; printf '\377'; tail -c +5002 x.pks; } >damaged.pks
     for options in '' '-s 7'; do
@@ -81,7 +81,7 @@ tokens() {
     run -65 reader x.tok
 }
 
-@test "what cannot be is refused" {
+@test "invalid arguments are refused" {
     for options in '-s 0' '-s 4x' '-s x' '-s -4' '-s +4' '-s 4294967297' \
         '-s 18446744073709551617' '-r 1' '-r 1/2x' '-r 2/2' '-r 1x/2' \
         '-r -1/2' '-r 0/-2' '-r /2' '-r 1/' '-r 4294967296/2' \
@@ -139,7 +139,7 @@ tokens() {
     printf '2 1\n3 1\n' | cmp - got
     printf '1 2 3\n40000 5\n' | "$write" | packstream -q -L 8 |
         packcat --to=ids | cmp - <(printf '1 2 3\n40000 5\n')
-    # A pack could hold both, but for the flush.
+    # Without the flush both would fit into one pack.
     printf '1 2\n\n3\n' | "$write" | packstream -q -L 8 | packstat --json |
         grep -E '"packs": ?2'
     printf '1 x\n' >bad

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
-# rejects.bats - what cannot be packed as it came: too long, without tokens,
-# with a token outside the vocabulary.  Each is an error, or counted under its
-# reason and written to --rejects, also in a job that is killed and goes on.
-#
+# rejects.bats - sequences that cannot be packed as they are: too long, empty,
+# or with a token outside the vocabulary.  Each is an error, or is counted by
+# reason and written to --rejects, also by a job that is killed and resumed.
 # SPDX-License-Identifier: MIT
 
 # Options in words are meant to split.
@@ -13,7 +12,7 @@ load ../support/helpers
 # shellcheck disable=SC2034 # run sets it
 stderr=
 
-# mixed SEED N: makes x of N raw records of up to 30 tokens, some of none and
+# mixed SEED N: makes x of N raw records of up to 30 tokens, some empty and
 # some with a token of 1000 or more; `lines` has their tokens.
 mixed() {
     awk -v seed="$1" -v n="$2" 'BEGIN {
@@ -41,8 +40,9 @@ mixed() {
         }' lines)" >x
 }
 
-# model HOW: what packs of 16 tokens keep of the lines goes to `kept`, the
-# number and the reason of each reject to `left`, and counts to `counts`.
+# model HOW: writes the part of the lines that packs of 16 tokens contain to
+# `kept`, the number and the reason of each reject to `left`, and counts to
+# `counts`.
 model() {
     awk -v how="$1" '
         function reject(reason) {
@@ -96,7 +96,7 @@ tokens_of() {
         grep -F "$(cat counts)" told
         packstat --verify -q out
         names_of r | cmp - left
-        # They are as they came.
+        # They are unchanged.
         awk 'NR == FNR { is[$1 + 1]; next } FNR in is' left lines >wanted
         tokens_of r | cmp - wanted
         packstat --verify --against=x --empty --rejects=r out
@@ -108,7 +108,7 @@ tokens_of() {
     grep -F "\"rejected\": $sum, " told
 }
 
-@test "-a concat leaves out what is empty or out of the vocabulary" {
+@test "-a concat skips sequences that are empty or out of the vocabulary" {
     mixed 2 1000
     model split
     packstream -q -L 16 -a concat $drop --stats=json -o out x 2>told
@@ -123,7 +123,7 @@ tokens_of() {
     sed -i '/^$/d' lines
     model truncate
     tokcat --from=ids --vocab=2000 lines >large.tok
-    # Without channels a header has 136 bytes, of which END knows nothing.
+    # Without channels a header has 136 bytes, which END does not cover.
     tokcat --from=ids --vocab=1000 <<<1 >one.tok
     { head -c 136 one.tok; tail -c +137 large.tok; } >small.tok
     local input
@@ -135,11 +135,11 @@ tokens_of() {
         packstat --verify --against=$input --vocab=1000 --rejects=r out
     done
     packstat --verify --against=small.tok --rejects=r out
-    # Who is not told of the smaller one cannot know why.
+    # Without the smaller vocabulary the reason is unknown.
     run -65 packstat --verify --against=large.tok --rejects=r out
 }
 
-# says STATUS MESSAGE OPTION...: packstream ends with STATUS and says MESSAGE.
+# says STATUS MESSAGE OPTION...: packstream exits with STATUS and MESSAGE.
 says() {
     is "$1" "packstream: $2" packstream "${@:3}" -L 4 -o out x
 }
@@ -153,7 +153,7 @@ says() {
         --vocab=9
     says 65 "x: record 1 at byte 8: token 1 is 9, outside the vocabulary of 9" \
         --vocab=9 --out-of-vocab=error --empty=drop
-    # In a stream what was packed before is there, but no END.
+    # A pipe gets the packs made before the error, but no END.
     run -65 bash -c 'packstream -L 4 --vocab=9 -w 1 x >out'
     [ "$(size out)" = $((4096 + 64 + 64)) ]
 }
@@ -208,12 +208,12 @@ packstream: try 'packstream --help'"
     packstream -L 4 --empty=error --flush-records -o out x
 }
 
-@test "an empty record is no flush record, and takes its turn" {
+@test "an empty record is not a flush record, and is counted in order" {
     { record16 1; u32 0; record16 2; u32 0; u32 0; record16 3; } >x
     packstream -L 8 --empty=drop -o out x
     packstat --json out | grep -F '"packs": 1,'
     packcat --to=jsonl out
-    # Ids are those of the records.
+    # Ids count all records.
     packstat --json out | grep -F '"input_sequences": 6,'
     packstat --verify --against=x --empty out
     run -65 packstat --verify --against=x out
@@ -258,7 +258,7 @@ END
 
 @test "a signal while a record that is too long is still to come" {
     mixed 7 2000
-    # With what it says is still to come the record is larger than a buffer.
+    # Its announced length makes the record larger than a buffer.
     { cat x; u32 400000; head -c 100000 /dev/zero; } >part
     { cat part; head -c 700000 /dev/zero; record16 1 2; } >all
     local options
@@ -282,7 +282,7 @@ END
     done
 }
 
-@test "a full disk is reported once, however many outputs are on it" {
+@test "a full disk is reported once for several outputs" {
     [ -c /dev/full ] || skip "there is no /dev/full"
     mixed 8 20000
     local rejects='--overlong=drop --rejects=/dev/full'
@@ -300,7 +300,7 @@ $rejects -o /dev/full --state=s --state-every=1
 $rejects -o /dev/full --state=s --state-every=100000
 --overlong=drop --rejects=r -o /dev/full --state=s --state-every=1
 END
-    # What is decided goes out nonetheless, where there is room for it.
+    # Finished packs are written nonetheless, if there is space.
     packstream -q -L 16 $drop $rejects x 2>/dev/null >out || true
     packcat -q --to=ids --order=pack out 2>/dev/null >some || true
     [ -s some ]

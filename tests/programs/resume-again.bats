@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# resume-again.bats - jobs that are begun again at places where little or all
-# of them is done, or for another reader: nothing is lost or comes twice.
+# resume-again.bats - jobs that resume with little or all of the work done, or
+# for another reader: nothing is lost or repeated.
 #
 # SPDX-License-Identifier: MIT
 
@@ -10,7 +10,7 @@
 load ../support/helpers
 load ../support/resumed
 
-# A state is there from the first byte on: what follows is not written twice.
+# A state exists from the first byte on, so no output is written twice.
 @test "a job that was stopped before its first state writes nothing twice" {
     local options how job
     mkfifo in
@@ -50,7 +50,7 @@ load ../support/resumed
     cp other other.before
     refused 1 "not the output that was written with this state" other -L 256 \
         -o other x
-    # What is before the output has to be the same, too.
+    # The file's bytes before the output must be unchanged, too.
     {
         head -c "$(($(size y) - 9))" y
         echo 12345678
@@ -65,7 +65,7 @@ load ../support/resumed
     { cat y; packstream -q -L 256 x; } | cmp - part
 }
 
-@test "without a state no output is gone on with" {
+@test "without a state no output is continued" {
     packstream -q -L 256 --state=s -o out x
     cp out out.before
     run -64 packstream -q -L 256 --state=typo --resume -o out y
@@ -120,7 +120,7 @@ load ../support/resumed
     packstream -q -L 256 x y | cmp - out
 }
 
-@test "--resume-from leaves an output and its state alone" {
+@test "--resume-from does not change an output and its state" {
     packstream -q -L 256 --state=s -o out x
     refused 64 "out: is a file, as was the job" out -L 256 \
         --resume-from=5 -o out y
@@ -137,7 +137,7 @@ load ../support/resumed
     packstream -q -L 150 --overlong=drop --rejects=all x >packs
     packstream -q $options x | cat >got
     cmp got packs
-    # Another input is noticed, and what is there stays.
+    # Another input is detected, and the rejects stay.
     run bash -c "packstream -q $options --resume-from=3 y | cat >got2
         exit \${PIPESTATUS[0]}"
     [ "$status" -eq 65 ]
@@ -149,7 +149,7 @@ load ../support/resumed
     packstream -q $options --resume x | cat >got
     cmp r all
     cmp <(blocks_from end packs) <(blocks_from end got)
-    # A job that has not ended: its rejects go on where the state was saved.
+    # An unfinished job: its rejects continue from the saved state.
     rm s r
     run -65 bash -c "head -c 400001 x |
         packstream -q $options --state-every=30 | cat >got
@@ -159,7 +159,7 @@ load ../support/resumed
     packstream -q -L 150 --overlong=drop --resume-from=3 x | cmp - got
 }
 
-@test "rejects end though nothing new comes" {
+@test "rejects are completed without new input" {
     local options="-L 150 --overlong=drop --rejects=r --state=s" job
     mkfifo in
     packstream -q $options <in > >(cat >got) &
@@ -211,14 +211,14 @@ cannot rewind"* ]]
         exit \${PIPESTATUS[0]}"
 }
 
-# A pause while what was held comes again flushes nothing.
-@test "a job that was not flushed because of time can be made again" {
+# A pause while input is read again does not flush.
+@test "a job that was not flushed because of time can be repeated" {
     head -c 400001 x >"cut"
     # shellcheck disable=SC2016 # it is for the other shell
     run -65 bash -c 'packstream -q -L 256 --flush-idle=50 --state=s \
         --state-every=30 <cut | cat >got
         exit ${PIPESTATUS[0]}'
-    # The state needs some of what comes before this place again.
+    # The state needs part of the input before this offset again.
     { head -c 300000 x; sleep 0.3; tail -c +300001 x; } |
         packstream -q -L 256 --flush-idle=50 --state=s --resume | cat >rest
     packstream -q -L 256 --flush-idle=50 --state=s --resume-from=5 <x |
@@ -226,7 +226,7 @@ cannot rewind"* ]]
     packstream -q -L 256 --resume-from=5 x | cmp - got
 }
 
-@test "all packs of a job that has ended can be made again" {
+@test "all packs of a finished job can be written again" {
     packstream -q -L 256 --state=s --state-every=20 x | cat >all
     local from
     for from in 1 5 900; do
@@ -236,9 +236,9 @@ cannot rewind"* ]]
     done
 }
 
-@test "a job that stopped behind a flush record can be made again" {
+@test "a job that stopped after a flush record can be repeated" {
     local options="-L 64 -w 64 --flush-records --state=s" job
-    # Of two tokens each: 32 records fill a pack.  The flush closes a block.
+    # 32 records of two tokens fill a pack.  The flush closes a block.
     many 100 2 >p
     printf '\0\0\0\0' >flush
     mkfifo in
@@ -254,7 +254,7 @@ cannot rewind"* ]]
         cmp - got
 }
 
-@test "a job without packs has ended, too" {
+@test "a finished job without packs" {
     : >empty
     local out
     for out in "-L 256" "-L 256 --zstd" "-L 256 -d 3"; do
@@ -267,7 +267,7 @@ cannot rewind"* ]]
     done
 }
 
-@test "what a state cannot go on with is refused at once" {
+@test "options that a state cannot resume with are refused at once" {
     run -64 packstream -q -L 64 --zstd --state=s x
     [[ ${lines[0]} == *"--state with --zstd needs a regular file \
 as output, and stdout is not one"* ]]
@@ -280,7 +280,7 @@ as output, and stdout is not one"* ]]
     cmp out y
 }
 
-@test "what was only begun when the power failed is begun again" {
+@test "a job that had just started when the power failed starts again" {
     head -c 5 <(echo 5 6 7 | tokcat --from=ids --raw) >"cut"
     local what
     for what in zeros gone; do
@@ -295,7 +295,7 @@ as output, and stdout is not one"* ]]
     done
 }
 
-@test "a job that has ended leaves its output open at its end" {
+@test "a finished job leaves its output's offset at the end" {
     packstream -q -L 256 x >px
     packstream -q -L 256 y >py
     cat px py >wanted
@@ -308,7 +308,7 @@ as output, and stdout is not one"* ]]
     cmp wanted out
 }
 
-@test "an output to which others wrote is no output of the job" {
+@test "an output that others wrote to is refused" {
     mkfifo in
     packstream -q -L 256 --state=s --state-every=30 <in >>out 2>told &
     local job=$!

@@ -10,7 +10,7 @@
 load ../support/helpers
 load ../support/resumed
 
-@test "what is before the output of the job stays" {
+@test "bytes before the output of the job stay" {
     packstream -q -L 256 x >px
     packstream -q -L 256 y >py
     cat px py >wanted
@@ -32,7 +32,7 @@ load ../support/resumed
     cmp wanted out
 }
 
-@test "a job that has ended is compared with its options" {
+@test "a finished job is compared with its options" {
     packstream -q -L 256 --state=s -o out x
     refused 64 "saved with capacity 256, not 100" out -L 100 -w 5 -o out x
     refused 64 "window of default size, not 5" out -L 256 -w 5 -o out x
@@ -46,7 +46,7 @@ load ../support/resumed
         -o /dev/null x
 }
 
-@test "a job that has ended is compared with its input" {
+@test "a finished job is compared with its input" {
     packstream -q -L 256 --state=s -o out x
     refused 65 "and the input now has" out -L 256 -o out y
     refused 1 "none" out -L 256 -o out none
@@ -55,7 +55,7 @@ load ../support/resumed
     packstream -q -L 256 --state=s --resume -o out < <(cat x)
 }
 
-@test "a job that has ended is compared with its output" {
+@test "a finished job is compared with its output" {
     local options other
     for options in "-L 256" "-L 256 --zstd" \
         "-L 100000 -w 50 --block-packs=1"; do
@@ -77,7 +77,7 @@ load ../support/resumed
     done
 }
 
-@test "a job that has ended is compared with its rejects" {
+@test "a finished job is compared with its rejects" {
     local options="-L 150 --overlong=drop --rejects=r -o out"
     packstream -q $options --state=s x
     cp r whole
@@ -92,7 +92,7 @@ load ../support/resumed
     run -1 packstream -q --state=s --resume $options x
 }
 
-@test "an output of something else is not cut" {
+@test "another job's output is not truncated" {
     local options
     for options in "-L 256 -d 16" "-L 256 -w 50" \
         "-L 2048 --zstd -w 300 --block-packs=4"; do
@@ -110,7 +110,7 @@ load ../support/resumed
     done
 }
 
-@test "rejects of something else are not cut" {
+@test "another job's rejects are not truncated" {
     local options="-L 150 --overlong=drop --rejects=r"
     half_done x $options
     mv r good
@@ -123,7 +123,7 @@ load ../support/resumed
     cmp r again
 }
 
-@test "rejects that are kept nowhere go on" {
+@test "jobs that discard their rejects resume" {
     local options="-L 150 --overlong=drop --rejects=/dev/null"
     half_done x $options
     packstream -q $options --state=s --resume -o out x
@@ -150,7 +150,7 @@ load ../support/resumed
 }
 
 @test "an input that ends before the state is refused" {
-    # 22 bytes each, and none is held between two packs.
+    # 22 bytes each, and none waits between two packs.
     many 40000 9 >x
     local options="-L 16 -a none -w 64 --state-every=31" n k
     half_done x $options
@@ -183,7 +183,7 @@ load ../support/resumed
     refused 64 "by a job that did not write to a file" out -L 256 -o out x
 }
 
-@test "a job that has ended is proved again" {
+@test "a finished job is verified again" {
     packstream -q -L 256 --state=s -o out x
     packstream -q -L 256 --state=s --resume-from=5 x | cat >got
     packstream -q -L 256 --resume-from=5 x | cmp - got

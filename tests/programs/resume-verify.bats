@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# resume-verify.bats - packstream --resume --verify reads all that was written
-# before it goes on.
+# resume-verify.bats - packstream --resume --verify reads all earlier output
+# before it continues.
 #
 # SPDX-License-Identifier: MIT
 
@@ -22,7 +22,7 @@ with open(sys.argv[1], "r+b") as file:
 EOF
 }
 
-@test "--verify needs a state to go on from, and a file" {
+@test "--verify needs a state to resume from, and a file" {
     run -64 packstream -L 256 --state=s --verify x
     [[ $output == *"--verify needs --resume"* ]]
     run -64 packstream -L 256 --resume-from=9 --verify x
@@ -46,7 +46,7 @@ EOF
         half_done x $options
         cp s half.s
         cp out half
-        # All is whole: both ways go on.
+        # All is intact: jobs resume with and without --verify.
         packstream -q $options --state=s --resume --verify -o out x
         cmp wanted out
 
@@ -77,7 +77,7 @@ EOF
 @test "--verify finds the packs of another job that look alike" {
     packstream -q -L 256 --state=s -o out x
     packstream -q -L 256 -o other y
-    # Header, last blocks, END and size are those of the job.
+    # Header, last blocks, END and size match the job's.
     python3 - <<'EOF'
 import os
 size = os.path.getsize("out")
@@ -104,7 +104,7 @@ EOF
     cmp wanted out
     cmp wanted.r r
     packstream -q $options --state=s --resume --verify -o out x
-    # Of the job that has ended, and of the half one.
+    # In the rejects of the finished job and of the unfinished one.
     for at in 9000 70000; do
         cp wanted.r r
         flip r "$at"
@@ -119,7 +119,7 @@ EOF
     cmp wanted out
 }
 
-@test "--verify leaves what was in the file before the job" {
+@test "--verify ignores bytes that were in the file before the job" {
     packstream -q -L 256 x >px
     packstream -q -L 256 y >py
     cat px py >wanted

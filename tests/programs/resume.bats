@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# resume.bats - packstream, stopped in any way at any instant, goes on where
-# it was: the output is byte for byte that of a job nobody disturbed.
+# resume.bats - packstream, stopped in any way at any instant, resumes with the
+# same output, byte for byte, as a job that was not interrupted.
 #
-# RESUME_KILLS says how often jobs are killed (default: 5 times in each of
-# the tests that do so).
+# RESUME_KILLS sets how often jobs are killed (default: 5 times in each test
+# that kills jobs).
 #
 # SPDX-License-Identifier: MIT
 
-# What a test sets it uses itself.
+# Variables set in a test are used in that test only.
 # shellcheck disable=SC2030,SC2031
 
 # Options in words are meant to split.
@@ -48,8 +48,8 @@ raw() {
     cat "$file"
 }
 
-# job: packs x, or what comes out of pipes, to out with a state, as $how says;
-# to be put into the background, where it becomes packstream itself.
+# job: packs x, from the file or a pipe as $how says, to out with a state.
+# Run it in the background: the subshell becomes packstream.
 job() {
     case $how in
         file)
@@ -72,7 +72,7 @@ killed_often() {
     while [ "$n" -lt "$kills" ] || [ "$tries" -gt 0 ]; do
         job "$@" 2>err &
         pid=$!
-        # Who is killed too early again and again would never end.
+        # Jobs that are always killed too early would never end.
         if [ "$n" -lt "$kills" ] && [ "$tries" -lt 30 ]; then
             sleep "0.0$((RANDOM % 50 + 10))"
             kill -9 "$pid" || true
@@ -115,7 +115,7 @@ killed_often() {
     killed_often -L 400 -d 8 -w 64 --shuffle=7 --zstd=1 -T3
 }
 
-@test "every way to pack goes on" {
+@test "jobs resume with every algorithm and order" {
     skip_if_quick
     raw 3 >x
     local options
@@ -130,7 +130,7 @@ killed_often() {
     done
 }
 
-@test "a job with a window that is full by tokens goes on" {
+@test "a job whose window is limited by tokens resumes" {
     local options
     "${abs_top_builddir:?}/tests/bench/gen" --bytes=5000000 --longest=90 \
         --mean=40 >x
@@ -140,14 +140,14 @@ killed_often() {
     done
 }
 
-@test "overlong sequences and rejects go on" {
+@test "jobs with overlong sequences and rejects resume" {
     raw 4 >x
     goes_on -L 200 -w 64 --overlong=split
     goes_on -L 200 -w 64 --overlong=truncate
     goes_on -L 200 -w 64 --overlong=drop --rejects=r
 }
 
-@test "several files, plain and compressed, go on" {
+@test "jobs on several files, plain and compressed, resume" {
     skip_without zstd
     local i
     for i in 1 2 3; do
@@ -166,7 +166,7 @@ killed_often() {
     cmp wanted out
 }
 
-@test "a job that is told to end saves its state" {
+@test "a job that gets a signal saves its state" {
     env --default-signal=INT true 2>/dev/null ||
         skip "env has no --default-signal"
     raw >x
@@ -191,15 +191,15 @@ killed_often() {
     done
 }
 
-@test "a pipe goes on with the pack that its reader wants" {
+@test "output to a pipe resumes with the pack that its reader wants" {
     raw >x
     packstream -q -L 512 -w 64 x >wanted
     local at n
     (packstream -q -L 512 -w 64 --state=s --state-every=10 x || true) |
         head -c $(($(block_at wanted 12) + 7)) >part
     [ -s s ]
-    # Whatever the state is of, earlier or later, or if there is none; the
-    # whole block comes in which a pack is.
+    # With an earlier state, a later one, or none, the whole block that
+    # contains the pack is written.
     for at in 96 100 103 1 7 8; do
         packstream -q -L 512 -w 64 --state=s "--resume-from=$at" x | cat >rest
         cmp <(head -c 4096 wanted) <(head -c 4096 rest)
@@ -226,8 +226,8 @@ half_done() {
     [ -s s ]
 }
 
-# refused STATUS WORDS OPTION...: a job that does not go on leaves state and
-# output as they are.
+# refused STATUS WORDS OPTION...: the job does not resume, and leaves state and
+# output unchanged.
 refused() {
     local wanted=$1 words=$2
     shift 2
@@ -324,7 +324,7 @@ from it" ]
     refused 65 "packstream: s: not a saved state" -L 32 -w 8 x
 }
 
-@test "a job that has ended is not done again" {
+@test "a finished job is not repeated" {
     raw >x
     packstream -q -L 512 -w 64 --state=s --resume -o out x
     cp out wanted
@@ -337,7 +337,7 @@ from it" ]
     [[ $output == "packstream: out: has "*" bytes, but the state was saved after "* ]]
 }
 
-@test "a job that has ended tells what it did" {
+@test "a finished job reports its statistics when resumed" {
     raw >x
     seq -s ' ' 513 | tokcat --from=ids --raw >long
     local how="-q -L 512 -w 64 --overlong=drop --stats=json --state=s"
@@ -364,7 +364,7 @@ from it" ]
     run -64 packstream -q -L 512 --zstd --resume-from=5 x
 }
 
-@test "what was flushed because of time cannot be made again" {
+@test "packs that were flushed because of time cannot be repeated" {
     raw >x
     mkfifo in
     packstream -q -L 512 -w 64 --flush-idle=20 --state=s in >out &

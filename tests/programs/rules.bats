@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
-# rules.bats - every rule of packstream(5) is checked, by whom the page says.
+# rules.bats - every rule of packstream(5) is checked, by the readers that the
+# page names.
 #
-# tests/support/packrows.py has the rules, a stream that breaks each of them,
-# and what is said of it.
+# tests/support/packrows.py has the rules, streams that break each of them, and
+# the messages.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,7 +24,7 @@ rules() {
     refused 1 "('begin', 'page', {'verify'}, 'table', None" rules names other
 }
 
-@test "the streams that are changed to break a rule are sound" {
+@test "the streams that are changed to break a rule are valid" {
     rules sound
 }
 
@@ -31,7 +32,7 @@ rules() {
     rules broken tokens
 }
 
-@test "packs that break a rule are refused by whom the page says" {
+@test "packs that break a rule are refused by the readers on the page" {
     rules broken packs
 }
 
@@ -39,11 +40,11 @@ rules() {
     rules broken compressed
 }
 
-@test "packs at any place of a file: what breaks a rule is refused" {
+@test "reading at any pack of a file: broken rules are refused" {
     rules places
 }
 
-@test "packs.py refuses what the page says" {
+@test "packs.py refuses the streams listed on the page" {
     skip_without_numpy
     python=$PYTHON_NUMPY rules python
 }
@@ -62,7 +63,7 @@ digest() {
     number x.pks 168 8
 }
 
-@test "the digest of the options covers what the page says" {
+@test "the digest of the options covers the options on the page" {
     draw 50 16 90 | tokcat --from=ids --vocab=100 >x.tok
     first=$(digest)
     for option in -L32 -d4 -w9 -abestfit --order=input --shuffle=3 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# seekable.bats - compressed pack streams are what packstream(5) says of them:
-# a reader written from the page alone finds each block in its frame.
+# seekable.bats - compressed pack streams follow packstream(5): a reader
+# written from the page alone finds each block in its frame.
 #
 # SPDX-License-Identifier: MIT
 
@@ -39,7 +39,7 @@ assert at == table and plain_at == len(plain)
 END
 }
 
-# laid_out: x.sizes are those of the header of x.pks and of its blocks.
+# laid_out: x.sizes has the sizes of the header of x.pks and of its blocks.
 laid_out() {
     local at=4096 bytes
     {
@@ -99,7 +99,7 @@ check() {
     packstat --verify three.zst
 }
 
-# refused PATTERN FILE: who reads it from its start is told so.
+# refused PATTERN FILE: programs that read it from the start report PATTERN.
 refused() {
     local command
     for command in "packcat --to=ids" packstat "packstat --verify"; do
@@ -120,7 +120,7 @@ refused() {
     head -c "$table" x.zst >z.zst
     refused "the compressed input ends at byte $table, without the seek \
 table of its *" z.zst
-    # What zstd would not mind.
+    # zstd itself accepts this.
     zstd -tq z.zst
     head -c $((table + 20)) x.zst >z.zst
     refused "the zstd frame is truncated *" z.zst
@@ -138,7 +138,7 @@ table of its *" z.zst
     packcat <x.zst | cmp - x.tok
 }
 
-@test "what is not seekable needs no table" {
+@test "streams that are not seekable need no table" {
     some_packs
     zstd -q <x.pks | packcat | cmp - x.tok
     packstream -q -L 64 --zstd x.tok | zstd -dcq | packcat | cmp - x.tok

@@ -2,7 +2,7 @@
 # slow.bats - packstream between a reader that stops and a writer that
 # trickles: it holds no more than before, and keeps nothing back.
 #
-# SLOW_SECONDS says for how long (default: 1 second).
+# SLOW_SECONDS sets for how long (default: 1 second).
 #
 # SPDX-License-Identifier: MIT
 
@@ -17,7 +17,7 @@ setup() {
     seconds=${SLOW_SECONDS:-1}
 }
 
-# live NAME ARGUMENT...: a check in Python.
+# live NAME ARGUMENT...: runs a check in Python.
 live() {
     support packlive.py "$@"
 }

@@ -32,8 +32,8 @@ job() {
     packstream -q -L 256 -w 64 "$@"
 }
 
-# begin OPTION...: a job that has half of x and waits for the rest, which
-# finish gives it; its process id is in $waiting.
+# begin OPTION...: starts a job that gets half of x and waits for the rest,
+# which finish writes; its process id is in $waiting.
 begin() {
     mkfifo in
     packstream -q -L 256 -w 64 --state-every=25 "$@" in 2>err &
@@ -75,7 +75,7 @@ refused() {
     [[ $stderr == "packstream: $2"* ]]
 }
 
-@test "the state is no other file of the job" {
+@test "the state must not be another file of the job" {
     cp x in.new
     ln -s "$PWD" way
     mkdir folder
@@ -151,7 +151,7 @@ x" ]
     [ -s folder/news ]
 }
 
-@test "a state behind a symbolic link" {
+@test "a state at the target of a symbolic link" {
     local link
     mkdir far other
     ln -s ../far/s other/link
@@ -196,8 +196,8 @@ x" ]
     absent none t.new o o.new
 }
 
-@test "what lies where the next state is made" {
-    # Not what a power cut leaves, though it begins so.
+@test "files with the temporary name of the state" {
+    # Not left by a power cut, though it begins in the same way.
     { head -c 200 /dev/zero; echo precious; } >precious
     local way before
     for way in "ln -s precious" "mkfifo" "ln precious" "cp precious" mkdir; do
@@ -243,7 +243,7 @@ x" ]
     cmp s good
 }
 
-# spoilt KIND: what another program does to the next state.
+# spoilt KIND: another program changes the new state.
 spoilt() {
     case $1 in
         written) cp precious s.new ;;
@@ -259,7 +259,7 @@ spoilt() {
     esac
 }
 
-@test "what another program puts where the next state is written stays" {
+@test "another program's file with the state's temporary name stays" {
     local kind
     echo precious >precious
     for kind in written replaced emptied removed; do
@@ -301,7 +301,7 @@ spoilt() {
     done
 }
 
-@test "a next state that is spoilt while it is written is no state" {
+@test "a new state that is damaged while it is written is not used" {
     skip_without strace
     skip_if_sanitized # their search for leaks is not to be traced
     local kind
@@ -326,7 +326,7 @@ spoilt() {
     done
 }
 
-@test "a state that cannot be written is told before the output is cut" {
+@test "a state that cannot be written fails before the output is truncated" {
     local name
     echo precious >out
     printf -v name '%0253d' 0
@@ -373,7 +373,7 @@ with_helper() {
     } >>both
 }
 
-@test "a job that has ended leaves no lock with who has its output open" {
+@test "a finished job's lock is not held by others with its output open" {
     job -o wanted x
     with_helper job x
     [ "$status" -eq 0 ]
@@ -404,7 +404,7 @@ with_helper() {
     cmp wanted out
 }
 
-@test "one job at a time keeps a state" {
+@test "a state is locked by one job at a time" {
     job -o wanted x
     begin --state=s --resume > >(cat >out)
     eventually test -s s
@@ -420,7 +420,7 @@ with_helper() {
     [ ! -e s.new ]
 }
 
-@test "who comes while a state is replaced does not get it" {
+@test "a job that starts while a state is replaced does not get it" {
     job -o wanted x
     packstream -q -L 256 -w 64 --state=s --state-every=1 x >out 2>err &
     waiting=$!
@@ -437,7 +437,7 @@ with_helper() {
     cmp wanted out
 }
 
-@test "a job that is told to end leaves no next state" {
+@test "a job that gets a signal leaves no temporary state" {
     begin --state=s -o out
     eventually test -s s
     eventually test -e s.new
@@ -458,7 +458,7 @@ with_helper() {
     [[ $(cat err) == "packstream: out: has "*": changed by another program" ]]
 }
 
-@test "what is no state is not read whole" {
+@test "a file that is not a state is not read in full" {
     skip_if_sanitized
     local least
     least=$(least_memory -L 256 -w 64)
@@ -475,7 +475,7 @@ with_helper() {
     )
 }
 
-# is_full FIFO: who writes to it has to wait.
+# is_full FIFO: a write to it would block.
 is_full() {
     python3 -c 'import os, select, sys
 end = os.open(sys.argv[1], os.O_WRONLY | os.O_NONBLOCK)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# terminal.bats - a message does not stand in the rest of a progress line.
+# terminal.bats - the progress line is erased before a message is printed.
 #
 # SPDX-License-Identifier: MIT
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# threads.bats - packstream's threads and its compressed output: the same
-# packs, whoever makes them, and the same honesty about what went wrong.
+# threads.bats - packstream's threads and its compressed output: the same packs
+# with any number of threads, and the same errors.
 #
 # SPDX-License-Identifier: MIT
 
@@ -41,7 +41,7 @@ sample() {
         zstd -qdc wanted | cmp - plain
         for n in 2 3 5; do
             packstream "-T$n" "--zstd$level" -L 512 x | cmp - wanted
-            # However the input comes, frames end where they do.
+            # Frames end at the same bytes for reads of any size.
             dd if=x bs=9999 status=none |
                 packstream "-T$n" "--zstd$level" -L 512 | cmp - wanted
         done
@@ -107,7 +107,7 @@ sample() {
     done
 }
 
-@test "a block goes on its way while the input pauses" {
+@test "a block is written while the input pauses" {
     mkfifo in out
     local n
     for n in 1 2; do
@@ -139,7 +139,7 @@ sample() {
     done
 }
 
-@test "what was decided before bad input is not lost" {
+@test "packs finished before bad input are not lost" {
     seq 19999 | sed 's/$/ 1/' | tokcat --from=ids --raw >x
     printf '\0\0\0\0' >>x
     local options

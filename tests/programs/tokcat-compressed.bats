@@ -9,7 +9,7 @@ load ../support/helpers
 # shellcheck disable=SC2034
 program=tokcat operands=(x)
 
-# compress FORM FILE: FILE.FORM of it, where there is such a program.
+# compress FORM FILE: makes FILE.FORM, if the program exists.
 compress() {
     case $1 in
         gz)
@@ -23,7 +23,7 @@ compress() {
     esac
 }
 
-# many_lines TEXT: x has this text in each of its lines, behind a number.
+# many_lines TEXT: x has lines of a number and this text.
 many_lines() {
     seq 3000 | sed "s/\$/ $1/" >x
 }
@@ -71,7 +71,7 @@ same_as_plain() {
     done
 }
 
-@test "several members and frames, and zeros behind those of gzip" {
+@test "several members and frames, and zeros after those of gzip" {
     local form
     for form in gz zst; do
         many_lines 7
@@ -85,14 +85,14 @@ same_as_plain() {
     compress gz x
     { cat x.gz; head -c 5000 /dev/zero; cat x.gz; head -c 99 /dev/zero; } |
         tokcat -q --from=ids | cmp - <(tokcat -q --from=ids y)
-    # A frame to skip, before and behind.
+    # With skippable frames before and after.
     compress zst x
     { u32 0x184d2a53 3 && printf abc; } >skipped
     cat skipped x.zst skipped x.zst skipped | tokcat -q --from=ids |
         cmp - <(tokcat -q --from=ids y)
 }
 
-@test "what is cut is told, after the records before it" {
+@test "truncated input is reported, after the records before the cut" {
     local form name=gzip n
     many_lines '1 2 3'
     tokcat -q --from=ids --raw x >wanted
@@ -108,7 +108,7 @@ same_as_plain() {
     done
 }
 
-@test "what is damaged is told" {
+@test "damaged input is reported" {
     local form at
     seq 20 >x
     tokcat -q --from=ids x >wanted
@@ -119,7 +119,7 @@ same_as_plain() {
             flip bad "$at" 3
             run tokcat -q --from=ids -o got bad
             echo "$form $at: $status: $output"
-            # Of the head of gzip, some bytes say nothing of the text.
+            # Some bytes of gzip's header do not affect the text.
             [ "$status" -eq 65 ] || cmp got wanted
         done
         { cat "x.$form"; echo more; } >bad
@@ -128,7 +128,7 @@ same_as_plain() {
 }
 
 # libzstd refuses it if it sees all of it at once only.
-@test "a frame that holds less than it says is damaged, however it comes" {
+@test "a frame shorter than its header says is damaged, from any input" {
     skip_if_sanitized
     local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
     [ -e "$faults" ] || skip 'no shared libraries were built'
@@ -139,7 +139,7 @@ same_as_plain() {
         env LD_PRELOAD="$faults" FAULT_SHORT=1 tokcat -q --from=ids --raw x
 }
 
-@test "what begins a little like them is text" {
+@test "a beginning that only resembles a compressed one is text" {
     printf '\037' >x
     is 65 "tokcat: x: line 1, column 1: '?' is not a number" \
         tokcat --from=ids x
@@ -149,8 +149,8 @@ same_as_plain() {
     tokcat -q --from=bytes --raw x | cmp - <(record16 40 181 47 10)
 }
 
-# Where the file begins is all that counts, in however small pieces it comes.
-@test "what looks like them later is text" {
+# Only the beginning of the file counts, however small the reads are.
+@test "compressed data after the beginning is text" {
     printf '@\n\037\213\010\000' >x
     tokcat -q --from=bytes x >wanted
     dd bs=1 if=x status=none | tokcat -q --from=bytes | cmp - wanted

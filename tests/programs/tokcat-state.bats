@@ -46,7 +46,7 @@ stopped() {
         rm -f s out
         stopped 8 "${options[@]}" "${form#*:}"
         stopped 16 "${options[@]}" <"${form#*:}"
-        # What stands after the last state is written anew.
+        # Bytes after the last state are written again.
         echo rubbish >>out
         resumes "${options[@]}" < <(cat "${form#*:}")
         cmp out wanted
@@ -62,7 +62,7 @@ stopped() {
             --state-every=200 -o out --from=jsonl x &
         sleep "0.0$((i % 90 + 10))"
         kill -KILL $! 2>/dev/null || true
-        # What is killed holds its lock until it has ended.
+        # A killed job holds its lock until it has ended.
         status=0
         wait $! || status=$?
         n=$((n + (status > 0)))
@@ -98,7 +98,7 @@ stopped() {
     cmp out wanted
 }
 
-@test "an ended job has nothing left to do" {
+@test "a finished job has nothing left to do" {
     rows 99 >x
     resumes --from=jsonl x
     cp out wanted
@@ -127,7 +127,7 @@ stopped() {
     head -n 300 x >y
     is 64 "$other" resumes --from=jsonl y
     cmp out cut
-    # What comes later may differ.
+    # Later rows may differ.
     head -n 900 x >y
     resumes --from=jsonl y
     cmp out <(tokcat -q --from=jsonl y)

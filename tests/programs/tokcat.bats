@@ -48,7 +48,7 @@ bad_values() {
     done
 }
 
-# remedy KEY: what the message of a channel ends with.
+# remedy KEY: the end of the message for a channel.
 remedy() {
     echo ": use --ignore=$1"
 }
@@ -124,7 +124,7 @@ bad_first() {
     bad_ids '\xff\xfe2\0\n\0' "line 1, column 1: '??2?' is not a number"
 }
 
-@test "what cannot be tokens is not taken for tokens in silence" {
+@test "input that cannot be tokens is not silently read as tokens" {
     local form
     for form in gzip bzip2 xz; do
         command -v "$form" || continue
@@ -163,7 +163,7 @@ bad_first() {
 }
 
 @test "ids: lines of every length around the end of a buffer" {
-    # 262143 bytes come at first; the line's end lies on each side of it.
+    # The first read has 262143 bytes; the line ends on either side of that.
     local n
     for n in 262139 262140 262141 262142 262143 262144; do
         { head -c "$n" /dev/zero | tr '\0' ' '; printf '77\n88\n'; } >x
@@ -203,13 +203,13 @@ bad_first() {
         99aa06d3014798d86001c324468d497f00000000000000000000000000000000 ]
 }
 
-@test "a tokenizer.json tells how many ids there are" {
+@test "a tokenizer.json gives the size of the vocabulary" {
     # A dictionary, with ids in any order, and tokens that were added.
     echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 41, "c": 2}},
         "added_tokens": [{"id": 12, "content": "x"}]}' >bpe.json
     echo '{"model": {"vocab": {"a": 0, "b": 9}},
         "added_tokens": [{"id": 69999}, {"id": 5}]}' >added.json
-    # A list, whose places are the ids.
+    # A list, whose indices are the ids.
     seq -s ', ' 300 | sed 's/[0-9][0-9]*/["p&", -&.5]/g
         s/.*/{"model": {"vocab": [&]}}/' >unigram.json
     local file wanted
@@ -229,14 +229,14 @@ END
  size 42" bash -c 'echo 42 | tokcat --from=ids --tokenizer=bpe.json'
     bad_option "a vocabulary of 70000 does not fit u16 tokens: use --type=u32" --from=ids \
         --type=u16 --tokenizer=added.json
-    # What --vocab says counts.
+    # --vocab overrides it.
     echo 99 | tokcat --from=ids --tokenizer=bpe.json --vocab=100 >got
     [ "$(number got 44 4)" = 100 ]
     printf 'ab\n' | tokcat --from=bytes --tokenizer=unigram.json >got
     [ "$(number got 44 4)" = 300 ]
 }
 
-@test "what is no tokenizer.json tells nothing but its digest" {
+@test "a file that is not a tokenizer.json gives only a digest" {
     local text
     while read -r text; do
         printf '%s' "$text" >file
@@ -266,7 +266,7 @@ END
     got_stream '{"width": 4, "vocab": 100, "records": [[[1]]]}'
 }
 
-@test "ids: empty lines are skipped, and that is told" {
+@test "ids: empty lines are skipped and reported" {
     printf '\n1\n \t \n\n2\r\n\r\n' >x
     is 0 "tokcat: 4 empty lines skipped" tokcat --from=ids --raw -o got x
     { record16 1; record16 2; } | cmp - got
@@ -282,7 +282,7 @@ END
     bad_ids ' \t' "line 1: no tokens" --empty=error
 }
 
-@test "ids: what is no token id" {
+@test "ids: invalid token ids" {
     bad_ids '1\n2 3 x\n' "line 2, column 5: 'x' is not a number"
     bad_ids 'abc 1\n' "line 1, column 1: 'abc' is not a number"
     bad_ids '12a 1\n' "line 1, column 1: '12a' is not a number"
@@ -328,7 +328,7 @@ END
         "line 1, column 1: $digits does not fit u16: use --type=u32"
 }
 
-@test "records before a bad line have been passed on, without an end" {
+@test "records before a bad line are written, without an END" {
     printf '1 2\n3\nx\n4\n' >x
     run -65 --separate-stderr into got tokcat --from=ids --raw x
     { record16 1 2; record16 3; } | cmp - got
@@ -402,7 +402,7 @@ text16() {
  below the vocabulary size 10" tokcat --from=bytes --vocab=10 --raw
 }
 
-@test "bytes: a long text comes back from its records" {
+@test "bytes: a long text is recovered from its records" {
     skip_without python3
     head -c 1000000 /dev/urandom >x
     local split
@@ -440,7 +440,7 @@ while at < len(data):
         gives 32 4294967295 --from=jsonl -t u32
 }
 
-@test "jsonl: channels that are what they are called" {
+@test "jsonl: channels with well-known names" {
     echo '{"seq_label":7,"input_ids":[1,2],"labels":[-100,2],
         "token_type_ids":[0,255],"loss_mask":[true,false],
         "assistant_masks":[0,1],"completion_mask":[1,1],
@@ -495,7 +495,7 @@ while at < len(data):
     got_stream "{\"channels\": [$channels], \"records\": [[[1,2]$values]]}"
 }
 
-@test "jsonl: declared channels stand first, in their order" {
+@test "jsonl: declared channels are first, in their order" {
     echo '{"z":[1],"input_ids":[9],"b":2,"a":[3],"y":4}' |
         tokcat --from=jsonl --channel=a:u16 --channel=b:i64:-1 >got
     got_stream '{"channels": [["a", "u16", "token", 0],
@@ -592,7 +592,7 @@ while at < len(data):
 }
 
 @test "jsonl: padding is left out" {
-    # By the mask, at both ends, of all lists; a row of nothing else is empty.
+    # By the mask, at both ends of all lists; a row of padding alone is empty.
     printf '{"input_ids":[%s],"attention_mask":[%s],"labels":[%s]}\n' \
         101,7,102,0,0 1,1,1,0,0 1,2,3,-100,-100 \
         0,8,0,9 0,1,0,1 -100,4,5,6 0,0 0,0 -100,-100 7 true 7 >x
@@ -682,7 +682,7 @@ END
     bad_first '{"ids":null}' ": ids: not a list" --ids-key=ids
 }
 
-@test "jsonl: what is no token id" {
+@test "jsonl: invalid token ids" {
     local line='{"input_ids":[5,5],"labels":[1,2],"score":2}'
     bad_values <<'END'
 input_ids|[1,-1]|[1]: -1 is negative
@@ -764,7 +764,7 @@ END
         [33554432, -9223372036854775808, 0.1]]]}'
 }
 
-@test "jsonl: integers beyond i32, and lists with null, tell the type" {
+@test "jsonl: integers beyond i32, and lists with null, determine the type" {
     echo '{"input_ids":[1,2],"id":1723456789012,"a":[0,-2147483649],
         "b":[2147483647,-2147483648],"w":[null,7],"t":[true,null]}' |
         tr -d '\n' | tokcat --from=jsonl >got
@@ -775,7 +775,7 @@ END
             [2147483647, -2147483648], [null, 7], [1, null]]]}'
 }
 
-@test "jsonl: keys without numbers are left out, with a warning each" {
+@test "jsonl: keys without numbers are skipped, with a warning each" {
     cat >x <<'END'
 {"input_ids":[],"empty":"not yet: this row has no tokens","tags":[]}
 {"input_ids":[1],"text":"a \" \u00e9","meta":{"a":[{"b":null}]},"s":2,"id":17}
@@ -812,13 +812,13 @@ END
  them from the rows" tokcat -q --from=jsonl -o z y
 }
 
-@test "jsonl: what can be no channel" {
+@test "jsonl: values that cannot be a channel" {
     bad_first '{"input_ids":[1],"labels":["a"]}' \
         ", column 27: labels: not a list of numbers$(remedy labels)"
     bad_first '{"input_ids":[1],"text":"hello"}' \
         ", column 25: text: a string is not a number$(remedy text)" \
         --channel=text:u8
-    # Labels and declared channels are not left out.
+    # Labels and declared channels cannot be ignored.
     bad_first '{"input_ids":[1],"labels":null}' ", column 27: labels: null\
  needs a channel of floats, but the channel is i32$(typed labels)"
     bad_first '{"input_ids":[1],"x":[]}' ", column 22: x has length 0,\
@@ -923,7 +923,7 @@ with open("out", "wb") as out:
     { record16 1 2; record16 3; } | cmp - out
 }
 
-@test "write errors are told: a full device, a closed output" {
+@test "write errors are reported: a full device, a closed output" {
     skip_without python3
     is 1 "tokcat: stdout: cannot write: No space left on device" \
         bash -c 'echo 1 | tokcat --from=ids >/dev/full'
@@ -940,7 +940,7 @@ with open("out", "wb") as out:
     is 0 "" bash -c '
         { yes 1 2 3 4 5 2>/dev/null | timeout 600 tokcat --from=ids
           echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
-    # timeout dies of its child's signal, and the shell adds 128.
+    # timeout exits with its child's signal, and the shell adds 128.
     [ "$(cat status)" = 141 ]
 }
 
@@ -974,14 +974,14 @@ yes.kill()'
 3" ]
 }
 
-@test "jsonl: an ignored key may hold what no reader takes" {
+@test "jsonl: an ignored key may hold values that cannot be read" {
     local values=(18446744073709551616 NaN -Infinity 1e400 '"\ud800"' '"\x"'
         '{"a": 1, "a": 2}' '"a \" , } b"' '[{"x": [1, "]"]}, "}"]' '' '1 2'
         $'"\xff"' '[[]' '{"s": 1}') value
     for value in "${values[@]}"; do
         printf '{"s": %s, "input_ids": [1, 2], "n": 3}\n' "$value" |
             tokcat --from=jsonl --ignore=s --channel=n:u8 >x.tok && continue
-        # A value that nobody can find the end of is a fault.
+        # A value without an end is a fault.
         [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
     done
     # At any depth and in any position, the other values are still checked.
@@ -1018,7 +1018,7 @@ yes.kill()'
     [ "$(cat got)" = old ]
 }
 
-@test "a terminal is no place for records" {
+@test "records are not written to a terminal" {
     skip_without script
     run -1 script -qec 'echo 1 | tokcat --from=ids' /dev/null
     [[ $output = "tokcat: stdout: refusing to write binary output to a\
@@ -1103,7 +1103,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
         --from=bytes --bos-id=256
 }
 
-@test "--raw refuses what only a header keeps" {
+@test "--raw refuses options that need a header" {
     local option
     echo x >file
     for option in --pad-id --bos-id --eos-id --cls-id --sep-id --mask-id; do
@@ -1171,7 +1171,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     [ "$(cat m)" = model ]
 }
 
-# looks_like FORM NAME OPTION...: x, which is not NAME, is reported as FORM.
+# looks_like FORM NAME OPTION...: --from=FORM refuses x and calls it NAME.
 looks_like() {
     run -65 --separate-stderr tokcat -q "--from=$1" "${@:3}" x
     echo "$1: $stderr"

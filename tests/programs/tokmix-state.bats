@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# tokmix-state.bats - tokmix --state, stopped in any way at any instant, goes
-# on where it was: the output is byte for byte that of an undisturbed job.
+# tokmix-state.bats - tokmix --state, stopped in any way at any instant, resumes
+# with the same output, byte for byte, as a job that was not interrupted.
 #
-# tests/support/tokmix-state.py does most of it; crash.bats cuts the power, and
-# faults.bats lets calls fail.
+# Most checks are in tests/support/tokmix-state.py; crash.bats cuts the power,
+# and faults.bats makes calls fail.
 #
 # SPDX-License-Identifier: MIT
 
@@ -31,7 +31,7 @@ mixing() {
     tokmix -q --stop=longest --state=s --resume "3=$1" "1=$2" "1=$3" "${@:4}"
 }
 
-# half FILE...: `mixing` with them comes half way.
+# half FILE...: `mixing` with them stops half way.
 half() {
     (
         ulimit -f 4
@@ -41,7 +41,7 @@ half() {
     [ -s s ]
 }
 
-@test "killed at entries of a log of what it does" {
+@test "killed at entries of a log of its file operations" {
     skip_if_sanitized
     module=${abs_top_builddir:?}/tests/support/.libs/write-log.so
     [ -e "$module" ] || skip "no shared libraries were built"
@@ -52,7 +52,7 @@ half() {
     checks full
 }
 
-@test "told to end, or killed, while it waits" {
+@test "stopped by a signal, or killed, while it waits" {
     checks signals
 }
 
@@ -60,7 +60,7 @@ half() {
     checks options
 }
 
-@test "sources that are not what they were are refused" {
+@test "changed sources are refused" {
     checks changed
     checks ended
 }
@@ -69,7 +69,7 @@ half() {
     checks damaged
 }
 
-@test "an output that is not what it was is refused" {
+@test "a changed output is refused" {
     checks outputs
 }
 
@@ -82,7 +82,7 @@ half() {
     cmp wanted out
 }
 
-@test "what is before the output of the job stays" {
+@test "bytes before the output of the job stay" {
     three
     echo before >out
     cat out wanted >both
@@ -112,7 +112,7 @@ half() {
         kill -9 $!
         wait $! 2>/dev/null || :
         exec 4>&-
-        # What another job wrote is not cut.
+        # The output of another job is not truncated.
         cp out out.before
         cp /bin/sh out
         is 1 'tokmix: out: not the output that was written with this state' \
@@ -130,7 +130,7 @@ half() {
     done
 }
 
-@test "a state behind a link stays there" {
+@test "a state at the target of a link stays there" {
     three
     mkdir far
     ln -s far/s s
@@ -161,7 +161,7 @@ share() {
         'BEGIN { printf "%.4f of %.4f", own / all, weight }'
 }
 
-@test "the state is no other file of the job, and one job keeps it" {
+@test "the state must not be another file of the job, and is locked by one" {
     three
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
@@ -195,7 +195,7 @@ share() {
     cmp wanted out
 }
 
-@test "a mix goes on in a regular file only" {
+@test "a mix is resumed in a regular file only" {
     three
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokmix operands=("1=a.tok")

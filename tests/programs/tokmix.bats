@@ -19,7 +19,7 @@ ids() {
     cat "$@" | packstream -q -L 4096 -a none | packcat --to=ids
 }
 
-@test "shares are kept at every record: random sources, weights and ends" {
+@test "shares hold at every record: random sources, weights and ends" {
     skip_without python3
     support tokmix.py 1 80
 }
@@ -45,7 +45,7 @@ ids() {
     done
 }
 
-@test "pipes, FIFOs, stdin and compressed sources give the same" {
+@test "pipes, FIFOs, stdin and compressed sources give the same output" {
     two
     for stop in first longest; do
         tokmix -q --stop=$stop 5=a.tok 3=b.tok 1=a.tok >wanted
@@ -70,7 +70,7 @@ ids() {
     refused 65 'flush: the records before END' tokmix 1=flush
 }
 
-@test "a sequence leaves as soon as it is its turn" {
+@test "a sequence is written as soon as it is its turn" {
     two
     mkfifo in
     tokmix -q 1=in 1=b.tok >out &
@@ -111,7 +111,7 @@ ids() {
     tokmix --stop=repeat 1=none.tok | cmp - none.tok
 }
 
-@test "what was not read is told, and with -v what was" {
+@test "unread records are reported, and those read with -v" {
     two
     is 0 'tokmix: a.tok ended, and so did the mix: 2 other sources were not '\
 'read to the end (see --stop)' tokmix -o out 9=a.tok 1=b.tok 1=b.tok
@@ -143,7 +143,7 @@ END
     refused 64 'c: the records hold u16 tokens, not u32' tokmix -t u32 1=c
 }
 
-@test "channels go along, and one more tells the source" {
+@test "channels are copied, and one more has the source" {
     bert_lines 40 20 >x
     bert_lines 30 20 30000 7 >y
     for file in x y; do
@@ -164,7 +164,7 @@ END
                 diff - <(jsonl "${source#*,}.tok")
         done
     done
-    # The fill is no source: all ones, as a u64 behind four entries of 64.
+    # The fill matches no source: all ones, a u64 after four entries of 64.
     [ "$(od -An -tx8 -j $((128 + 4 * 64 + 40)) -N 8 w.tok)" = \
         ' ffffffffffffffff' ]
     tokmix -q --channel=which:i32 1=x.tok |
@@ -209,7 +209,7 @@ END
         refused 65 "$file: " tokmix --stop=longest -o out 1=a.tok 1=$file
         [ "$(cat out)" = old ]
         absent out.new
-        # What goes to a pipe has no END.
+        # In a pipe the output has no END.
         run -65 sh -c "tokmix -q --stop=longest 1=a.tok 1=$file >part"
         refused_speaker=$speaker speaker=
         refused 65 part packstat --verify part
@@ -226,7 +226,7 @@ END
     tokmix -q -o out 1=a.tok 1=b.tok
     cmp out wanted
     absent out.new
-    # A link of the system to what is open is not replaced.
+    # A system link to an open file is not replaced.
     tokmix -q -o /dev/fd/5 1=a.tok 1=b.tok 5>linked
     cmp linked wanted
     mkfifo fifo
@@ -245,7 +245,7 @@ END
     [ "$output" = 'tokmix: stdout: cannot write: No space left on device' ]
 }
 
-@test "a reader that goes away ends it silently" {
+@test "a closed pipe ends it silently" {
     many 3000 100 >x
     run -141 --separate-stderr bash -c 'set -o pipefail
         tokmix 1=x 1=x | head -c 100 >/dev/null'

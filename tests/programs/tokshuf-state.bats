@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# tokshuf-state.bats - tokshuf --state, stopped in any way at any instant, goes
-# on where it was: the output is byte for byte that of an undisturbed job.
+# tokshuf-state.bats - tokshuf --state, stopped in any way at any instant,
+# resumes with the same output, byte for byte, as an uninterrupted job.
 #
-# tests/support/tokshuf-state.py does most of it; crash.bats cuts the power, and
-# faults.bats lets calls fail.
+# Most checks are in tests/support/tokshuf-state.py; crash.bats cuts the power,
+# and faults.bats makes calls fail.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,7 +23,7 @@ logs() {
     checks "$1" "$module"
 }
 
-@test "killed at entries of a log of what it does" {
+@test "killed at entries of a log of its file operations" {
     logs killed
 }
 
@@ -31,7 +31,7 @@ logs() {
     checks full
 }
 
-@test "told to end, or killed, while it waits" {
+@test "stopped by a signal, or killed, while it waits" {
     checks signals
 }
 
@@ -39,11 +39,11 @@ logs() {
     logs options
 }
 
-@test "inputs that are not what they were are refused" {
+@test "changed inputs are refused" {
     logs changed
 }
 
-@test "runs that are not what they were are refused" {
+@test "changed runs are refused" {
     logs runs
 }
 
@@ -51,7 +51,7 @@ logs() {
     logs damaged
 }
 
-@test "an output that is not what it was is refused" {
+@test "a changed output is refused" {
     logs outputs
 }
 
@@ -63,7 +63,7 @@ two() {
     tokshuf -q -o wanted a.tok b.tok
 }
 
-# half FILE...: `shuffling` with them comes half way.
+# half FILE...: `shuffling` with them stops half way.
 half() {
     (
         ulimit -f 10
@@ -89,7 +89,7 @@ shuffling() {
     absent s.0 s.1 s.new
 }
 
-@test "a state behind a link stays there, and its runs with it" {
+@test "a state at the target of a link stays there, with its runs" {
     two
     mkdir far
     ln -s far/s s
@@ -114,7 +114,7 @@ shuffling() {
         shuffling -v a.tok b.tok -o out
 }
 
-@test "what is before the output of the job stays" {
+@test "bytes before the output of the job stay" {
     two
     echo before >out
     cat out wanted >both
@@ -171,7 +171,7 @@ shuffling() {
     absent col col.new out s s.new s.0 s.1
 }
 
-@test "one job keeps the state" {
+@test "the state is locked by one job" {
     two
     mkfifo in
     shuffling in b.tok -o out &

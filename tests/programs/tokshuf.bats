@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# tokshuf.bats - tokshuf: every sequence once, in an order that follows from
-# the seed alone, and as good as random.
+# tokshuf.bats - tokshuf: every sequence once, in an order that depends on the
+# seed alone and is as good as random.
 #
-# tests/support/tokshuf.py works out what has to be written.
+# tests/support/tokshuf.py computes the expected output.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,12 +18,12 @@ ids() {
     cat "$@" | packstream -q -L 4096 -a none | packcat --to=ids
 }
 
-@test "what is written is what was worked out: random inputs and options" {
+@test "the output is as computed: random inputs and options" {
     skip_without python3
     support tokshuf.py trials 1 60
 }
 
-@test "orders are uniform: of few sequences, and places of many" {
+@test "orders are uniform: of few sequences, and positions of many" {
     skip_without python3
     support tokshuf.py uniform
 }
@@ -70,7 +70,7 @@ ids() {
         tokshuf -M 64Ki --head-count=$n a.tok | ids |
             cmp - <(ids all | head -n $n)
     done
-    # A small one takes no temporary file, whatever the input is.
+    # A small one needs no temporary file, for any kind of input.
     tokshuf -v -n 100 -M 64Ki a.tok a.tok a.tok 2>&1 >out |
         grep ' 100 written; 0 runs in'
     tokshuf -n 0 a.tok | cmp - <(tokcat --from=ids /dev/null)
@@ -154,7 +154,7 @@ ids() {
     tokshuf --no-shuffle -n 7 a.tok | ids | cmp - <(ids a.tok | head -n 7)
 }
 
-@test "without a shuffle, what a window gives leaves before the next has come" {
+@test "without a shuffle, a window is written before the next is read" {
     seq 6 | sed 's/.*/& 1 1/' | tokcat --from=ids >a.tok
     mkfifo in
     tokshuf -q --no-shuffle --by-length=2 in >out &
@@ -169,7 +169,7 @@ ids() {
     cmp out a.tok
 }
 
-@test "temporary files leave nothing behind, and have to be possible" {
+@test "temporary files are removed, and have to be possible" {
     some
     mkdir tmp
     tokshuf a.tok >wanted
@@ -187,7 +187,7 @@ ids() {
     tokshuf --no-shuffle --temporary-directory=none a.tok | cmp - a.tok
 }
 
-@test "a killed job leaves its new output, which the next one writes over" {
+@test "a killed job leaves its new output, which the next one overwrites" {
     some
     mkdir tmp
     echo old >out
@@ -208,14 +208,14 @@ ids() {
     tokshuf a.tok | cmp - out
 }
 
-@test "temporary files where none can be without a name" {
+@test "temporary files where they need a name" {
     skip_if_sanitized
     local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
     [ -e "$faults" ] || skip 'no shared libraries were built'
     some
     mkdir tmp
     tokshuf a.tok >wanted
-    # The first file that it opens is its input, then come these two.
+    # The first file that it opens is its input, followed by these two.
     for at in 2 3; do
         : >fired
         LD_PRELOAD=$faults FAULT_CALL=open FAULT_AT=$at FAULT_FOREVER=0 \
@@ -226,7 +226,7 @@ ids() {
     done
 }
 
-@test "a packing that was killed goes on behind a mix that begins anew" {
+@test "a killed packing resumes after a mix that starts again" {
     some
     draw 2000 30 60000 7 | tokcat --from=ids >b.tok
     shuffled() {

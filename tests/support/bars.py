@@ -1,9 +1,9 @@
-"""bars.py - runs a program of bars on a terminal.
+"""bars.py - runs a program that draws bars on a terminal.
 
     bars.py COLUMNS CODESET PROGRAM [ARGUMENT]...
 
-Fails unless the longest bars end at the last column, and are of what the
-codeset, ASCII or UTF-8, has.
+Fails unless the longest bars end at the last column, and are drawn with the
+characters of the codeset, ASCII or UTF-8.
 
 SPDX-License-Identifier: MIT
 """

@@ -184,7 +184,7 @@ run_state() {
 }
 again_state() { saving 3 --resume x; }
 
-# From a run that came halfway: it has saved a state, and then cannot write.
+# From a run that stopped halfway: after saving a state it cannot write.
 prepare_resume() {
     prepare_state
     rm -f state
@@ -549,7 +549,7 @@ world() {
     [ "$status" = 0 ] || complain 'failure'
 }
 
-# report: prints what was done; fails if anything was wrong.
+# report: prints the number of faults; fails if anything was wrong.
 report() {
     printf '%s: %d faults, %d failures\n' "$scenario" "$fired" "$failures"
     [ "$fired" -gt 0 ] && [ "$failures" = 0 ]

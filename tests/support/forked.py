@@ -1,18 +1,18 @@
-"""forked.py - runs checks, each in a process that is forked from one which has
-imported what they need: torch and its like take seconds.
+"""forked.py - runs each check in a process forked from one that has imported
+large modules: torch, for example, takes seconds.
 
 A script of checks, which are functions, ends with
 
     forked.main(globals())
 
-and knows two ways to be called:
+and can be called in two ways:
 
-    python3 SCRIPT CHECK [ARGUMENT]...   one check, in this very process
-    python3 SCRIPT each FOLDER           those that lines of stdin name
+    python3 SCRIPT CHECK [ARGUMENT]...   one check, in this process
+    python3 SCRIPT each FOLDER           the checks named by lines of stdin
 
-A line is "CHECK [ARGUMENT]...", or "import MODULE": for all that follow.  The
-check runs in FOLDER/CHECK; what it prints is in the file `told` there, and its
-exit status in the file `status`.
+A line is "CHECK [ARGUMENT]...", or "import MODULE" for all that follow.  The
+check runs in FOLDER/CHECK; the file `told` there gets its output, and `status`
+its exit status.
 
 SPDX-License-Identifier: MIT
 """
@@ -41,7 +41,7 @@ def main(checks):
 
 def run(call, *arguments, folder=".", told="told"):
     """The exit status of call(*arguments) in a process of its own, in that
-    folder; `told` is a file there for what it prints."""
+    folder; `told` is the file there for its output."""
     child = multiprocessing.get_context("fork").Process(
         target=there, args=(folder, told, call, arguments))
     child.start()

@@ -1,10 +1,10 @@
 """formats.py - reads and writes the formats as packstream(5) defines them.
 
-This is the stranger for whom the page was written: it shares no code with
-the library.  Offsets and types of headers come from the byte tables of the
-page itself; the recipes of the page are extracted and imported as they
-stand.  What they find in packs is compared with what packformat.py does,
-which checks the rules.  tests/programs/formats.bats calls the functions at the end by name:
+It was written from the page alone: it shares no code with the library.
+Offsets and types of headers come from the byte tables of the page itself; the
+recipes of the page are extracted and imported as they are.  Their results are
+compared with those of packformat.py, which checks the rules.
+tests/programs/formats.bats calls the functions at the end by name:
 
     python3 formats.py PAGE CHECK [ARGUMENT]...
 
@@ -49,7 +49,7 @@ def plain(line):
 
 
 def block(page, name):
-    """The code behind the comment "test: NAME"."""
+    """The code after the comment "test: NAME"."""
     lines = iter(open(page))
     for line in lines:
         if line.rstrip() == '.\\" test: ' + name:
@@ -92,7 +92,7 @@ def table(page, title):
 
 
 def decode(page, title, data):
-    """What the byte table says that `data` holds: {name: value}."""
+    """The fields of `data` by the byte table: {name: value}."""
     values = {}
     for offset, kind, times, name in table(page, title):
         found = struct.unpack_from("<%d%s" % (times, LETTERS[kind]), data,
@@ -105,7 +105,7 @@ def decode(page, title, data):
 # Token records
 
 class Tokens:
-    """A stream of token records: what its header says, and its rows."""
+    """A stream of token records: the fields of its header, and its rows."""
 
     def __init__(self, page, data, width=2):
         self.rows = []
@@ -420,7 +420,7 @@ def make_jsonl(_, seed, n, longest, vocab):
 
 
 def check_jsonl(page, jsonl, path, width):
-    """The token records that tokcat made say what the JSON says."""
+    """tokcat's token records agree with the JSON."""
     tokens = Tokens(page, open(path, "rb").read())
     rows = [json.loads(line) for line in open(jsonl)]
     assert tokens.head["token_bytes"] == int(width)
@@ -434,7 +434,7 @@ def check_jsonl(page, jsonl, path, width):
 
 
 def check_packs(page, token_path, pack_path, width=2):
-    """The recipe gives the token records back; every rule is kept."""
+    """The recipe recovers the token records; no rule is broken."""
     recipe = module(page, "numpy-recipe")
     tokens = Tokens(page, open(token_path, "rb").read(), int(width))
     compare(page, recipe, tokens, pack_path)
@@ -505,7 +505,7 @@ def find_flips(page, pack_path):
 
 
 def make_framed(page, path, *order):
-    """A framed stream with a channel of every type, made by the page."""
+    """A framed stream with a channel of every type, made from the page."""
     draw = np.random.RandomState(7)
     kinds = {"token": 1, "sequence": 2}
     channels = [("c%d%s" % (number, kind[0]), number, kinds[kind],
@@ -536,7 +536,7 @@ def check_short(page):
 
 
 def refuse(page, pack_path, why):
-    """The recipe refuses the file, and says so."""
+    """The recipe refuses the file with a message."""
     recipe = module(page, "numpy-recipe")
     try:
         for stream in streams(page, recipe, pack_path):

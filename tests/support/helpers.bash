@@ -1,15 +1,15 @@
-# helpers.bash - what the command-line tests share: `load helpers`.
+# helpers.bash - functions shared by the command-line tests: `load helpers`.
 #
 # `make check` sets the environment.  By hand, from the top of the tree,
-# `bats tests/programs/x.bats` tests what lies in build/.
+# `bats tests/programs/x.bats` tests the programs in build/.
 #
-# A test starts in an empty folder of its own and writes nowhere else.
+# A test starts in an empty folder of its own and writes only there.
 #
 # SPDX-License-Identifier: MIT
 
 bats_require_minimum_version 1.5.0
 
-# made NAME: what configure put into the Makefile under that name.
+# made NAME: the variable's value in the Makefile, as set by configure.
 made() {
     sed -n "s/^$1 = //p" "$abs_top_builddir/Makefile"
 }
@@ -26,14 +26,14 @@ if [ -z "${abs_top_builddir-}" ]; then
     export PATH LD_LIBRARY_PATH LC_ALL
 fi
 
-# Nothing is left in the tree; who names another place for it may fill that.
+# Keep bytecode out of the tree, unless there is another place for it.
 [ -n "${PYTHONPYCACHEPREFIX-}" ] || export PYTHONDONTWRITEBYTECODE=1
 
-# A test file that needs more calls this from a setup of its own.  A fault in
-# the middle of a pipe is a fault: so no reader may end before its writer.
+# A test file with a setup of its own calls this from there.  A failure in the
+# middle of a pipe is a failure: so no reader may end before its writer.
 #
-# bats traces each command to tell the line of one that fails, which takes it
-# 0.2 ms a command.  From here on it traces those of the test itself, and not
+# bats traces each command to find the line of one that fails, which takes
+# 0.2 ms a command.  From here on it traces commands of the test itself, not
 # those of functions that the test calls.
 start() {
     set +T
@@ -46,8 +46,8 @@ setup() {
     start
 }
 
-# What a test that failed has left in the background may wait for ever, and bats
-# for it.
+# A process that a failed test left in the background may wait for ever, and
+# bats for the process.
 teardown() {
     local left
     left=$(jobs -p)
@@ -82,7 +82,7 @@ skip_without() {
     done
 }
 
-# skip_without_numpy: skips the test where no python3 has numpy; else
+# skip_without_numpy: skips the test if no python3 has numpy; otherwise
 # "$PYTHON_NUMPY" is one that has.
 skip_without_numpy() {
     case ${PYTHON_NUMPY:-no} in
@@ -145,8 +145,8 @@ many() {
     seq "$1" | sed "s/.*/$(seq -s ' ' "$2")/" | tokcat --from=ids --raw
 }
 
-# gives WIDTH RECORDS OPTION...: `tokcat --raw` makes these of its input, raw
-# records of tokens of so many bits, with commas between the records.
+# gives WIDTH RECORDS OPTION...: `tokcat --raw` writes these raw records of
+# WIDTH-bit tokens, with commas between the records.
 gives() {
     local tokens
     tokcat --raw "${@:3}" | cmp - <(while read -ra tokens; do
@@ -178,7 +178,7 @@ some_packs() {
     packstream -q -L 64 --zstd=1 x.tok >x.zst
 }
 
-# piped FILE: what it holds, through a pipe.
+# piped FILE: prints its content, through a pipe.
 piped() {
     cat "$1"
 }
@@ -191,7 +191,7 @@ flip() {
         dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# absent NAME...: there are no such files.
+# absent NAME...: the files do not exist.
 absent() {
     local name
     for name; do
@@ -269,7 +269,7 @@ least_memory() {
         sed -n 's/.* need at least \([0-9]*\) bytes$/\1/p'
 }
 
-# is STATUS MESSAGE CMD...: CMD ends with STATUS and says just MESSAGE.
+# is STATUS MESSAGE CMD...: CMD exits with STATUS and prints just MESSAGE.
 is() {
     run --separate-stderr "${@:3}"
     # shellcheck disable=SC2154
@@ -295,8 +295,9 @@ not_with() {
     bad_option "$1 cannot be used with --from=$2" --from="$2" "${@:3}"
 }
 
-# refused STATUS TEXT COMMAND...: it exits so, and says so.  Where "$speaker"
-# is set it does in one line of stderr that begins so, but for one on --help.
+# refused STATUS TEXT COMMAND...: it exits with STATUS and prints TEXT.  If
+# "$speaker" is set, stderr is one line that begins with it, and may be followed
+# by one on --help.
 # shellcheck disable=SC2154 # run sets them
 refused() {
     if [ -z "${speaker-}" ]; then
@@ -311,8 +312,8 @@ refused() {
         [ "$(grep -cv -- '--help' <<<"$stderr")" -eq 1 ]
 }
 
-# lacks_module PYTHON NAME...: says which module this python3 lacks; fails if
-# none.  They are looked for, not imported: that takes seconds.
+# lacks_module PYTHON NAME...: prints the module that this python3 lacks; fails
+# if it has all.  Finding modules is faster than importing, which takes seconds.
 lacks_module() {
     "$1" -c 'import importlib.util, sys
 for name in sys.argv[2:]:
@@ -346,9 +347,9 @@ own_python() {
 os.symlink(os.path.dirname(packstream.__file__), "own/packstream")'
 }
 
-# support SCRIPT [ARGUMENT...]: a Python script of tests/support, run by
-# "$python", or else by a python3 that looks for no packages, which starts in
-# half the time.
+# support SCRIPT [ARGUMENT...]: runs a Python script of tests/support with
+# "$python", by default a python3 that ignores installed packages, which starts
+# in half the time.
 support() {
     local run=("${python:-python3}")
     [ -n "${python-}" ] || run+=(-S)
@@ -356,7 +357,7 @@ support() {
 }
 
 # start_checked: start, for tests whose checks forked.py ran in setup_file;
-# skips them if that left a reason in the file "reasons".
+# skips them if the file "reasons" has a reason.
 start_checked() {
     start
     skip_if_quick
@@ -365,8 +366,8 @@ start_checked() {
     [ -n "${PEERS_PYTHON-}" ] || skip "PEERS_PYTHON names no python3"
 }
 
-# holds CHECK...: of checks that forked.py ran in setup_file: shows what they
-# printed, and fails if one of them did.
+# holds CHECK...: shows the output of checks that forked.py ran in setup_file,
+# and fails if one of them failed.
 holds() {
     local name failed=0
     for name; do
@@ -376,7 +377,7 @@ holds() {
     [ "$failed" = 0 ]
 }
 
-# model COMMAND [ARGUMENT...]: what packstat.py works out from the format alone.
+# model COMMAND [ARGUMENT...]: packstat.py, which knows the format alone.
 model() {
     support packstat.py "$@"
 }
@@ -392,15 +393,15 @@ stream() {
     support tokcat.py "$1"
 }
 
-# idle PID: waits until a process has done nothing for a while: it has taken
-# what there was, and written what it makes of it.
+# idle PID: waits until a process has done nothing for a while: it has read all
+# input there is and written the resulting output.
 idle() {
     local before='' now=none
     while [ "$before" != "$now" ]; do
         before=$now
         sleep 0.3
         now=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
-        # On a busy machine one that wants to run may not have been let.
+        # On a busy machine a runnable process may not have run.
         ! awk '$3 != "S" { busy = 1 } END { exit !busy }' \
             "/proc/$1/task/"*/stat || before=
     done
@@ -417,7 +418,7 @@ eventually() {
     return 1
 }
 
-# into FILE COMMAND...: what the command prints goes to FILE.
+# into FILE COMMAND...: writes the command's output to FILE.
 into() {
     "${@:2}" >"$1"
 }
@@ -454,8 +455,8 @@ has_open() {
 }
 
 # opens FD HOW FIFO PID: opens the FIFO as descriptor FD, to write (>) or read
-# (<), once the process has opened the other end.  Where it has ended before,
-# nobody is there: then a write fails, and a read comes to the end.
+# (<), once the process has opened the other end.  If the process has ended
+# before, a write fails, and a read returns the end of file.
 opens() {
     local both
     exec {both}<>"$3"
@@ -464,8 +465,8 @@ opens() {
     exec {both}>&-
 }
 
-# told_to_end SIGNAL PID: it gets the signal once it has taken what there is,
-# and has ended.
+# told_to_end SIGNAL PID: sends the signal once the process has read all input
+# there is, and waits for its end.
 told_to_end() {
     idle "$2"
     kill "-$1" "$2"
@@ -492,8 +493,8 @@ end_at() {
 }
 
 # blocks_from N FILE: the blocks of packs of a stream, from block N on, or none
-# with N "end"; and of END the totals and the digest, which do not depend on
-# where blocks are.
+# with N "end"; and the totals and the digest of END, which do not depend on
+# the positions of blocks.
 blocks_from() {
     local from end
     from=$(end_at "$2")
@@ -503,8 +504,8 @@ blocks_from() {
     head -c $((end + 184)) "$2" | tail -c 120
 }
 
-# stopped_at BYTES OPTION...: what a job has done that got so much of x, and
-# then SIGKILL.  Its state is in s, its packs are in out.
+# stopped_at BYTES OPTION...: runs a job on the first BYTES of x and kills it
+# with SIGKILL.  Its state is in s, its packs are in out.
 stopped_at() {
     local bytes=$1 pid
     shift
@@ -522,10 +523,10 @@ stopped_at() {
     rm in
 }
 
-# goes_on OPTION...: a job stopped at several places of x and resumed each
-# time, from a pipe and from the file, gives what an undisturbed one does: the
-# packs, the counts and, with --rejects=r, the rejects.  Not before an ||,
-# behind which no command but the last can fail.
+# goes_on OPTION...: a job that is stopped at several offsets of x and resumed
+# each time, from a pipe and from the file, gives the same packs, counts and,
+# with --rejects=r, rejects as an uninterrupted one.  Do not call it before an
+# ||, which would ignore failures of all commands but the last.
 goes_on() {
     local all part
     rm -f s out r dropped

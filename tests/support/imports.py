@@ -11,15 +11,15 @@
     python3 imports.py peer PACKAGE NAME
     python3 imports.py damage FILE FLIPS GOOD CMD...
 
-Each writer is the plainest there is: numpy's own, or struct as the program
-that the form comes from uses it.  Lists are JSON.
+Each writer is the plainest there is: numpy's own, or struct, used as in the
+program that defines the form.  Lists are JSON.
 
-`changed` makes NAME.0, NAME.1 and so on of the lines on stdin: SAMPLE and
-behind it one with other features, or without those that are null; or the
-record that stands there in hexadecimal.
+`changed` makes NAME.0, NAME.1 and so on from the lines on stdin: SAMPLE,
+followed by one with other features, or without those that are null; or by the
+record that the line has in hexadecimal.
 
-`peer` has the program that a form comes from write what the tests below it
-know by heart, and exits with 77 where that is not installed.
+`peer` has the program that defines a form write the content that the tests
+expect, and exits with 77 if it is not installed.
 
 `damage` runs CMD, which reads FILE, on every beginning of it and with every
 byte changed in some ways.  CMD must end with 0 or 65, and with just one line
@@ -131,7 +131,7 @@ def datatrove(name, width, documents, losses=None):
 # ------------------------------------------------------------------ TFRecord
 
 def crc32c(data):
-    """Bit by bit, as the polynomial says."""
+    """Bit by bit, from the polynomial."""
     crc = 0xffffffff
     for byte in data:
         crc ^= byte
@@ -165,7 +165,7 @@ def field(number, data):
 
 
 def feature(values, options):
-    """A list of floats if one of them is, else of integers or bytes."""
+    """A list of floats if one is a float, otherwise of integers or bytes."""
     if isinstance(values, str):
         return field(1, field(1, values.encode()))
     floats = any(isinstance(v, float) for v in values)
@@ -200,7 +200,7 @@ def example(sample, options):
 def tfrecord(name, samples, *options):
     data = b""
     for sample in json.loads(samples):
-        # What is given as text are the bytes of a record, in hexadecimal.
+        # A text is a record's bytes, in hexadecimal.
         data += framed(bytes.fromhex(sample) if isinstance(sample, str)
                        else example(sample, options))
     write(name, data)
@@ -291,8 +291,8 @@ def damage(name, flips, good, *command):
         data = file.read()
     sizes = [] if good in ("all", "none") else map(int, good.split(","))
     sizes = range(len(data)) if good == "all" else set(sizes)
-    # The middle of a large header is room: one byte in seven of it.  Of the
-    # others one in three is tried, unless LONG asks for all.
+    # The middle of a large header is padding: one byte in seven of it.  One in
+    # three of the others is tried, or all with LONG.
     every = 1 if os.environ.get("LONG") else 3
     places = [i for i in range(len(data)) if i in sizes or i % (
         7 if 256 <= i < len(data) - 256 else every) == 0]

@@ -1,15 +1,15 @@
-"""memory.py - the most memory that a filter has held.
+"""memory.py - the peak memory of a filter.
 
     memory.py [--whole] COMMAND [ARGUMENT]... <INPUT
 
 runs the command, feeds it the input, and prints its peak resident memory in
-KiB: as Linux tells it when all of the input was used and the command waits
-for more.  (What a parent is told of a child that has ended will not do: it
-is never less than the parent's own memory.)  Exits with 77 where Linux
-does not tell.
+KiB, read from /proc when all of the input was used and the command waits for
+more.  (The figure that a parent gets of a child that has ended will not do: it
+is never less than the parent's own memory.)  Exits with 77 if /proc does not
+have it.
 
-With --whole it is the peak up to the end, and then some ten megabytes, which
-this program takes itself, may hide what is less.
+With --whole it is the peak up to the end; some ten megabytes, which this
+program uses itself, may then hide smaller figures.
 
 SPDX-License-Identifier: MIT
 """
@@ -58,7 +58,7 @@ def wait_until_idle(child):
 
 
 def whole(command):
-    """The same peak as the system tells it of a child that has ended."""
+    """The same peak, reported by the system for a child that has ended."""
     child = os.fork()
     if child == 0:
         null = os.open(os.devnull, os.O_WRONLY)

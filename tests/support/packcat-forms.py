@@ -1,11 +1,11 @@
-"""packcat-forms.py - what packcat makes for trainers, read a second time.
+"""packcat-forms.py - checks packcat's output for trainers.
 
     python3 packcat-forms.py FORM OUTPUT PACKS [KEY=VALUE]...
 
-Reads the pack stream PACKS as packstream(5) defines it, works out what its
-sequences have to look like in the FORM, and compares that with the OUTPUT:
-an AssertionError is a difference.  Of all the code in here nothing is the
-programs', and nothing needs more than the standard library.
+Reads the pack stream PACKS as packstream(5) defines it, computes what its
+sequences look like in the FORM, and compares that with the OUTPUT: a
+difference is an AssertionError.  Shares no code with the programs, and needs
+only the standard library.
 
 Keys: order=input for sequences, and not packs, in their order; room=N for
 the number of predictions in an example.

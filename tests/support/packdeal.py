@@ -1,10 +1,10 @@
-"""packdeal.py - looks into shares, for packdeal.bats.
+"""packdeal.py - checks shares, for packdeal.bats.
 
     packdeal.py shares R B WHOLE PATTERN    the shares have the packs of WHOLE
-                                once, each step's among those of that step
+                                once, each in the step it has there
     packdeal.py tail N SHARE TAIL [SHARE TAIL]...    TAIL has the packs of
                                 SHARE, without the first N
-    packdeal.py shuffled R WHOLE PATTERN    stdin has what --list prints: each
+    packdeal.py shuffled R WHOLE PATTERN    stdin is the output of --list: each
                                 share has these packs, as those of one stream
     packdeal.py window W MOST   stdin has what --list prints: no pack is W
                                 steps from where it was, in steps of MOST
@@ -42,13 +42,13 @@ def meaning(stream):
 
 
 def depth_of(streams):
-    """The most sequences of any pack, as each share says it."""
+    """The most sequences of any pack, in the header of each share."""
     return max(s.depth or s.end["max_depth"] for s in streams)
 
 
 def contents(stream, by=0, **changed):
-    """Each pack without what is another in a share, ids raised: checksum,
-    index and place in the block."""
+    """Each pack without the fields that change in a share (checksum, index and
+    place in the block), its ids raised."""
     return [(head._replace(checksum=0, first_seq=0, **changed),
              [(piece.id + by, piece.offset, piece.length, piece.lanes)
               for piece in pack])
@@ -62,7 +62,7 @@ def first_pieces(stream):
 
 
 def check_stream(whole, parts, depth):
-    """A stream, and what each share has of it."""
+    """A stream, and each share's part of it."""
     begun = tokens = 0
     for part in parts:
         assert part.compat == whole.compat | 2

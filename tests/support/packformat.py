@@ -101,8 +101,8 @@ class Schema:
 
 
 def lengths(header, records, entries=None):
-    """LENGTHS of framed token records, flush records among them; or with
-    other entries."""
+    """LENGTHS of framed token records, including flush records; or with other
+    entries."""
     counts = {}
     for record in records:
         count, = struct.unpack_from("<I", record)
@@ -177,7 +177,7 @@ class Piece:
         self.offset, self.length = offset, length
 
 
-# Where the parts of a stream have what, and with which type: see struct.
+# The fields of each part of a stream: offset and type (see struct).
 HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
           "header_bytes": (16, "I"), "row_bytes": (20, "I"),
           "n_packs": (24, "Q"), "n_sequences": (32, "Q"),
@@ -229,8 +229,8 @@ class Field:
 
 
 class Layout:
-    """The fields of the rows of a stream, the text that says so to numpy, and
-    the sizes that follow."""
+    """The fields of the rows of a stream, their description for numpy, and the
+    resulting sizes."""
 
     def __init__(self, schema, fills, capacity, pad_id, split):
         self.capacity = capacity
@@ -274,8 +274,8 @@ class Layout:
 
 class Packs:
     """The pack stream at byte `at`, with every rule checked: the header's
-    values, packs as lists of pieces, END, and where the stream stops.  Without
-    a schema it is that of the header."""
+    values, packs as lists of pieces, END, and the end's offset.  The schema
+    defaults to the header's."""
 
     ZEROS = (122, 128), (204, 256)
 
@@ -352,7 +352,7 @@ class Packs:
     # -- Blocks
 
     def read_blocks(self, at):
-        """All blocks up to END; gives where that is."""
+        """All blocks up to END; returns its offset."""
         while True:
             block = self.read_block(at)
             self.blocks.append(block)

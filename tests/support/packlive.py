@@ -30,13 +30,13 @@ SECONDS = 600  # nothing may take longer
 
 
 def pack(*options, data):
-    """What a run that nothing disturbs gives."""
+    """The output of a run that is not interrupted."""
     return subprocess.run(["packstream", *options], input=data, check=True,
                           stdout=subprocess.PIPE, timeout=SECONDS).stdout
 
 
 def read_until(pipe, size):
-    """Waits for `size` bytes, and sees that no more come."""
+    """Waits for `size` bytes, and checks that no more arrive."""
     data = b""
     while len(data) < size:
         assert select.select([pipe], [], [], SECONDS)[0], len(data)
@@ -47,8 +47,8 @@ def read_until(pipe, size):
 
 
 def decided(packs, window, n):
-    """How many packs are decided when `n` sequences have come: by best fit
-    one is whenever the window is full."""
+    """The number of packs finished after `n` sequences: with best fit, one
+    whenever the window is full."""
     held = done = 0
     for _ in range(n):
         held += 1
@@ -59,8 +59,8 @@ def decided(packs, window, n):
 
 
 def delay(window, block):
-    """A producer pauses, once amid a record: whole blocks of what is decided
-    arrive."""
+    """The producer pauses, once inside a record: complete blocks of finished
+    packs arrive."""
     schema = Schema()
     rng = random.Random(5)
     sequences = [draw_sequence(rng, schema, 1 + i % 7) for i in range(40)]
@@ -105,12 +105,12 @@ class Live:
         self.process.stdin.write(data)
 
     def expect(self, packs):
-        """Waits until so many packs have come in all, and for no more."""
+        """Waits until so many packs have arrived in all, and for no more."""
         size = 4096 + BLOCK * packs - len(self.got)
         self.got += read_until(self.process.stdout, size)
 
     def close(self, packs, tokens):
-        """Ends the input; what went in comes back out of `packs` packs."""
+        """Ends the input, and recovers it from `packs` packs."""
         self.process.stdin.close()
         self.got += self.process.stdout.read()
         assert self.process.wait(SECONDS) == 0
@@ -126,7 +126,7 @@ def record(*tokens):
 
 
 def idle():
-    """A pause of the producer lets go what is held, also amid a record; the
+    """A pause of the producer flushes the window, also inside a record; the
     next pause does so again."""
     live = Live("--flush-idle=50")
     live.write(record(1, 2) + record(3))
@@ -139,7 +139,7 @@ def idle():
 
 
 def signalled():
-    """SIGUSR1 does the same at once, and the process goes on."""
+    """SIGUSR1 does the same at once, and the process continues."""
     live = Live()
     live.write(record(1, 2) + record(3)[:3])
     live.expect(0)
@@ -169,8 +169,7 @@ def wait_for_handler(pid):
 
 
 def signalled_often():
-    """However many signals come while it reads and writes, nothing is
-    lost."""
+    """Signals while it reads and writes, however many, lose nothing."""
     data = sample(8)
     p = subprocess.Popen(["packstream", "-L", "64"], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE)
@@ -207,7 +206,7 @@ def feed(process, data):
 
 
 def asked():
-    """Flush records, raw and framed, let go what is held."""
+    """Flush records, raw and framed, flush the window."""
     zero = struct.pack("<I", 0)
     live = Live("--flush-records")
     live.write(zero + record(1, 2) + zero[:3])
@@ -324,7 +323,7 @@ def stalled_reader(seconds):
 
 
 def slow_writer(seconds, pause):
-    """A byte, a pause, a byte: each sequence leaves when it is whole, soon."""
+    """A byte, a pause, a byte: complete sequences are written soon."""
     live = Live("--flush-idle=20")
     end_time = time.time() + float(seconds)
     count = 0
@@ -332,7 +331,7 @@ def slow_writer(seconds, pause):
         for byte in record(count % 60000):
             live.write(bytes([byte]))
             time.sleep(float(pause))
-        # What is whole has left within the pause that came behind it.
+        # Complete packs have been written within the pause after them.
         live.got += os.read(live.process.stdout.fileno(), 1 << 16)
         count += 1
         assert len(live.got) == 4096 + BLOCK * count, (count, len(live.got))
@@ -340,7 +339,7 @@ def slow_writer(seconds, pause):
 
 
 def terminal():
-    """A terminal is no place for packs; nothing is written there."""
+    """Packs are refused on a terminal; none is written there."""
     master, slave = pty.openpty()
     for option in [], ["-o", "-"], ["-o", os.ttyname(slave)]:
         done = subprocess.run(["packstream", "-L", "4"] + option,
@@ -355,7 +354,7 @@ def terminal():
 
 
 def progress():
-    """A line of progress on a terminal, wiped at the end; -q has none."""
+    """A line of progress on a terminal, erased at the end; none with -q."""
     data = sample(7)
     assert len(data) > 1 << 17  # a pipe does not hold that: it has begun
     for quiet in [], ["-q"]:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""packplan.py - what packplan recommends, against all packings of few
+"""packplan.py - compares packplan's recommendation with all packings of few
 sequences.
 
     packplan.py brute SEED...
 
-draws some sequences for each seed, works out the fewest packs by trying all
+draws some sequences for each seed, computes the fewest packs by trying all
 packings, and compares.
 
 SPDX-License-Identifier: MIT

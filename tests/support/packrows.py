@@ -1,15 +1,15 @@
 """packrows.py - every rule of packstream(5), and a stream that breaks it.
 
-The page marks its rules with comments, ".\\" rule: NAME WHO".  ROWS has for
-each of them streams that break just that rule, and what is said of it.  WHO
-refuses such a stream:
+The page marks its rules with comments, ".\\" rule: NAME WHO".  For each rule
+ROWS has streams that break just that rule, and the message.  WHO is the reader
+that refuses such a stream:
 
-    reader    whoever reads it: packstat, packcat, packstream, the library
-    joiner    packcat in the order of the input, as it puts sequences together
+    reader    any reader: packstat, packcat, packstream, the library
+    joiner    packcat in the order of the input, as it joins the pieces
     verify    packstat --verify alone
     against   packstat --verify --against=INPUT alone
 
-and each of them what those above it refuse.  packrules.py tries them.
+Each also refuses the streams of those above it.  packrules.py tries them.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,7 +23,7 @@ from packwrite import (BLOCK, END, HEAD, HEADER, TOKEN_HEADER, PackStream,
 
 READER, JOINER, VERIFY, AGAINST = "reader", "joiner", "verify", "against"
 
-# What packs.py does not look at, as the page says.
+# Not checked by packs.py, as the page says.
 PYTHON_LACKS = """pack-raw pack-window pack-zero pack-labels pack-pad
     special-vocab special-width block-most block-zero field-behind field-zero field-source
     field-fill field-end index-watermark end-zero end-books end-displacement
@@ -62,7 +62,7 @@ def piece(number, first, behind):
 
 
 def split_packs():
-    """Sequence 1 is in two pieces, and 2 comes before it.  Two blocks."""
+    """Sequence 1 is in two pieces, after 2.  Two blocks."""
     return PackStream(SCHEMA, [[whole(0), whole(2)], [piece(1, 0, 16)],
                                [piece(1, 16, 20), whole(3)], [whole(4)]],
                       16, 4, 8, FILLS, split=True, pad_id=100, block_packs=2)
@@ -98,7 +98,7 @@ def indexed_packs(**other):
 
 
 def reversed_packs():
-    """The last sequence comes first: 2 overtake the first."""
+    """The last sequence is first: 2 overtake the first."""
     return PackStream(Schema(2), [[(2, sequence(3)[:1], 0, 9)],
                                   [(1, sequence(2)[:1], 0, 6)],
                                   [(0, sequence(0)[:1], 0, 5)]],
@@ -141,7 +141,7 @@ def seek_table(frames, sizes, **other):
 
 
 # ---------------------------------------------------------------------
-# Changes, each to one place
+# Changes, each to one field
 
 def head(name, value, element=0):
     return lambda p: put(p.header, HEADER, name, value, element)
@@ -191,7 +191,7 @@ def within(i, at, code, value, sealed=True):
 
 
 def longer(i, by):
-    """A block goes on behind its end, and says so."""
+    """A block continues after its end, and its header says so."""
     def change(data):
         data += bytes(by)
         put(data, BLOCK, "bytes", len(data))
@@ -215,7 +215,7 @@ def byte(part, i, at, value=1):
 
 
 def moved(name, by):
-    """A field and all behind it lie further on; the dtype says so, too."""
+    """A field and all after it are shifted, in the dtype, too."""
     def change(p):
         kind, behind = p.fields[name].kind, False
         for other in p.fields.values():
@@ -251,7 +251,7 @@ def renamed(old, new):
 
 
 def indexed(blocks):
-    """An INDEX block comes after so many blocks."""
+    """An INDEX block follows so many blocks."""
     def change(p):
         p.indexed = blocks
     return change
@@ -345,8 +345,8 @@ def without_table(_):
 # The table
 
 class Row:
-    """`says` is in what packstat --verify says; for a joiner's rule `packcat`
-    in what packcat does.  `python` is whether packs.py refuses it."""
+    """`says` is part of the message of packstat --verify and, for a joiner's
+    rule, `packcat` of packcat's.  `python`: whether packs.py refuses it."""
 
     def __init__(self, rule, base, change, says, who=READER, packcat=None,
                  python=True):

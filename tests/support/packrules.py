@@ -23,12 +23,12 @@ from packrows import (AGAINST, JOINER, READER, RESERVED, ROWS, VERIFY,
                       odd_packs, reversed_input, reversed_packs, seek_table,
                       split_packs, tokens)
 
-# What a reader of packs at any place of a file does not look at.
+# Not checked by readers that start at any pack of a file.
 PLACES_LACK = """end-digest end-displacement end-greatest index-watermark
     block-magic block-kind block-n-packs block-n-seqs block-first block-bytes
     block-zero block-checksum block-padding""".split()
 
-# What examples/c/decode-packs.c, which wants the ids alone, does not rely on.
+# Not checked by examples/c/decode-packs.c, which reads the ids alone.
 DECODER_LACKS = """pack-raw pack-counts pack-window pack-zero special-vocab
     special-width pack-labels pack-pad pack-n-fields pack-dtype field-behind field-zero
     field-source field-kind field-count field-order field-fill field-place
@@ -158,7 +158,7 @@ def decoder(path):
 
 
 def python():
-    """packs.py refuses what the table says that it does."""
+    """packs.py refuses the streams that the table says it does."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, os.path.join(here, "..", "..", "python"))
     offer_xxhash()

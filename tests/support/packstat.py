@@ -1,4 +1,4 @@
-"""packstat.py - what packstat should say, worked out by other means.
+"""packstat.py - the expected output of packstat, computed independently.
 
 Decodes pack streams as packstream(5) defines them, see packformat.py.  Tests
 call it as model, of helpers.bash:
@@ -74,7 +74,7 @@ class Places:
                    heads + 40 * n + first * self.seq_bytes, n_seq)
 
     def find(self, words):
-        """Byte offsets and the type of the numbers at a place."""
+        """Byte offsets and the type of the numbers in a field."""
         if words[0] == "header":
             return [int(words[1])], "I"
         if words[0] == "end":
@@ -104,7 +104,7 @@ class Places:
         return hash_of(self.data[at:at + size])
 
     def seal(self):
-        """Works out again what follows from the other numbers."""
+        """Recomputes the numbers that depend on others."""
         self.put(4088, "Q", self.hash(0, 4088))
         digest, index, entry = get(self.data, 4088, "Q"), 0, self.end + 192
         for at, packs in self.blocks:
@@ -303,8 +303,8 @@ def window(data):
 
 
 def aligned(data, align):
-    """Decoding proves that sequences begin at multiples, no further apart than
-    need be, and that what is between them is padding."""
+    """Decoding checks that sequences begin at multiples, no further apart than
+    necessary, and that padding is between them."""
     for stream in streams(data):
         assert stream.align == align
 

@@ -3,8 +3,8 @@
     packstream-checks.py CHECK [ARGUMENT]...
 
 calls a function below; it prints nothing and exits with 0, or fails with a
-traceback.  What went in and what came out is encoded and decoded by
-packformat.py, which shares no code with the library.
+traceback.  Input and output are encoded and decoded by packformat.py, which
+shares no code with the library.
 
 SPDX-License-Identifier: MIT
 """
@@ -24,7 +24,7 @@ from packformat import (PER_SEQUENCE, PER_TOKEN, Packs, Schema, end,
 
 SECONDS = 600  # no run may take longer
 
-# Of many similar cases, one in so many is tried, unless LONG asks for all.
+# One in so many similar cases is tried; all of them with LONG.
 EVERY = 1 if os.environ.get("LONG") else 7
 
 
@@ -48,7 +48,7 @@ def complain(text):
 # Nothing is lost
 
 def check_books(packs, sequences):
-    """END counts what came and what the packs hold."""
+    """END counts the input and the content of the packs."""
     schema, counts = packs.schema, packs.end
     pieces = packs.pieces()
     tokens = sum(len(piece.lanes[0]) for piece in pieces) // schema.width
@@ -66,7 +66,7 @@ def check_books(packs, sequences):
 
 
 def round_trips(first, last):
-    """packstream | packcat gives the input back; every promise is kept."""
+    """packstream | packcat recovers the input, within every guarantee."""
     for seed in range(int(first), int(last)):
         schema, sequences, options = draw_stream(seed, 3)
         data = schema.stream(sequences)
@@ -134,8 +134,8 @@ def check_counts(packs, overlong, policy):
 # Order
 
 def check_bound(packs):
-    """At no time have more pieces than the window overtaken a sequence that
-    is still to come, or some piece of it.  Gives the most that have."""
+    """Never have more pieces than the window overtaken a sequence, or a piece
+    of it, that follows later.  Returns the highest number that have."""
     last, came, done, oldest, worst = {}, {}, 0, 0, 0
     for piece in packs.pieces():
         last[piece.id] = piece.pack
@@ -173,8 +173,8 @@ def bound():
 
 
 def algorithms():
-    """Every algorithm in every order, with all that bounds the wait: each
-    promise is kept, and the input comes back."""
+    """Every algorithm in every order, with every limit on the wait: each
+    guarantee holds, and the input is recovered."""
     orders = [], ["--order=window"], ["--order=input"], ["--shuffle=7"]
     limits = [], ["--max-delay=7"], ["-M", "least"], ["--flush-every=9"], [
         "--even-cost"]
@@ -217,7 +217,7 @@ def check_algorithm(name, options, seed):
 
 
 def rises(path):
-    """Packs stand in the order of their oldest sequences."""
+    """Packs are in the order of their oldest sequences."""
     with open(path, "rb") as file:
         packs = Packs(file.read(), Schema())
     first = [min(piece.id for piece in pack) for pack in packs.packs]
@@ -250,8 +250,8 @@ SMALL = [[struct.pack("<3H", 1, 2, 3)], [struct.pack("<H", 7)]]
 
 
 def cut_message(at, begins):
-    """What is said of a record that is cut at byte `at`; `begins` holds
-    where each record begins and, last, where the input should end."""
+    """The message for a record that is cut at byte `at`; `begins` has the
+    offset of each record and, last, of the input's end."""
     number = max(i for i, begin in enumerate(begins) if begin < at)
     begin, got = begins[number], at - begins[number]
     size = begins[number + 1] - begin if got >= 4 else 4
@@ -271,7 +271,7 @@ def cuts_of_raw():
 
 
 def cuts_of_framed():
-    """A framed stream is whole with its END only."""
+    """A framed stream without its END is incomplete."""
     schema = Schema(framed=True)
     data = schema.stream(SMALL)
     begins = [136, 146, 152, 212, 244]  # the last three: LENGTHS, END
@@ -343,9 +343,9 @@ def edit(path, *values):
 
 
 def make_framed(*texts):
-    """Prints a framed stream of the sequences, comma between tokens, with
-    flush records where `flush` stands; `end=SEQUENCES:TOKENS` makes an END
-    that says so."""
+    """Prints a framed stream of the sequences, with commas between tokens, and
+    flush records for `flush`; `end=SEQUENCES:TOKENS` makes an END with these
+    counts."""
     schema = Schema(framed=True)
     records, said, sequences = [], None, []
     for text in texts:
@@ -378,7 +378,7 @@ def stats(token_path, pack_path, *json_paths):
         for key in ("file", "place_correlation", "neighbour_correlation",
                     "targets"):
             found.pop(key, None)
-        # Only the run that packed knows it; the packs bound it.
+        # Only the packing run has the exact number; the packs bound it.
         delay = found.pop("max_delay", packs.window)
         assert packs.end["max_displacement"] <= delay <= packs.window
         check_reasons(found, packs.end)

@@ -1,9 +1,8 @@
-"""packwrite.py - writes pack streams, sound ones and ones with one rule broken.
+"""packwrite.py - writes pack streams, valid or with one rule broken.
 
-Written from packstream(5), on top of packformat.py.  A stream is made whole,
-then a test may put other numbers into it; bytes() works out the checksums, the
-digest and the index last, so that nothing but the rule itself betrays what was
-done.
+Written from packstream(5), on top of packformat.py.  A stream is built first,
+and a test may then change numbers in it; bytes() computes the checksums, the
+digest and the index last, so that only the rule itself reveals the change.
 
 SPDX-License-Identifier: MIT
 """
@@ -32,14 +31,14 @@ ENTRY = {"name": (0, "B"), "type": (24, "B"), "kind": (25, "B"),
 
 
 def put(data, places, name, value, element=0):
-    """Writes a number to a named place, or the element of one."""
+    """Writes a number to a named field, or to an element of one."""
     at, code = places[name]
     struct.pack_into("<" + code, data, at + element * struct.calcsize(code),
                      value)
 
 
 def get(data, places, name):
-    """The number at a named place."""
+    """The number in a named field."""
     at, code = places[name]
     return struct.unpack_from("<" + code, data, at)[0]
 

@@ -22,8 +22,8 @@ setup() {
 # What `run` of bats sets is not set here.
 # shellcheck disable=SC2154
 
-# refused STATUS WORDS FILE OPTION...: a job that does not go on leaves FILE,
-# its state s and its rejects r as they are.
+# refused STATUS WORDS FILE OPTION...: the job does not resume, and leaves FILE,
+# its state s and its rejects r unchanged.
 refused() {
     local wanted=$1 words=$2 file=$3 name
     shift 3

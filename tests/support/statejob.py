@@ -1,5 +1,5 @@
-"""statejob.py - jobs of tokmix and tokshuf that keep a state: what
-tokmix-state.py and tokshuf-state.py share.
+"""statejob.py - jobs of tokmix and tokshuf with a state: functions shared by
+tokmix-state.py and tokshuf-state.py.
 
 SPDX-License-Identifier: MIT
 """
@@ -52,7 +52,7 @@ def inputs(framed):
 
 
 def run(program, *options, status=0, told=None, **how):
-    """Runs it; gives what it says."""
+    """Runs it; returns its message."""
     done = subprocess.run([program, "-q", *options], stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=SECONDS, check=False,
                           **how)
@@ -77,7 +77,7 @@ class Waiting:
     def __init__(self, command, data):
         if not os.path.exists("in"):
             os.mkfifo("in")
-        # What a shell starts in the background has SIGINT ignored.
+        # A shell's background processes ignore SIGINT.
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))

@@ -1,10 +1,10 @@
-"""terminal.py - a program that fails while its progress line stands.
+"""terminal.py - a program that fails while its progress line is shown.
 
     terminal.py FIRST LAST PROG [OPTION]...
 
-gives PROG the file FIRST, over and over until a terminal shows a line of
-progress, and LAST in the end.  The program has to fail with one message, and
-to wipe the line before it.  Prints nothing, or fails with a traceback.
+gives PROG the file FIRST repeatedly until a terminal shows a line of progress,
+and then LAST.  The program has to fail with one message, and to erase the line
+before it.  Prints nothing, or fails with a traceback.
 
 SPDX-License-Identifier: MIT
 """
@@ -21,7 +21,7 @@ SECONDS = 600  # nothing may take longer
 
 
 def come(master, seconds):
-    """What the terminal is told within that time."""
+    """The terminal's output within that time."""
     if not select.select([master], [], [], seconds)[0]:
         return b""
     try:
@@ -31,7 +31,7 @@ def come(master, seconds):
 
 
 def watch(first, last, command):
-    """The exit status, and all that the terminal was told."""
+    """The exit status, and the terminal's whole output."""
     master, slave = pty.openpty()
     p = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=slave,
                          stdout=subprocess.DEVNULL, bufsize=0)

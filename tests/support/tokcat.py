@@ -2,9 +2,8 @@
 
     python3 tokcat.py DESCRIPTION >STREAM
 
-What tokcat should write is spelt out here a second time, with nothing of
-its code; only the hash comes from the library that defines it.  Keys of the
-description, all but the records optional:
+An independent version of tokcat's output, which shares only the library that
+defines the hash.  Keys of the description, all optional except the records:
 
     raw        true: records alone
     width      bytes of a token

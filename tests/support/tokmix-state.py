@@ -19,7 +19,7 @@ from packformat import Schema, hash_of
 from statejob import (SECONDS, Waiting, draw, inputs, limit, read,
                       read_sequences, run, write)
 
-# Of many similar cases, one in so many is tried, unless LONG asks for all.
+# One in so many similar cases is tried; all of them with LONG.
 EVERY = 1 if os.environ.get("LONG") else 7
 
 # Framed or raw sources, and a mix of them.
@@ -34,7 +34,7 @@ MIXES = [
 ]
 
 
-# Of three sources.
+# For three sources.
 STATE_BYTES = 8 * (1 + 13 + 3 * 11 + 1)
 # The LENGTHS that a state has once something was written: see draw.
 LENGTHS_BYTES = 36 + 12 * 4
@@ -60,8 +60,8 @@ def job(options):
 
 
 def ends_whole(options, wanted):
-    """A job that was stopped goes on to what an undisturbed one makes, and
-    then has nothing left to do."""
+    """A stopped job resumes and ends with the output of an uninterrupted one,
+    and then has nothing left to do."""
     tokmix(*kept(options))
     assert read("out") == wanted
     before = read("s")
@@ -71,8 +71,8 @@ def ends_whole(options, wanted):
 
 
 def killed(module):
-    """SIGKILL at entries of the log of what it does to files, again and
-    again, until the mix has ended."""
+    """SIGKILL at entries of the log of its file operations, repeatedly, until
+    the mix has ended."""
     rng = random.Random(5)
     for framed, options in MIXES:
         inputs(framed)
@@ -115,9 +115,9 @@ def full():
 
 
 def signals():
-    """While it waits for a pipe, it is told to end, or killed; then it goes
-    on with a pipe, and with a file.  A signal that it can catch leaves a state
-    of all that was written, and of the record before the wait."""
+    """It gets a signal, or is killed, while it waits for a pipe; then it
+    resumes with a pipe, and with a file.  After a signal that it can catch
+    the state covers all output, and the record before the wait."""
     inputs(True)
     whole = read("a")
     at = 136 + sum(len(Schema(4, True).record(one))
@@ -152,7 +152,7 @@ def offset():
 
 
 def stopped(options, framed=True):
-    """A job that was stopped half way: s, out, and what it should become."""
+    """A job stopped half way: s, out, and the expected output."""
     inputs(framed)
     wanted = tokmix(*options).stdout
     clean()
@@ -163,7 +163,7 @@ def stopped(options, framed=True):
 
 
 def refused(status, told, *options):
-    """What does not fit leaves all as it is."""
+    """Options that do not match the state change no file."""
     before = read("s"), read("out")
     tokmix(*kept(options), status=status, told=told)
     assert (read("s"), read("out")) == before, options
@@ -193,7 +193,7 @@ def options():
 
 
 def changed():
-    """Sources that are not what they were."""
+    """Changed sources."""
     for framed, options in MIXES:
         wanted = stopped(options, framed)
         names = [one[-1] for one in options if one[0] != "-"]
@@ -209,7 +209,7 @@ def changed():
         swapped = [one.replace("=a", "=x").replace("=b", "=a").replace(
             "=x", "=b") for one in options]
         refused(65, "", *swapped)
-        # Of another kind.
+        # A file of another type.
         for name in names:
             os.rename(name, name + ".good")
             write(name, draw(1, framed, 24, 4, [] if not framed else [
@@ -276,7 +276,7 @@ def damaged():
 
 
 def outputs():
-    """An output that is not what it was."""
+    """A changed output."""
     options = ["--stop=repeat", "1=a", "4=b", "2=c"]
     wanted = stopped(options)
     good = read("out")
@@ -289,7 +289,7 @@ def outputs():
     os.remove("out")
     tokmix(*kept(options), status=1, told="out: No such file")
     assert not os.path.exists("out")
-    # What came after the state is cut, whatever it is.
+    # Bytes after the state are cut, whatever they are.
     write("out", good + bytes(5000))
     ends_whole(options, wanted)
     write("out", wanted + b"!")

@@ -1,12 +1,12 @@
-"""tokmix.py - checks what tokmix makes of random sources, for tokmix.bats.
+"""tokmix.py - checks tokmix with random sources, for tokmix.bats.
 
     tokmix.py SEED COUNT    so many mixes, in the working directory
 
-Each has sources of random lengths with random weights.  A token tells source
-and record, so the output says what was taken from where.  In whole numbers,
-at every record: each source has its share of what there is so far, give or
-take less than the longest sequence that was taken or is next.  And every
-source's records come whole and in their order, as often as --stop says.
+Each has sources of random lengths with random weights.  Tokens identify source
+and record, so the output shows what was taken from where.  Checks in whole
+numbers, at every record, that each source has its share of the output so far,
+give or take less than the longest sequence that was taken or is next; and that
+every source's records are complete and in order, as often as --stop requires.
 
 SPDX-License-Identifier: MIT
 """
@@ -106,7 +106,7 @@ class Shares:
                 if self.has_ended(i) and self.ahead(i) <= 0]
 
     def leave(self):
-        """With --stop=longest those that have ended leave when due."""
+        """With --stop=longest, ended sources drop out when due."""
         while self.weights and self.over():
             del self.weights[self.over()[0]]
             self.begin()

@@ -33,7 +33,7 @@ OUTPUTS = ("out", "out2")
 RUNS = ("s.0", "s.1")
 INPUTS = ["a", "b", "c"]
 
-# Numbers of a state, in words: those of the shuffle, and of an output.
+# Numbers in a state, in words: for the shuffle, and for an output.
 NUMBERS, ITS_NUMBERS = 37, 8
 STATE_BYTES = 8 * (1 + NUMBERS + ITS_NUMBERS + 1)
 PHASE, FILE, RECORD, READ, GIVEN, MERGED, SIZE = 1, 13, 14, 22, 27, 30, 31
@@ -89,8 +89,8 @@ def job(options, names):
 
 
 def ends_whole(options, wanted, names=INPUTS):
-    """A job that was stopped goes on to what an undisturbed one makes, and
-    then has nothing left to do."""
+    """A stopped job resumes and ends with the output of an uninterrupted one,
+    and then has nothing left to do."""
     tokshuf(*kept(options, names=names))
     assert there(*OUTPUTS) == wanted
     before = everything()
@@ -100,8 +100,8 @@ def ends_whole(options, wanted, names=INPUTS):
 
 
 def killed(module):
-    """SIGKILL at entries of the log of what it does to files, again and
-    again, until the shuffle has ended; memory changes in between."""
+    """SIGKILL at entries of the log of its file operations, repeatedly, until
+    the shuffle has ended; memory changes in between."""
     rng = random.Random(5)
     phases = set()
     for framed, options in SHUFFLES:
@@ -150,7 +150,7 @@ def full():
                     b": cannot write: File too large\n" in done.stderr, done
                 assert done.stderr.count(b"\n") == 1
         ends_whole(options, wanted)
-    # Nor is there any for a state: nothing is left of it.
+    # There is no space for a state either: none of it is left.
     clean()
     tokshuf(*kept(SHUFFLES[-2][1]), status=1, told="s: File too large",
             preexec_fn=limit(STATE_BYTES - 1))
@@ -158,9 +158,9 @@ def full():
 
 
 def signals():
-    """While it waits for a pipe, it is told to end, or killed; then it goes
-    on with a pipe, and with a file.  A signal that it can catch leaves a state
-    of all that was read."""
+    """It gets a signal, or is killed, while it waits for a pipe; then it
+    resumes with a pipe, and with a file.  After a signal that it can catch
+    the state covers all input read."""
     inputs(True)
     whole = read("b")
     schema = Schema(4, True)
@@ -214,8 +214,8 @@ def fits(state, phase, merges):
 
 
 def stopped(options, framed, phase, merges=False):
-    """A job that was killed in a phase, just after it had saved a state; gives
-    what it should become."""
+    """Kills a job in a phase, just after it saved a state; returns the
+    expected output."""
     inputs(framed)
     wanted = undisturbed(options)
     logged(options, -1)
@@ -232,14 +232,14 @@ def stopped(options, framed, phase, merges=False):
         else:
             raise AssertionError((options, phase, merges))
     clean()
-    # The runs and the output have more than the state knows.
+    # The runs and the output have more than the state covers.
     logged(options, at + 6)
     assert fits(read("s"), phase, merges)
     return wanted
 
 
 def refused(status, told, options, *more, names=INPUTS):
-    """What does not fit leaves all as it is."""
+    """Options that do not match the state change no file."""
     before = everything()
     tokshuf(*kept(options, *more, names=names), status=status, told=told)
     assert everything() == before, (options, more)
@@ -280,7 +280,7 @@ def use(module):
 
 
 def changed(module):
-    """Inputs that are not what they were."""
+    """Changed inputs."""
     use(module)
     for framed, mine in SHUFFLES:
         wanted = stopped(mine, framed, READING)
@@ -291,7 +291,7 @@ def changed(module):
         refused(65, name + ": ", mine)
         write(name, good[:len(good) // 9])
         refused(65, name + ": ", mine)
-        # Of another kind.
+        # A file of another type.
         write(name, draw(1, not framed, 24))
         refused(64, "", mine)
         write(name, good)
@@ -348,7 +348,7 @@ def runs(module):
             clean(name)
             write(name, good[name][:size] + bytes(5000))
         ends_whole(mine, wanted)
-        # What was left of a job that has ended is removed; not what is not its.
+        # Runs of a job that has ended are removed, but no other files.
         for name in RUNS:
             write(name, good[name])
         tokshuf(*kept(mine))
@@ -356,7 +356,7 @@ def runs(module):
         write("s.0", b"somebody else's")
         tokshuf(*kept(mine))
         assert read("s.0") == b"somebody else's"
-    # Without a state they are written over, but nothing else is.
+    # Without a state they are overwritten, but no other file is.
     clean("s", *OUTPUTS)
     tokshuf(*kept(mine), status=1, told="s.0: needed as a temporary")
     assert there(*RUNS, "s") == {"s.0": b"somebody else's"}
@@ -412,7 +412,7 @@ def damaged(module):
 
 
 def outputs(module):
-    """An output that is not what it was."""
+    """A changed output."""
     use(module)
     mine = SHUFFLES[3][1]
     for phase in READING, SORTED:
@@ -433,7 +433,7 @@ def outputs(module):
     refused(1, "out2: has %d bytes, but %d were written" % (
         len(wanted["out2"]) + 1, len(wanted["out2"])), mine)
     write("out2", wanted["out2"])
-    # Without a state it may be that of another job.
+    # Without a state it may be the output of another job.
     clean("s")
     refused(64, "out: exists already, but its state s does not: remove the "
                 "output to start again", mine)

@@ -1,14 +1,13 @@
-"""tokshuf.py - what tokshuf should make of an input, for tokshuf.bats.
+"""tokshuf.py - the expected output of tokshuf, for tokshuf.bats.
 
-    tokshuf.py trials SEED COUNT    so many random inputs and options: the
-                                outputs are what is worked out here, to the byte
+    tokshuf.py trials SEED COUNT    COUNT random inputs and options: the outputs
+                                are those computed here, to the byte
     tokshuf.py uniform          the numbers by which sequences are sorted are as
-                                good as random: orders of few sequences, places
-                                of many, and who comes next to whom
+                                good as random: orders of few sequences,
+                                positions of many, and their neighbours
 
-The order is spelt out here a second time: by a number made of the seed and of
-a sequence's place in the input.
-
+The order is computed independently: by a number made from the seed and the
+sequence's position in the input.
 SPDX-License-Identifier: MIT
 """
 
