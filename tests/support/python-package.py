@@ -216,7 +216,7 @@ def packer_resumes():
     other = packstream.Packer(32, window=1)
     for _ in range(9):
         other.put([1] * 20)
-    raises(ValueError, "of 32 tokens, not 64", p.resume, other.save())
+    raises(ValueError, "capacity 32, not 64", p.resume, other.save())
     p.put(given[1])
     assert p.finish()["n_tok"].sum() == len(given[0]) + len(given[1])
 
