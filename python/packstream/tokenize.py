@@ -647,6 +647,9 @@ class Job:
         if self.asked.state:
             # After the processes have started; they must end by signals.
             on_signals(self._stop, (signal.SIGINT, signal.SIGTERM))
+            # A signal just before a read would wait for input: interrupt it.
+            signal.signal(signal.SIGALRM, lambda number, frame: None)
+            signal.setitimer(signal.ITIMER_REAL, 1, 1)
         with self.writer:
             saved = self.rows
             with contextlib.closing(self.sequences.batches(self.rows)) as done:
