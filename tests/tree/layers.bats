@@ -123,13 +123,13 @@ setup() {
     done
 }
 
-@test "only the trainer's cpu/ computes, and only train.c refers to it" {
+@test "only the trainer's cpu/ computes, and only train_device.c refers to it" {
     cd "$abs_top_srcdir/trainer"
     grep -q '<cblas.h>' cpu/*.h
     run -1 grep -E '<(cblas|tgmath|omp).h>' \
         {run,data,ranks,model,model/bert,optim,corpus}/*.[ch]
     [ "$(grep -l '"cpu/' {run,data,ranks,model,model/bert,optim,corpus}/*.[ch])" = \
-        run/train.c ]
+        run/train_device.c ]
     # Nor do cpu/ and cuda/ refer to a family of models, or its shared parts.
     run -1 grep -hE '"(optim|data|corpus|model/[a-z]+)/' cpu/* cuda/* model/*.[ch]
 }
