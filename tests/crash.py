@@ -62,7 +62,8 @@ JOBS = (
     ("tokmix --state-every=300 --stop=longest 5=X 1=Y", False),
     ("tokmix --state-every=400 --stop=repeat --channel=from 1=X 1=Y", True),
     ("tokshuf --state-every=150 -M 1Mi X Y", False),
-    ("tokshuf --state-every=400 -M 64Ki -n 1500 --by-length=90 Y X", True),
+    ("tokshuf --state-every=400 -M 64Ki --head-count=1500 --by-length=90 "
+     "Y X", True),
 )
 
 Entry = collections.namedtuple("Entry", "kind place inode data")

@@ -143,7 +143,7 @@ tokcat --from=npy lines.ids
 tokmix --stop=longest 0.7=text.u16 0.3=short.u16
 tokmix --by=sequences --channel=s 92233720368547758=text.u16 1.1=over.u16
 tokshuf lines.tok
-tokshuf --seed=9 -M 1Mi --by-length=500 -n 9000 text.u16
+tokshuf --seed=9 -M 1Mi --by-length=500 --head-count=9000 text.u16
 packcat text.pks
 packcat --range=5:9 text.pks
 packcat --to=jsonl lines.pks

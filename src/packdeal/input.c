@@ -82,7 +82,7 @@ static bool check_file(input *in, const input_file *file, bool first)
                 : ps_pack_info_compare(packs_info(&file->packs), &in->info,
                                        &err)) == PS_OK)
         return true;
-    message_error("%s: cannot follow %.100s: %s",
+    message_error("%s does not match %.100s: %s",
                   files_input_name(file->name),
                   files_input_name(in->names[0]), err.text);
     in->status = STATUS_DATA;

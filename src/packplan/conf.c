@@ -352,7 +352,7 @@ static int check_capacities(conf *c)
         return message_usage("missing -L N");
     for (unsigned i = 0; i < c->n_capacities; i++)
         if (c->capacities[i] % c->align != 0)
-            return message_usage("--align: %" PRIu32 " does not divide the "
+            return message_usage("--align=%" PRIu32 " does not divide the "
                                  "capacity, %" PRIu32,
                                  c->align, c->capacities[i]);
     if (c->chosen[CONF_RECOMMEND] && others)

@@ -274,7 +274,7 @@ static void judge_total(audit *a, const char *name, uint64_t declared,
                         uint64_t seen)
 {
     if (declared != seen)
-        END_FAULT(a, "%s is " U64 ", but the packs make " U64, name,
+        END_FAULT(a, "%s is " U64 ", but the packs add up to " U64, name,
                   declared, seen);
 }
 

@@ -24,7 +24,7 @@ static const option_entry entries[] = {
      OPTION_GIVEN(conf, seed_given)},
     {0, "no-shuffle", NULL, "keep the input's order",
      OPTION_FLAG(conf, in_order)},
-    {'n', "head-count", "COUNT", "write at most COUNT sequences",
+    {0, "head-count", "COUNT", "write at most COUNT sequences",
      OPTION_NUMBER(conf, count, 0, UINT64_MAX - 1),
      .why = "must be a number of sequences"},
     {0, "min-length", "N", "skip sequences with fewer than N tokens",

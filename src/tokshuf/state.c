@@ -27,7 +27,7 @@ enum {
     HEAD_VERSION,
     HEAD_PHASE,
     HEAD_SEED,
-    HEAD_SAMPLE, /* 1 if -n was given */
+    HEAD_SAMPLE, /* 1 if --head-count was given */
     HEAD_COUNT,  /* conf.count */
     HEAD_MIN,    /* conf.min_length and max_length, in tokens */
     HEAD_MAX,
@@ -153,8 +153,9 @@ static int compare_options(const state *s)
     const conf *c = s->conf;
     const state_file_option options[] = {
         {"--seed=", head(s, HEAD_SEED), c->seed, {NULL}},
-        {"", head(s, HEAD_SAMPLE), c->count != UINT64_MAX, {"no -n", "-n"}},
-        {"-n ", head(s, HEAD_COUNT), c->count, {NULL}},
+        {"", head(s, HEAD_SAMPLE), c->count != UINT64_MAX,
+         {"no --head-count", "--head-count"}},
+        {"--head-count=", head(s, HEAD_COUNT), c->count, {NULL}},
         {"--min-length=", head(s, HEAD_MIN), c->min_length, {NULL}},
         {"--max-length=", head(s, HEAD_MAX), c->max_length, {NULL}},
         {"--by-length=", head(s, HEAD_WINDOW), c->by_length, {NULL}},

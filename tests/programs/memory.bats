@@ -151,7 +151,7 @@ is_flat_for_records() {
 
 @test "tokshuf" {
     is_flat 'peak tokshuf -M 1Mi'
-    is_flat 'peak tokshuf -M 1Mi -n 100000 --by-length=50000'
+    is_flat 'peak tokshuf -M 1Mi --head-count=100000 --by-length=50000'
     is_flat 'peak tokshuf --no-shuffle --by-length=1000'
 }
 

@@ -480,7 +480,7 @@ all" -n 4 -b 6 --last=drop x.pks
             sh -c 'cat x.pks | "$@"' - "${deal[@]}"
         speaker=packdeal refused 65 "x.pks.zst$why" \
             "${deal[@]}" x.pks x.pks.zst
-        speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
+        speaker=packdeal refused 65 'y.pks does not match x.pks: ' \
             "${deal[@]}" x.pks y.pks
         speaker=packdeal refused 65 'cut.pks: no complete END before' \
             "${deal[@]}" x.pks cut.pks
@@ -821,14 +821,14 @@ sequences_of() {
             "${deal[@]}" --seed=1 x.tok
         speaker=packdeal refused 65 'raw: neither a pack stream nor framed '\
 'token records, as tokcat writes them without --raw' "${deal[@]}" raw
-        speaker=packdeal refused 65 'y.tok: cannot follow '\
+        speaker=packdeal refused 65 'y.tok does not match '\
 'x.tok: tokens are u32, not u16' \
             "${deal[@]}" x.tok y.tok
         speaker=packdeal refused 65 \
-            'x.pks: cannot follow x.tok: only one of them has packs' \
+            'x.pks does not match x.tok: only one of them has packs' \
             "${deal[@]}" x.tok x.pks
         speaker=packdeal refused 65 \
-            'x.tok: cannot follow x.pks: only one of them has packs' \
+            'x.tok does not match x.pks: only one of them has packs' \
             "${deal[@]}" x.pks x.tok
         speaker=packdeal refused 65 'cut.tok: ' "${deal[@]}" cut.tok
         speaker=packdeal refused 65 'there are 90 sequences for 91 ranks' \
@@ -918,13 +918,13 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     run -1 --separate-stderr packdeal -n 2 -b 4 --list x.pks missing
     [ -z "$output" ]
     for option in --rank=1 --list --steps -or%d; do
-        speaker=packdeal refused 65 'y.pks: cannot follow x.pks: ' \
+        speaker=packdeal refused 65 'y.pks does not match x.pks: ' \
             packdeal -q -n 2 -b 4 $option x.pks y.pks
     done
     shares_of 2 4 x.pks
     mv r0 share
     speaker=packdeal refused 65 \
-        'share: cannot follow x.pks: share is 1, not 0' \
+        'share does not match x.pks: share is 1, not 0' \
         packdeal -q -n 2 -b 4 --rank=0 x.pks share
     speaker=packdeal refused 1 'missing: No such file' \
         packdeal -q -n 2 -b 4 --rank=0 missing

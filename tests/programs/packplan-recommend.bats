@@ -201,7 +201,7 @@ beyond() {
     bad_option "-L $(seq -s , 65): $why" -L "$(seq -s , 65)"
     echo 1 1 | packplan -L "$(seq -s , 64)" --tsv >got
     [ "$(wc -l <got)" -eq 65 ]
-    bad_option '--align: 8 does not divide the capacity, 12' -L 8,12 --align=8
+    bad_option '--align=8 does not divide the capacity, 12' -L 8,12 --align=8
     bad_option '--recommend and --plan exclude each other' \
         -L 8 --recommend --plan
     bad_option '--recommend and --scaling exclude each other' \

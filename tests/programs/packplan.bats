@@ -436,7 +436,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
 --align|0|must be a number that divides the capacity
 --align|16777217|must be a number that divides the capacity
 END
-    bad_option "--align: 5 does not divide the capacity, 12" -L 12 --align=5
+    bad_option "--align=5 does not divide the capacity, 12" -L 12 --align=5
     # Lists of 64 depths are taken, longer ones are not.
     printf '7 2\n' >h
     [ "$(packplan -L 10 -a ffd -d "$(seq -s , 64)" --tsv h | wc -l)" -eq 65 ]

@@ -66,14 +66,14 @@ ids() {
     some
     tokshuf a.tok >all
     for n in 1 100 2999 3000 9999; do
-        tokshuf -n $n a.tok | ids | cmp - <(ids all | head -n $n)
+        tokshuf --head-count=$n a.tok | ids | cmp - <(ids all | head -n $n)
         tokshuf -M 64Ki --head-count=$n a.tok | ids |
             cmp - <(ids all | head -n $n)
     done
     # A small one needs no temporary file, for any kind of input.
-    tokshuf -v -n 100 -M 64Ki a.tok a.tok a.tok 2>&1 >out |
+    tokshuf -v --head-count=100 -M 64Ki a.tok a.tok a.tok 2>&1 >out |
         grep ' 100 written; 0 runs in'
-    tokshuf -n 0 a.tok | cmp - <(tokcat --from=ids /dev/null)
+    tokshuf --head-count=0 a.tok | cmp - <(tokcat --from=ids /dev/null)
 }
 
 @test "lengths" {
@@ -94,7 +94,7 @@ ids() {
     ids train.tok | cmp - <(head -n 2970 all)
     ids valid.tok | cmp - <(tail -n 30 all)
     absent train.tok.new valid.tok.new
-    tokshuf -n 10 --split=1:a,1:b,1:c a.tok
+    tokshuf --head-count=10 --split=1:a,1:b,1:c a.tok
     for file in a b c; do
         ids $file | wc -l
     done | tr '\n' ' ' >got
@@ -151,7 +151,8 @@ ids() {
     tokshuf --seed=4 a.tok | tokshuf --no-shuffle --by-length=500 >wanted
     tokshuf --seed=4 --by-length=500 -M 64Ki a.tok | cmp - wanted
     tokshuf --no-shuffle a.tok | cmp - a.tok
-    tokshuf --no-shuffle -n 7 a.tok | ids | cmp - <(ids a.tok | head -n 7)
+    tokshuf --no-shuffle --head-count=7 a.tok | ids |
+        cmp - <(ids a.tok | head -n 7)
 }
 
 @test "without a shuffle, a window is written before the next is read" {
@@ -320,7 +321,7 @@ or 0.7" --split="$part,1:y"
         --split=9223372036854775807:x,1:y
     bad_option '-M 65535: must be a number of bytes from 64Ki, such as 4Gi' \
         -M 65535
-    bad_option '-n -1: must be a number of sequences' -n -1
+    bad_option '--head-count=-1: must be a number of sequences' --head-count=-1
     bad_option '--by-length=0: must be a number of sequences from 1' \
         --by-length=0
 }

@@ -22,11 +22,13 @@ from statejob import (SECONDS, Waiting, draw, inputs, limit, read,
 # Framed or raw inputs, and a shuffle of them.
 SHUFFLES = [
     (True, ["--seed=7", "-o", "out"]),
-    (True, ["--min-length=2", "--max-length=39", "-n", "20", "-o", "out"]),
+    (True, ["--min-length=2", "--max-length=39", "--head-count=20", "-o",
+            "out"]),
     (True, ["--by-length=7", "-o", "out"]),
     (True, ["--split=3:out,1:out2"]),
     (False, ["-tu32", "--seed=1", "-o", "out"]),
-    (False, ["-tu32", "--by-length=5", "-n", "41", "--split=1:out,1:out2"]),
+    (False, ["-tu32", "--by-length=5", "--head-count=41",
+             "--split=1:out,1:out2"]),
 ]
 
 OUTPUTS = ("out", "out2")
@@ -253,7 +255,8 @@ def options(module):
     for phase in READING, SORTED:
         wanted = stopped(mine, True, phase)
         refused(64, "--seed=0, not 5", mine, "--seed=5")
-        refused(64, "no -n, not -n", mine, "-n", "9")
+        refused(64, "no --head-count, not --head-count", mine,
+                "--head-count=9")
         refused(64, "--min-length=1, not 2", mine, "--min-length=2")
         refused(64, "--max-length=4294967295, not 9", mine, "--max-length=9")
         refused(64, "--by-length=0, not 9", mine, "--by-length=9")
@@ -271,7 +274,8 @@ def options(module):
     refused(64, "--seed=0, not 5", mine, "--seed=5")
     sample = SHUFFLES[1][1]
     stopped(sample, True, READING)
-    refused(64, "-n 20, not 21", [*sample, "-n", "21"])
+    refused(64, "--head-count=20, not 21",
+            [*sample, "--head-count=21"])
 
 
 def use(module):

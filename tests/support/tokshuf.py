@@ -50,7 +50,8 @@ class Trial:
         else:
             self.seed = rng.choice([0, 1, rng.randrange(1 << 64)])
             self.options.append("--seed=%d" % self.seed)
-        self.count = self.choose(rng, "-n", [0, 1, 7, 400, 1500, 9999])
+        self.count = self.choose(rng, "--head-count=",
+                                 [0, 1, 7, 400, 1500, 9999])
         self.window = self.choose(rng, "--by-length=", [1, 2, 50, 700, 99999])
         self.shortest = self.choose(rng, "--min-length=", [1, 3, 9]) or 1
         self.longest = self.choose(rng, "--max-length=", [1, 12, 20]) or 1 << 32
