@@ -178,7 +178,7 @@ void report_json_begin(FILE *out, const char *file,
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
-                         uint64_t max_delay)
+                         uint64_t max_delay, const ps_groups *groups)
 {
     report_json_begin(out, NULL, info, totals);
     put_count(out, "max_delay", max_delay);
@@ -188,5 +188,9 @@ void report_json_packing(FILE *out, const ps_pack_info *info,
                       ", \"rejected_%s_tokens\": %" PRIu64,
                       ps_reject_name((ps_reject)i), rejected[i].sequences,
                       ps_reject_name((ps_reject)i), rejected[i].tokens);
+    if (groups != NULL) {
+        put_count(out, "groups", groups->groups);
+        put_count(out, "overlong_groups", groups->overlong);
+    }
     (void)fputs("}\n", out);
 }

@@ -27,13 +27,14 @@ void report_json_begin(FILE *out, const char *file,
                        const ps_pack_info *info, const ps_totals *t);
 
 /*
- * Prints the whole object for a packing run: the keys above, max_delay and, for
- * each ps_reject, rejected_REASON_sequences and rejected_REASON_tokens.
+ * Prints the whole object for a packing run: the keys above, max_delay, for each
+ * ps_reject rejected_REASON_sequences and rejected_REASON_tokens, and, unless
+ * `groups` is NULL, groups and overlong_groups.
  */
 void report_json_packing(FILE *out, const ps_pack_info *info,
                          const ps_totals *totals,
                          const ps_rejected rejected[PS_REJECTS],
-                         uint64_t max_delay);
+                         uint64_t max_delay, const ps_groups *groups);
 
 /* Appends a key with a ratio, or null if the ratio does not exist. */
 void report_json_ratio(FILE *out, const char *key, bool exists, double value);

@@ -49,6 +49,16 @@ static inline void store_u64(unsigned char *p, uint64_t v)
     store_u32(p + 4, (uint32_t)(v >> 32));
 }
 
+/* Loads a number of `width` bytes, 0 to 8. */
+static inline uint64_t load_low(const unsigned char *p, size_t width)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < width; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
 /* Stores the low `width` bytes of `v`.  `width` is 0 to 8. */
 static inline void store_low(unsigned char *p, uint64_t v, size_t width)
 {

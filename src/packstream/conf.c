@@ -76,6 +76,10 @@ static const option_entry entries[] = {
      "divides the capacity (default: 1)",
      OPTION_NUMBER(conf, align, 1, PS_MAX_CAPACITY),
      .why = "must be a number that divides the capacity"},
+    {0, "group", "CHANNEL",
+     "keep consecutive sequences with the same value of\n"
+     "CHANNEL in one pack",
+     OPTION_TEXT(conf, group)},
     {0, "learn-from", "FILE",
      "start as if sequences with the lengths in FILE, a\n"
      "histogram, had already been packed",

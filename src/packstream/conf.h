@@ -30,6 +30,7 @@ typedef struct conf {
     bool even_cost;
     uint32_t align;         /* in tokens; 0: not given */
     uint32_t block_packs;   /* packs per block, a power of two; 0: not given */
+    const char *group;      /* channel whose equal values share a pack; NULL */
     const char *learn_from; /* name of a histogram; NULL: none */
     uint64_t flush_every;   /* in records; 0: not given */
     uint64_t flush_idle;    /* in milliseconds; 0: not given */

@@ -115,16 +115,26 @@ static void report_every(job *j)
     const uint64_t every = j->conf->stats_every;
     const ps_totals *totals = ps_packer_totals(j->packer);
     ps_rejected rejected[PS_REJECTS];
+    ps_groups groups;
 
     if (every == 0 || totals->packs / every == j->lines)
         return;
     j->lines = totals->packs / every;
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
+    groups = ps_packer_groups(j->packer);
     message_wipe();
     /* A write error is detected after the last line, at the end. */
     report_json_packing(stderr, ps_packer_info(j->packer), totals, rejected,
-                        ps_packer_delay(j->packer));
+                        ps_packer_delay(j->packer),
+                        j->conf->group == NULL ? NULL : &groups);
+}
+
+static int overlong_failure(const job *j, const ps_error *why)
+{
+    message_error("%s: %s: use --overlong=split, truncate or drop",
+                  files_input_name(j->input.name), why->text);
+    return STATUS_DATA;
 }
 
 /*
@@ -141,6 +151,10 @@ static int after_put(job *j, uint64_t n, ps_result result,
     bool counted;
     ps_error err;
 
+    if (j->reject_status != STATUS_OK)
+        return j->reject_status;
+    if (result == PS_ERR_OVERLONG)
+        return overlong_failure(j, why);
     if (result != PS_OK)
         return refilled ? job_input_failure(j, why)
                         : job_output_failure(j, why);
@@ -235,6 +249,22 @@ static int write_reject(job *j, const ps_sequence *sequence, int reason)
     return rejects_put(&j->rejects, sequence, reason);
 }
 
+ps_result job_on_reject(void *context, const ps_sequence *sequence,
+                        bool truncated, ps_error *err)
+{
+    job *j = context;
+
+    /* The earlier job wrote those that were due when its state was saved. */
+    if (j->next_id >= j->known_until)
+        j->reject_status =
+            rejects_put(&j->rejects, sequence,
+                        truncated ? REJECT_TRUNCATED : REJECT_DROPPED);
+    if (j->reject_status == STATUS_OK)
+        return PS_OK;
+    *err = (ps_error){.code = PS_ERR_IO, .text = "--rejects failed"};
+    return PS_ERR_IO;
+}
+
 /* Rejects a sequence: counts it and, with --rejects, writes it. */
 static int reject(job *j, const ps_sequence *sequence, ps_reject reason)
 {
@@ -275,28 +305,28 @@ static ps_result fetch(job *j, bool whole, ps_sequence *sequence,
     return r;
 }
 
+/* The packer treats overlong groups itself, and needs all their sequences. */
 static int put_overlong(job *j, ps_sequence *sequence, const ps_error *why)
 {
+    const bool grouped = j->conf->group != NULL;
     ps_overlong overlong = j->conf->policy == PS_POLICY_CONCAT
                                ? PS_OVERLONG_SPLIT
                                : j->conf->overlong;
-    bool whole = overlong != PS_OVERLONG_DROP || j->conf->rejects != NULL;
+    bool whole = overlong != PS_OVERLONG_DROP || grouped ||
+                 j->conf->rejects != NULL;
     int status = STATUS_OK;
     bool outside;
     ps_error err;
 
-    if (overlong == PS_OVERLONG_ERROR) {
-        message_error("%s: %s: use --overlong=split, truncate or drop",
-                      files_input_name(j->input.name), why->text);
-        return STATUS_DATA;
-    }
+    if (overlong == PS_OVERLONG_ERROR)
+        return overlong_failure(j, why);
     if (fetch(j, whole, sequence, &outside, &err) != PS_OK)
         return read_failure(j, &err);
-    if (overlong == PS_OVERLONG_DROP)
+    if (overlong == PS_OVERLONG_DROP && !grouped)
         return reject(j, sequence, PS_REJECT_OVERLONG);
     if (outside)
         return reject(j, sequence, PS_REJECT_OUT_OF_VOCAB);
-    if (overlong == PS_OVERLONG_TRUNCATE)
+    if (overlong == PS_OVERLONG_TRUNCATE && !grouped)
         status = write_reject(j, sequence, REJECT_TRUNCATED);
     return status == STATUS_OK ? put(j, sequence) : status;
 }

@@ -65,6 +65,7 @@ typedef struct job {
     bool timed;         /* packs were flushed by time or a signal */
     int stop;           /* signal that ends the job; 0: none */
     bool output_failed; /* no further writes are possible */
+    int reject_status;  /* of job_on_reject; on failure it printed a message */
 } job;
 
 /*

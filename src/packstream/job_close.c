@@ -16,7 +16,7 @@
 
 static void print_text(const ps_pack_info *info, const ps_totals *t,
                        const ps_rejected rejected[PS_REJECTS],
-                       uint64_t delay)
+                       uint64_t delay, const ps_groups *groups)
 {
     static const char *const words[PS_REJECTS] = {
         [PS_REJECT_OVERLONG] = "overlong",
@@ -40,8 +40,12 @@ static void print_text(const ps_pack_info *info, const ps_totals *t,
         (void)putc(')', stderr);
     (void)fprintf(stderr,
                   ", %" PRIu64 " truncated, %" PRIu64
-                  " split; longest delay %" PRIu64 "\n",
+                  " split; longest delay %" PRIu64,
                   t->truncated_sequences, t->split_sequences, delay);
+    if (groups != NULL)
+        (void)fprintf(stderr, "; %" PRIu64 " groups, %" PRIu64 " overlong",
+                      groups->groups, groups->overlong);
+    (void)putc('\n', stderr);
 }
 
 /* No warning if efficiency is at least this. */
@@ -73,7 +77,10 @@ static void warn_of_window(const job *j)
     const ps_scarce scarce = ps_packer_scarce(j->packer);
     const double by_depth = (double)t->sequences / ps_max_sequences(info);
     const double packs = fmax((double)t->tokens / info->capacity, by_depth);
-    double per_pack; /* mean sequences per full pack */
+    const ps_groups groups = ps_packer_groups(j->packer);
+    const uint64_t items = j->conf->group == NULL ? t->sequences
+                                                  : groups.groups;
+    double per_pack; /* mean sequences or groups per full pack */
     uint64_t sequences;
     uint64_t bytes;
 
@@ -82,7 +89,7 @@ static void warn_of_window(const job *j)
         (scarce.by_window + scarce.by_bytes) * 2 < t->packs ||
         packs >= FULL * (double)t->packs)
         return;
-    per_pack = (double)t->sequences * info->capacity / (double)t->tokens;
+    per_pack = (double)items * info->capacity / (double)t->tokens;
     if (c->window != 0 && scarce.by_window >= scarce.by_bytes) {
         sequences = rounded_up((uint64_t)(WINDOW_PACKS * per_pack) + 1);
         if (sequences <= PS_MAX_WINDOW)
@@ -108,6 +115,8 @@ static int print_stats(const job *j)
 {
     const ps_pack_info *info = ps_packer_info(j->packer);
     const ps_totals *totals = ps_packer_totals(j->packer);
+    const ps_groups counts = ps_packer_groups(j->packer);
+    const ps_groups *groups = j->conf->group == NULL ? NULL : &counts;
     uint64_t delay = ps_packer_delay(j->packer);
     ps_rejected rejected[PS_REJECTS];
 
@@ -116,9 +125,9 @@ static int print_stats(const job *j)
     for (unsigned i = 0; i < PS_REJECTS; i++)
         rejected[i] = ps_packer_rejected(j->packer, (ps_reject)i);
     if (j->conf->stats == STATS_JSON)
-        report_json_packing(stderr, info, totals, rejected, delay);
+        report_json_packing(stderr, info, totals, rejected, delay, groups);
     else
-        print_text(info, totals, rejected, delay);
+        print_text(info, totals, rejected, delay, groups);
     return ferror(stderr) ? STATUS_FAILURE : STATUS_OK;
 }
 

@@ -62,6 +62,9 @@ int job_catch_up(job *j);
 /* Saves the state if at least one pack was written or the job has `ended`. */
 int job_save(job *j, bool ended);
 
+/* Hook of the packer: writes a sequence whose group does not fit a pack. */
+ps_group_hook job_on_reject;
+
 /*
  * Hooks of the reader; their context is the job.  job_drain packs everything
  * held, as a flush record requests.  job_on_wait runs before the reader waits

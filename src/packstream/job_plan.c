@@ -27,6 +27,7 @@ static ps_packer_options packer_options(const job *j, const ps_schema *schema)
         .even_cost = c->even_cost,
         .align = c->align,
         .learn_from = j->learn_from,
+        .group = c->group,
         .compressed = c->zstd_level != 0,
         .level = (int)c->zstd_level,
         .first_pack = j->resume.first_pack,
@@ -89,6 +90,8 @@ int job_make_plan(job *j, job_plan *p)
 
     *schema = *ps_token_reader_schema(j->input.reader);
     p->options = packer_options(j, schema);
+    p->options.rejects = job_on_reject;
+    p->options.rejects_context = j;
     status = rejects_plan(&j->rejects, c, schema, resume_rejects(&j->resume));
     /* Raw records have no header; the option sets the vocabulary size. */
     if (!schema->framed)

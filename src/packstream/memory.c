@@ -141,6 +141,7 @@ static bool may_reject(const conf *c)
 static bool holds_long(const conf *c, bool may)
 {
     return c->policy == PS_POLICY_CONCAT ||
+           (c->overlong == PS_OVERLONG_DROP && c->group != NULL) ||
            c->overlong == PS_OVERLONG_TRUNCATE ||
            c->overlong == PS_OVERLONG_SPLIT || c->rejects != NULL ||
            (may && may_reject(c));
@@ -306,6 +307,8 @@ int memory_divide(memory *m, const conf *c, const ps_schema *schema,
         return STATUS_OK;
     if (c->window == 0)
         m->options.max_window = MIN_SEQUENCES;
+    if (c->group != NULL)
+        min = ps_packer_least_bytes(schema, options);
 
     /* Use blocks below MIN_BLOCK only if the bound requires it. */
     for (uint32_t n = CONF_BLOCK_PACKS;

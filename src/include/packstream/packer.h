@@ -61,6 +61,14 @@ typedef ps_result ps_write_hook(void *context, const void *bytes, size_t n,
                                 ps_error *err);
 
 /*
+ * Consumes a sequence that the packer drops, or keeps only in part, because its
+ * group does not fit a pack.  The payload is the whole sequence's and valid
+ * during the call.  A result other than PS_OK fails the call to the packer.
+ */
+typedef ps_result ps_group_hook(void *context, const ps_sequence *sequence,
+                                bool truncated, ps_error *err);
+
+/*
  * Zero selects the default of `depth`, `window` and all members from `overlong`
  * on.  Delays are counted in input records.  Rejected records count, and so
  * does each piece of a split sequence.
@@ -85,8 +93,8 @@ typedef struct ps_packer_options {
      */
     uint64_t max_delay;
     uint64_t max_bytes; /* maximum payload held, in bytes, each sequence rounded
-                           up to 256; at least one sequence of L tokens must
-                           fit.  0: unlimited */
+                           up to 256; at least ps_packer_least_bytes.  0:
+                           unlimited */
     bool even_cost;     /* of equally full packs, prefer those whose sum of
                            squared lengths is near the mean */
     bool compressed;    /* zstd seekable format, one block per frame */
@@ -113,7 +121,29 @@ typedef struct ps_packer_options {
      * caller and read only during the call.  NULL: none.
      */
     const ps_histogram *learn_from;
+    /*
+     * Name of a per-sequence channel.  Consecutive sequences with the same value
+     * in it are a group and share a pack, in which they are adjacent and in
+     * input order.  `overlong` applies to groups whose lengths, each rounded up
+     * to `align`, exceed L in total: DROP drops all sequences of the group,
+     * TRUNCATE keeps its first L tokens, SPLIT cuts it between sequences.
+     * `window` counts groups, `learn_from` has the lengths of groups, and
+     * `depth` must be 0.  A flush that packs everything held ends a group.  A
+     * group may wait longer than max_delay until all its records have arrived.
+     * Not with PS_POLICY_CONCAT; PS_POLICY_NONE makes a pack of each group.
+     * Read only during the call.  NULL: no groups.
+     */
+    const char *group;
+    ps_group_hook *rejects; /* NULL: none */
+    void *rejects_context;
 } ps_packer_options;
+
+/*
+ * Smallest max_bytes that is accepted with these options.  UINT64_MAX if
+ * ps_packer_check rejects them.
+ */
+uint64_t ps_packer_least_bytes(const ps_schema *schema,
+                               const ps_packer_options *options);
 
 /*
  * Checks whether ps_packer_open would accept schema and options.
@@ -218,6 +248,15 @@ typedef struct ps_rejected {
  * rejected_tokens of ps_packer_totals.  Zeros for an unknown reason.
  */
 ps_rejected ps_packer_rejected(const ps_packer *packer, ps_reject reason);
+
+/* Counts of groups so far.  Zeros without groups. */
+typedef struct ps_groups {
+    uint64_t groups;
+    uint64_t overlong; /* those that do not fit a pack; they were dropped,
+                          truncated or split */
+} ps_groups;
+
+ps_groups ps_packer_groups(const ps_packer *packer);
 
 /*
  * Modes of ps_packer_flush.  NOWAIT and DECIDED write full blocks only,

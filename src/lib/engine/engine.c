@@ -192,10 +192,10 @@ static uint64_t next_due(const ps_engine *e)
 }
 
 /* No pack is due before idle_until, unless this sequence makes one due. */
-uint32_t ps_engine_admit(ps_engine *e, uint32_t length)
+uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length, uint64_t time)
 {
     const ps_policy_calls *calls = e->calls;
-    uint32_t slot = ps_window_admit(&e->window, length, e->now);
+    uint32_t slot = ps_window_admit(&e->window, length, time);
 
     if (calls->admitted != NULL)
         calls->admitted(e->policy, length);

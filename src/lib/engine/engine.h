@@ -92,10 +92,16 @@ static inline bool ps_engine_is_idle(const ps_engine *engine)
 }
 
 /*
- * Admits a sequence of 1..capacity tokens and returns its slot.  No decision
- * is due.
+ * Admits a sequence of 1..capacity tokens that has waited since `time`, after
+ * that of the one admitted last, and returns its slot.  No decision is due.
  */
-uint32_t ps_engine_admit(ps_engine *engine, uint32_t length);
+uint32_t ps_engine_admit_at(ps_engine *engine, uint32_t length, uint64_t time);
+
+/* The same for a sequence that came with the last record. */
+static inline uint32_t ps_engine_admit(ps_engine *engine, uint32_t length)
+{
+    return ps_engine_admit_at(engine, length, engine->now);
+}
 
 /*
  * The next pack: how many sequences, and their slots at *slots, which stay

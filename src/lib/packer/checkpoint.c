@@ -27,6 +27,7 @@
 #include "format/pack_header.h"
 #include "format/totals.h"
 #include "packer/emit.h"
+#include "packer/group.h"
 #include "packer/packer.h"
 #include "packer/refill.h"
 
@@ -45,8 +46,9 @@ uint64_t ps_packer_resume_from_id(const ps_packer *p)
     uint32_t oldest = p->engine == NULL ? PS_NO_SLOT
                                         : ps_engine_oldest(p->engine);
 
-    return oldest == PS_NO_SLOT ? p->totals.input_sequences
-                                : p->held[oldest].id;
+    if (oldest != PS_NO_SLOT)
+        return p->held[oldest].id;
+    return p->group.pieces > 0 ? p->group.id : p->totals.input_sequences;
 }
 
 static void save_head(ps_saver *saver, uint32_t kind, const ps_state *summary)
@@ -84,6 +86,10 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
         ps_save_u64(saver, p->rejected[i].sequences);
         ps_save_u64(saver, p->rejected[i].tokens);
     }
+    if (p->set.by != NULL) {
+        ps_save_u64(saver, p->groups.groups);
+        ps_save_u64(saver, p->groups.overlong);
+    }
     ps_save_u64(saver, p->newest_out);
     /* Needed for a finished stream, which is loaded without an engine. */
     ps_save_u64(saver, ps_packer_delay(p));
@@ -92,9 +98,10 @@ static void save_stream(const ps_packer *p, ps_saver *saver)
 static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
 {
     uint32_t *slots = malloc(p->engine->n_slots * sizeof *slots);
+    ps_held_piece *pieces;
     uint32_t n;
     uint64_t hash;
-    ps_result r;
+    ps_result r = PS_OK;
 
     if (slots == NULL)
         return ps_fail_memory(err);
@@ -106,9 +113,16 @@ static ps_result save_engine(ps_packer *p, ps_saver *saver, ps_error *err)
         ps_save_u32(saver, h->seq_off);
         ps_save_u32(saver, h->seq_len);
     }
-    r = ps_refill_hash(p, slots, n, &hash, err);
-    ps_save_u64(saver, hash);
+    pieces = p->set.by == NULL ? ps_refill_list(p, slots, n)
+                               : ps_group_list(p, slots, n, &n);
     free(slots);
+    if (pieces == NULL)
+        return ps_fail_memory(err);
+    if (p->set.by != NULL)
+        ps_group_save(p, saver, pieces, n);
+    r = ps_refill_hash(p, pieces, n, &hash, err);
+    ps_save_u64(saver, hash);
+    free(pieces);
     return r;
 }
 
@@ -354,6 +368,10 @@ static ps_result load_totals(ps_packer *p, ps_restorer *restorer,
         p->rejected[i].sequences = ps_load_u64(restorer);
         p->rejected[i].tokens = ps_load_u64(restorer);
     }
+    if (p->set.by != NULL) {
+        p->groups.groups = ps_load_u64(restorer);
+        p->groups.overlong = ps_load_u64(restorer);
+    }
     p->newest_out = ps_load_u64(restorer);
     p->ended_delay = ps_load_u64(restorer);
     p->output.digest = summary->output_digest;
@@ -428,12 +446,27 @@ static ps_result load_place(ps_restorer *restorer, const ps_state *summary,
     return PS_OK;
 }
 
+/* Checks and counts the sequence or piece that was loaded to a slot. */
+static bool count_piece(ps_packer *p, uint32_t slot)
+{
+    const ps_held *h = &p->held[slot];
+    uint32_t n_tok;
+
+    if (h->seq_off >= h->seq_len)
+        return false;
+    n_tok = ps_packer_length(p, slot);
+    p->bytes += ps_settings_store_bytes(&p->set, n_tok);
+    return ps_settings_units(&p->set, n_tok) ==
+           ps_engine_length(p->engine, slot);
+}
+
 /* Loads the engine and the sequences it holds, without payloads. */
 static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
                              const ps_state *summary, ps_error *err)
 {
     const ps_engine_options options = ps_settings_engine(&p->set);
     uint32_t *slots = malloc(p->engine->n_slots * sizeof *slots);
+    ps_held_piece *pieces = NULL;
     uint32_t n = 0;
     ps_result r;
 
@@ -442,21 +475,23 @@ static ps_result load_engine(ps_packer *p, ps_restorer *restorer,
     r = ps_engine_load(p->engine, restorer, &options, slots, &n, err);
     for (uint32_t i = 0; i < n && r == PS_OK; i++) {
         ps_held *h = &p->held[slots[i]];
-        uint32_t n_tok;
 
         h->id = ps_load_u64(restorer);
         h->seq_off = ps_load_u32(restorer);
         h->seq_len = ps_load_u32(restorer);
-        n_tok = ps_packer_length(p, slots[i]);
-        p->bytes += ps_settings_store_bytes(&p->set, n_tok);
         if (restorer->failed || h->id < summary->resume_from_id ||
-            h->id >= summary->input_sequences || h->seq_off >= h->seq_len ||
-            ps_settings_units(&p->set, n_tok) !=
-                ps_engine_length(p->engine, slots[i]))
+            h->id >= summary->input_sequences ||
+            (p->set.by == NULL && !count_piece(p, slots[i])))
             r = damaged(err);
     }
-    if (r == PS_OK)
-        r = ps_refill_begin(p, slots, n, ps_load_u64(restorer), err);
+    if (r == PS_OK) {
+        pieces = p->set.by == NULL
+                     ? ps_refill_list(p, slots, n)
+                     : ps_group_load(p, restorer, slots, n, &n);
+        r = pieces == NULL ? ps_fail_memory(err)
+                           : ps_refill_begin(p, pieces, n,
+                                             ps_load_u64(restorer), err);
+    }
     free(slots);
     if (r == PS_OK && (restorer->failed || restorer->left > 0))
         r = damaged(err);

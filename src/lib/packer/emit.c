@@ -12,23 +12,25 @@
 #include "base/prefetch.h"
 #include "format/totals.h"
 #include "packer/emit.h"
+#include "packer/group.h"
 
 /* The hardware prefetcher gets the rest of a payload. */
 #define PREFETCH_BYTES 1024
 
 /* ---- Payloads ---- */
 
-/* Address of a column's values in the payload that contains a piece. */
+/*
+ * Address of a column's values for a piece that starts at token `off`, in the
+ * payload of its sequence.
+ */
 static const unsigned char *column_of(const ps_packer *p,
                                       const ps_payload_column *column,
-                                      const ps_held *h)
+                                      const unsigned char *payload,
+                                      uint32_t off, uint64_t seq_len)
 {
-    uint64_t n_tok = h->seq_len;
-
     if (!column->per_token)
-        return h->payload + p->set.shape.per_token * n_tok + column->before;
-    return h->payload + column->before * n_tok +
-           (uint64_t)h->seq_off * column->bytes;
+        return payload + p->set.shape.per_token * seq_len + column->before;
+    return payload + column->before * seq_len + (uint64_t)off * column->bytes;
 }
 
 static size_t column_bytes(const ps_payload_column *column, uint32_t n_tok)
@@ -36,17 +38,19 @@ static size_t column_bytes(const ps_payload_column *column, uint32_t n_tok)
     return (size_t)column->bytes * (column->per_token ? n_tok : 1);
 }
 
-ps_result ps_packer_store(ps_packer *p, uint32_t slot, ps_error *err)
+ps_result ps_packer_store(ps_packer *p, const ps_held_piece *piece,
+                          const unsigned char *payload, ps_error *err)
 {
-    const uint32_t n_tok = ps_packer_length(p, slot);
-    const ps_held *h = &p->held[slot];
+    const uint32_t n_tok = piece->n_tok;
     ps_result r = PS_OK;
 
-    if (n_tok == h->seq_len)
-        return ps_store_append(p->store, slot, h->payload,
+    if (n_tok == piece->seq_len)
+        return ps_store_append(p->store, piece->slot, payload,
                                ps_settings_payload_bytes(&p->set, n_tok), err);
     for (uint32_t l = 0; l < p->set.n_columns && r == PS_OK; l++)
-        r = ps_store_append(p->store, slot, column_of(p, &p->set.columns[l], h),
+        r = ps_store_append(p->store, piece->slot,
+                            column_of(p, &p->set.columns[l], payload,
+                                      piece->seq_off, piece->seq_len),
                             column_bytes(&p->set.columns[l], n_tok), err);
     return r;
 }
@@ -66,17 +70,17 @@ static void copy_column(const ps_packer *p, uint32_t slot,
     if (h->block == NULL)
         ps_store_read(p->store, cursor, to, n);
     else
-        memcpy(to, column_of(p, column, h), n);
+        memcpy(to, column_of(p, column, h->payload, h->seq_off, h->seq_len), n);
 }
 
-void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                   unsigned char *payload)
+void ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
+                   ps_store_cursor *cursor, unsigned char *payload)
 {
-    ps_store_cursor cursor = ps_store_start(p->store, slot);
-
     for (uint32_t l = 0; l < p->set.n_columns; l++) {
-        copy_column(p, slot, &cursor, &p->set.columns[l], n_tok, payload);
-        payload += column_bytes(&p->set.columns[l], n_tok);
+        const ps_payload_column *column = &p->set.columns[l];
+
+        copy_column(p, piece->slot, cursor, column, piece->n_tok, payload);
+        payload += column_bytes(column, piece->n_tok);
     }
 }
 
@@ -98,12 +102,10 @@ static void prefetch(const ps_packer *p, const uint32_t *slots, uint32_t n)
     }
 }
 
-/* Copies a piece to the end of a pack. */
-static void copy_to_pack(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                         const ps_pack_builder *pack)
+void ps_packer_add(const ps_packer *p, uint32_t slot, ps_store_cursor *cursor,
+                   const ps_piece *piece, ps_pack_builder *pack)
 {
     unsigned char *seq = ps_pack_next_sequence(pack);
-    ps_store_cursor cursor = ps_store_start(p->store, slot);
 
     for (uint32_t l = 0; l < p->set.n_columns; l++) {
         const ps_payload_column *column = &p->set.columns[l];
@@ -112,8 +114,9 @@ static void copy_to_pack(const ps_packer *p, uint32_t slot, uint32_t n_tok,
                                                   pack->n_rows
                                 : seq;
 
-        copy_column(p, slot, &cursor, column, n_tok, to + column->offset);
+        copy_column(p, slot, cursor, column, piece->n_tok, to + column->offset);
     }
+    ps_pack_add(pack, piece);
 }
 
 /* Moves a piece from its slot to a pack. */
@@ -131,10 +134,12 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
 
         memcpy(pack->row + bytes * pack->n_rows,
                h->payload + bytes * piece.seq_off, bytes * piece.n_tok);
+        ps_pack_add(pack, &piece);
     } else {
-        copy_to_pack(p, slot, piece.n_tok, pack);
+        ps_store_cursor cursor = ps_store_start(p->store, slot);
+
+        ps_packer_add(p, slot, &cursor, &piece, pack);
     }
-    ps_pack_add(pack, &piece);
     if (h->block == NULL)
         ps_store_clear(p->store, slot);
     else
@@ -144,6 +149,18 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
         p->bytes -= ps_settings_store_bytes(&p->set, piece.n_tok);
 }
 
+/* Number of sequences and pieces in some slots. */
+static uint32_t pieces_in(const ps_packer *p, const uint32_t *slots, uint32_t n)
+{
+    uint32_t pieces = 0;
+
+    if (p->set.by == NULL)
+        return n;
+    for (uint32_t i = 0; i < n; i++)
+        pieces += p->held[slots[i]].seq_off;
+    return pieces;
+}
+
 static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
                            ps_error *err)
 {
@@ -151,17 +168,22 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
     uint64_t newest = p->newest_out;
     ps_pack_builder pack;
     uint32_t oldest;
-    ps_result r = ps_block_output_pack(&p->output, n, &pack, err);
+    ps_result r = ps_block_output_pack(&p->output, pieces_in(p, slots, n),
+                                       &pack, err);
 
     if (r != PS_OK)
         return r;
     prefetch(p, slots, n);
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t id = p->held[slots[i]].id;
+        uint64_t id = p->held[slots[i]].id; /* of the last sequence */
 
         lowest = id < lowest ? id : lowest;
+        if (p->set.by != NULL) {
+            id = ps_group_move(p, slots[i], &pack);
+        } else {
+            move_to_pack(p, slots[i], &pack);
+        }
         newest = id > newest ? id : newest;
-        move_to_pack(p, slots[i], &pack);
     }
     /* Distance to the greatest id packed so far. */
     p->newest_out = newest;

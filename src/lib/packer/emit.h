@@ -42,8 +42,12 @@ static inline ps_result ps_packer_tick(ps_packer *p, ps_error *err)
     return ps_packer_emit_due(p, err);
 }
 
-/* Copies the piece in a slot from its payload to the store. */
-ps_result ps_packer_store(ps_packer *p, uint32_t slot, ps_error *err);
+/*
+ * Appends a piece of a sequence to a slot of the store.  `payload` is the whole
+ * sequence's.  PS_OK, PS_ERR_MEMORY.
+ */
+ps_result ps_packer_store(ps_packer *p, const ps_held_piece *piece,
+                          const unsigned char *payload, ps_error *err);
 
 /*
  * Keeps the payload of the piece in a slot.  It stays in its block if the
@@ -61,16 +65,25 @@ static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,
     h->payload = s->payload;
     h->block = stays ? s->block : NULL;
     if (!stays)
-        return ps_packer_store(p, slot, err);
+        return ps_packer_store(p, &(ps_held_piece){
+                                      .seq_off = h->seq_off,
+                                      .seq_len = h->seq_len,
+                                      .n_tok = ps_packer_length(p, slot),
+                                      .slot = slot}, s->payload, err);
     ps_block_hold(s->block);
     return PS_OK;
 }
 
 /*
- * Copies the payload kept for a slot, column by column:
- * ps_settings_payload_bytes(&p->set, n_tok) bytes.
+ * Copies the payload kept for a piece, column by column:
+ * ps_settings_payload_bytes(&p->set, piece->n_tok) bytes.  In the store, the cursor
+ * must be at that payload.
  */
-void ps_packer_get(const ps_packer *p, uint32_t slot, uint32_t n_tok,
-                   unsigned char *payload);
+void ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
+                   ps_store_cursor *cursor, unsigned char *payload);
+
+/* Copies the payload of a piece to the end of a pack, and adds the piece. */
+void ps_packer_add(const ps_packer *p, uint32_t slot, ps_store_cursor *cursor,
+                   const ps_piece *piece, ps_pack_builder *pack);
 
 #endif

@@ -20,10 +20,11 @@
  * of tokens: prices are per unit, with at most 1,024 units.
  */
 #define STATE_SLOT_BYTES 48
+#define STATE_PIECE_BYTES 20 /* per piece of a group */
 #define STATE_TOKEN_BYTES 12
 #define STATE_MAX_TOKENS 16384
 
-/* Bytes per slot: slot numbers, and items of refill.c, sorted via a copy. */
+/* Bytes per slot: slot numbers, and pieces of refill.c, sorted via a copy. */
 #define SAVED_SLOT_BYTES 64
 
 static void add(uint64_t *sum, uint64_t bytes)
@@ -36,7 +37,7 @@ static uint64_t start_bytes(const ps_settings *s)
 {
     const ps_output_options output = ps_settings_output(s);
     const ps_engine_options o = ps_settings_engine(s);
-    const uint32_t slots = ps_engine_slots_for(&o);
+    const uint32_t slots = ps_engine_slots_for(&o) + ps_settings_spare(s);
     uint64_t stored = ps_settings_window_bytes(s);
     uint32_t blocks = ps_settings_max_blocks(s);
     uint64_t bytes = ps_engine_bytes(&o);
@@ -49,6 +50,12 @@ static uint64_t start_bytes(const ps_settings *s)
                                PS_SHUFFLE_MAX_PACKS));
     if (s->options.max_bytes != 0)
         stored = ps_mem_min(stored, s->options.max_bytes);
+    if (s->group != 0) {
+        add(&stored, ps_settings_item_bytes(s));
+        /* A sequence of a group that is dropped. */
+        add(&bytes, ps_mem_array(
+                        ps_settings_payload_bytes(s, s->info.capacity), 1));
+    }
     add(&bytes, ps_store_bytes(slots, stored));
     /* Payloads can also be in the reader's blocks. */
     if (blocks != 0)
@@ -83,6 +90,7 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     ps_output_options output;
     ps_engine_options o;
     uint64_t slots;
+    uint64_t pieces;
     uint64_t state;
     uint64_t bytes;
 
@@ -91,7 +99,9 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     o = ps_settings_engine(&s);
     slots = ps_engine_slots_for(&o);
     state = ps_mem_sum(note_bytes, STATE_HEAD_BYTES);
+    pieces = ps_settings_pieces(&s, slots);
     add(&state, slots * STATE_SLOT_BYTES);
+    add(&state, ps_mem_times(pieces, STATE_PIECE_BYTES));
     add(&state,
         ps_mem_min(s.info.capacity, STATE_MAX_TOKENS) * STATE_TOKEN_BYTES);
     /* The open block and the index so far. */
@@ -106,6 +116,8 @@ uint64_t ps_packer_save_memory(const ps_schema *schema,
     add(&bytes, ps_mem_array(state, 1));
     /* The sequences held are sorted by id, and one payload is copied. */
     add(&bytes, ps_mem_array(slots, SAVED_SLOT_BYTES));
+    if (pieces != 0)
+        add(&bytes, ps_mem_array(pieces, sizeof(ps_held_piece)));
     add(&bytes,
         ps_mem_array(2, ps_settings_payload_bytes(&s, s.info.capacity)));
     return bytes;

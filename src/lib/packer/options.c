@@ -14,7 +14,7 @@
 #include "bytes.h"
 #include "format/version.h"
 #include "io/block.h"
-#include "packer/options.h"
+#include "packer/packer.h"
 
 /* Any more packs would exceed 64 bits of bytes. */
 #define MAX_PACKS (UINT64_MAX / PS_MAX_ROW_BYTES)
@@ -45,7 +45,8 @@ enum {
     AT_MAX_WINDOW = 60,
     AT_MAX_DELAY = 64,
     AT_MAX_BYTES = 72,
-    AT_EVEN_COST = 80,
+    AT_EVEN_COST = 80, /* one byte */
+    AT_GROUP = 81,     /* one byte: 1 + index of the channel; 0: no groups */
     AT_ALIGN = 84,
     AT_LEARNED = 88 /* hash of the histogram; 0: none */
 };
@@ -84,6 +85,7 @@ void ps_settings_encode(const ps_settings *s,
     store_u64(to + AT_MAX_DELAY, o->max_delay);
     store_u64(to + AT_MAX_BYTES, o->max_bytes);
     to[AT_EVEN_COST] = o->even_cost;
+    to[AT_GROUP] = (unsigned char)s->group;
     store_u32(to + AT_ALIGN, o->align > 1 ? o->align : 0);
     store_u64(to + AT_LEARNED, s->learned);
 }
@@ -107,7 +109,7 @@ ps_result ps_settings_compare(const unsigned char *then,
         {"seed", AT_SEED, 8, {0}},
         {"max_delay", AT_MAX_DELAY, 8, {0}},
         {"max_bytes", AT_MAX_BYTES, 8, {"unlimited"}},
-        {"even_cost", AT_EVEN_COST, 4, {"off", "on"}},
+        {"even_cost", AT_EVEN_COST, 1, {"off", "on"}},
         {"pad_id", AT_PAD_ID, 4, {0}},
     };
 
@@ -121,12 +123,15 @@ ps_result ps_settings_compare(const unsigned char *then,
                        : load_u64(now + AT_LEARNED) == 0
                            ? "a histogram"
                            : "a different histogram");
+    if (then[AT_GROUP] != now[AT_GROUP])
+        return ps_fail(err, PS_ERR_ARGUMENT, "%s",
+                       then[AT_GROUP] == 0  ? "no groups"
+                       : now[AT_GROUP] == 0 ? "groups"
+                                            : "groups by another channel");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const bool wide = fields[i].bytes == 8;
-        const unsigned char *x = then + fields[i].at;
-        const unsigned char *y = now + fields[i].at;
-        const uint64_t values[2] = {wide ? load_u64(x) : load_u32(x),
-                                    wide ? load_u64(y) : load_u32(y)};
+        const uint64_t values[2] = {
+            load_low(then + fields[i].at, fields[i].bytes),
+            load_low(now + fields[i].at, fields[i].bytes)};
         char text[2][21];
 
         if (values[0] == values[1])
@@ -195,6 +200,39 @@ static ps_result check_options(const ps_schema *schema,
     return PS_OK;
 }
 
+/* Finds the channel whose values are the groups. */
+static ps_result find_group(ps_settings *s, const ps_schema *schema,
+                            const ps_packer_options *o, ps_error *err)
+{
+    uint32_t i = 0;
+
+    s->group = 0;
+    if (o->group == NULL)
+        return PS_OK;
+    while (i < schema->n_channels &&
+           strcmp(schema->channels[i].name, o->group) != 0)
+        i++;
+    if (i == schema->n_channels)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the sequences have no channel '%.31s' to group by",
+                       o->group);
+    if (schema->channels[i].kind != PS_PER_SEQUENCE)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "channel '%s' has a value per token: groups need one "
+                       "per sequence",
+                       o->group);
+    if (o->policy == PS_POLICY_CONCAT)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "policy concat cuts sequences wherever a pack ends and "
+                       "cannot keep groups together");
+    if (o->depth != 0)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "depth cannot be combined with groups, which may have "
+                       "more sequences");
+    s->group = i + 1;
+    return PS_OK;
+}
+
 /* Maximum number of sequences that fit a pack. */
 static uint32_t fitting(const ps_packer_options *o)
 {
@@ -234,7 +272,7 @@ static ps_packer_options complete_options(const ps_packer_options *options)
 
     if (o.align == 0)
         o.align = 1;
-    if (o.policy == PS_POLICY_NONE)
+    if (o.policy == PS_POLICY_NONE && o.group == NULL)
         o.depth = 1;
     if (o.depth > fitting(&o))
         o.depth = fitting(&o);
@@ -250,6 +288,32 @@ static ps_packer_options complete_options(const ps_packer_options *options)
     return o;
 }
 
+/*
+ * Upper bound on the ids by which a sequence can be overtaken: those that
+ * arrive while it waits, or while the rest of its group does.
+ */
+static uint32_t max_displacement(const ps_settings *s)
+{
+    const uint64_t group = s->group == 0 ? 0 : fitting(&s->options);
+
+    return (uint32_t)ps_mem_max(s->options.max_delay, group);
+}
+
+/* Lists the columns, and finds that of the groups. */
+static void set_columns(ps_settings *s)
+{
+    const ps_field *fields = s->info.fields;
+
+    s->n_columns = ps_payload_columns(&s->info, s->columns);
+    s->by = NULL;
+    for (uint32_t i = 0; s->group != 0 && i < s->info.n_fields; i++)
+        for (uint32_t l = 0; l < s->n_columns; l++)
+            if (fields[i].source == s->group - 1 &&
+                !s->columns[l].per_token &&
+                s->columns[l].offset == fields[i].offset)
+                s->by = &s->columns[l];
+}
+
 ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
                           const ps_packer_options *options, ps_error *err)
 {
@@ -260,6 +324,8 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
 
     if (r == PS_OK)
         r = check_options(schema, options, err);
+    if (r == PS_OK)
+        r = find_group(s, schema, options, err);
     if (r != PS_OK)
         return r;
     s->options = complete_options(options);
@@ -271,10 +337,7 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
         .version_minor = PS_FORMAT_MINOR,
         .capacity = o->capacity,
         .depth = o->depth,
-        /*
-         * A sequence can be overtaken only by those that arrive while it waits.
-         */
-        .max_displacement = (uint32_t)o->max_delay,
+        .max_displacement = max_displacement(s),
         .split =
             o->overlong == PS_OVERLONG_SPLIT || o->policy == PS_POLICY_CONCAT,
         .align = o->align,
@@ -292,13 +355,58 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
     r = ps_layout(&s->info, err);
     if (r != PS_OK)
         return r;
-    bytes = ps_settings_store_bytes(s, o->capacity);
+    set_columns(s);
+    bytes = ps_settings_item_bytes(s);
     if (o->max_bytes != 0 && bytes > o->max_bytes)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "a sequence of %" PRIu32 " tokens takes %" PRIu64 " "
+                       "a %s of %" PRIu32 " tokens takes %" PRIu64 " "
                        "bytes of memory, the limit is %" PRIu64,
-                       o->capacity, bytes, o->max_bytes);
+                       s->group == 0 ? "sequence" : "group", o->capacity,
+                       bytes, o->max_bytes);
     return PS_OK;
+}
+
+uint64_t ps_settings_item_bytes(const ps_settings *s)
+{
+    const uint64_t piece = sizeof(ps_held_piece) + s->shape.fixed;
+
+    if (s->group == 0)
+        return ps_settings_store_bytes(s, s->info.capacity);
+    /* All its sequences may have one token. */
+    return round_up(s->info.capacity * (s->shape.per_token + piece),
+                    PS_STORE_CHUNK_BYTES);
+}
+
+uint64_t ps_settings_pieces(const ps_settings *s, uint64_t n)
+{
+    const uint64_t fit = fitting(&s->options);
+    uint64_t packs = s->options.window == 0 ? LEAST_WINDOW : s->options.window;
+    uint64_t pieces;
+
+    if (s->group == 0)
+        return 0;
+    if (s->options.order == PS_PACKS_SHUFFLED)
+        packs += PS_SHUFFLE_MAX_PACKS;
+    /* Each has a token. */
+    pieces = ps_mem_times(ps_mem_min(n, packs), fit);
+    if (s->options.max_bytes != 0)
+        pieces = ps_mem_min(pieces, s->options.max_bytes /
+                                        (sizeof(ps_held_piece) +
+                                         ps_shape_bytes(&s->shape, 1)));
+    /* The open group is not in the window. */
+    return pieces + fit;
+}
+
+uint64_t ps_packer_least_bytes(const ps_schema *schema,
+                               const ps_packer_options *options)
+{
+    ps_packer_options o = *options;
+    ps_settings s = {0};
+
+    o.max_bytes = 0;
+    return ps_settings_set(&s, schema, &o, NULL) == PS_OK
+               ? ps_settings_item_bytes(&s)
+               : UINT64_MAX;
 }
 
 ps_result ps_packer_check(const ps_schema *schema,
@@ -312,7 +420,9 @@ ps_result ps_packer_check(const ps_schema *schema,
 /* Maximum number of sequences per pack within the capacity and the window. */
 static uint32_t depth_of(const ps_settings *s)
 {
-    const uint32_t depth = ps_max_sequences(&s->info);
+    const uint32_t depth = s->options.policy == PS_POLICY_NONE
+                               ? 1
+                               : ps_max_sequences(&s->info);
 
     /* All sequences of a pack were in the window at the same time. */
     return depth < s->options.max_window ? depth : s->options.max_window;
@@ -371,10 +481,12 @@ ps_output_options ps_settings_output(const ps_settings *s)
 
 uint64_t ps_settings_chunks(const ps_settings *s, uint64_t n, uint64_t packs)
 {
-    const uint64_t longest = ps_settings_store_bytes(s, s->info.capacity);
+    const uint64_t longest = ps_settings_item_bytes(s);
     uint64_t bytes =
         ps_mem_times(packs, (uint64_t)s->shape.per_token * s->info.capacity);
 
+    if (s->group != 0)
+        bytes = ps_mem_times(packs, longest);
     /* Each payload wastes less than one chunk. */
     bytes = ps_mem_sum(bytes, ps_mem_times(n, ps_settings_store_bytes(s, 0) +
                                                   PS_STORE_CHUNK_BYTES));

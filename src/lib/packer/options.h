@@ -18,16 +18,22 @@
 
 /* Set by ps_settings_set, and constant afterwards. */
 typedef struct ps_settings {
-    ps_packer_options options; /* with defaults; `learn_from` is the caller's
-                                  and invalid after opening */
+    ps_packer_options options; /* with defaults; `learn_from` and `group` are
+                                  the caller's and invalid after opening */
     uint64_t learned;          /* hash of the histogram learned from; 0: none */
     ps_pack_info info;
     ps_shape shape;
     ps_payload_column columns[PS_MAX_FIELDS]; /* in payload order */
     uint32_t n_columns;
+    uint32_t group; /* 1 + index of the channel whose values are the groups; 0:
+                       no groups */
+    const ps_payload_column *by; /* that channel in `columns`, or NULL */
 } ps_settings;
 
-/* Checks schema and options, and sets options, shape and header. */
+/*
+ * Checks schema and options, and sets everything.  The settings must not be
+ * moved afterwards.
+ */
 ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
                           const ps_packer_options *options, ps_error *err);
 
@@ -71,6 +77,18 @@ uint64_t ps_settings_window_bytes(const ps_settings *s);
  * the window fill.  0 with max_bytes.
  */
 uint32_t ps_settings_max_blocks(const ps_settings *s);
+
+/* Slots beyond those of the engine: one for a group that is collected. */
+static inline uint32_t ps_settings_spare(const ps_settings *s)
+{
+    return s->group != 0;
+}
+
+/* Upper bound, in bytes, on the store's contents for one item of the window. */
+uint64_t ps_settings_item_bytes(const ps_settings *s);
+
+/* Upper bound on the pieces in all groups of `n` items. */
+uint64_t ps_settings_pieces(const ps_settings *s, uint64_t n);
 
 /* Size of a payload in bytes, for at most PS_MAX_SEQUENCE_BYTES. */
 static inline size_t ps_settings_payload_bytes(const ps_settings *s,

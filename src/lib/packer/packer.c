@@ -5,6 +5,7 @@
  */
 
 #include "packer/emit.h"
+#include "packer/group.h"
 #include "packer/packer.h"
 #include "packer/refill.h"
 
@@ -26,7 +27,6 @@ ps_result ps_packer_prepare(ps_packer **packer, int fd,
     p->fd = fd;
     r = ps_settings_set(&p->set, schema, options, err);
     if (r == PS_OK) {
-        p->set.n_columns = ps_payload_columns(&p->set.info, p->set.columns);
         p->max_blocks = ps_settings_max_blocks(&p->set);
         return PS_OK;
     }
@@ -41,6 +41,7 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
     ps_engine_options engine = ps_settings_engine(&p->set);
     ps_output_options output = ps_settings_output(&p->set);
     ps_histogram *expected;
+    uint32_t slots;
     ps_result r = ps_settings_expected(&p->set, &expected, err);
 
     engine.learn_from = expected;
@@ -49,10 +50,11 @@ ps_result ps_packer_start(ps_packer *p, const ps_output_place *place,
     ps_histogram_free(expected);
     if (r != PS_OK)
         return r;
-    p->held = calloc(p->engine->n_slots, sizeof *p->held);
+    slots = p->engine->n_slots + ps_settings_spare(&p->set);
+    p->held = calloc(slots, sizeof *p->held);
     if (p->held == NULL)
         return ps_fail_memory(err);
-    r = ps_store_open(&p->store, p->engine->n_slots, err);
+    r = ps_store_open(&p->store, slots, err);
     if (r != PS_OK)
         return r;
     if (place != NULL) {
@@ -154,6 +156,10 @@ ps_result ps_packer_flush(ps_packer *p, ps_flush flush, ps_error *err)
     if (p->output.output == NULL)
         return PS_OK;
 
+    if (packs_all)
+        r = ps_group_close(p, p->totals.input_sequences, err);
+    if (r != PS_OK)
+        return r;
     switch (flush) {
     case PS_FLUSH_NOWAIT:
         return ps_output_push(p->output.output, err);
@@ -199,6 +205,11 @@ const ps_pack_info *ps_packer_info(const ps_packer *p)
 uint64_t ps_packer_delay(const ps_packer *p)
 {
     return p->engine == NULL ? p->ended_delay : p->engine->delay;
+}
+
+ps_groups ps_packer_groups(const ps_packer *p)
+{
+    return p->groups;
 }
 
 ps_scarce ps_packer_scarce(const ps_packer *p)

@@ -10,6 +10,7 @@
  *   put.c            checks it, then truncates, splits or rejects it; passes
  *                    its length to the engine and keeps its payload
  *   emit.c           builds a pack when the engine has chosen one
+ *   group.c          collects sequences that must share a pack
  *   payload_store.c  stores payloads that cannot stay where they were read
  *
  * Packs are built in place in the blocks of stream/block_output.h.
@@ -39,11 +40,35 @@
 /* The sequence or piece in a slot of the engine. */
 typedef struct ps_held {
     uint64_t id;                  /* of the sequence in the input */
-    uint32_t seq_off;             /* offset of the piece, tokens */
-    uint32_t seq_len;             /* of the whole sequence, tokens */
+    uint32_t seq_off;             /* offset of the piece, tokens; of a group:
+                                     number of its pieces */
+    uint32_t seq_len;             /* of the whole sequence, tokens; of a group:
+                                     tokens of its pieces */
     const unsigned char *payload; /* of the whole sequence, in `block` */
     ps_block *block;              /* held; NULL: the store has the piece */
 } ps_held;
+
+/* A sequence or piece, as listed in a state and stored before its payload. */
+typedef struct ps_held_piece {
+    uint64_t id;      /* of the sequence in the input */
+    uint32_t seq_off; /* offset of the piece, tokens */
+    uint32_t seq_len; /* of the whole sequence, tokens */
+    uint32_t n_tok;   /* of the piece */
+    uint32_t slot;    /* of the store */
+} ps_held_piece;
+
+/* The group that is being collected; see group.h. */
+typedef struct ps_group {
+    bool is_open;     /* the next sequence with its value belongs to it */
+    bool is_overlong; /* a sequence did not fit */
+    uint64_t value;   /* of the channel */
+    uint64_t id;      /* of the first sequence collected */
+    uint64_t time;    /* of the engine, when it arrived */
+    uint64_t bytes;   /* in the store */
+    uint32_t pieces;  /* collected and not yet admitted; 0: nothing */
+    uint32_t n_tok;   /* of these pieces */
+    uint32_t units;   /* their length for the engine */
+} ps_group;
 
 typedef struct ps_refill ps_refill;
 
@@ -53,7 +78,7 @@ struct ps_packer {
     bool finished;
     ps_engine *engine; /* NULL: the stream has ended */
     ps_store *store;
-    ps_held *held;       /* [engine->n_slots], by slot */
+    ps_held *held;       /* [engine->n_slots + spare], by slot */
     uint32_t max_blocks; /* reader blocks that may be held */
     uint64_t bytes;      /* payload held, in whole chunks; maintained only with
                             max_bytes */
@@ -61,6 +86,8 @@ struct ps_packer {
     ps_totals totals;
     ps_rejected rejected[PS_REJECTS]; /* rejected part of the totals, by
                                          reason */
+    ps_group group;   /* zero without groups */
+    ps_groups groups; /* counts */
     uint64_t next_id;    /* ids of all sequences yet to be admitted are at least
                             this */
     uint64_t newest_out; /* greatest id packed */
@@ -94,5 +121,11 @@ ps_result ps_packer_begin(ps_packer *p, bool goes_on, ps_error *err);
  * matched.  Call it when everything is written.
  */
 ps_result ps_packer_check_replay(const ps_packer *p, ps_error *err);
+
+/* The spare slot, which has the open group. */
+static inline uint32_t ps_packer_group_slot(const ps_packer *p)
+{
+    return p->engine->n_slots;
+}
 
 #endif

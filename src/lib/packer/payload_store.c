@@ -196,6 +196,16 @@ void ps_store_read(const ps_store *s, ps_store_cursor *cursor, void *to,
     }
 }
 
+void ps_store_skip(const ps_store *s, ps_store_cursor *cursor, size_t n)
+{
+    while (n > CHUNK_BYTES - cursor->at) {
+        n -= CHUNK_BYTES - cursor->at;
+        cursor->chunk = *next_of(s, cursor->chunk);
+        cursor->at = 0;
+    }
+    cursor->at += (uint32_t)n;
+}
+
 void ps_store_clear(ps_store *s, uint32_t slot)
 {
     chain *c = &s->chains[slot];
@@ -205,4 +215,10 @@ void ps_store_clear(ps_store *s, uint32_t slot)
         s->free = c->first;
     }
     *c = (chain){0};
+}
+
+void ps_store_move(ps_store *s, uint32_t from, uint32_t to)
+{
+    s->chains[to] = s->chains[from];
+    s->chains[from] = (chain){0};
 }

@@ -40,8 +40,14 @@ void ps_store_prefetch(const ps_store *store, uint32_t slot);
 void ps_store_read(const ps_store *store, ps_store_cursor *cursor, void *to,
                    size_t n);
 
+/* Advances the cursor by `n` bytes, which must exist. */
+void ps_store_skip(const ps_store *store, ps_store_cursor *cursor, size_t n);
+
 /* Contents of a slot take whole chunks of this size. */
 #define PS_STORE_CHUNK_BYTES 256u
+
+/* Moves the contents of a slot to another, which is empty. */
+void ps_store_move(ps_store *store, uint32_t from, uint32_t to);
 
 /* Empties a slot. */
 void ps_store_clear(ps_store *store, uint32_t slot);

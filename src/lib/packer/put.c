@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "packer/emit.h"
+#include "packer/group.h"
 #include "packer/refill.h"
 #include "stream/token_reader.h"
 
@@ -95,6 +96,15 @@ static inline ps_result put_whole(ps_packer *p, const ps_sequence *sequence,
 
 /* ---- Rejecting ---- */
 
+/* Counts a record that is not admitted.  `next_id` as for admit. */
+static ps_result tick(ps_packer *p, uint64_t next_id, ps_error *err)
+{
+    if (p->set.by != NULL)
+        return ps_group_tick(p, next_id, err);
+    p->next_id = next_id;
+    return ps_packer_tick(p, err);
+}
+
 static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
                            ps_reject reason, ps_error *err)
 {
@@ -102,8 +112,7 @@ static ps_result leave_out(ps_packer *p, const ps_sequence *sequence,
     p->totals.rejected_tokens += sequence->n_tok;
     p->rejected[reason].sequences++;
     p->rejected[reason].tokens += sequence->n_tok;
-    p->next_id = sequence->id + 1;
-    return ps_packer_tick(p, err);
+    return tick(p, sequence->id + 1, err);
 }
 
 /* Checks that `id` is the next in order. */
@@ -126,7 +135,8 @@ static ps_result check_payload(const ps_packer *p,
     bool is_right = sequence->payload_bytes == bytes;
 
     if (sequence->payload == NULL)
-        is_right = sequence->n_tok > p->set.info.capacity &&
+        is_right = p->set.by == NULL &&
+                   sequence->n_tok > p->set.info.capacity &&
                    p->set.options.policy != PS_POLICY_CONCAT &&
                    (p->set.options.overlong == PS_OVERLONG_DROP ||
                     p->set.options.overlong == PS_OVERLONG_ERROR);
@@ -147,7 +157,6 @@ static inline void count_input(ps_packer *p, const ps_sequence *sequence)
 {
     p->totals.input_sequences++;
     p->totals.input_tokens += sequence->n_tok;
-    p->next_id = sequence->id;
 }
 
 /* Adds a sequence that is put for the first time. */
@@ -162,6 +171,9 @@ static inline ps_result put_new(ps_packer *p, const ps_sequence *sequence,
     if (r != PS_OK)
         return r;
     count_input(p, sequence);
+    if (p->set.by != NULL)
+        return ps_group_put(p, sequence, err);
+    p->next_id = sequence->id;
     if (p->set.options.policy == PS_POLICY_CONCAT)
         return put_pieces(p, sequence, n_tok, err);
     if (n_tok <= p->set.info.capacity)

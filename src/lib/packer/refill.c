@@ -13,88 +13,100 @@
 #include "base/hash.h"
 #include "format/digest.h"
 #include "packer/emit.h"
+#include "packer/group.h"
 #include "packer/refill.h"
 
-/* A held sequence or piece. */
-typedef struct item {
-    uint64_t id;
-    uint32_t seq_off; /* offset of the piece, tokens */
-    uint32_t slot;    /* of the engine */
-} item;
-
 struct ps_refill {
-    bool begun;      /* a sequence was put */
-    uint64_t next;   /* id expected next, if begun */
-    item *items;     /* in input order */
-    uint32_t n;      /* number of items */
-    uint32_t at;     /* items below it have their payloads */
-    uint64_t hash;   /* of the payloads so far */
-    uint64_t wanted; /* of all payloads */
+    bool begun;            /* a sequence was put */
+    uint64_t next;         /* id expected next, if begun */
+    ps_held_piece *pieces; /* in input order */
+    uint32_t n;            /* number of pieces */
+    uint32_t at;           /* pieces below it have their payloads */
+    uint64_t hash;         /* of the payloads so far */
+    uint64_t wanted;       /* of all payloads */
+    ps_store_cursor cursor; /* in the group of piece `at` */
 };
 
-static int compare_items(const void *a, const void *b)
+static int compare_pieces(const void *a, const void *b)
 {
-    const item *x = a;
-    const item *y = b;
+    const ps_held_piece *x = a;
+    const ps_held_piece *y = b;
 
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return (x->seq_off > y->seq_off) - (x->seq_off < y->seq_off);
 }
 
-/* Lists the contents of some slots in input order; NULL if out of memory. */
-static item *in_order(const ps_packer *p, const uint32_t *slots, uint32_t n)
+ps_held_piece *ps_refill_list(const ps_packer *p, const uint32_t *slots,
+                              uint32_t n)
 {
-    item *items = malloc(((size_t)n + 1) * sizeof *items);
+    ps_held_piece *pieces = malloc(((size_t)n + 1) * sizeof *pieces);
 
-    for (uint32_t i = 0; items != NULL && i < n; i++)
-        items[i] = (item){p->held[slots[i]].id, p->held[slots[i]].seq_off,
-                          slots[i]};
-    if (items != NULL)
-        qsort(items, n, sizeof *items, compare_items);
-    return items;
+    if (pieces == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const ps_held *h = &p->held[slots[i]];
+
+        pieces[i] = (ps_held_piece){.id = h->id,
+                                    .seq_off = h->seq_off,
+                                    .seq_len = h->seq_len,
+                                    .n_tok = ps_packer_length(p, slots[i]),
+                                    .slot = slots[i]};
+    }
+    qsort(pieces, n, sizeof *pieces, compare_pieces);
+    return pieces;
 }
 
-/* Extends the hash `before` by the payload in a slot. */
-static uint64_t chain(const ps_packer *p, uint32_t slot,
+/*
+ * Extends the hash `before` by the payload of pieces[i].  `cursor` is kept for
+ * the next piece, which may be in the same group.
+ */
+static uint64_t chain(const ps_packer *p, const ps_held_piece *pieces,
+                      uint32_t i, ps_store_cursor *cursor,
                       unsigned char *payload, uint64_t before)
 {
-    uint32_t n_tok = ps_packer_length(p, slot);
+    const ps_held_piece *piece = &pieces[i];
 
-    ps_packer_get(p, slot, n_tok, payload);
+    if (i == 0 || pieces[i - 1].slot != piece->slot)
+        *cursor = ps_store_start(p->store, piece->slot);
+    if (p->set.by != NULL)
+        ps_store_skip(p->store, cursor, sizeof *piece);
+    ps_packer_get(p, piece, cursor, payload);
     return ps_token_digest(
-        before, n_tok,
-        ps_hash(payload, ps_settings_payload_bytes(&p->set, n_tok)));
+        before, piece->n_tok,
+        ps_hash(payload, ps_settings_payload_bytes(&p->set, piece->n_tok)));
 }
 
-ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
-                         uint64_t *hash, ps_error *err)
+ps_result ps_refill_hash(const ps_packer *p, const ps_held_piece *pieces,
+                         uint32_t n, uint64_t *hash, ps_error *err)
 {
-    item *items = in_order(p, slots, n);
     unsigned char *payload =
         malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
-    bool have_memory = items != NULL && payload != NULL;
+    ps_store_cursor cursor;
 
     *hash = 0;
-    for (uint32_t i = 0; have_memory && i < n; i++)
-        *hash = chain(p, items[i].slot, payload, *hash);
-    free(items);
+    if (payload == NULL)
+        return ps_fail_memory(err);
+    for (uint32_t i = 0; i < n; i++)
+        *hash = chain(p, pieces, i, &cursor, payload, *hash);
     free(payload);
-    return have_memory ? PS_OK : ps_fail_memory(err);
+    return PS_OK;
 }
 
-ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
+ps_result ps_refill_begin(ps_packer *p, ps_held_piece *pieces, uint32_t n,
                           uint64_t hash, ps_error *err)
 {
     ps_refill *f = calloc(1, sizeof *f);
 
-    if (f == NULL)
+    if (f == NULL) {
+        free(pieces);
         return ps_fail_memory(err);
+    }
     p->refill = f;
     f->wanted = hash;
     f->n = n;
-    f->items = in_order(p, slots, n);
-    return f->items == NULL ? ps_fail_memory(err) : PS_OK;
+    f->pieces = pieces;
+    return PS_OK;
 }
 
 static ps_result fail_input_changed(const ps_packer *p, uint64_t id,
@@ -114,24 +126,27 @@ static ps_result give_back(ps_packer *p, const ps_sequence *sequence,
     unsigned char *payload;
     ps_result r = PS_OK;
 
-    if (f->at == f->n || f->items[f->at].id != sequence->id)
+    if (f->at == f->n || f->pieces[f->at].id != sequence->id)
         return PS_OK;
     payload = malloc(ps_settings_payload_bytes(&p->set, p->set.info.capacity));
     if (payload == NULL)
         return ps_fail_memory(err);
     while (r == PS_OK && f->at < f->n &&
-           f->items[f->at].id == sequence->id) {
-        const item *i = &f->items[f->at++];
+           f->pieces[f->at].id == sequence->id) {
+        const ps_held_piece *piece = &f->pieces[f->at];
 
         if (sequence->payload == NULL ||
-            p->held[i->slot].seq_len != sequence->n_tok ||
+            piece->seq_len != sequence->n_tok ||
             sequence->payload_bytes !=
                 ps_settings_payload_bytes(&p->set, sequence->n_tok))
             r = fail_input_changed(p, sequence->id, err);
         else
-            r = ps_packer_keep(p, i->slot, sequence, err);
+            r = p->set.by == NULL
+                    ? ps_packer_keep(p, piece->slot, sequence, err)
+                    : ps_group_store(p, piece, sequence->payload, err);
         if (r == PS_OK)
-            f->hash = chain(p, i->slot, payload, f->hash);
+            f->hash = chain(p, f->pieces, f->at++, &f->cursor, payload,
+                            f->hash);
     }
     free(payload);
     return r;
@@ -142,7 +157,7 @@ ps_result ps_refill_put(ps_packer *p, const ps_sequence *sequence,
 {
     ps_refill *f = p->refill;
     uint64_t seen = p->totals.input_sequences;
-    uint64_t needed = f->n > 0 ? f->items[0].id : seen;
+    uint64_t needed = f->n > 0 ? f->pieces[0].id : seen;
     ps_result r = PS_OK;
 
     /* Sequences may start anywhere up to the first one needed. */
@@ -175,7 +190,7 @@ bool ps_refill_waits(const ps_packer *p)
 void ps_refill_free(ps_packer *p)
 {
     if (p->refill != NULL)
-        free(p->refill->items);
+        free(p->refill->pieces);
     free(p->refill);
     p->refill = NULL;
 }

@@ -9,15 +9,22 @@
 
 #include "packer/packer.h"
 
-/* Hashes the payloads in some slots, in input order.  PS_OK, PS_ERR_MEMORY. */
-ps_result ps_refill_hash(const ps_packer *p, const uint32_t *slots, uint32_t n,
-                         uint64_t *hash, ps_error *err);
+/*
+ * Lists the sequences and pieces in some slots, one in each, in input order.
+ * The caller frees the list.  NULL: out of memory.
+ */
+ps_held_piece *ps_refill_list(const ps_packer *p, const uint32_t *slots,
+                              uint32_t n);
+
+/* Hashes the payloads of the pieces listed.  PS_OK, PS_ERR_MEMORY. */
+ps_result ps_refill_hash(const ps_packer *p, const ps_held_piece *pieces,
+                         uint32_t n, uint64_t *hash, ps_error *err);
 
 /*
- * Starts waiting for the payloads of these slots, whose hash is given.  PS_OK,
- * PS_ERR_MEMORY.
+ * Starts waiting for the payloads of these pieces, whose hash is given.  Takes
+ * over the list.  PS_OK, PS_ERR_MEMORY.
  */
-ps_result ps_refill_begin(ps_packer *p, const uint32_t *slots, uint32_t n,
+ps_result ps_refill_begin(ps_packer *p, ps_held_piece *pieces, uint32_t n,
                           uint64_t hash, ps_error *err);
 
 /*
