@@ -190,17 +190,43 @@ def packed_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(kind.value_type if is_list(kind) else kind)
 
 
-def plan_packs(pieces: Pieces, capacity: int, **options: Any
-               ) -> Iterator[Plan]:
-    """Plans PLAN_ROWS pieces at a time, in threads, ahead of their use."""
+def group_starts(pieces: Pieces, values: np.ndarray, name: str,
+                 capacity: int) -> np.ndarray:
+    """Where groups start: runs of pieces whose rows have the same value."""
+    own = values[pieces.rows]
+    starts = np.append(0, np.flatnonzero(own[1:] != own[:-1]) + 1)
+    starts = starts[:len(own)]
+    lengths = np.add.reduceat(pieces.lengths, starts) if len(own) else own
+    if len(own) and lengths.max() > capacity:
+        longest = int((lengths > capacity).argmax())
+        raise PackError(
+            "row %d: the group %s=%s has %d tokens, which exceed seq_length %d"
+            % (pieces.rows[starts[longest]], printable(name),
+               own[starts[longest]], lengths[longest], capacity))
+    return starts
+
+
+def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
+               **options: Any) -> Iterator[Plan]:
+    """Plans PLAN_ROWS pieces, or groups that start at `starts`, at a time, in
+    threads, ahead of their use."""
+    n = len(pieces.lengths)
+    bounds = np.append(np.arange(n) if starts is None else starts, n)
+
     def plan(at: int) -> Plan:
-        part = Pieces(*(a[at:at + PLAN_ROWS] for a in pieces))
-        order, ends = pack_lengths(part.lengths, capacity, **options)
-        return Plan(Pieces(*(np.ascontiguousarray(a[order], np.int64)
-                             for a in part)), ends)
+        own = bounds[at:at + PLAN_ROWS + 1]
+        order, ends = pack_lengths(
+            np.add.reduceat(pieces.lengths[:own[-1]], own[:-1]), capacity,
+            **options)
+        counts = np.diff(own)[order]
+        stops = np.cumsum(counts)
+        rows = np.arange(stops[-1]) + np.repeat(own[order] - stops + counts,
+                                                counts)
+        return Plan(Pieces(*(np.ascontiguousarray(a[rows], np.int64)
+                             for a in pieces)), stops[ends - 1])
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        yield from pool.map(plan, range(0, len(pieces.lengths), PLAN_ROWS))
+        yield from pool.map(plan, range(0, len(bounds) - 1, PLAN_ROWS))
 
 
 class Memory:
@@ -268,7 +294,8 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
 
 def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                memory: Memory, tokens: str, overlong: str, position_ids: bool,
-               strings: bool, **options: Any) -> tuple:
+               strings: bool, group: Optional[str] = None,
+               **options: Any) -> tuple:
     """Returns schema and batches of these rows, or all, packed; `strings`:
     accept columns of strings."""
     one_of(OVERLONG, overlong, "overlong")
@@ -304,6 +331,15 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         first += len(offsets) - 1
     pieces = cut_rows(whole_rows(spans[1:] or spans, rows), seq_length,
                       overlong)
+    starts = None
+    if group is not None:
+        by = next((c for c in columns
+                   if isinstance(c, Scalars) and c.name == group), None)
+        if by is None:
+            raise ValueError("group: there is no column %s with a value per "
+                             "row" % printable(group))
+        starts = group_starts(pieces, by.values.to_numpy(False), group,
+                              seq_length)
     fields = [pa.field(column.name, packed_type(column.type))
               for column in columns]
     if labels:
@@ -312,7 +348,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         fields.append(pa.field("position_ids", pa.list_(pa.int32())))
     fields.append(pa.field("seq_lengths", pa.list_(pa.int32())))
     schema = pa.schema(fields)
-    return schema, (batch for plan in plan_packs(pieces, seq_length, **options)
+    return schema, (batch for plan in plan_packs(pieces, starts, seq_length,
+                                            **options)
                     for batch in packed_batches(columns, plan, schema, memory,
                                                 labels))
 
@@ -344,7 +381,7 @@ def pack_dataset(dataset: Any, seq_length: int, *,
 
     `overlong` selects how to treat longer rows: "error", "drop", "truncate" or
     "split".  Rows without tokens are skipped.  The options are those of
-    Packer: depth, window, policy, order, seed, even_cost, align.
+    Packer: depth, window, policy, order, seed, even_cost, align, group.
 
     A dataset in files is packed into a file next to them, which is reused for
     the same rows and options.  cache_file_name names another file, which is
@@ -364,6 +401,9 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     if is_iterable(dataset):
         if cache_file_name is not None:
             raise ValueError("an IterableDataset is not packed into a file")
+        if options.get("group") is not None:
+            raise ValueError("group: an IterableDataset is packed in parts, "
+                             "which would cut groups; use a Packer")
         return pack_stream(dataset, seq_length, columns, arguments)
     if isinstance(dataset, TextSequences):
         dataset = dataset.dataset()

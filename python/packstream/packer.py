@@ -48,11 +48,13 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    overlong: str = "error", order: str = "window",
                    seed: int = 0, max_delay: int = 0, max_bytes: int = 0,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
-                   learn_from: Optional[Mapping[int, int]] = None) -> Any:
+                   learn_from: Optional[Mapping[int, int]] = None,
+                   group: Optional[str] = None) -> Any:
     """ps_packer_options.  Their names are those of packstream(1).  A depth of
     None is no limit; a window of None has at least 1024 sequences and tokens
     for 64 packs.  learn_from has the number of sequences by length, if known
-    before."""
+    before.  group is the name of a channel with a value per sequence:
+    consecutive sequences with the same value share a pack."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -67,9 +69,13 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     options.max_bytes, options.even_cost = max_bytes, even_cost
     options.align, options.pad_id = align, pad_id
     options.block_packs = 1     # a pack comes when it is decided
+    LIVES_WITH[options] = kept = []
     if learn_from is not None:
-        options.learn_from = histogram = new_histogram(learn_from)
-        LIVES_WITH[options] = histogram
+        kept.append(new_histogram(learn_from))
+        options.learn_from = kept[-1]
+    if group is not None:
+        kept.append(ffi.new("char[]", group.encode()))
+        options.group = kept[-1]
     return options
 
 
@@ -90,7 +96,8 @@ class Packer:
     """Packs sequences of at most `capacity` tokens, as packstream(1) does.
 
     `options` are those of packer_options: depth, window, policy, overlong,
-    order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from.
+    order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from,
+    group.
     `dtype`, `vocab_size` and `channels` say what a sequence is made of; see
     Schema.
 

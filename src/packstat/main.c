@@ -72,6 +72,10 @@ static const option_entry entries[] = {
      "count sequences and tokens by the values of this\n"
      "per-sequence channel of integers",
      OPTION_TEXT(packstat_conf, by)},
+    {0, "group", "CHANNEL",
+     "with --histogram of token records, print the lengths\n"
+     "of groups, as packstream --group packs them",
+     OPTION_TEXT(packstat_conf, group)},
     {'t', "type", "u16|u32",
      "token type of raw records (default: u16, or for\n"
      "--against that of the packs)",
@@ -112,7 +116,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
     if (conf->range_given || conf->quick)
         result = packs_open_file(&packs_in, fd, &err);
     /* A damaged LENGTHS is detected when the records are read. */
-    if ((conf->histogram || conf->quick) &&
+    if (((conf->histogram && conf->group == NULL) || conf->quick) &&
         (result == PS_ERR_UNSUPPORTED || result == PS_ERR_MAGIC) &&
         ps_histogram_read(&lengths, fd, &ignored) != PS_OK)
         lengths = NULL;
@@ -167,6 +171,8 @@ static int check(const packstat_conf *conf, char *const *names, int n)
         return message_usage("--by is for a summary or --json: not with "
                              "--histogram, --quick or --verify");
 
+    if (conf->group != NULL && !conf->histogram)
+        return message_usage("--group needs --histogram");
     if (conf->rejects.n > 0 && conf->against.n == 0)
         return message_usage("--rejects needs --against");
     if ((conf->vocab_size > 0 || conf->empty) && conf->against.n == 0)

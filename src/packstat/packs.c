@@ -254,6 +254,11 @@ void packs_stat(const packstat_conf *conf, packs *input,
     ps_result result = PS_END;
     ps_error err;
 
+    if (conf->group != NULL) {
+        f->status = message_usage("--group needs token records: %s has packs",
+                                  files_input_name(f->file));
+        return;
+    }
     s.columns = columns_of(s.info);
     if (packs_header(input, &s.header, &err) != PS_OK ||
         channel_figures_begin(&s.found.channels, &s.info->schema, conf->by,

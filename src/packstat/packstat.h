@@ -47,6 +47,7 @@ typedef struct packstat_conf {
     bool quick;       /* header and totals only; files are not read */
     bool quiet;       /* no progress line, no "OK" */
     const char *by;   /* count by value of this channel; NULL: none */
+    const char *group; /* take runs of its equal values as one; NULL: none */
     bool range_given;
     range range; /* packs to read of each pack stream */
     bool type_given;

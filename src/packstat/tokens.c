@@ -6,9 +6,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "common/bytes.h"
 #include "files/files.h"
 #include "packstat/packstat.h"
 #include "packstat/summary.h"
@@ -29,7 +31,68 @@ typedef struct scan {
     /* lengths known without reading the records; NULL: none */
     const ps_histogram *known;
     token_figures found;
+    uint32_t group_by;   /* index of the channel of --group */
+    uint64_t group;      /* its value for the current group */
+    uint64_t group_size; /* tokens of that group; 0: none */
 } scan;
+
+/* Adds the length of the current group, if there is one. */
+static ps_result end_group(scan *s, ps_error *err)
+{
+    const uint64_t n_tok = s->group_size;
+
+    s->group_size = 0;
+    if (n_tok > UINT32_MAX) {
+        *err = (ps_error){.code = PS_ERR_LIMIT};
+        (void)snprintf(err->text, sizeof(err->text),
+                       "the group before sequence %" PRIu64 " has %" PRIu64
+                       " tokens, the limit is %" PRIu32,
+                       s->found.sequences, n_tok, UINT32_MAX);
+        return err->code;
+    }
+    if (n_tok > 0 && !histogram_add(&s->out->lengths, (uint32_t)n_tok)) {
+        *err = (ps_error){.code = PS_ERR_MEMORY};
+        return err->code;
+    }
+    return PS_OK;
+}
+
+/* Adds a sequence to its group. */
+static ps_result add_to_group(scan *s, const ps_sequence *sequence,
+                              ps_error *err)
+{
+    const size_t at =
+        ps_payload_offset(s->schema, s->group_by, sequence->n_tok);
+    const uint64_t value = load_low(
+        sequence->payload + at,
+        ps_type_bytes(s->schema->channels[s->group_by].type));
+    ps_result r = PS_OK;
+
+    if (value != s->group)
+        r = end_group(s, err);
+    s->group = value;
+    s->group_size += sequence->n_tok;
+    return r;
+}
+
+/* Finds the channel of --group. */
+static ps_result find_group(scan *s, ps_error *err)
+{
+    const ps_schema *schema = s->schema;
+    uint32_t *i = &s->group_by;
+
+    while (*i < schema->n_channels &&
+           strcmp(schema->channels[*i].name, s->conf->group) != 0)
+        ++*i;
+    if (*i < schema->n_channels &&
+        schema->channels[*i].kind == PS_PER_SEQUENCE)
+        return PS_OK;
+    *err = (ps_error){.code = PS_ERR_MAGIC};
+    (void)snprintf(err->text, sizeof(err->text),
+                   "no per-sequence channel '%.31s' to group by",
+                   s->conf->group);
+    return err->code;
+}
 
 /* Reads to the end.  Returns PS_END or an error. */
 static ps_result read_tokens(scan *s, ps_error *err)
@@ -39,8 +102,9 @@ static ps_result read_tokens(scan *s, ps_error *err)
      * Verification requires sequences within the limit of the format, and
      * channels are counted only in sequences that are held whole.
      */
+    const bool grouped = s->conf->group != NULL;
     const uint32_t longest =
-        s->conf->verify || counts ? UINT32_MAX : LONGEST_HELD;
+        s->conf->verify || counts || grouped ? UINT32_MAX : LONGEST_HELD;
     histogram *lengths =
         s->conf->histogram ? &s->out->lengths : &s->found.lengths;
     token_figures *found = &s->found;
@@ -64,18 +128,22 @@ static ps_result read_tokens(scan *s, ps_error *err)
         found->tokens += sequence.n_tok;
         if (counts)
             channel_figures_sequence(&found->channels, &sequence);
-        if (!histogram_add(lengths, sequence.n_tok)) {
+        if (grouped) {
+            result = add_to_group(s, &sequence, err);
+        } else if (!histogram_add(lengths, sequence.n_tok)) {
             *err = (ps_error){.code = PS_ERR_MEMORY};
             result = err->code;
-        } else if (progress_due(&live)) {
+        }
+        if (progress_due(&live))
             progress_show(&live, &(progress_figures){
                 .bytes = ps_token_reader_offset(s->reader),
                 .sequences = found->sequences,
                 .tokens = found->tokens,
                 .fd = s->out->fd});
-        }
     }
     progress_end(&live);
+    if (result == PS_END && end_group(s, err) != PS_OK)
+        result = err->code;
     return result;
 }
 
@@ -185,6 +253,8 @@ void tokens_stat(const packstat_conf *conf, ps_token_reader *reader,
     }
     result = channel_figures_begin(&s.found.channels, s.schema, conf->by,
                                    &err);
+    if (result == PS_OK && conf->group != NULL)
+        result = find_group(&s, &err);
     if (conf->verify)
         ps_token_reader_check_lengths(reader);
     if (result == PS_OK)

@@ -45,10 +45,15 @@ int input_open(input_file *in, const char *name)
 
 char *input_name_beside(const char *stem, size_t cut, const char *ending)
 {
-    char *name = files_join(stem, strlen(stem) - cut, ending);
+    const size_t n = strlen(stem) - cut;
+    char *name = malloc(n + strlen(ending) + 1);
 
-    if (name == NULL)
+    if (name == NULL) {
         message_errno("%s", message_name(stem));
+        return NULL;
+    }
+    memcpy(name, stem, n);
+    memcpy(name + n, ending, strlen(ending) + 1);
     return name;
 }
 

@@ -7,6 +7,7 @@ A check succeeds, or fails with a traceback.
 SPDX-License-Identifier: MIT
 """
 
+import itertools
 import os
 import runpy
 import signal
@@ -709,6 +710,31 @@ def packed_numbers_of_datasets():
             assert sorted(found) == sorted(
                 (row["input_ids"], row["first"], row["source"])
                 for row in some)
+
+
+def packed_groups_of_datasets():
+    """Rows of a group are neighbours in one pack, also of a shuffled view."""
+    import datasets
+    rows = [row[:20] for row in documents()]
+    whole = datasets.Dataset.from_dict({
+        "input_ids": rows, "pair": [i // 3 for i in range(len(rows))],
+        "topic": ["abc"[i // 10 % 3] for i in range(len(rows))]})
+    packed = packstream.pack_dataset(whole, 64, group="pair",
+                                     columns=["input_ids", "pair"])
+    found = [pair for row in packed for pair in
+             itertools.groupby(row["pair"])]
+    assert sorted(k for k, _ in found) == list(range(len(found)))
+    check_packed(packed.select_columns(["input_ids", "seq_lengths"])
+                 .data.table, rows, 64)
+    packstream.pack_dataset(whole, 1 << 10, group="topic",
+                            columns=["input_ids", "topic"])
+    raises(packstream.PackError, "the group pair=0 has", packstream.
+           pack_dataset, whole, 20, group="pair",
+           columns=["input_ids", "pair"])
+    raises(ValueError, "no column row", packstream.pack_dataset, whole, 64,
+           group="row", columns=["input_ids"])
+    raises(ValueError, "would cut groups", packstream.pack_dataset,
+           whole.to_iterable_dataset(), 64, group="pair")
 
 
 def rows_left_out():

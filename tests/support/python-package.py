@@ -239,6 +239,43 @@ def packer_learns():
            learn_from={0: 1})
 
 
+def packer_groups():
+    """Sequences of a group are neighbours in one pack, also after a resume."""
+    pair = {"pair": packstream.Channel("int64", per="sequence")}
+    given = [{"tokens": [i + 1] * (1 + i * 7 % 20), "pair": i // 3}
+             for i in range(300)]
+
+    def make():
+        return packstream.Packer(64, window=20, group="pair", channels=pair)
+    whole = make()
+    batch = next(whole.pack(given, 1 << 20))
+    packs = {}
+    for pack, (ids, n) in enumerate(zip(batch["seq_id"], batch["n_seq"])):
+        for place, i in enumerate(ids[:n].tolist()):
+            packs.setdefault(i // 3, []).append((pack, place, i))
+    assert len(packs) == 100
+    for found in packs.values():
+        assert found == [(found[0][0], found[0][1] + k, found[0][2] + k)
+                         for k in range(3)]
+    first, second = make(), make()
+    parts = []
+    for one in given[:151]:
+        first.put(one)
+    parts = [first.packs()]
+    start = second.resume(first.save())
+    for one in given[start:]:
+        second.put(one)
+    parts.append(second.finish())
+    assert (np.concatenate([part["tokens"] for part in parts]) ==
+            batch["tokens"]).all()
+    raises(ValueError, "no channel 'row'", packstream.Packer, 64, group="row",
+           channels=pair)
+    raises(packstream.PackError, "its group has more tokens",
+           lambda: list(packstream.Packer(
+               64, group="pair", channels=pair).pack(
+                   [{"tokens": [1] * 40, "pair": 1}] * 2)))
+
+
 def packer_refuses():
     Packer = packstream.Packer
     raises(ValueError, "capacity", Packer, 0)

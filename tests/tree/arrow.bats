@@ -23,8 +23,8 @@ setup_file() {
             "program $(command -v packcat)" program_interrupted
         lacks_module "$PEERS_PYTHON" datasets >/dev/null ||
             printf '%s\n' 'import datasets' datasets_source packed_datasets streamed \
-                packed_numbers_of_datasets rows_left_out \
-                file_is_whole_or_not_there datasets_refused
+                packed_groups_of_datasets packed_numbers_of_datasets \
+                rows_left_out file_is_whole_or_not_there datasets_refused
     } >checks
     python=$PEERS_PYTHON support python-arrow.py each . <checks
 }
@@ -76,7 +76,8 @@ setup() {
 
 @test "columns with a number per row, in datasets" {
     skip_without_modules "$PEERS_PYTHON" datasets
-    holds packed_numbers_of_datasets rows_left_out
+    holds packed_groups_of_datasets packed_numbers_of_datasets \
+        rows_left_out
 }
 
 @test "rows that are too long" {

@@ -175,12 +175,10 @@ offers() {
 }
 
 @test "a letter is the same option in every program" {
-    # -n is a number in both: of sequences as in shuf, of ranks as in mpirun.
     local program
     for program in $programs; do
         "$program" --options-table | awk -F '\t' 'NF > 2 && $1 != "" {
             print $1, $2 }'
     done | sort -u >letters
-    cut -d ' ' -f 1 letters | uniq -d >twice
-    [ "$(cat twice)" = n ]
+    cut -d ' ' -f 1 letters | uniq -d | diff /dev/null -
 }

@@ -145,6 +145,7 @@ print(packstream.__version__)'
 @test "a packer is saved and resumed" {
     check packer_resumes
     check packer_learns
+    check packer_groups
 }
 
 @test "a packer that is deleted with sequences inside" {

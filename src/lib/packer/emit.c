@@ -12,7 +12,6 @@
 #include "base/prefetch.h"
 #include "format/totals.h"
 #include "packer/emit.h"
-#include "packer/group.h"
 
 /* The hardware prefetcher gets the rest of a payload. */
 #define PREFETCH_BYTES 1024
@@ -102,8 +101,13 @@ static void prefetch(const ps_packer *p, const uint32_t *slots, uint32_t n)
     }
 }
 
-void ps_packer_add(const ps_packer *p, uint32_t slot, ps_store_cursor *cursor,
-                   const ps_piece *piece, ps_pack_builder *pack)
+/*
+ * Copies the payload of a piece to the end of a pack, and adds the piece.  In
+ * the store, the cursor must be at that payload.
+ */
+static void add_to_pack(const ps_packer *p, uint32_t slot,
+                        ps_store_cursor *cursor, const ps_piece *piece,
+                        ps_pack_builder *pack)
 {
     unsigned char *seq = ps_pack_next_sequence(pack);
 
@@ -138,7 +142,7 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
     } else {
         ps_store_cursor cursor = ps_store_start(p->store, slot);
 
-        ps_packer_add(p, slot, &cursor, &piece, pack);
+        add_to_pack(p, slot, &cursor, &piece, pack);
     }
     if (h->block == NULL)
         ps_store_clear(p->store, slot);
@@ -147,6 +151,29 @@ static void move_to_pack(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
     h->block = NULL;
     if (p->set.options.max_bytes != 0)
         p->bytes -= ps_settings_store_bytes(&p->set, piece.n_tok);
+}
+
+/* Moves the pieces of a group to a pack.  Returns the id of the last one. */
+static uint64_t move_group(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
+{
+    ps_store_cursor cursor = ps_store_start(p->store, slot);
+    uint64_t bytes = 0;
+    ps_held_piece piece = {0};
+
+    for (uint32_t i = 0; i < p->held[slot].seq_off; i++) {
+        ps_store_read(p->store, &cursor, &piece, sizeof piece);
+        add_to_pack(p, slot, &cursor,
+                    &(ps_piece){.id = piece.id,
+                                .n_tok = piece.n_tok,
+                                .seq_off = piece.seq_off,
+                                .seq_len = piece.seq_len},
+                    pack);
+        bytes += ps_settings_piece_bytes(&p->set, piece.n_tok);
+    }
+    ps_store_clear(p->store, slot);
+    if (p->set.options.max_bytes != 0)
+        p->bytes -= round_up(bytes, PS_STORE_CHUNK_BYTES);
+    return piece.id;
 }
 
 /* Number of sequences and pieces in some slots. */
@@ -178,11 +205,10 @@ static ps_result emit_pack(ps_packer *p, const uint32_t *slots, uint32_t n,
         uint64_t id = p->held[slots[i]].id; /* of the last sequence */
 
         lowest = id < lowest ? id : lowest;
-        if (p->set.by != NULL) {
-            id = ps_group_move(p, slots[i], &pack);
-        } else {
+        if (p->set.by != NULL)
+            id = move_group(p, slots[i], &pack);
+        else
             move_to_pack(p, slots[i], &pack);
-        }
         newest = id > newest ? id : newest;
     }
     /* Distance to the greatest id packed so far. */

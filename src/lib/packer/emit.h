@@ -82,8 +82,4 @@ static inline ps_result ps_packer_keep(ps_packer *p, uint32_t slot,
 void ps_packer_get(const ps_packer *p, const ps_held_piece *piece,
                    ps_store_cursor *cursor, unsigned char *payload);
 
-/* Copies the payload of a piece to the end of a pack, and adds the piece. */
-void ps_packer_add(const ps_packer *p, uint32_t slot, ps_store_cursor *cursor,
-                   const ps_piece *piece, ps_pack_builder *pack);
-
 #endif

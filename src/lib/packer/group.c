@@ -24,12 +24,6 @@ static uint64_t value_of(const ps_packer *p, const ps_sequence *sequence)
     return load_low(sequence->payload + before + by->before, by->bytes);
 }
 
-/* Size of a piece in the store, bytes. */
-static uint64_t piece_bytes(const ps_packer *p, uint32_t n_tok)
-{
-    return sizeof(ps_held_piece) + ps_settings_payload_bytes(&p->set, n_tok);
-}
-
 /* Nothing is collected any more. */
 static void clear(ps_group *g)
 {
@@ -57,7 +51,7 @@ static ps_result append(ps_packer *p, const ps_sequence *sequence, uint32_t off,
     g->pieces++;
     g->n_tok += n_tok;
     g->units += ps_settings_units(&p->set, n_tok);
-    g->bytes += piece_bytes(p, n_tok);
+    g->bytes += ps_settings_piece_bytes(&p->set, n_tok);
     return ps_group_store(p, &piece, sequence->payload, err);
 }
 
@@ -254,30 +248,6 @@ ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,
                : put_overlong(p, sequence, left, err);
 }
 
-/* ---- Packs ---- */
-
-uint64_t ps_group_move(ps_packer *p, uint32_t slot, ps_pack_builder *pack)
-{
-    ps_store_cursor cursor = ps_store_start(p->store, slot);
-    uint64_t bytes = 0;
-    ps_held_piece piece = {0};
-
-    for (uint32_t i = 0; i < p->held[slot].seq_off; i++) {
-        ps_store_read(p->store, &cursor, &piece, sizeof piece);
-        ps_packer_add(p, slot, &cursor,
-                      &(ps_piece){.id = piece.id,
-                                  .n_tok = piece.n_tok,
-                                  .seq_off = piece.seq_off,
-                                  .seq_len = piece.seq_len},
-                      pack);
-        bytes += piece_bytes(p, piece.n_tok);
-    }
-    ps_store_clear(p->store, slot);
-    if (p->set.options.max_bytes != 0)
-        p->bytes -= round_up(bytes, PS_STORE_CHUNK_BYTES);
-    return piece.id;
-}
-
 /* ---- Saving and resuming ---- */
 
 /* Size of a piece in a state, bytes. */
@@ -434,7 +404,7 @@ static void load_pieces(ps_packer *p, ps_restorer *restorer, const place *at,
         load_piece(p, restorer, *n == 0 ? NULL : piece - 1, piece);
         n_tok += piece->n_tok;
         units += ps_settings_units(&p->set, piece->n_tok);
-        bytes += piece_bytes(p, piece->n_tok);
+        bytes += ps_settings_piece_bytes(&p->set, piece->n_tok);
         ++*n;
     }
     if (restorer->failed || n_tok != at->n_tok || units != at->units ||

@@ -35,12 +35,6 @@ ps_result ps_group_close(ps_packer *p, uint64_t next_id, ps_error *err);
  */
 ps_result ps_group_tick(ps_packer *p, uint64_t next_id, ps_error *err);
 
-/*
- * Moves the pieces of a group from their slot to a pack.  Returns the id of the
- * last one.
- */
-uint64_t ps_group_move(ps_packer *p, uint32_t slot, ps_pack_builder *pack);
-
 /* ---- Saving and resuming ---- */
 
 /*

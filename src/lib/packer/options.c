@@ -14,7 +14,7 @@
 #include "bytes.h"
 #include "format/version.h"
 #include "io/block.h"
-#include "packer/packer.h"
+#include "packer/options.h"
 
 /* Any more packs would exceed 64 bits of bytes. */
 #define MAX_PACKS (UINT64_MAX / PS_MAX_ROW_BYTES)

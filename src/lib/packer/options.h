@@ -16,6 +16,15 @@
 #include "packstream.h"
 #include "stream/block_output.h"
 
+/* A sequence or piece, as listed in a state and stored before its payload. */
+typedef struct ps_held_piece {
+    uint64_t id;      /* of the sequence in the input */
+    uint32_t seq_off; /* offset of the piece, tokens */
+    uint32_t seq_len; /* of the whole sequence, tokens */
+    uint32_t n_tok;   /* of the piece */
+    uint32_t slot;    /* of the store */
+} ps_held_piece;
+
 /* Set by ps_settings_set, and constant afterwards. */
 typedef struct ps_settings {
     ps_packer_options options; /* with defaults; `learn_from` and `group` are
@@ -102,6 +111,13 @@ static inline uint64_t ps_settings_store_bytes(const ps_settings *s,
                                                uint32_t n_tok)
 {
     return round_up(ps_shape_bytes(&s->shape, n_tok), PS_STORE_CHUNK_BYTES);
+}
+
+/* Size, in bytes, of a piece of a group in the store; see group.h. */
+static inline uint64_t ps_settings_piece_bytes(const ps_settings *s,
+                                               uint32_t n_tok)
+{
+    return sizeof(ps_held_piece) + ps_shape_bytes(&s->shape, n_tok);
 }
 
 /* Length in units of the engine, each `align` tokens, rounded up. */

@@ -48,15 +48,6 @@ typedef struct ps_held {
     ps_block *block;              /* held; NULL: the store has the piece */
 } ps_held;
 
-/* A sequence or piece, as listed in a state and stored before its payload. */
-typedef struct ps_held_piece {
-    uint64_t id;      /* of the sequence in the input */
-    uint32_t seq_off; /* offset of the piece, tokens */
-    uint32_t seq_len; /* of the whole sequence, tokens */
-    uint32_t n_tok;   /* of the piece */
-    uint32_t slot;    /* of the store */
-} ps_held_piece;
-
 /* The group that is being collected; see group.h. */
 typedef struct ps_group {
     bool is_open;     /* the next sequence with its value belongs to it */
