@@ -73,6 +73,7 @@ static int setup(void **state)
     bytes b;
 
     in.c = make_corpus(&schema, 300, 100, 7);
+    set_groups(&in.c);
     in.large = make_corpus(&schema, 30, 5000, 7);
     b = corpus_records(&in.c);
     in.records = open_bytes(&b);
@@ -516,6 +517,7 @@ static void test_states(void **state)
         {70, 9, 60, 1, .overlong = PS_OVERLONG_SPLIT,
          .order = PS_PACKS_SHUFFLED, .seed = 3},
         {100, 4, 60, 1, .compressed = true, .level = 1},
+        {100, 0, 20, 1, .overlong = PS_OVERLONG_DROP, .group = "group"},
     };
     const inputs *in = *state;
 

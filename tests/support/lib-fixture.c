@@ -6,6 +6,8 @@
 
 #include "lib-fixture.h"
 
+#include "bytes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +164,18 @@ ps_schema rich_schema(ps_type token_type)
     schema.n_channels = sizeof channels / sizeof channels[0];
     memcpy(schema.channels, channels, sizeof channels);
     return schema;
+}
+
+void set_groups(corpus *c)
+{
+    const uint32_t channel = 3;
+
+    assert_string_equal(c->schema.channels[channel].name, "group");
+    for (uint32_t i = 0; i < c->count; i++)
+        store_u16(c->samples[i].payload +
+                      ps_payload_offset(&c->schema, channel,
+                                        c->samples[i].n_tok),
+                  (uint16_t)(i / 7 + (i % 7 > 2) + (i % 7 > 5)));
 }
 
 static sample make_sample(const ps_schema *schema, uint32_t n_tok,

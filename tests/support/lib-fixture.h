@@ -77,6 +77,9 @@ typedef struct corpus {
 corpus make_corpus(const ps_schema *schema, uint32_t count,
                    uint32_t longest, uint64_t seed);
 
+/* Makes groups of up to 3 sequences by the channel `group` of rich_schema. */
+void set_groups(corpus *c);
+
 /* One sequence of each of these lengths. */
 corpus make_lengths(const ps_schema *schema, uint32_t count,
                     const uint32_t *lengths, uint64_t seed);

@@ -64,6 +64,7 @@ static subject begin(const ps_packer_options *o, uint32_t n, uint64_t seed)
     ps_packer *p;
     ps_error err;
 
+    set_groups(&s.c);
     assert_ok(ps_packer_open(&p, fd, &s.c.schema, o, &err), &err);
     put_corpus(p, &s.c, 0, n);
     if (n == s.c.count)
@@ -381,6 +382,8 @@ static void test_options(void **unused)
         {40, 5, 30, 1, .max_delay = 12, .block_packs = 2},
         {40, 5, 9, 1, .compressed = true, .level = 1, .block_packs = 4},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT, .block_packs = 8},
+        {40, 0, 9, 1, .overlong = PS_OVERLONG_SPLIT, .block_packs = 16,
+         .group = "group"},
     };
 
     for (size_t i = 0; i < COUNT(options); i++)

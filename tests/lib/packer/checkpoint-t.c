@@ -188,12 +188,21 @@ static void test_options(void **state)
         {48, 0, 9, 1, .align = 3},
         {25, 5, 9, 1, .overlong = PS_OVERLONG_SPLIT, .align = 5},
         {24, 5, 9, 1, .policy = PS_POLICY_CONCAT, .align = 4},
+        {40, 0, 9, 1, .group = "group", .overlong = PS_OVERLONG_SPLIT},
+        {60, 0, 9, 1, .group = "group", .overlong = PS_OVERLONG_DROP,
+         .order = PS_PACKS_SHUFFLED, .seed = 8},
+        {64, 0, 9, 1, .group = "group", .overlong = PS_OVERLONG_TRUNCATE,
+         .align = 8, .max_bytes = 9000},
+        {24, 0, 1, 1, .group = "group", .overlong = PS_OVERLONG_SPLIT,
+         .policy = PS_POLICY_NEXTFIT},
     };
     const ps_schema schema = rich_schema(PS_U16);
     corpus c = make_corpus(&schema, 120, 40, 4);
 
+    set_groups(&c);
+
     for (size_t i = 0; i < COUNT(options); i++)
-        if (!is_short() || i % 4 == 0)
+        if (!is_short() || i % 4 == 0 || options[i].group != NULL)
             resume_everywhere(&c, &options[i], i % 3 == 0 ? 25 : 0);
 }
 

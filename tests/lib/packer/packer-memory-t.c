@@ -193,6 +193,13 @@ static void test_channels(void **state)
     check_set(&schema, &o);
     o.max_bytes = 1 << 20;
     check_set(&schema, &o);
+    /* One group without end, which is cut at every pack. */
+    o = (ps_packer_options){.capacity = 256, .window = 50, .group = "group",
+                            .overlong = PS_OVERLONG_SPLIT};
+    check_set(&schema, &o);
+    o.window = 0;
+    o.max_bytes = ps_packer_least_bytes(&schema, &o);
+    check_set(&schema, &o);
 }
 
 /* More threads and a larger window take more; nonsense takes all there is. */
