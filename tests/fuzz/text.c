@@ -203,7 +203,7 @@ bool files_close_stdout(void)
 
 /* --------------------------------------------------------------------- job */
 
-/* Output is complete on success; on failure END, or all of it, may be missing. */
+/* Output is complete on success; after a failure it may end anywhere. */
 static token_yield read_written(const conf *c, int status)
 {
     const token_way way = {.raw_type = c->schema.token_type,

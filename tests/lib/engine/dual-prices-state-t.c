@@ -29,9 +29,9 @@
 
 /*
  * Prices are learned after the first window, again after the same interval if
- * that was informative, and then at growing intervals, up to 32 windows.  60
- * has a pack to itself and 20 takes a third of one, as the depth implies; 64
- * is full and adds nothing.
+ * that was informative, and then at growing intervals, up to 32 windows.  It
+ * is with 60, which has a pack to itself; not with 20, a third of a pack as
+ * the depth implies.  64 fills a pack, and has no price to learn.
  */
 static void test_schedule(void **state)
 {
@@ -162,7 +162,7 @@ static bool coarsen(ps_dual_prices *p, const uint32_t *held)
     return true;
 }
 
-/* The price of a fine unit counts for the coarse unit around its middle. */
+/* The counts of a fine unit go to the coarse unit that has its middle. */
 static void check_coarse(const ps_dual_prices *p, const ps_units *fine,
                          const double *count, const double *recent,
                          const uint32_t *held)
@@ -221,7 +221,7 @@ static void test_coarsen(void **state)
         assert_int_equal(p->cuts.n, 2);
         check_coarse(p, &fine, count, recent, held);
         assert_true(p->arrivals == arrivals + 3);
-        /* Without arrivals, prices are proportional to length. */
+        /* Until they are learned, prices are proportional to length. */
         for (uint32_t u = 0; u <= p->units.count; u++)
             assert_near(p->price[u], (double)u / p->units.count, 0);
         assert_false(coarsen(p, held));

@@ -269,10 +269,7 @@ static void test_distributions(void **state)
         }
 }
 
-/*
- * An unseen length must not raise the price of any pack of arrived lengths
- * that it fits into.
- */
+/* No pack of arrived lengths and one other is priced above 1. */
 static void test_unseen(void **state)
 {
     uint64_t random = 12;

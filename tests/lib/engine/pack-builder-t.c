@@ -268,7 +268,7 @@ static void test_fit_of_many(void **state)
 /*
  * A younger sequence must leave less than the oldest does: at the largest
  * capacity 160 tokens less for each position.  Candidates are the oldest 128
- * sequences, or an eighth of the window.
+ * sequences, or an eighth of the window if that is fewer.
  */
 static void test_age(void **state)
 {

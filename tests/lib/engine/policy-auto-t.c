@@ -93,8 +93,8 @@ static void test_auto_examples(void **state)
 /*
  * The oldest come first, while the pack has room for more than seven mean
  * lengths and more than seven slots; the last ones then fill the pack.  The
- * longest comes first instead if that makes a better pack, as it does with
- * many slots.
+ * longest goes before them if that makes a better pack, as it does with many
+ * slots.
  */
 static void test_auto_many_places(void **state)
 {
