@@ -20,7 +20,7 @@
 #include "io/output.h"
 
 #define LARGEST 3000
-#define PUT_LARGEST PS_IO_BYTES /* longer puts are cut */
+#define PUT_LARGEST PS_IO_BYTES /* of a frame of put bytes */
 
 static void finalize(void *context, unsigned char *block);
 static void follow(void *context, const unsigned char *block);

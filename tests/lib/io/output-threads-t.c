@@ -40,8 +40,8 @@ static struct {
 typedef struct run {
     bool writes; /* a thread does */
     bool failed;
-    uint32_t written;   /* the next block, */
-    uint32_t followed;  /* finalized blocks so far */
+    uint32_t written;   /* next block to write */
+    uint32_t followed;  /* next block to finalize */
     uint32_t finalized[MAX_BLOCKS];
 } run;
 

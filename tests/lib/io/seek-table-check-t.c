@@ -192,8 +192,8 @@ static void test_every_size(void **state)
 }
 
 /*
- * A table is required from a frame that is a lone header; later frames of that
- * size do not start another table.
+ * A table is required from the first frame that is a header alone, and covers
+ * later frames of that size as well.
  */
 static void test_when_it_is_wanted(void **state)
 {

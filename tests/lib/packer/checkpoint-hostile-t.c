@@ -291,7 +291,7 @@ static void test_open_block(void **unused)
     end(&s);
 }
 
-/* Uncompressed output has its mark; without an open block it may have ended. */
+/* A state records that packs are not compressed, and whether it has ended. */
 static void test_not_compressed(void **unused)
 {
     static const ps_packer_options o = {40, 4, 9, 1,
