@@ -131,7 +131,7 @@ static bool add_up(const uint64_t *weights, uint32_t n, uint64_t *sum)
     return *sum > 0;
 }
 
-/* Makes a distribution from weights of lengths 1, 2, ..., and overwrites them. */
+/* Makes a distribution from weights of 1, 2, ..., which it overwrites. */
 static lengths *make(uint64_t *weights, uint32_t longest)
 {
     lengths *l = calloc(1, sizeof *l);
