@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# tokcat.bats - text becomes token records, whole and exact, or is refused.
+# tokcat.bats - text becomes token records exactly, or is refused.
 #
-# The expected output is made independently, by the functions of helpers.bash
-# or by tests/support/tokcat.py, and compared byte for byte.
+# The expected output is made independently, by helpers.bash or by
+# tests/support/tokcat.py, and compared byte for byte.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,8 +23,8 @@ bad_ids() {
     is 65 "tokcat: x.ids: $2" tokcat --from=ids "${@:3}" x.ids
 }
 
-# bad_json LINE WHY [OPTION...]: a seventh line that is refused after six
-# good ones of one token, with labels and a score.
+# bad_json LINE WHY [OPTION...]: a seventh line that is refused, after six valid
+# ones of one token, with labels and a score.
 good='{"input_ids":[5],"labels":[1],"score":2}'
 bad_json() {
     printf '%s\n' "$good"{,,,,,} "$1" "$good" >x.jsonl
@@ -32,7 +32,7 @@ bad_json() {
 }
 
 # bad_values: lines KEY|VALUE|WHY|OPTION; replaces the value in "$line", or in
-# the valid line if unset.  The message names the column of the bad element.
+# the valid line if unset.  The message names the column of the invalid element.
 bad_values() {
     local key value why option before column
     while IFS='|' read -r key value why option; do
@@ -53,12 +53,12 @@ remedy() {
     echo ": use --ignore=$1"
 }
 
-# typed KEY: the same where another type would do.
+# typed KEY: the same if another type would do.
 typed() {
     echo ": set its type with --channel=$1:TYPE, or use --ignore=$1"
 }
 
-# bad_first LINE WHY [OPTION...]: the same of a first line.
+# bad_first LINE WHY [OPTION...]: the same for a first line.
 bad_first() {
     printf '%s\n' "$1" >x.jsonl
     is 65 "tokcat: x.jsonl: line 1$2" tokcat --from=jsonl "${@:3}" x.jsonl
@@ -80,14 +80,14 @@ bad_first() {
     echo 4294967295 | gives 32 4294967295 --from=ids -t u32
 }
 
-@test "ids: blanks, tabs, zeros before, ends of line of both kinds" {
+@test "ids: blanks, tabs, leading zeros, both kinds of line ends" {
     printf ' 1  2\t\t3 \r\n\t4\n0005 00000000000000000000000000006\n7' |
         tokcat --from=ids --raw >got
     { record16 1 2 3; record16 4; record16 5 6; record16 7; } | cmp - got
     printf '8\r' | tokcat --from=ids --raw | cmp - <(record16 8)
 }
 
-@test "a byte order mark is skipped, at the beginning of text alone" {
+@test "a byte order mark is skipped, only at the start of text" {
     printf '\xef\xbb\xbf1 2\n3\n' >x
     { record16 1 2; record16 3; } >wanted
     tokcat --from=ids --raw x | cmp - wanted
@@ -124,7 +124,7 @@ bad_first() {
     bad_ids '\xff\xfe2\0\n\0' "line 1, column 1: '??2?' is not a number"
 }
 
-@test "input that cannot be tokens is not silently read as tokens" {
+@test "input that is not tokens is not silently read as tokens" {
     local form
     for form in gzip bzip2 xz; do
         command -v "$form" || continue
@@ -156,13 +156,13 @@ bad_first() {
     awk 'BEGIN { for (i = 0; i < 300000; i++) printf "%d ", i % 60000 }' >x
     tokcat --from=ids --raw x >got
     [ "$(size got)" = 600004 ]
-    # A count and then the tokens, which od reads as numbers again.
+    # A count and then the tokens, which od reads as numbers.
     od -An -tu4 -N4 got | grep -x ' *300000'
     tail -c +5 got | od -An -v -tu2 | xargs -n 1000 >back
     xargs -n 1000 <x | cmp - back
 }
 
-@test "ids: lines of every length around the end of a buffer" {
+@test "ids: lines of every length around a buffer's end" {
     # The first read has 262143 bytes; the line ends on either side of that.
     local n
     for n in 262139 262140 262141 262142 262143 262144; do
@@ -184,7 +184,7 @@ bad_first() {
     got_stream '{"width": 4, "records": [[[1, 4294967295]]]}'
 }
 
-@test "ids: every fact that the header can state" {
+@test "ids: every field that the header can have" {
     head -c 100000 /dev/urandom >model
     echo 5 6 | tokcat --from=ids --vocab=32k --pad-id=1 --bos-id=2 \
         --eos-id=3 --cls-id=4 --sep-id=5 --mask-id=6 --tokenizer=model \
@@ -203,8 +203,8 @@ bad_first() {
         99aa06d3014798d86001c324468d497f00000000000000000000000000000000 ]
 }
 
-@test "a tokenizer.json gives the size of the vocabulary" {
-    # A dictionary, with ids in any order, and tokens that were added.
+@test "a tokenizer.json sets the size of the vocabulary" {
+    # A dictionary, with ids in any order, and added tokens.
     echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 41, "c": 2}},
         "added_tokens": [{"id": 12, "content": "x"}]}' >bpe.json
     echo '{"model": {"vocab": {"a": 0, "b": 9}},
@@ -277,7 +277,7 @@ END
     is 0 "tokcat: 2 empty lines skipped" tokcat --from=ids --raw -o got x x
 }
 
-@test "ids: empty lines are errors if asked" {
+@test "ids: empty lines are errors if requested" {
     bad_ids '1\n\n2\n' "line 2: no tokens" --empty=error
     bad_ids ' \t' "line 1: no tokens" --empty=error
 }
@@ -309,7 +309,7 @@ END
         "line 3, column 1: 655350 does not fit u16: use --type=u32"
     bad_ids '4294967296\n' \
         "line 1, column 1: 4294967296 does not fit u32" -t u32
-    # 2^64 + 5, which a careless parser takes for 5.
+    # 2^64 + 5, which a careless parser reads as 5.
     bad_ids '18446744073709551621\n' \
         "line 1, column 1: 18446744073709551621 does not fit u32" -t u32
     bad_ids '499 500\n' \
@@ -336,7 +336,7 @@ END
     tail -c +137 got | cmp - <(record16 1 2; record16 3)
 }
 
-@test "a line longer than can be held" {
+@test "a line longer than memory can hold" {
     skip_if_quick
     is 65 "tokcat: stdin: line 1: no tokens" tokcat --from=ids \
         --empty=error < <(head -c 268435456 /dev/zero | tr '\0' ' ')
@@ -347,7 +347,7 @@ END
 
 # ----------------------------------------------------------------- bytes
 
-# text16 TEXT: a record of its bytes, as printf %b has them.
+# text16 TEXT: a record of its bytes, as printf %b prints them.
 text16() {
     # shellcheck disable=SC2046
     record16 $(printf '%b' "$1" | od -An -v -tu1)
@@ -386,7 +386,7 @@ text16() {
         [[$(seq -s, 0 10)]], [[$(seq -s, 11 255)]]]}"
 }
 
-@test "bytes: ids beyond the bytes with a greater vocabulary" {
+@test "bytes: ids beyond the bytes with a larger vocabulary" {
     printf 'A' | tokcat --from=bytes --vocab=258 --bos-id=256 --eos-id=257 \
         --pad-id=300 >got
     got_stream '{"vocab": 258, "special": {"bos": 256, "eos": 257, "pad": 300},
