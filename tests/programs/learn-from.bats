@@ -125,7 +125,7 @@ bad() {
         packstream -q -L 64 --learn-from=missing 3.tok
 }
 
-@test "options that exclude each other" {
+@test "options that cannot be combined" {
     # shellcheck disable=SC2034 # for bad_option
     local program=packstream operands=(3.tok)
     bad_option '--learn-from=-: must be the name of a file' -L 64 \

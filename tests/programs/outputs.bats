@@ -359,7 +359,7 @@ keeps_aside() {
     [ "$(cat f.new.old)" = mine ]
 }
 
-@test "nor is a file created there later" {
+@test "a file created there later is not overwritten either" {
     local job
     echo old >f
     mkfifo pipe

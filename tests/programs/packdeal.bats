@@ -525,7 +525,7 @@ over_mean() {
         sed 's/.*max.mean) \([0-9.]*\),.*/\1/'
 }
 
-@test "--window evens out steps, and moves packs by less than that" {
+@test "--window=N evens out steps, and moves packs by fewer than N steps" {
     skip_without python3
     # Most sequences are short, and some fill a pack: a long tail.
     draw 1500 512 9 5 9 | tokcat --from=ids |
@@ -1071,7 +1071,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     done
 }
 
-@test "more ranks than files that can be open" {
+@test "more ranks than the limit on open files" {
     uneven
     local limit worked=
     # Before the first is created, even if their folder does not exist.

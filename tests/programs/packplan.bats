@@ -329,7 +329,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
         packplan -L 8 x.tok
 }
 
-@test "the message names a file's type if it is another one" {
+@test "a file of another type is named in the message" {
     local why='line 1: the length is not a number; this looks like'
     echo 5 6 | tokcat -q --from=ids >x.tok
     packstream -q -L 8 -o x.pks x.tok
@@ -443,7 +443,7 @@ END
     run -64 packplan -L 10 -a ffd -d "$(seq -s , 65)" h
 }
 
-@test "options that exclude each other" {
+@test "options that cannot be combined" {
     bad_option '--plan and --scaling exclude each other' \
         -L 8 -a ffd --plan --scaling
     bad_option '--tsv and --json exclude each other' -L 8 --tsv --json

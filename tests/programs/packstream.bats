@@ -98,7 +98,7 @@ END
     packstream -L 4 -w 16777216 x | packcat | cmp - x
 }
 
-@test "options that exclude each other" {
+@test "options that cannot be combined" {
     two
     local why="--order=input and --shuffle cannot be combined"
     bad_option "$why" -L 4 --order=input --shuffle=1
@@ -503,7 +503,7 @@ EOF
     run -65 packstream -L 8 -o again rejects
 }
 
-@test "--rejects that cannot be written" {
+@test "invalid uses of --rejects" {
     two
     local why="--rejects needs --overlong=drop or truncate, or\
  --out-of-vocab=drop"
@@ -615,7 +615,7 @@ EOF
     run -1 bash -c 'packstream -L 4 x >/dev/full 2>&-'
 }
 
-@test "a write error while the input pauses is reported as one" {
+@test "a write error while the input pauses is reported as such" {
     mkfifo in
     record16 1 2 >x
     timeout 600 packstream -L 4 -w 1 --block-packs=1 <in >/dev/full 2>told \

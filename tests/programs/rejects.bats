@@ -193,7 +193,7 @@ END
  0 truncated, 0 split; longest delay 0" --stats --overlong=drop --empty=drop
 }
 
-@test "options that exclude each other, and invalid values" {
+@test "options that cannot be combined, and invalid values" {
     record16 1 >x
     local help="
 packstream: try 'packstream --help'"

@@ -149,7 +149,7 @@ stopped() {
     run -1 resumes --from=jsonl x
 }
 
-@test "options for states that exclude each other" {
+@test "options that cannot be combined with a state" {
     rows 1 >x
     is 64 "tokcat: --resume and --state-every need --state=FILE
 tokcat: try 'tokcat --help'" \

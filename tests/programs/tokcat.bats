@@ -513,7 +513,7 @@ while at < len(data):
         "records": [[[1], [2], [3], 4, 5]]}'
 }
 
-@test "jsonl: null is a NaN where the channel is of floats" {
+@test "jsonl: null is a NaN in channels of floats" {
     printf '%s\n' '{"input_ids":[1,2],"w":[0.1,null],"d":null}' \
         '{"input_ids":[1,2],"w":[null,null],"d":1e-320}' |
         tokcat --from=jsonl --channel=d:f64 >got
@@ -538,8 +538,7 @@ while at < len(data):
         '  ' '{"input_ids":[],"x":[]}' >x
     is 0 "tokcat: 4 empty sequences skipped" tokcat --from=jsonl -o got x
     is 0 "" tokcat --from=jsonl -q -o got x
-    # One record, of a token and an i32, between header and end, which is
-    # LENGTHS with one length, and END.
+    # Header, a record of a token and an i32, LENGTHS with one length, and END.
     [ "$(size got)" = $((136 + 64 + 4 + 2 + 4 + 48 + 32)) ]
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
     echo >x
@@ -581,7 +580,7 @@ while at < len(data):
  9223372036854775807) near '1e999}'"
 }
 
-@test "jsonl: keys may be written with escapes" {
+@test "jsonl: keys can be written with escapes" {
     printf '{"\\u0069nput_ids":[1,2],"la\\u0062els":[3,4],"\\u0078":"\\""}\n' |
         tokcat --from=jsonl --ignore=x >got
     printf '{"input_ids":[1,2],"labels":[3,4]}\n' |
@@ -603,7 +602,7 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
         ["labels", "i32", "token", -100]],
         "records": [[[101, 7, 102], [1, 1, 1], [1, 2, 3]],
             [[8, 0, 9], [1, 0, 1], [4, 5, 6]], [[7], [1], [7]]]}'
-    # Not if the mask is ignored: then the pad id may mark padding.
+    # Not if the mask is ignored: then pad ids can mark padding.
     tokcat --from=jsonl --raw --ignore=attention_mask --ignore=labels x |
         cmp - <(record16 101 7 102 0 0; record16 0 8 0 9; record16 0 0
             record16 7)
@@ -612,7 +611,7 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
     cmp got <(record16 101 7 102; record16 0 8 0 9; record16 7)
 }
 
-@test "jsonl: no NUL is passed over, whoever reads the line" {
+@test "jsonl: no NUL is skipped, whichever parser reads the line" {
     local column byte line before
     # In the first line, whose values define the channels, and in a later one.
     while IFS='|' read -r column byte line; do
@@ -637,13 +636,13 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
 24|24|{"input_ids":[1],"x":0}\0
 12|12|{"input_ids\0":[1],"x":0}
 END
-    # Nor is a key that holds one taken for a shorter key.
+    # A key with a NUL is not taken for a shorter key either.
     echo '{"input_ids\u0000":[1]}' >x
     is 65 "tokcat: x: line 1, column 12: a NUL character in a key near\
  '\\u0000\":[1]}'" tokcat --from=jsonl x
 }
 
-@test "jsonl: depth is refused, or ignored, without a limit" {
+@test "jsonl: deep nesting is refused, or ignored at any depth" {
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
     local why="tokcat: x: line 1, column 100022: ']' or '}' expected at the"
@@ -757,7 +756,7 @@ score|-9007199254740993|: -9007199254740993 has no exact f64$score|\
 --channel=score:f64
 score|3.5e38|: 3.5e38 does not fit f32$score|--channel=score:f32
 END
-    # Even numbers go further, and decimals are rounded.
+    # Even numbers have a larger range, and decimals are rounded.
     echo '{"input_ids":[1,2,3],"x":[33554432,-9223372036854775808,0.1]}' |
         tokcat --from=jsonl >got
     got_stream '{"channels": [["x", "f32", "token", 0]], "records": [[[1, 2, 3],
@@ -803,7 +802,7 @@ END
         --ignore={index,a-b} x | cmp - got
     run -0 tokcat -q --from=jsonl -o got x
     [ -z "$output" ]
-    # As many as --ignore can name, and not one more.
+    # The maximum that --ignore can name, and one more.
     awk 'BEGIN { printf "{\"input_ids\":[1]"
         for (i = 0; i < 64; i++) printf ",\"t%d\":\"\"", i; print "}" }' >x
     tokcat -q --from=jsonl --raw x | cmp - <(record16 1)
@@ -832,7 +831,7 @@ END
  a valid channel name$(remedy '??')"
 }
 
-@test "jsonl: 23 channels and no more" {
+@test "jsonl: at most 23 channels" {
     local i line='{"input_ids":[1]'
     for i in {1..23}; do line+=",\"c$i\":$i"; done
     echo "$line}" | tokcat --from=jsonl >got
@@ -850,7 +849,7 @@ END
  padding: write framed records" --raw
 }
 
-@test "jsonl: a line longer than can be held" {
+@test "jsonl: a line longer than memory can hold" {
     { echo "$good"; head -c 67108865 /dev/zero | tr '\0' ' '; } >x
     is 65 "tokcat: x: line 2: the line exceeds 67108864 bytes" \
         tokcat --from=jsonl x
@@ -891,13 +890,13 @@ END
         tokcat --from=ids a - <c
 }
 
-@test "records are passed on while the input waits" {
+@test "records are written while the input waits" {
     mkfifo in
     tokcat --from=ids --raw <in >out 3>&- &
     local pid=$!
     opens 7 '>' in $pid
     printf '1 2\n3\n4' >&7
-    # The last line is not whole yet; the two before it must not wait for it.
+    # The last line is incomplete; the two before it must not wait for it.
     eventually is_larger out 13
     [ "$(size out)" -eq 14 ]
     exec 7>&-
@@ -905,7 +904,7 @@ END
     { record16 1 2; record16 3; record16 4; } | cmp - out
 }
 
-@test "an input that does not block is waited for" {
+@test "a non-blocking input is waited for" {
     skip_without python3
     python3 -c '
 import os, subprocess, time
@@ -935,12 +934,12 @@ with open("out", "wb") as out:
         bash -c 'tokcat --from=ids <&-'
 }
 
-@test "a vanished reader ends it quietly, by the signal" {
+@test "a vanished reader ends it silently, by SIGPIPE" {
     # shellcheck disable=SC2016
     is 0 "" bash -c '
         { yes 1 2 3 4 5 2>/dev/null | timeout 600 tokcat --from=ids
           echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
-    # timeout exits with its child's signal, and the shell adds 128.
+    # timeout exits with the signal of the program, and the shell adds 128.
     [ "$(cat status)" = 141 ]
 }
 
@@ -958,7 +957,7 @@ assert p.wait(600) == -signal.SIGPIPE
 yes.kill()'
 }
 
-@test "-o writes a file, and not the input" {
+@test "-o writes a file, but never the input" {
     echo 1 2 >x
     echo 3 >y
     tokcat --from=ids --raw -o got x
@@ -974,14 +973,14 @@ yes.kill()'
 3" ]
 }
 
-@test "jsonl: an ignored key may hold values that cannot be read" {
+@test "jsonl: an ignored key can have values that cannot be read" {
     local values=(18446744073709551616 NaN -Infinity 1e400 '"\ud800"' '"\x"'
         '{"a": 1, "a": 2}' '"a \" , } b"' '[{"x": [1, "]"]}, "}"]' '' '1 2'
         $'"\xff"' '[[]' '{"s": 1}') value
     for value in "${values[@]}"; do
         printf '{"s": %s, "input_ids": [1, 2], "n": 3}\n' "$value" |
             tokcat --from=jsonl --ignore=s --channel=n:u8 >x.tok && continue
-        # A value without an end is a fault.
+        # A value without an end is an error.
         [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
     done
     # At any depth and in any position, the other values are still checked.
@@ -1036,7 +1035,7 @@ yes.kill()'
     [ -z "$output" ]
 }
 
-# peak LINES: the most memory, in KiB, that tokcat takes for so many.
+# peak LINES: the peak memory of tokcat, in KiB, for that many lines.
 peak() {
     awk -v n="$1" 'BEGIN { while (n-- > 0) print "1 2 3 4 5 6 7 8 9" }' >x
     python3 -c '
@@ -1086,7 +1085,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     bad_option "--nonsense: unknown option" --from=ids --nonsense
 }
 
-@test "ids and sizes that no stream can have" {
+@test "impossible ids and sizes" {
     local why="must be a number from 1 to 4294967295"
     bad_option "--vocab=0: $why" --from=ids --vocab=0
     bad_option "--vocab=4294967296: $why" --from=ids --vocab=4294967296
@@ -1163,7 +1162,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     awk 'length > 79 { exit 1 }' <<<"$output"
 }
 
-@test "the tokenizer's file is spared, too" {
+@test "the tokenizer's file is not overwritten either" {
     echo model >m
     echo 1 >text
     run -1 tokcat --from=ids --tokenizer=m -o m text
@@ -1178,7 +1177,7 @@ looks_like() {
     [[ $stderr == "tokcat: x: "*"; this looks like $2" ]]
 }
 
-@test "other programs' files are called by their names" {
+@test "messages name the formats of other programs' files" {
     echo '{"input_ids": [1]}' >x
     looks_like ids 'JSON (use tokcat --from=jsonl)'
     looks_like npy 'JSON (use tokcat --from=jsonl)'
@@ -1201,7 +1200,7 @@ looks_like() {
     looks_like npy 'bzip2 (use bzip2 -dc)'
     looks_like llmc 'bzip2 (use bzip2 -dc)' --split=9
     looks_like tfrecord 'bzip2 (use bzip2 -dc)'
-    # Not so where it is what it should be, or later.
+    # Valid files, and later ones, are not.
     echo '{"input_ids": [x]}' >x
     run -65 tokcat --from=jsonl x
     [[ $output != *looks* ]]

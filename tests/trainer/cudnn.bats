@@ -92,7 +92,7 @@ same() {
     for n in 1 2; do # forward, and backward
         fail=check_support:$n chooses varlen "attention by cuDNN, support: "
     done
-    # There is no choice on the CPU.
+    # On the CPU nothing can be chosen.
     run -0 --separate-stderr "$built/bert-train-cuda" "${small[@]}" --steps=2 \
         x.pks
     [ -z "$stderr" ]

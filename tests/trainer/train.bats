@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# train.bats - the example that trains a BERT: its two programs, and a pipeline
-# from text to a falling loss.
+# train.bats - the BERT example: its two programs, and a pipeline from text to a
+# falling loss.
 #
 # SPDX-License-Identifier: MIT
 
@@ -40,7 +40,7 @@ numbers() {
     python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" sequences some masked plain
 }
 
-@test "the same seed makes the same sequences, another seed others" {
+@test "a seed makes the same sequences again, another seed others" {
     text >some
     sequences <some >one
     sequences some >two
@@ -152,7 +152,7 @@ goes_on() {
     # Another file, and another epoch.
     given=(--packs=40 --epochs=3 y.pks x.pks)
     goes_on train --steps=3 --save=part "${given[@]}"
-    # To resume again does nothing.
+    # Resuming once more does nothing.
     train --steps=6 --save=part --resume "${given[@]}" >none
     [ ! -s none ]
     cmp whole part
@@ -333,7 +333,7 @@ goes_on() {
         train --rows=none x.pks
 }
 
-# ---- All of it ----
+# ---- The whole pipeline ----
 
 @test "the loss falls in the pipeline from text" {
     skip_without spm_train spm_encode
