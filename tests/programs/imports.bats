@@ -94,11 +94,13 @@ put() {
     begun "x.bin: byte 1023: $why" x.bin 1023
     begun "x.bin: byte 0: $why" x.bin 0
     begun "x.bin: byte 1029: the file ends within a token" x.bin 1029
-    begun "x.bin: byte 1028: truncated: 1 tokens are missing at the end" x.bin 1028
+    begun "x.bin: byte 1028: truncated: 1 tokens are missing at the end" \
+        x.bin 1028
     { cat good; u8 0; } >x.bin
     bad "x.bin: byte 1030: extra bytes after the 3 tokens that the header\
  declares"
-    spoilt "x.bin: byte 0: not an llm.c token file: it starts with 1" x.bin 0 4 1
+    spoilt "x.bin: byte 0: not an llm.c token file: it starts with 1" \
+        x.bin 0 4 1
     spoilt "x.bin: byte 4: unknown llm.c version 7: only 1 goes with magic\
  number 20240520" x.bin 0 4 20240520 7
     spoilt "x.bin: byte 4: unknown llm.c version 1: only 7 goes with magic\
@@ -561,7 +563,8 @@ with open("wanted", "wb") as file:
     cp good x.idx
     flip x.idx 7
     bad "x.idx: byte 0: not a Megatron index"
-    spoilt "x.idx: byte 9: unknown index version 2: only 1 is supported" x.idx 9 8 2
+    spoilt "x.idx: byte 9: unknown index version 2: only 1 is supported" \
+        x.idx 9 8 2
     spoilt "x.idx: byte 17: the data are floating-point numbers: token ids\
  are integers" x.idx 17 1 7
     spoilt "x.idx: byte 17: unknown data type 0" x.idx 17 1 0
@@ -628,7 +631,8 @@ tokcat: try 'tokcat --help'" tokcat --from=megatron <x.idx
     is 1 "tokcat: x.bin: No such file or directory" tokcat --from=megatron x
     mkfifo x.bin
     : >x.bin &
-    is 1 "tokcat: x.bin: not a regular file, which this form needs" tokcat --from=megatron x
+    is 1 "tokcat: x.bin: not a regular file, which this form needs" \
+        tokcat --from=megatron x
     wait
     rm x.idx
     is 1 "tokcat: x.idx: No such file or directory" tokcat --from=megatron x
@@ -978,10 +982,10 @@ END
  labels are aligned" --from=tfrecord --labels=shifted
     bad_option "--split=0: must be line, paragraph, eos, bos, sequence,\
  document or a number of tokens" --from=llmc --split=0
-    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" --from=nanogpt --split=eos \
-        --eos-id=65536
-    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" --from=llmc --split=eos \
-        --eos-id=65536 -t u16
+    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" \
+        --from=nanogpt --split=eos --eos-id=65536
+    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" \
+        --from=llmc --split=eos --eos-id=65536 -t u16
 }
 
 @test "--raw keeps no ids except those that cuts need" {

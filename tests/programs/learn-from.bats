@@ -141,7 +141,8 @@ bad() {
     cp hist before
     refused 1 'hist: is also an input: choose another output' \
         packstream -q -L 256 --learn-from=hist -o hist 0.tok
-    refused 1 'hist: is also an input: choose another output' packstream -q -L 256 \
+    refused 1 'hist: is also an input: choose another output' \
+        packstream -q -L 256 \
         --learn-from=hist --overlong=drop --rejects=hist -o x 0.tok
     refused 64 '--state=hist: hist is also the histogram: choose another name' \
         packstream -q -L 256 --learn-from=hist --state=hist -o x 0.tok

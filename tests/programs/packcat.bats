@@ -809,7 +809,8 @@ EOF
  other packs are in other files" packcat --merge share.0
     is 65 "packcat: a.tok: not a pack stream: this looks like token records\
  (pack them with packstream)" packcat --merge a.tok
-    refused 64 '--range cannot be used with --to=packs' packcat --merge --range=1: a.pks
+    refused 64 '--range cannot be used with --to=packs' \
+        packcat --merge --range=1: a.pks
     refused 64 '--zstd needs --to=packs' packcat --zstd a.pks
     refused 64 '--merge means --to=packs' packcat --merge --to=ids a.pks
     refused 64 'from 1 to 22' packcat --merge --zstd=23 a.pks

@@ -875,8 +875,8 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         bad_option "--start=$start: must be a number from 0 to \
 18446744073709551615" -n 2 -b 2 --rank=0 --start=$start
     done
-    bad_option '--window: a window has at most 4194304 packs' -n 2 -b 2 --rank=0 \
-        --window=1048577
+    bad_option '--window: a window has at most 4194304 packs' \
+        -n 2 -b 2 --rank=0 --window=1048577
     bad_option '--window=0: must be a number from 1 to 4194304' -n 2 -b 2 \
         --rank=0 --window=0
     bad_option '--epoch needs --seed' -n 2 -b 2 --rank=0 --epoch=0

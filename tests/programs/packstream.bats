@@ -228,7 +228,8 @@ END
     }
     limited "4294967295 tokens exceed the capacity, 4: use --overlong=split,\
  truncate or drop"
-    limited "truncated: the input ends after 8 of its 8589934594 bytes" --overlong=drop
+    limited "truncated: the input ends after 8 of its 8589934594 bytes" \
+        --overlong=drop
     limited "truncated: the input ends after 8 of its 17179869184 bytes" \
         --overlong=drop -t u32
     local policy
@@ -236,7 +237,8 @@ END
         limited "4294967295 tokens take 8589934590 bytes, the limit is\
  268435456" --overlong=$policy
     done
-    limited "4294967295 tokens take 8589934590 bytes, the limit is 268435456" --overlong=drop --rejects=rejects
+    limited "4294967295 tokens take 8589934590 bytes, the limit is 268435456" \
+        --overlong=drop --rejects=rejects
     # The greatest length that can be held; memory grows with the bytes read.
     { u32 134217728; head -c 5000000 /dev/zero; } >x
     limited "truncated: the input ends after 5000004 of its 268435460 bytes" \
@@ -478,12 +480,12 @@ EOF
     packstream -L 8 rejects | packcat --to=jsonl | grep -c '"reason":2'
     # Rejects to stdout, packs to a file; but not both to one file.
     packstream -L 3 --overlong=truncate --rejects=- -o out x | cmp - rejects
-    is 1 "packstream: stdout: named for two outputs: give each its own name" packstream -L 2 \
-        --overlong=drop --rejects=- x
+    is 1 "packstream: stdout: named for two outputs: give each its own name" \
+        packstream -L 2 --overlong=drop --rejects=- x
     [ -z "$output" ]
     cp x same
-    is 1 "packstream: same: named for two outputs: give each its own name" packstream -L 2 \
-        --overlong=drop --rejects=same -o same x
+    is 1 "packstream: same: named for two outputs: give each its own name" \
+        packstream -L 2 --overlong=drop --rejects=same -o same x
     cmp x same
     # Without any rejects.
     two
@@ -580,15 +582,19 @@ EOF
 
 @test "an output that is an input is refused, and left alone" {
     { record16 1 2 3; record16 7; } | tee x >y
-    is 1 "packstream: x: is also an input: choose another output" packstream -L 4 -o x x
-    is 1 "packstream: ./x: is also an input: choose another output" packstream -L 4 -o ./x - <x
-    is 1 "packstream: y: is also an input: choose another output" packstream -L 4 -o y x y
+    is 1 "packstream: x: is also an input: choose another output" \
+        packstream -L 4 -o x x
+    is 1 "packstream: ./x: is also an input: choose another output" \
+        packstream -L 4 -o ./x - <x
+    is 1 "packstream: y: is also an input: choose another output" \
+        packstream -L 4 -o y x y
     is 1 "packstream: stdout: is also an input: choose another output" \
         bash -c 'packstream -L 4 x >>x'
     ln x link
-    is 1 "packstream: link: is also an input: choose another output" packstream -L 4 -o link x
-    is 1 "packstream: y: is also an input: choose another output" packstream -L 2 \
-        --overlong=drop --rejects=y -o out x y
+    is 1 "packstream: link: is also an input: choose another output" \
+        packstream -L 4 -o link x
+    is 1 "packstream: y: is also an input: choose another output" \
+        packstream -L 2 --overlong=drop --rejects=y -o out x y
     cmp x y
     [ "$(size x)" = 16 ]
 }

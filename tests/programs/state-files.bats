@@ -79,17 +79,21 @@ refused() {
     cp x in.new
     ln -s "$PWD" way
     mkdir folder
-    refused 64 "--state=col: col is also the output: choose another name" --state=col -o col x
+    refused 64 "--state=col: col is also the output: choose another name" \
+        --state=col -o col x
     refused 64 "--state=col: col.new is also the output: choose another name" \
         --state=col -o col.new x
     refused 64 "--state=way/col: way/col.new is also the output: choose\
  another name" \
         --state=way/col -o folder/../col.new x
-    refused 64 "--state=in: in.new is also an input: choose another name" --state=in -o o in.new
+    refused 64 "--state=in: in.new is also an input: choose another name" \
+        --state=in -o o in.new
     refused 64 "--state=in: in.new is also an input: choose another name" \
         --state=in -o o x in.new
-    refused 64 "--state=in: in.new is also an input: choose another name" --state=in -o o <in.new
-    refused 64 "--state=x: x is also an input: choose another name" --state=x --resume -o o x
+    refused 64 "--state=in: in.new is also an input: choose another name" \
+        --state=in -o o <in.new
+    refused 64 "--state=x: x is also an input: choose another name" \
+        --state=x --resume -o o x
     refused 64 "--state=rej: rej is also the file of --rejects: choose\
  another name" \
         --rejects=rej --overlong=drop --state=rej -o o x
@@ -109,10 +113,14 @@ refused() {
     ln -s s.new link.new
     ln -s ../link other/far
     ln -s "$PWD/other/far" other/farther
-    refused 64 "--state=s: s is also the output: choose another name" --state=s -o link x
-    refused 64 "--state=link: link is also the output: choose another name" --state=link -o s x
-    refused 64 "--state=s: s.new is also the output: choose another name" --state=s -o link.new x
-    refused 64 "--state=s: s is also the output: choose another name" --state=s -o other/farther x
+    refused 64 "--state=s: s is also the output: choose another name" \
+        --state=s -o link x
+    refused 64 "--state=link: link is also the output: choose another name" \
+        --state=link -o s x
+    refused 64 "--state=s: s.new is also the output: choose another name" \
+        --state=s -o link.new x
+    refused 64 "--state=s: s is also the output: choose another name" \
+        --state=s -o other/farther x
     refused 64 "--state=s: s is also the file of --rejects: choose another\
  name" \
         --rejects=link --overlong=drop --state=s -o o x
@@ -238,7 +246,8 @@ x" ]
     done
     # A second name of the state is more than that.
     ln s s.new
-    refused 1 "s.new: needed as the temporary file of s" --state=s --resume -o out x
+    refused 1 "s.new: needed as the temporary file of s" \
+        --state=s --resume -o out x
     cmp s good
 }
 
@@ -397,7 +406,8 @@ with_helper() {
     begin --state=s --resume -o out
     eventually test -e s.new
     eventually is_larger out 20000
-    refused 1 "out: locked: another job is writing it" --state=other --resume -o out x
+    refused 1 "out: locked: another job is writing it" \
+        --state=other --resume -o out x
     finish
     [ "$status" -eq 0 ]
     cmp wanted out

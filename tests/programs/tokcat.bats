@@ -227,8 +227,8 @@ END
         "records": [[[69999]]]}'
     is 65 "tokcat: stdin: line 1, column 1: 42 is not below the vocabulary\
  size 42" bash -c 'echo 42 | tokcat --from=ids --tokenizer=bpe.json'
-    bad_option "a vocabulary of 70000 does not fit u16 tokens: use --type=u32" --from=ids \
-        --type=u16 --tokenizer=added.json
+    bad_option "a vocabulary of 70000 does not fit u16 tokens: use --type=u32" \
+        --from=ids --type=u16 --tokenizer=added.json
     # --vocab overrides it.
     echo 99 | tokcat --from=ids --tokenizer=bpe.json --vocab=100 >got
     [ "$(number got 44 4)" = 100 ]
@@ -964,9 +964,12 @@ yes.kill()'
     cmp got <(record16 1 2)
     echo 4 | tokcat --from=ids --raw --output=got
     cmp got <(record16 4)
-    is 1 "tokcat: x: is also an input: choose another output" tokcat --from=ids -o x x
-    is 1 "tokcat: y: is also an input: choose another output" tokcat --from=ids -o y x y
-    is 1 "tokcat: ./y: is also an input: choose another output" tokcat --from=ids -o ./y - <y
+    is 1 "tokcat: x: is also an input: choose another output" \
+        tokcat --from=ids -o x x
+    is 1 "tokcat: y: is also an input: choose another output" \
+        tokcat --from=ids -o y x y
+    is 1 "tokcat: ./y: is also an input: choose another output" \
+        tokcat --from=ids -o ./y - <y
     is 1 "tokcat: stdout: is also an input: choose another output" \
         bash -c 'tokcat --from=ids x >>x'
     [ "$(cat x y)" = "1 2
@@ -1095,7 +1098,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     bad_option "--eos-id=4294967295: $why" --from=ids --eos-id=4294967295
     bad_option "a vocabulary of 65537 does not fit u16 tokens: use --type=u32" \
         --from=ids -t u16 --vocab=65537
-    bad_option "--pad-id=65536 does not fit u16 tokens: use --type=u32" --from=ids --pad-id=65536
+    bad_option "--pad-id=65536 does not fit u16 tokens: use --type=u32" \
+        --from=ids --pad-id=65536
     bad_option "--eos-id=500 is not below the vocabulary size 500" \
         --from=ids --vocab=500 --eos-id=500
     bad_option "--bos-id=256 is not below the vocabulary size 256" \

@@ -166,11 +166,12 @@ share() {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
     operands=("1=a.tok" "1=b.tok")
-    bad_option '--state=col: col is also the output: choose another name' --state=col -o col
-    bad_option '--state=col: col.new is also the output: choose another name' --state=col \
-        -o col.new
-    bad_option '--state=a.tok: a.tok is also a source: choose another name' --state=a.tok \
-        --resume -o out
+    bad_option '--state=col: col is also the output: choose another name' \
+        --state=col -o col
+    bad_option '--state=col: col.new is also the output: choose another name' \
+        --state=col -o col.new
+    bad_option '--state=a.tok: a.tok is also a source: choose another name' \
+        --state=a.tok --resume -o out
     bad_option '--state=s.new: a name that ends in .new is reserved for '\
 'states being written: choose another name' --state=s.new -o out
     bad_option '--state=: must be the name of a file' --state=

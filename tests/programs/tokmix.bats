@@ -236,11 +236,14 @@ END
     cmp got wanted
     speaker=tokmix
     cp a.tok c.tok
-    refused 1 'c.tok: is also an input: choose another output' tokmix -o c.tok 1=c.tok 1=b.tok
+    refused 1 'c.tok: is also an input: choose another output' \
+        tokmix -o c.tok 1=c.tok 1=b.tok
     cmp a.tok c.tok
-    refused 1 'stdout: is also an input: choose another output' sh -c 'tokmix 1=c.tok >>c.tok'
+    refused 1 'stdout: is also an input: choose another output' \
+        sh -c 'tokmix 1=c.tok >>c.tok'
     refused 1 'none/x.new: No such file' tokmix -o none/x 1=a.tok
-    refused 1 '.: exists and is not a regular file: choose another name' tokmix -o . 1=a.tok
+    refused 1 '.: exists and is not a regular file: choose another name' \
+        tokmix -o . 1=a.tok
     run -1 sh -c 'tokmix 1=a.tok >/dev/full'
     [ "$output" = 'tokmix: stdout: cannot write: No space left on device' ]
 }
@@ -281,8 +284,8 @@ END
             --channel="$name" 1=x
     done
     mapfile -t many < <(seq -f '1=%g' 256)
-    bad_option '--channel: type u8 is too small to number 256 sources' --channel=a \
-        "${many[@]}"
+    bad_option '--channel: type u8 is too small to number 256 sources' \
+        --channel=a "${many[@]}"
 }
 
 @test "the sandbox lets it do its work" {

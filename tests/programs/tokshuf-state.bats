@@ -141,17 +141,19 @@ shuffling() {
     two
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokshuf operands=(a.tok)
-    bad_option '--state=col: col is also an output: choose another name' --state=col -o col
-    bad_option '--state=col: col.new is also an output: choose another name' --state=col \
-        -o col.new
-    bad_option '--state=col: col.1 is also an output: choose another name' --state=col \
-        --split=1:x,1:col.1
+    bad_option '--state=col: col is also an output: choose another name' \
+        --state=col -o col
+    bad_option '--state=col: col.new is also an output: choose another name' \
+        --state=col -o col.new
+    bad_option '--state=col: col.1 is also an output: choose another name' \
+        --state=col --split=1:x,1:col.1
     cp a.tok a.0
     # shellcheck disable=SC2034
     operands=(a.0)
-    bad_option '--state=a: a.0 is also an input: choose another name' --state=a -o out
-    bad_option '--state=a.0: a.0 is also an input: choose another name' --state=a.0 --resume \
-        -o out
+    bad_option '--state=a: a.0 is also an input: choose another name' \
+        --state=a -o out
+    bad_option '--state=a.0: a.0 is also an input: choose another name' \
+        --state=a.0 --resume -o out
     bad_option '--state=s.new: a name that ends in .new is reserved for '\
 'states being written: choose another name' --state=s.new -o out
     bad_option '--state=: must be the name of a file' --state=
@@ -163,7 +165,8 @@ shuffling() {
         --state=s -o out
     bad_option '--state needs a regular file as output, and /dev/full is not '\
 'one: use -o FILE' --state=s --split=1:x,1:/dev/full
-    is 1 'tokshuf: a.tok: is also an input: choose another output' shuffling a.tok -o a.tok
+    is 1 'tokshuf: a.tok: is also an input: choose another output' \
+        shuffling a.tok -o a.tok
     is 1 'tokshuf: none/s: No such file or directory' \
         tokshuf --state=none/s -o out a.tok
     is 1 'tokshuf: missing: No such file or directory' \

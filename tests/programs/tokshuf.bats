@@ -115,8 +115,10 @@ ids() {
     echo old >x
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
-    refused 1 './x: named for two outputs: give each its own name' tokshuf --split=1:x,1:./x a.tok
-    refused 1 './y: named for two outputs: give each its own name' tokshuf --split=1:y,1:./y a.tok
+    refused 1 './x: named for two outputs: give each its own name' \
+        tokshuf --split=1:x,1:./x a.tok
+    refused 1 './y: named for two outputs: give each its own name' \
+        tokshuf --split=1:y,1:./y a.tok
     # A temporary name must not be that of another output.
     echo old >y.new
     refused 1 'y.new: named for two outputs: give each its own name' \
@@ -130,7 +132,8 @@ ids() {
         tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
     [ "$output" = 'tokshuf: /dev/stdout: named for two outputs: give each its '\
 'own name' ]
-    refused 1 'a.tok: is also an input: choose another output' tokshuf --split=1:x,1:a.tok a.tok
+    refused 1 'a.tok: is also an input: choose another output' \
+        tokshuf --split=1:x,1:a.tok a.tok
     head -c -3 a.tok >cut.tok
     refused 65 'cut.tok: ' tokshuf --split=1:x,1:y cut.tok
     [ "$(cat x)" = old ]
@@ -283,8 +286,10 @@ ids() {
     cp a.tok b.tok
     # shellcheck disable=SC2034 # refused takes it
     speaker=tokshuf
-    refused 1 'b.tok: is also an input: choose another output' tokshuf b.tok -o b.tok
-    refused 1 'stdout: is also an input: choose another output' sh -c 'tokshuf b.tok >>b.tok'
+    refused 1 'b.tok: is also an input: choose another output' \
+        tokshuf b.tok -o b.tok
+    refused 1 'stdout: is also an input: choose another output' \
+        sh -c 'tokshuf b.tok >>b.tok'
     # With --split, nothing is written to it.
     sh -c 'tokshuf --split=1:c,1:d b.tok >>b.tok'
     cmp a.tok b.tok
@@ -300,8 +305,8 @@ ids() {
 @test "invalid command lines" {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokshuf
-    bad_option '--min-length is greater than --max-length: no sequence fits' --min-length=3 \
-        --max-length=2
+    bad_option '--min-length is greater than --max-length: no sequence fits' \
+        --min-length=3 --max-length=2
     bad_option '--no-shuffle and --seed cannot be combined' --no-shuffle \
         --seed=1
     bad_option '--no-shuffle and --split cannot be combined' --no-shuffle \

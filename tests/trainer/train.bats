@@ -244,7 +244,8 @@ goes_on() {
         train --positions=16 x.pks
     refused 64 "--packs and --sequences exclude" train --packs=1 --sequences=1
     refused 64 "--heads does not divide --hidden" train --heads=3 x.pks
-    refused 64 "--total must be greater than --warmup" train --total=5 --warmup=5
+    refused 64 "--total must be greater than --warmup" \
+        train --total=5 --warmup=5
     refused 64 "--resume and --save-every need --save" train --resume
     refused 64 "--attention=wide: must be varlen, dense, cudnn or auto" \
         train --attention=wide
