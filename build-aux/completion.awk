@@ -7,9 +7,9 @@
 # dir/bash/packcat, dir/zsh/_packcat, dir/fish/packcat.fish and so on.
 #
 # Values are completed with the option's words, or with files or folders if the
-# metavar is FILE or DIR; other values are not completed.  LIST stands for
-# comma-separated words.  A metavar in brackets is that of an optional value,
-# which has to follow "=".
+# metavar is FILE or DIR; other values are not completed.  LIST means
+# comma-separated words.  A metavar in brackets is an optional value, which must
+# follow "=".
 #
 # SPDX-License-Identifier: MIT
 

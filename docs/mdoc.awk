@@ -53,7 +53,7 @@ NR == 1 {
 
 /^```/ {
     fenced = !fenced
-    # What is for a file says which.
+    # A block for a file begins with its name.
     if (fenced && $2 != "")
         printf ".Pp\n.Pa %s :\n", $2
     print fenced ? ".Bd -literal -offset indent" : ".Ed"

@@ -148,7 +148,7 @@ ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
     return r;
 }
 
-/* The head of a pack, with its index where the checksum stands in blocks. */
+/* Writes a pack's head, with its index at the offset of the checksum. */
 static void put_head(unsigned char *head, const ps_pack *pack,
                      uint32_t first_seq)
 {

@@ -8,9 +8,9 @@ PackDataset takes rank and ranks from torch.distributed, and its workers share
 the batches of their rank.  With drop_last all ranks make equally many steps;
 with shuffle, set_epoch selects a new order, and so other packs to drop.
 
-DDP averages the gradients of ranks, but packs of one rank may have more
-targets than those of another: weighting each loss by its targets makes the
-step that of the mean over all targets.
+DDP averages the gradients of ranks, but ranks can have different numbers of
+targets.  Weighting each loss by its number of targets makes the step that of
+the mean over all targets.
 
 SPDX-License-Identifier: MIT
 """

@@ -2,8 +2,8 @@
 
     trainer_config.dataloader = PackLoader.Config(path="corpus.pks")
 
-torchtitan finds sequence boundaries where positions are 0, for its "flex" and
-"varlen" attention; choose one of those, because "sdpa" ignores boundaries.
+torchtitan finds sequence boundaries where positions are 0.  Choose "flex" or
+"varlen" attention, because "sdpa" ignores boundaries.
 States resume exactly, with the same number of ranks.
 
 SPDX-License-Identifier: MIT

@@ -50,11 +50,11 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None,
                    group: Optional[str] = None) -> Any:
-    """ps_packer_options.  Their names are those of packstream(1).  A depth of
-    None is no limit; a window of None has at least 1024 sequences and tokens
-    for 64 packs.  learn_from has the number of sequences by length, if known
-    before.  group is the name of a channel with a value per sequence:
-    consecutive sequences with the same value share a pack."""
+    """ps_packer_options, named as in packstream(1).  A depth of None means no
+    limit; a window of None has at least 1024 sequences and tokens for 64
+    packs.  learn_from maps expected lengths to their counts.  group names a
+    channel with a value per sequence: consecutive sequences with the same
+    value share a pack."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -180,17 +180,17 @@ class Packer:
     # ---------------------------------------------------------------- packs
 
     def packs(self) -> Optional[Batch]:
-        """All packs that were decided and not given yet, or None."""
+        """All packs that were decided and not returned yet, or None."""
         return self._flush(lib.PS_FLUSH_DECIDED)
 
     def drain(self) -> Optional[Batch]:
         """Packs everything in the window, and returns it as packs() does.
-        More may be put.  Where this is called affects which packs are made."""
+        More can be put.  The time of the call affects which packs are made."""
         return self._flush(lib.PS_FLUSH_DRAIN)
 
     def finish(self) -> Optional[Batch]:
-        """Packs all that is held, proves that nothing was lost, and gives
-        what packs() does.  Nothing can be put any more."""
+        """Packs everything held, verifies that nothing was lost, and returns
+        it as packs() does.  Nothing more can be put."""
         return self._flush(lib.PS_FLUSH_FINISH)
 
     def _flush(self, how: int) -> Optional[Batch]:

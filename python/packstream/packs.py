@@ -10,19 +10,19 @@
 A batch has the arrays of S packs by name: tokens and per-token channels
 [S, L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
 channels [S, D]; seq_tok [S, D] if sequences are aligned; and index, n_seq,
-n_tok, max_seqlen and sum_len_sq of the packs [S].  D is the depth in its
-`header` or, if that is None (a pipe can leave it out), the most sequences of a
-pack in the batch.  `sequences` has the rows of all
-sequences, pack after pack, as the stream has them.  views.py computes what
-follows from all that.  Both need numpy alone.
+n_tok, max_seqlen and sum_len_sq of the packs [S].  D is the depth in `header`,
+or the most sequences of a pack in the batch if the header has None, as in some
+pipes.  `sequences` has the rows of all sequences, pack after pack, as in the
+stream.  views.py computes the other arrays.  Both need only numpy.
 
-Checked are the header; the blocks; each pack before it is given out: its place,
-counts and sequences; the index, END, and what follows it.  Checksums are
-compared if the extension or the module xxhash is there, unless verify is False;
-otherwise they are NOT compared, and `source.verifies` says so.  Sequences and
-tokens are compared with END, and with checksums the digest, where all packs are
-read in order: from a pipe by every rank, from a file by a reader of all of it.
-Whatever is wrong raises PackError, which names the byte.
+A reader checks the header, the blocks, the position, counts and sequences of
+each pack before it returns the pack, the index, END, and the bytes after it.
+Checksums are compared if the extension or the module xxhash is installed,
+unless verify is False; otherwise they are NOT compared, and `source.verifies`
+is False.  If all packs are read in order (from a pipe by every rank, from a
+file by a reader of all of it), sequences and tokens are compared with END, and
+with checksums the digest as well.  Any fault raises PackError, which names the
+byte.
 
 The format is defined in packstream(5).
 
@@ -48,7 +48,7 @@ import numpy as np
 
 try:
     from ._native import ffi, lib
-except ImportError:             # not built, or packs.py is used by itself
+except ImportError:             # not built, or packs.py is used alone
     ffi = lib = None
 
 try:

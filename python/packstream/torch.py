@@ -220,8 +220,8 @@ class PackDataset(IterableDataset):
 
     def _share(self) -> Tuple[int, int]:
         """The rank of this process and the number of ranks.  If an Accelerate
-        DataLoader distributes what it reads, all packs must be read: a share
-        of them would be divided a second time."""
+        DataLoader distributes its packs, all packs must be read: a share of
+        them would be divided a second time."""
         loader = accelerate_loader()
         if loader is not None and _is_of(loader, self) and _collates(loader):
             raise RuntimeError(

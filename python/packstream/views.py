@@ -9,8 +9,8 @@ There are three views of the sequences of several packs as one row:
 
     "ragged"  sequences only, without padding between the packs: one entry per
               token, as in compact()
-    "ghost"   the padding of each pack is one more sequence, the ghost, so all
-              S * L positions are in a sequence; a ghost may be empty
+    "ghost"   the padding of each pack is a dummy sequence, the ghost, so all
+              S * L positions are in a sequence; a ghost can be empty
     "static"  as ghost, with empty sequences up to D + 1 per pack, so there are
               always S * (D + 1) + 1 boundaries; D is the depth in the header,
               or the most that fit if that is None

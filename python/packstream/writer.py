@@ -198,7 +198,7 @@ class TokenWriter:
         self._written += len(columns)
 
     def flush(self, pack: bool = False) -> None:
-        """Writes what is buffered; with `pack`, asks packstream to pack
+        """Writes buffered records; with `pack`, asks packstream to pack
         everything written so far."""
         if self._writer is None:
             raise ValueError("this writer is closed")
@@ -208,8 +208,8 @@ class TokenWriter:
         check(call(self._writer, err), err)
 
     def mark(self) -> Dict[str, Any]:
-        """Writes what is buffered and returns the position after it, for a
-        writer that continues the file: numbers and a string, fit for JSON."""
+        """Writes buffered records and returns the position after them, for a
+        writer that continues the file: numbers and a string, for JSON."""
         self.flush()
         place, err = lib.ps_token_writer_mark(self._writer), new_error()
         record, size = ffi.new("unsigned char const **"), ffi.new("size_t *")

@@ -125,7 +125,7 @@ static void test_message_status(void **state)
  * Progress
  */
 
-/* A drawn line: a return, 79 columns, a return. */
+/* A progress line as drawn: a return, 79 columns, a return. */
 #define LINE 81
 
 static int show_progress(const char *unused)
@@ -190,12 +190,12 @@ static void test_progress_due(void **state)
     assert_false(progress_due(&p));
     assert_false(progress_due(&p));
     assert_true(progress_due(&p));
-    /* A tenth of a second is a long time for so few calls. */
+    /* A tenth of a second is far longer than these calls take. */
     for (int i = 0; i < 100; i++)
         assert_false(progress_due(&p));
 }
 
-/* Stderr of a child is a file: nothing may be shown in it. */
+/* A child's stderr is a file, where no progress may be shown. */
 static int start_without_terminal(const char *unused)
 {
     const progress_figures figures = {.sequences = 1};
@@ -221,10 +221,7 @@ static void test_progress_without_terminal(void **state)
 
 #define BAD "\\ufffd"
 
-/*
- * Of the forms that UTF-8 has, the first and the last character of each and
- * what lies beside them.
- */
+/* The first and last character of each UTF-8 length, and their neighbours. */
 static void test_json_string(void **state)
 {
     static const struct {

@@ -63,7 +63,7 @@ static const char *set_never(void *to, const char *value)
     return "is not possible here";
 }
 
-/* Twice as wide as it says. */
+/* Stores twice the value. */
 static const char *set_double(void *member, const char *value)
 {
     *(uint32_t *)member = 2 * (uint32_t)strlen(value);
@@ -90,7 +90,7 @@ static const option_entry entries[] = {
 static const option_program program = {
     "[OPTION]... [FILE]...", "Does nothing, with options.", entries};
 
-/* Another, named `typed` in tests, for what a table says of values. */
+/* A second table, named `typed` in tests, with typed values. */
 static const option_entry typed_entries[] = {
     {'w', "width", "N", "a number", OPTION_NUMBER(conf, width, 3, 1000)},
     {'W', "wide", NULL, "a flag", OPTION_FLAG(conf, wide)},
@@ -108,14 +108,14 @@ static const option_entry typed_entries[] = {
 static const option_program typed_program = {
     "[OPTION]...", "Does nothing, by types.", typed_entries};
 
-/* An argument vector that may be written to, as main's may. */
+/* A writable argument vector, like that of main. */
 typedef struct arguments {
     int argc;
     char *argv[12];
     char text[11][40];
 } arguments;
 
-/* Splits at blanks: a test reads as the command line it means. */
+/* Splits at blanks, so that a test reads like its command line. */
 static void split(arguments *a, const char *line)
 {
     a->argc = 0;
@@ -138,7 +138,7 @@ static const option_program *program_of(const arguments *a)
     return strcmp(a->argv[0], "typed") == 0 ? &typed_program : &program;
 }
 
-/* Parses and exits as a program does. */
+/* Parses, and exits with the status of a program. */
 static int parse_and_exit(const char *line)
 {
     arguments a;
@@ -216,7 +216,7 @@ static void assert_text(const char *text, const char *wanted)
                         wanted == NULL ? "(none)" : wanted);
 }
 
-/* Whatever a command line does not set stays as it was, which is `plain`. */
+/* Members that a command line does not set keep the values of `plain`. */
 static void test_taken(void **state)
 {
     static const struct {
@@ -281,7 +281,7 @@ static void test_taken(void **state)
     }
 }
 
-/* Refused with a reason, which a table may have or not, and with a hint. */
+/* Refused with a reason, which can be the table's own, and a hint. */
 static void test_refused(void **state)
 {
     static const struct {

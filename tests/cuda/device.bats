@@ -13,7 +13,7 @@ command_of() {
     chmod +x "$name"
 }
 
-# A folder of programs, and a build, all of which succeed.
+# A folder of programs and a build, all of which succeed.
 setup() {
     start
     local name
@@ -64,7 +64,7 @@ device() {
     [[ $output != *racecheck* ]]
 }
 
-@test "--minutes ends a run, and keeps the output so far" {
+@test "--minutes ends a run and keeps the output so far" {
     command_of bin/python 'echo a figure; exit 124'
     run -0 device --minutes=1 build
     grep -qE '^benchmark +time up +[0-9]+ s$' <<<"$output"
@@ -112,7 +112,7 @@ END
     grep -qE '^kernel fusion +no switch +8.9 %$' table
 }
 
-@test "the operations of a model are counted by hand" {
+@test "operations of a model, counted by hand" {
     skip_without python3
     python3 - "$abs_top_srcdir/tests/bench" <<'END'
 import sys

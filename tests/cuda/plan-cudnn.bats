@@ -24,7 +24,7 @@ setup() {
     [ -e "${CUDNN_FRONTEND-}/include/cudnn_frontend.h" ] ||
         skip "CUDNN_FRONTEND names no folder that has cudnn-frontend"
     [ -e "$libs/stubs/libcuda.so" ] || skip "CUDA has no libcuda.so to link"
-    # cuDNN asks for it by the driver's name.
+    # The driver's name, under which cuDNN loads it.
     ln -s "$libs/stubs/libcuda.so" libcuda.so.1
 }
 
@@ -42,7 +42,7 @@ plan() {
         -I "${abs_top_srcdir:?}/trainer" \
         "$abs_top_srcdir/tests/cuda/plan-cudnn.cc" -L"$libs" \
         -L"$libs/stubs" -o plan-cudnn -lcudnn -lcudart -lnvrtc -lcuda
-    # BERT-base and -large: spans, longest, heads, width.
+    # BERT-base and BERT-large: spans, longest, heads, width.
     for arch in 80 90 100; do
         for way in forward backward; do
             for bucket in '64 512 12 64' '32 2048 16 64' '256 384 2 8'; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# report.bats - the table of GPU resources that kernels use, and its arithmetic.
+# report.bats - the table of GPU resources used by kernels, and its arithmetic.
 #
 # SPDX-License-Identifier: MIT
 
@@ -64,7 +64,7 @@ refused() {
     refused 'f, sm_80: local memory'
 }
 
-@test "launches are read from a file, and have to fit" {
+@test "launches are read from a file, and must fit" {
     echo 'f* 128 65536 to 512 # words' >launches
     report --launches=launches >table
     grep -qE '^f to 512 +80 +40 +128 +65536 +128 +0 +0 +2 +12 % +shared$' table
@@ -89,7 +89,7 @@ refused() {
     refused 'line 1 is not' --launches=launches
 }
 
-@test "unknown launch parameters are not invented" {
+@test "unknown launch parameters are left out" {
     sed 's/ret;/mov.u32 %r1, room;/' kernel.ptx >other
     mv other kernel.ptx
     report >table
@@ -100,7 +100,7 @@ refused() {
     grep -qE '^f +80 +40 +128 +0 +[?] +0 +0 +[?] +[?]$' table
 }
 
-@test "a compiler that fails or prints something unknown is an error" {
+@test "a compiler that fails or prints unknown output is an error" {
     refused "./no: No such file" --nvcc=./no
     refused 'report.py: false' --nvcc=false
     sed 's/Used/Takes/' told >other
@@ -110,7 +110,7 @@ refused() {
     refused 'there is no kernel'
 }
 
-@test "cuobjdump has to agree" {
+@test "cuobjdump must agree" {
     local what
     for what in 'REG:40 STACK:0' 'REG:41 STACK:0' 'REG:40 STACK:8'; do
         printf ' Function f:\n  %s SHARED:1152 LOCAL:0 X:0\n' "$what" >dump
@@ -143,7 +143,7 @@ END
     echo 'scaled<*> 96 384' >launches
     report --arch=80,90 --nvcc="$nvcc" --launches=launches >table
     grep -qE '^scaled<3> +90 +[0-9]+ +0 +384 +96 +0 +0 +21 +98 % +warps$' table
-    # An array that is indexed at run time is in local memory.
+    # An array indexed at run time is in local memory.
     cat >kernel.cu <<'END'
 __global__ void __launch_bounds__(96) local(int *x)
 {
@@ -157,7 +157,7 @@ END
     grep -qE '^local +80 +[0-9]+ +0 +0 +96 +0 +256 ' <<<"$output"
 }
 
-@test "occupancy by hand" {
+@test "occupancy, by hand" {
     # 8 warps of 40 registers: 1280 each, 12 to a quarter, 48 / 8 blocks.
     # 168 registers: 5376 a warp, 3 to a quarter, 12 / 8.  129 threads have 5
     # warps.
@@ -167,7 +167,7 @@ END
         '100 129 16 0 12' '80 32 16 0 32' '80 32 256 0 0')" ]
 }
 
-@test "occupancy is that of cuda_occupancy.h" {
+@test "occupancy agrees with cuda_occupancy.h" {
     local home
     home=$(made CUDA_HOME)
     [ -e "$home/include/cuda_occupancy.h" ] ||
@@ -182,7 +182,7 @@ END
     cmp ours theirs
 }
 
-@test "loops with products are counted, innermost ones" {
+@test "innermost loops with products are counted" {
     cat >dump <<'END'
  Function f:
   REG:40 STACK:0 SHARED:1152 LOCAL:0 X:0

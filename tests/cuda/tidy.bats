@@ -22,7 +22,7 @@ tidy() {
     CLANG_TIDY=./tidy run -1 tidy bad.cu b.cu
 }
 
-@test "an uninitialised number is found in a kernel" {
+@test "an uninitialised number in a kernel is found" {
     skip_without clang-tidy
     [ -e "$abs_top_srcdir/tests/hostcuda/cuda_runtime.h" ] ||
         skip "there is no tests/hostcuda"

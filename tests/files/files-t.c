@@ -59,7 +59,7 @@ static void test_standard_names(void **state)
     assert_string_equal(files_output_name("a\n"), "a?");
 }
 
-/* Cuts `name` to nothing while another file is the input. */
+/* Truncates `name` to zero bytes while another file is the input. */
 static int cut(const char *name)
 {
     int input = open("/dev/null", O_RDONLY);
@@ -96,7 +96,7 @@ static const char *open_terminal(int *fd)
     return ptsname(*fd);
 }
 
-/* Only binary output is kept from a terminal, named or not. */
+/* Only binary output is refused on a terminal, named or not. */
 static int write_to_terminal(const char *name)
 {
     int fd = open(name, O_RDWR | O_NOCTTY);
@@ -132,7 +132,7 @@ static void test_terminal_refused(void **state)
     assert_string_equal(c.err, expected);
 }
 
-/* Every use of a closed standard stream must fail, and stay apart. */
+/* Every use of a closed standard stream must fail, each on its own. */
 static int use_closed_streams(const char *unused)
 {
     char byte = 0;
@@ -153,7 +153,7 @@ static int use_closed_streams(const char *unused)
     return 0;
 }
 
-/* Writes to nobody although the parent had SIGPIPE ignored and blocked. */
+/* Writes to a broken pipe although the parent ignored and blocked SIGPIPE. */
 static int write_to_nobody(const char *unused)
 {
     int ends[2];
@@ -190,7 +190,7 @@ static int close_bad(const char *name)
     return !files_close_output(999, name);
 }
 
-/* A second descriptor of stdout, as of a shell that waits for its job. */
+/* Duplicates stdout, as a shell does that waits for its job. */
 static int share_stdout(const char *name)
 {
     int fd = open(name, O_WRONLY);
@@ -220,7 +220,7 @@ static int close_shared(const char *name)
     return !(fcntl(kept, F_GETFD) != -1);
 }
 
-/* It has 5 bytes, so it is not the output that is to go on. */
+/* The file has 5 bytes, so it is not the output to resume. */
 static int refuse_shared(const char *name)
 {
     int kept = share_stdout(name);
@@ -237,12 +237,12 @@ static int check_length(const char *name)
     if (files_check_length(fd, name, 5) != STATUS_OK ||
         files_check_length(fd, name, 6) == STATUS_OK)
         return 2;
-    /* What others write behind it does no harm to stdout. */
+    /* Bytes appended by another writer do not invalidate stdout. */
     return files_check_length(fd, name, 4) == STATUS_OK ||
            files_check_length(fd, NULL, 4) != STATUS_OK;
 }
 
-/* What each prints and how it exits, with a file of 5 bytes at hand. */
+/* Output and exit status of each child, given a file of 5 bytes. */
 static void test_children(void **state)
 {
     static const struct {

@@ -1,13 +1,12 @@
 /*
- * sandbox-t.c - what a program in the sandbox can still do, and what it
- * cannot.
+ * sandbox-t.c - operations allowed and refused in the sandbox.
  *
- * A child process tries one thing after another and prints what it is told.
- * It does so outside the sandbox as well: there all of it works, so what is
- * refused inside is refused by the sandbox.
+ * A child process attempts one operation after another and prints each result,
+ * first outside the sandbox, where all of them succeed, and then inside.  A
+ * failure inside is therefore the sandbox's doing.
  *
- * This program has src/files/sandbox.c compiled once more with syscall renamed
- * to the fake below, which can be an older kernel, or one that fails.
+ * This program compiles src/files/sandbox.c again with syscall renamed to the
+ * fake below, which simulates older kernels and failing calls.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,12 +34,12 @@
 
 /* ------------------------------------------------------------ the kernel */
 
-/* What sandbox.c asks for: the version, a ruleset, rules, and in. */
+/* The calls of sandbox.c: version, ruleset, rule, restriction. */
 enum call { ASK, CREATE, RULE, ENTER };
 
 static struct {
-    bool on;        /* nothing of it reaches the kernel */
-    int version;    /* that it says it has */
+    bool on;        /* no call reaches the kernel */
+    int version;    /* reported Landlock version */
     int fails;      /* the call that fails, with `error`; -1: none */
     int error;
     bool entered;
@@ -48,7 +47,7 @@ static struct {
     uint64_t rule;    /* rights of the last rule */
 } fake;
 
-/* What the kernel itself said to the last one who asked to be let in. */
+/* The kernel's own result for the last restriction. */
 static int entered_error;
 
 /* The numbers are the same on all but one architecture. */
@@ -87,7 +86,7 @@ static long faked(enum call call, const void *attr, const void *rule)
     return 0;
 }
 
-/* <unistd.h> has declared the fake in place of the real one. */
+/* <unistd.h> has declared the fake instead of the real one. */
 #undef syscall
 long syscall(long number, ...);
 
@@ -186,7 +185,7 @@ static void test_possible_outside(void **state)
     assert_exit(&c, 0);
 }
 
-/* Which attempt of these fails, from 1 on; 0: none does. */
+/* The first attempt with the wrong outcome, from 1; 0 if all are right. */
 static int first_wrong(const bool *right, int n)
 {
     for (int i = 0; i < n; i++)
@@ -198,7 +197,7 @@ static int first_wrong(const bool *right, int n)
     first_wrong((const bool[]){__VA_ARGS__},                            \
                 (int)(sizeof((const bool[]){__VA_ARGS__}) / sizeof(bool)))
 
-/* Inputs that are there, that are not there, and that are no files. */
+/* Inputs that exist, that do not, and that are not regular files. */
 static int read_inputs(const char *arg)
 {
     static const char *const inputs[] = {"input", "-", "none", "state",
@@ -226,7 +225,7 @@ static int read_link(const char *arg)
                        try_open("other", O_RDONLY) == EACCES);
 }
 
-/* As a shell's <(...): a pipe that has a name. */
+/* A named pipe, like that of a shell's <(...). */
 static int read_named_pipe(const char *arg)
 {
     char name[32];
@@ -289,7 +288,7 @@ static int use_descriptor(const char *arg)
                        try_open("open", O_RDONLY) == EACCES);
 }
 
-/* Each in a place of its own. */
+/* Each attempt has its own folder. */
 static void test_tries(void **state)
 {
     static int (*const tries[])(const char *) = {
@@ -309,7 +308,7 @@ static void test_tries(void **state)
 
 /* ------------------------------------------------ as a fake has it */
 
-/* Kernels without it, and those that are kept from telling. */
+/* Kernels without Landlock, and kernels that refuse the query. */
 static void test_no_landlock(void **state)
 {
     static const int errors[] = {ENOSYS, EOPNOTSUPP, EPERM};
@@ -337,7 +336,7 @@ static int enter_fake(const char *arg)
     return fake.entered ? 100 : 1;
 }
 
-/* A sandbox that is there and fails is not passed over in silence. */
+/* A failure of an existing sandbox is reported. */
 static void test_fails(void **state)
 {
     static const struct {
@@ -368,7 +367,7 @@ static void test_fails(void **state)
     }
 }
 
-/* The kernel nests 16 of them. */
+/* The kernel nests at most 16 sandboxes. */
 static int enter_often(const char *arg)
 {
     for (int i = 0; i < 16; i++)
@@ -389,7 +388,7 @@ static void test_too_deep(void **state)
     assert_exit(&c, 0);
 }
 
-/* A kernel refuses rights of versions after its own. */
+/* A kernel refuses rights introduced after its version. */
 static void test_versions(void **state)
 {
     static const uint64_t rights[][3] = {
@@ -405,9 +404,9 @@ static void test_versions(void **state)
         assert_int_equal(enter_fake(NULL), 0);
         assert_true(fake.entered);
         assert_memory_equal(fake.attr, rights[version], sizeof fake.attr);
-        /* A rule may not allow what the ruleset does not mention. */
+        /* A rule may only allow rights that the ruleset handles. */
         assert_int_equal(fake.rule & ~fake.attr[0], 0);
-        /* Files can be written, which is what the last rule is for. */
+        /* The last rule allows writing to files. */
         assert_int_not_equal(fake.rule & 2, 0);
     }
 }

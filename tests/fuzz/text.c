@@ -55,7 +55,7 @@ const char *files_output_name(const char *name)
     return message_name(name);
 }
 
-/* No input has a known size, so there is no progress to report. */
+/* No input has a known size, so progress is not reported. */
 bool files_stat(const char *name, int standard, struct stat *st)
 {
     (void)name;
@@ -203,7 +203,7 @@ bool files_close_stdout(void)
 
 /* --------------------------------------------------------------------- job */
 
-/* Output of a good run is complete; that of a bad one may lack END, or all. */
+/* Output is complete on success; after a failure it may end anywhere. */
 static token_yield read_written(const conf *c, int status)
 {
     const token_way way = {.raw_type = c->schema.token_type,

@@ -471,7 +471,7 @@ struct sdpa_run {
     void run(void *workspace) const;
 };
 
-/* Spans follow one another and are no longer than planned. */
+/* Spans are consecutive, and at most as long as planned. */
 void sdpa_run::check() const
 {
     const int32_t *const rows = array<int32_t>(op.rows_q);

@@ -1,13 +1,13 @@
 /*
- * align-t.c - packs whose sequences begin at multiples of a number: what
- * their header and their blocks say, byte by byte, and which are refused.
+ * align-t.c - packs whose sequences start at multiples of a number: header
+ * and blocks byte by byte, and the streams that are refused.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "lib-fixture.h"
 
-/* Places in the header. */
+/* Offsets in the header. */
 enum {
     AT_ROW_BYTES = 20,
     AT_DEPTH = 52,
@@ -16,7 +16,7 @@ enum {
     AT_SEQ_BYTES = 184
 };
 
-/* Places in a row of 12 tokens, in a pack's head, in a sequence row. */
+/* Offsets in a row of 12 tokens, a pack's head and a sequence row. */
 enum {
     TOKENS = 0,   /* 12 of 2 bytes */
     TYPE_ID = 24, /* 12 bytes */
@@ -41,7 +41,7 @@ static ps_schema make_schema(void)
     return s;
 }
 
-/* One pack: sequences of 3 and 5 tokens, of which the second takes up 8. */
+/* One pack: sequences of 3 and 5 tokens; the second one occupies 8. */
 static bytes make_packs(void)
 {
     static const uint32_t lengths[] = {3, 5};
@@ -65,7 +65,7 @@ static void test_bytes(void **state)
     assert_int_equal(get_u32(b.data + AT_ALIGN), 4);
     assert_int_equal(get_u32(b.data + AT_ROW_BYTES), ROW);
     assert_int_equal(get_u32(b.data + AT_SEQ_BYTES), SEQUENCE);
-    /* No more than three fit, whatever the options say. */
+    /* At most three fit, whatever the options request. */
     assert_int_equal(get_u32(b.data + AT_DEPTH), 3);
     assert_int_equal(get_u32(head_at(&b, 0, N_SEQ)), 2);
     assert_int_equal(get_u32(head_at(&b, 0, N_TOK)), 8);
@@ -82,7 +82,7 @@ static void test_bytes(void **state)
         }
 }
 
-/* Nothing but the options' zero or one leaves a stream as it always was. */
+/* With an alignment of zero or one the stream has no trace of the option. */
 static void test_one(void **state)
 {
     const ps_schema schema = make_schema();
@@ -102,10 +102,10 @@ static void test_one(void **state)
  * Packs
  */
 
-/* In the head of the pack, or in the row of a sequence. */
+/* In the pack's head; other values are the index of a sequence row. */
 enum { HEAD = -1 };
 
-/* Up to three numbers written to pack 0: who hears of it. */
+/* Up to three numbers written to pack 0, and the check that must fail. */
 typedef struct fault {
     struct {
         int sequence;
@@ -212,7 +212,7 @@ static void test_options(void **state)
     check_options(0, 4, PS_ERR_ARGUMENT);
 }
 
-/* The table has room for all channels, but not with split as well. */
+/* The table fits all channels, but not together with the split fields. */
 static void test_many_channels(void **state)
 {
     ps_packer_options o = {12, 4, 4, 0, .align = 4};

@@ -1,11 +1,11 @@
 /*
- * alloc-t.c - memory runs out at every single place where it can: every
- * handle says so, keeps nothing and does not crash.
+ * alloc-t.c - allocations fail one by one: every handle reports it, leaks
+ * nothing and does not crash.
  *
  * Each scenario opens a handle, runs it and frees it.  It is tried with the
- * first call for memory failing, then the second, and so on until none is
- * left to fail; once with that call alone failing and once with all that
- * follow as well.  Of many hundreds not each is tried.
+ * first allocation failing, then the second, and so on until none fails; once
+ * with only that allocation failing, and once with all later ones failing as
+ * well.  If there are many hundreds, only some are tried.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@
 
 #include "lib-alloc.h"
 
-/* Inputs that are made once, and an output to write to. */
+/* Inputs, made once, and an output to write to. */
 typedef struct inputs {
     corpus c;
     corpus large; /* more than the buffers hold */
@@ -39,7 +39,7 @@ static const ps_packer_options split = {
 static const ps_packer_options deep = {
     70, 0, 60, 0, .overlong = PS_OVERLONG_SPLIT, .policy = PS_POLICY_BESTFIT};
 
-/* Two frames, the second of which needs a larger window. */
+/* Two frames; the second one needs a larger window. */
 static int open_compressed(const bytes *b)
 {
     bytes packed = {0};
@@ -52,7 +52,7 @@ static int open_compressed(const bytes *b)
     return fd;
 }
 
-/* The place behind the third pack. */
+/* The position after the third pack. */
 static void make_mark(int fd, unsigned char mark[PS_PACK_MARK_BYTES])
 {
     ps_pack_reader *r;
@@ -110,7 +110,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What a scenario works on; what it has no use for is not set. */
+/* Parameters of a scenario; unused members are not set. */
 typedef struct job {
     const inputs *in;
     int fd;
@@ -124,7 +124,7 @@ typedef struct job {
 /* A scenario: PS_OK or PS_END if all went well. */
 typedef ps_result scenario(const job *j, ps_error *err);
 
-/* Runs it with the nth call for memory failing; true if none did. */
+/* Runs it with the nth allocation failing; true if none failed. */
 static bool attempt(scenario *run, const job *j, uint64_t nth, bool for_ever)
 {
     const inputs *in = j->in;
@@ -153,8 +153,8 @@ static bool attempt(scenario *run, const job *j, uint64_t nth, bool for_ever)
 }
 
 /*
- * At least `min` calls for memory there must have been.  Where they are many,
- * fewer and fewer of the later ones fail.
+ * A scenario must make at least `min` allocations.  If it makes many, ever
+ * fewer of the later ones are failed.
  */
 static void exhaust(scenario *run, job j, uint64_t min)
 {
@@ -212,7 +212,7 @@ static ps_result appended_tokens(const job *j, ps_error *err)
     return result;
 }
 
-/* A sequence of a million tokens makes the input buffer grow. */
+/* A sequence of a million tokens, so that the input buffer grows. */
 static ps_result large_record(const job *j, ps_error *err)
 {
     static const unsigned char count[] = {0x40, 0x42, 0x0f, 0};
@@ -279,7 +279,7 @@ static void test_file_lengths(void **state)
     exhaust(file_lengths, (job){in, .fd = in->records}, 4);
 }
 
-/* All packs of an input, as a share. */
+/* Writes one share: all packs of an input. */
 static ps_result pack_writer(const job *j, ps_error *err)
 {
     const ps_pack_writer_options options = {
@@ -334,7 +334,7 @@ static ps_result packer(const job *j, ps_error *err)
     return r;
 }
 
-/* The same of a reader, most of them as they are ready. */
+/* The same through a reader, taking most records as they are ready. */
 static ps_result ready(const job *j, ps_error *err)
 {
     ps_packer *p = NULL;
@@ -373,7 +373,7 @@ static void test_packer(void **state)
         .order = PS_PACKS_SHUFFLED,
         .seed = 1,
     };
-    /* Plans are made all along, and packs leave for want of memory. */
+    /* Plans are made throughout, and packs are emitted to free memory. */
     static const ps_packer_options planning = {
         .capacity = 100,
         .depth = 4,
@@ -402,7 +402,7 @@ static void test_packer(void **state)
     exhaust(ready, (job){in, .fd = in->records, .options = &whole}, 15);
 }
 
-/* Puts sequences up to one, not included, from one on. */
+/* Puts the sequences from `from` up to another, not included. */
 static ps_result put_some(const job *j, ps_packer *p, uint64_t from,
                           uint64_t to, ps_error *err)
 {
@@ -446,7 +446,7 @@ static ps_result blank(const job *j, ps_error *err)
     return r;
 }
 
-/* From j->mark on, which is a state. */
+/* Resumes at j->mark, which is a state. */
 static ps_result resumed(const job *j, ps_error *err)
 {
     ps_packer *p;
@@ -469,7 +469,7 @@ static ps_result resumed(const job *j, ps_error *err)
     return r;
 }
 
-/* Packs again what was packed before the state, and proves it. */
+/* Packs again all that came before the state, and verifies it. */
 static ps_result proved(const job *j, ps_error *err)
 {
     ps_packer *p;
@@ -488,7 +488,7 @@ static ps_result proved(const job *j, ps_error *err)
     return r;
 }
 
-/* A state after j.count sequences, made and used. */
+/* Makes and uses a state after j.count sequences. */
 static void exhaust_state(job j)
 {
     unsigned char *made;
@@ -526,7 +526,7 @@ static void test_states(void **state)
         exhaust_state((job){.in = in, .options = &options[i], .count = 200});
 }
 
-/* A state with a part of the index: 4096 blocks. */
+/* A state that has part of the index: 4096 blocks. */
 static void test_long_states(void **state)
 {
     static const ps_packer_options o = {
@@ -569,7 +569,7 @@ static void test_pack_lengths(void **state)
     exhaust(pack_lengths, (job){*state, .options = &o, .count = 60}, 100);
 }
 
-/* From a mark on, if there is one, and then as one of three ranks. */
+/* From the mark, if any, and then as one of three ranks. */
 static ps_result pack_reader(const job *j, ps_error *err)
 {
     ps_pack_reader *r = NULL;

@@ -1,6 +1,6 @@
 /*
- * damage-t.c - a pack stream with any one bit flipped, any tail cut off, or
- * its parts moved about is never read to a good end, compressed or not.
+ * damage-t.c - a pack stream, compressed or not, with any bit flipped, any
+ * tail cut off, or its parts moved, is always refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #include "pack-file-fixture.h"
 
-/* Some packs with channels and pieces, as small as can be, in blocks of two. */
+/* A few small packs with channels and pieces, in blocks of two. */
 static bytes make_stream(bool compressed)
 {
     static const uint32_t lengths[] = {3, 4, 9, 1, 4, 2, 2, 5};
@@ -30,8 +30,8 @@ static bytes make_packs(void)
 }
 
 /*
- * Reads the whole of `fd`; gives the result that ended it, and in *sum one
- * over the packs.
+ * Reads all of `fd`; returns the final result, and in *sum a checksum of the
+ * packs.
  */
 static ps_result sum_packs(int fd, uint64_t *sum)
 {
@@ -94,7 +94,7 @@ static void test_every_prefix(void **state)
     }
 }
 
-/* Writes `b` to a file and expects it not to be read to a good end. */
+/* Writes `b` to a file and expects an error when it is read. */
 static void refuse(const bytes *b, const char *what)
 {
     int fd = open_bytes(b);
@@ -104,7 +104,7 @@ static void refuse(const bytes *b, const char *what)
     (void)close(fd);
 }
 
-/* How many blocks there are, with END. */
+/* Number of blocks, END included. */
 static size_t count_blocks(const bytes *b)
 {
     size_t n = 0;
@@ -114,7 +114,7 @@ static size_t count_blocks(const bytes *b)
     return n;
 }
 
-/* Adds blocks from `from` to `to`, not included. */
+/* Adds blocks `from` up to `to`, not included. */
 static void put_blocks(bytes *b, const bytes *good, size_t from, size_t to)
 {
     for (; from < to; from++)
@@ -122,7 +122,7 @@ static void put_blocks(bytes *b, const bytes *good, size_t from, size_t to)
                   block_bytes(block_at(good, from, 0)));
 }
 
-/* Blocks moved, repeated or left out; each is good in itself. */
+/* Blocks moved, repeated or missing; each one is valid in itself. */
 static void test_moved_blocks(void **state)
 {
     const bytes good = make_packs();
@@ -151,7 +151,7 @@ static void test_moved_blocks(void **state)
     }
 }
 
-/* Puts a pack of one stream in the place of one that has as many sequences. */
+/* Replaces a pack by one of another stream with as many sequences. */
 static void put_pack(bytes *to, size_t i, const bytes *from, size_t k)
 {
     const size_t n_seq = get_u32(head_at(from, k, 12));
@@ -164,7 +164,7 @@ static void put_pack(bytes *to, size_t i, const bytes *from, size_t k)
     memcpy(head_at(to, i, 12), head_at(from, k, 12), PS_PACK_HEAD_BYTES - 12);
 }
 
-/* Packs exchanged or repeated, also in their block. */
+/* Packs exchanged or repeated, within their block too. */
 static void test_moved_packs(void **state)
 {
     const bytes good = make_packs();
@@ -188,7 +188,7 @@ static void test_moved_packs(void **state)
     assert_true(moved > 4);
 }
 
-/* A pack or END of another stream in the same place. */
+/* A pack or END replaced by the same one of another stream. */
 static void test_foreign_packs(void **state)
 {
     bytes b = make_packs();
@@ -212,10 +212,7 @@ static void test_foreign_packs(void **state)
     refuse(&b, "a header of another stream");
 }
 
-/*
- * The index of a long stream, in which some bits flip, and END, in which all
- * do.
- */
+/* Flips some bits in the index of a long stream, and every bit in END. */
 static void test_index(void **state)
 {
     const ps_packer_options o = {1, 1, 9, 1, .block_packs = 1};
@@ -241,7 +238,7 @@ static void test_index(void **state)
     assert_int_equal(read_all(fd), PS_END);
 }
 
-/* Something behind END that is no stream, or half of one. */
+/* Bytes after END that are not a stream, or only half of one. */
 static void test_behind_end(void **state)
 {
     const bytes good = make_packs();
@@ -258,9 +255,9 @@ static void test_behind_end(void **state)
     }
 }
 
-/* ---- Compressed, with the seek table behind it ---- */
+/* ---- Compressed, followed by the seek table ---- */
 
-/* Where it starts. */
+/* Start of the table. */
 static size_t table_at(const bytes *b)
 {
     size_t at = b->size - 17 - 8 * (size_t)get_u32(b->data + b->size - 9);
@@ -269,7 +266,7 @@ static size_t table_at(const bytes *b)
     return at;
 }
 
-/* Where frame `i` of a stream that has one table starts. */
+/* Start of frame `i` of a stream that has one table. */
 static size_t frame_at(const bytes *b, size_t i)
 {
     const unsigned char *entries = b->data + table_at(b) + 8;
@@ -285,7 +282,7 @@ static size_t count_frames(const bytes *b)
     return get_u32(b->data + b->size - 9);
 }
 
-/* As the packer writes it, or with 500 or 1000 bytes in each frame. */
+/* As the packer writes it, or with frames of 500 or 1000 bytes. */
 static bytes make_compressed(size_t n)
 {
     bytes plain = make_stream(n == 0);
@@ -298,9 +295,9 @@ static bytes make_compressed(size_t n)
 }
 
 /*
- * Some bits of a frame can flip without a change to what it holds: zstd can
- * say the same in several ways.  Then the right packs come.  Of the table,
- * none.
+ * Some bits of a frame can flip without changing its content, because zstd has
+ * several encodings for it: then the packs must be right.  No bit of the table
+ * can flip.
  */
 static void test_compressed_every_bit(void **state)
 {
@@ -331,7 +328,7 @@ static void test_compressed_every_bit(void **state)
     }
 }
 
-/* Of two streams the second may be missing whole, but not in part. */
+/* The second of two streams can be missing as a whole, but not in part. */
 static void test_compressed_every_prefix(void **state)
 {
     for (size_t n = 0; n < 3; n++) {
@@ -357,7 +354,7 @@ static void test_compressed_every_prefix(void **state)
     }
 }
 
-/* The frames of `b` up to `from`, and those from `to` on, with the table. */
+/* The frames of `b` before `from` and from `to` on, with the table. */
 static bytes without_frames(const bytes *b, size_t from, size_t to)
 {
     size_t at = frame_at(b, to);
@@ -368,7 +365,7 @@ static bytes without_frames(const bytes *b, size_t from, size_t to)
     return some;
 }
 
-/* Frames moved, repeated or left out; each is good in itself. */
+/* Frames moved, repeated or missing; each one is valid in itself. */
 static void test_moved_frames(void **state)
 {
     const bytes good = make_compressed(0);
@@ -386,7 +383,7 @@ static void test_moved_frames(void **state)
     }
 }
 
-/* The table of a stream that was cut in other frames, or has other packs. */
+/* The table of a stream with other frame boundaries, or with other packs. */
 static void test_foreign_tables(void **state)
 {
     for (size_t n = 0; n < 9; n++) {
@@ -401,7 +398,7 @@ static void test_foreign_tables(void **state)
     }
 }
 
-/* Joined, the first without its table; its frames in that of the second. */
+/* Two streams, the first without a table: the second lists its frames. */
 static void test_table_between_streams(void **state)
 {
     bytes b = make_compressed(1);
@@ -412,8 +409,8 @@ static void test_table_between_streams(void **state)
 }
 
 /*
- * What zstd makes of a plain stream has no table, and needs none; but one
- * behind it does.
+ * A plain stream compressed by zstd(1) has no table, and needs none; a stream
+ * after it does.
  */
 static void test_not_seekable(void **state)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# align.bats - packs in which sequences begin at multiples of a number, from
-# one program to the next.  tests/programs/formats.bats reads them by the page.
+# align.bats - packs in which sequences begin at multiples of a number, through
+# all programs.  tests/programs/formats.bats reads them by the page.
 #
 # SPDX-License-Identifier: MIT
 
@@ -37,7 +37,7 @@ sound() {
     done
 }
 
-@test "every way to pack aligns" {
+@test "every algorithm aligns" {
     records 2 100 >x.tok
     for a in auto spfhp nnlshp bestfit nextfit none; do
         sound 8 -L 128 -d 6 -w 60 -a "$a"
@@ -101,7 +101,7 @@ sound() {
     done
 }
 
-@test "the forms for trainers have no gap between sequences" {
+@test "the trainers' forms have no gap between sequences" {
     records 6 100 --vocab=60000 --pad-id=0 >x.tok
     packstream -L 128 --align=16 x.tok >x.pks
     forms() {
@@ -130,7 +130,7 @@ sound() {
     bert_lines 400 100 60000 6 | cmp - <(packcat --to=jsonl x.pks)
 }
 
-@test "numpy loads the rows that packcat makes, gaps as padding" {
+@test "numpy loads packcat's rows, with gaps as padding" {
     skip_without_numpy
     records 7 100 >x.tok
     packstream -L 128 --align=16 x.tok >x.pks
@@ -158,14 +158,14 @@ END
         grep '"align": 16'
 }
 
-# damaged WHY FIELD VALUE...: the checksums are right, and --verify prints WHY.
+# damaged WHY FIELD VALUE...: with valid checksums, --verify prints WHY.
 damaged() {
     cp good.pks x.pks
     poke x.pks "${@:2}"
     refused 65 "$1" packstat --verify x.pks
 }
 
-@test "lengths and boundaries that cannot be are found" {
+@test "invalid lengths and boundaries are found" {
     # Two sequences in the pack: they start at 0 and 4, and have 3 and 5 tokens.
     { record16 1 2 3; record16 1 2 3 4 5; } >x.raw
     packstream -L 12 -d 9 -a nextfit --align=4 x.raw >good.pks
@@ -217,7 +217,7 @@ damaged() {
     done
 }
 
-@test "a job resumes with its alignment only" {
+@test "a job resumes only with its alignment" {
     records 9 100 >x.tok
     packstream -L 128 -w 50 --align=16 -o whole x.tok
     for bytes in 50000 90000 110001; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# crash.bats - whenever the power fails, a job with a state resumes, and its
-# outputs are the same bytes.
+# crash.bats - after a power failure at any point, a job with a state resumes,
+# and its outputs are the same bytes.
 #
 # tests/crash.py does the work; `make crash` tries 10,000 cuts, and the short
 # form 150.
@@ -14,7 +14,7 @@ setup() {
     skip_if_sanitized
     module=${abs_top_builddir:?}/tests/support/.libs/write-log.so
     [ -e "$module" ] || skip "no shared libraries were built"
-    # It has an effect if there is a log.
+    # If there is a log, it has an effect.
     WRITE_LOG=$PWD/log LD_PRELOAD=$module packstream -q -L 4 -o o </dev/null
     [ -s log ] || skip "LD_PRELOAD has no effect"
 }
@@ -28,18 +28,18 @@ crash() {
     crash --points="${points:-60}"
 }
 
-@test "signals at many a step of saving a state" {
+@test "signals at many steps of saving a state" {
     crash --signals=97
 }
 
-@test "data that is not synced to the disk is found missing" {
+@test "data not synced to disk is found missing" {
     run -1 crash --points=60 --plant=no-sync
     [[ $output == *" lost"* ]]
     run -1 crash --points=60 --plant=no-folder
     [[ $output == *" lost"* ]]
 }
 
-@test "the folder of a new output is synced to the disk, through a link, too" {
+@test "the folder of a new output is synced to disk, through a link, too" {
     mkdir links there
     ln -s ../there/out links/out
     WRITE_LOG=$PWD/log LD_PRELOAD=$module packstream -q -L 4 --state=s \

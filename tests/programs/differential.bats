@@ -18,12 +18,12 @@ differential() {
     differential --count=30
 }
 
-@test "every changed number in decoded packs is noticed" {
+@test "every changed number in decoded packs is detected" {
     differential --plant --count=40
 }
 
-# instead PROGRAM SCRIPT: a PROGRAM that is found before the one under test,
-# whose path is "$real" in the script.
+# instead PROGRAM SCRIPT: a PROGRAM that is found before the real one, whose
+# path is "$real" in the script.
 instead() {
     mkdir -p bin
     printf '#!/bin/sh\nreal=%s\n%s\n' "$(command -v "$1")" "$2" >"bin/$1"
@@ -31,9 +31,9 @@ instead() {
     PATH=$PWD/bin:$PATH
 }
 
-@test "a packstream that writes other packs is noticed" {
+@test "a packstream that writes different packs is detected" {
     skip_without_numpy
-    # It takes the first file alone.
+    # It takes only the first file.
     # shellcheck disable=SC2016 # for the script
     instead packstream 'for word; do
         case $word in in[1-9]) ;; *) set -- "$@" "$word" ;; esac; shift

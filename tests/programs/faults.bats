@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 #
-# faults.bats - whichever system call fails, in whichever program: no data is
-# lost, and no message is wrong.
+# faults.bats - whichever system call fails in any program, no data is lost and
+# no message is wrong.
 #
-# tests/support/faults.bash does the work, since bats is too slow for thousands
-# of runs.  By default only some calls fail; `make faults` makes each fail,
-# which takes minutes.
+# tests/support/faults.bash does the work, because bats is too slow for
+# thousands of runs.  By default only some calls fail; `make faults` makes each
+# one fail, which takes minutes.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,7 +18,7 @@ setup_file() {
     bash "${abs_top_srcdir:?}/tests/support/faults.bash" inputs
 }
 
-# Why calls cannot be made to fail here, or nothing.
+# The reason that calls cannot be made to fail here, if any.
 obstacle() {
     case ${CFLAGS-} in
         *-fsanitize=*) echo 'built with a sanitizer' ;;
@@ -33,14 +33,14 @@ obstacle() {
     esac
 }
 
-# A program whose memory cannot be had does not start.
+# A program whose memory cannot be allocated does not start.
 works() {
     ! LD_PRELOAD=$FAULTS_SO FAULT_CALL=malloc FAULT_AT=1 FAULT_FOREVER=1 \
         FAULT_ERRNO=ENOMEM packstream -L 4 </dev/null >/dev/null 2>&1
 }
 
-# each calls|world SCENARIO...: prints the number of faults of each, and the
-# errors.
+# each calls|world SCENARIO...: prints the number of faults of each scenario,
+# and the errors.
 each() {
     local scenario why failed=0
     skip_if_quick
@@ -59,12 +59,12 @@ packing=(raw pipes framed unzstd)
 busy=(rejects zstd3 threads state resume)
 other=(records restored unzip shares sequences verify jsonl stream repeated
     kept converted parts sorted merged)
-# Rarer scenarios, and those whose calls are made by others as well.
+# Rarer scenarios, and those whose calls others also make.
 forms=(wide several stats shuffle prices zstd writer range share dealt look
     bytes ids mix shuffled npy llmc trl tfrecord megatron datatrove share_zstd
     indexed losses samples)
 
-@test "the table has no scenario that is not run" {
+@test "every scenario in the table is run" {
     [ "$(bash "$abs_top_srcdir/tests/support/faults.bash" list | sort)" = \
         "$(printf '%s\n' "${packing[@]}" "${busy[@]}" "${other[@]}" \
             "${forms[@]}" | sort)" ]
@@ -81,15 +81,15 @@ forms=(wide several stats shuffle prices zstd writer range share dealt look
 }
 
 # bats test_tags=night
-@test "rarer ones: calls fail, and are interrupted" {
+@test "rarer scenarios: calls fail, and are interrupted" {
     each calls "${forms[@]}"
     each world "${forms[@]}"
 }
 
-@test "packstream: calls are interrupted, and disks full" {
+@test "packstream: calls are interrupted, and disks are full" {
     each world "${packing[@]}" "${busy[@]}"
 }
 
-@test "the same: calls are interrupted, and disks full" {
+@test "other programs: calls are interrupted, and disks are full" {
     each world "${other[@]}"
 }

@@ -94,7 +94,7 @@ gives_back() {
     spec check_packs x.raw x.pks 4
 }
 
-@test "joined pack streams are read one after the other" {
+@test "joined pack streams are read in order" {
     columns u16 3
     packstream -L 64 -d 6 x.tok >1.pks
     mv x.tok 1.tok
@@ -105,7 +105,7 @@ gives_back() {
     spec check_packs both.tok both.pks
 }
 
-@test "joined pack streams may differ in their windows, depths and blocks" {
+@test "joined pack streams can differ in windows, depths and blocks" {
     { many 100 60; many 100 40; } >x.raw
     packstream -L 100 -d 4 -w 1 x.raw >1.pks
     packstream -L 100 -w 200 --block-packs=2 x.raw >2.pks
@@ -113,7 +113,7 @@ gives_back() {
     cat 1.pks 2.pks | packcat | cmp - both.raw
 }
 
-@test "joined pack streams may not differ in their pad ids" {
+@test "joined pack streams cannot differ in pad ids" {
     record16 3 1 4 >x.raw
     packstream -L 8 --pad-id=1 x.raw >1.pks
     packstream -L 8 --pad-id=2 x.raw >2.pks
@@ -123,7 +123,7 @@ gives_back() {
         packstat --verify x.pks
 }
 
-@test "blocks of any number of packs, and closed by a flush" {
+@test "blocks of any number of packs, and blocks closed by a flush" {
     columns u16 7
     gives_back -L 64 -w 50 --block-packs=1
     gives_back -L 64 -w 50 --block-packs=8 --flush-every=30
@@ -151,13 +151,13 @@ gives_back() {
     spec check_sums x.tok x.pks
 }
 
-@test "the page's recipe for checksums sees any flipped bit" {
+@test "the page's recipe for checksums detects any flipped bit" {
     { record16 3 1 4; record16 1 5; record16 9 2 6 5; } >x.raw
     packstream -L 8 -d 3 x.raw >x.pks
     spec find_flips x.pks
 }
 
-@test "a stream written from the page alone is read and its records recovered" {
+@test "a stream written from the page alone is read, its records recovered" {
     for order in 'sequence token' 'token sequence'; do
         # shellcheck disable=SC2086 # two words
         spec make_framed x.tok $order

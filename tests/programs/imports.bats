@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # imports.bats - tokcat reads the files of other programs, or reports why not.
 #
-# The files are made by tests/support/imports.py, which has nothing of tokcat's
-# code, and by the packages whose forms these are, where a python3 has them:
+# The files are made by tests/support/imports.py, which shares no code with
+# tokcat, and by the packages that define the forms, if a python3 has them:
 # PYTHON_PEERS in the environment can name one.
 #
 # SPDX-License-Identifier: MIT
@@ -18,17 +18,17 @@ setup() {
     skip_without python3
 }
 
-# make_file WHAT NAME...: a file of that form.
+# make_file WHAT NAME...: makes a file of that form.
 make_file() {
     python=${python:-$PYTHON_NUMPY} support imports.py "$@"
 }
 
-# of FORM FILE [OPTION...]: the arguments of tokcat in `bad` from here on.
+# of FORM FILE [OPTION...]: sets the arguments of tokcat for later `bad`s.
 of() {
     input=("$@")
 }
 
-# bad WHY [OPTION...]: the file is refused.
+# bad WHY [OPTION...]: the file is refused for WHY.
 bad() {
     is 65 "tokcat: $1" tokcat --from="${input[0]}" -o /dev/null \
         "${input[@]:2}" "${@:2}" "${input[1]}"
@@ -42,13 +42,13 @@ spoilt() {
     bad "$1"
 }
 
-# begun WHY FILE BYTES: so it is if FILE has only the first bytes of `good`.
+# begun WHY FILE BYTES: so is FILE with only the first bytes of `good`.
 begun() {
     head -c "$3" good >"$2"
     bad "$1"
 }
 
-# put FILE OFFSET BYTES N...: numbers of so many bytes, written over others.
+# put FILE OFFSET BYTES N...: overwrites bytes with numbers of BYTES bytes.
 put() {
     little "$3" "${@:4}" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
@@ -82,7 +82,7 @@ put() {
     gives 32 '7 1 2 7 3, 5' --from=llmc --split=9 x.bin y.bin
 }
 
-@test "llmc: no tokens at all" {
+@test "llmc: no tokens" {
     make_file llmc x.bin
     tokcat --from=llmc --split=1 x.bin | cmp - <(stream '{"records": []}')
 }
@@ -94,11 +94,13 @@ put() {
     begun "x.bin: byte 1023: $why" x.bin 1023
     begun "x.bin: byte 0: $why" x.bin 0
     begun "x.bin: byte 1029: the file ends within a token" x.bin 1029
-    begun "x.bin: byte 1028: truncated: 1 tokens are missing at the end" x.bin 1028
+    begun "x.bin: byte 1028: truncated: 1 tokens are missing at the end" \
+        x.bin 1028
     { cat good; u8 0; } >x.bin
     bad "x.bin: byte 1030: extra bytes after the 3 tokens that the header\
  declares"
-    spoilt "x.bin: byte 0: not an llm.c token file: it starts with 1" x.bin 0 4 1
+    spoilt "x.bin: byte 0: not an llm.c token file: it starts with 1" \
+        x.bin 0 4 1
     spoilt "x.bin: byte 4: unknown llm.c version 7: only 1 goes with magic\
  number 20240520" x.bin 0 4 20240520 7
     spoilt "x.bin: byte 4: unknown llm.c version 1: only 7 goes with magic\
@@ -107,7 +109,7 @@ put() {
         x.bin 0 4 20240520 1 $((0x80000003))
 }
 
-@test "nanogpt: a stream of either type, cut in each way" {
+@test "nanogpt: streams of both types, cut in each way" {
     make_file raw x.bin u16 '[1,2,50256,3,50256,4]'
     tokcat --from=nanogpt --split=eos --eos-id=50256 --raw x.bin |
         cmp - <(record16 1 2 50256; record16 3 50256; record16 4)
@@ -137,7 +139,7 @@ put() {
         cmp - got
 }
 
-@test "nanogpt: the position of invalid tokens" {
+@test "nanogpt: the position of invalid tokens is reported" {
     make_file raw x.bin u16 '[1,2,500]'
     of nanogpt x.bin --split=1
     bad "x.bin: byte 4: 500 is not below the vocabulary size 500" --vocab=500
@@ -145,7 +147,7 @@ put() {
     of nanogpt y.bin --split=1
     bad "y.bin: byte 8: 500 is not below the vocabulary size 500" --vocab=500 \
         -t u32
-    # Whole sequences before it have been passed on.
+    # Complete sequences before it have been passed on.
     run --separate-stderr into got \
         tokcat --from=nanogpt --split=1 --vocab=500 --raw x.bin
     cmp got <(record16 1; record16 2)
@@ -160,7 +162,7 @@ put() {
 }
 
 @test "streams: sequences of all lengths around the blocks that are read" {
-    # Those of 65536 numbers end anywhere, and so does a sequence.
+    # Sequences of 65536 numbers end anywhere in a block.
     local every
     head -c 600000 /dev/urandom >x.bin
     for every in 65535 65536 65537 131072 131073 300000 300001; do
@@ -179,7 +181,7 @@ import numpy
 r = numpy.random.default_rng(7)
 a = r.integers(0, 300, 400000).astype("<u2")
 a[r.integers(0, a.size, 40)] = 999
-# Numbers are read 131072 at once, or 65536.
+# Numbers are read in blocks of 131072 or 65536.
 a[[65535, 65536, 131071, 131072, 196608]] = 999
 a.tofile("x.bin")
 ends = numpy.flatnonzero(a == 999)
@@ -222,7 +224,7 @@ numpy.save("x.npy", a.astype("<i8"))'
     done
 }
 
-@test "npy: the type of the tokens follows that of the array" {
+@test "npy: the token type follows the array's" {
     local type
     for type in u1 i1 u2 i2; do
         make_file npy x.npy "<$type" '[1,2]'
@@ -235,7 +237,7 @@ numpy.save("x.npy", a.astype("<i8"))'
     gives 16 '1 2' --from=npy --split=9 --vocab=100 x.npy
 }
 
-@test "npy: a row is a sequence, its padding is left out if asked" {
+@test "npy: a row is a sequence, without its padding if requested" {
     make_file npy x.npy i4 '[[1,2,0],[3,0,0],[0,4,0]]'
     gives 16 '1 2 0, 3 0 0, 0 4 0' --from=npy -t u16 x.npy
     gives 16 '1 2, 3, 0 4' --from=npy -t u16 --trim-pad --pad-id=0 x.npy
@@ -251,7 +253,7 @@ numpy.save("x.npy", a.astype("<i8"))'
         --trim-pad --pad-id=7 --empty=error x.npy
 }
 
-@test "npy: rows longer than a block, of tokens and of others" {
+@test "npy: rows longer than a block, of token and other types" {
     "$PYTHON_NUMPY" -c '
 import numpy
 a = (numpy.arange(600000) % 65536).reshape(3, -1)
@@ -279,7 +281,7 @@ with open("wanted", "wb") as file:
         u16 1 2; } | tokcat --from=npy --raw | cmp - <(record16 1 2)
 }
 
-@test "npy: the long numbers of Python 2" {
+@test "npy: Python 2's long integers" {
     local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
     for shape in '(1L, 2L)' '(1, 2L)' '( 1L , 2 , )'; do
         { header "$dictionary$shape, }"; u16 1 2; } >x.npy
@@ -287,7 +289,7 @@ with open("wanted", "wb") as file:
     done
     { header "$dictionary(2L,), }"; u16 1 2; } >x.npy
     tokcat --from=npy --split=9 --raw x.npy | cmp - <(record16 1 2)
-    # numpy wrote version 3.0 under Python 3 only, and does not read it so.
+    # numpy wrote version 3.0 only under Python 3, and does not read it here.
     header "$dictionary(2L,), }" 3 >x.npy
     of npy x.npy
     bad "x.npy: byte 64: 'shape' is not a tuple of valid sizes"
@@ -316,7 +318,7 @@ numpy.save("empty.npy", numpy.zeros((10 ** 15, 0), "<u2"))'
         tokcat --from=npy --raw x.npy x.npy x.npy
 }
 
-@test "npy: arrays that are no tokens are called by their names" {
+@test "npy: arrays that cannot be tokens are named in the message" {
     local type
     make_file npy x.npy '>u2' '[1]'
     of npy x.npy --split=1
@@ -343,7 +345,7 @@ numpy.save("x.npy", numpy.zeros(2, [("a", "<u2"), ("b", "<u4")]))'
     bad "x.npy: byte 20: an array of records: --from=npy reads integers"
 }
 
-# header DICTIONARY [VERSION]: the header before the numbers; version 1.0.
+# header DICTIONARY [VERSION]: the header before the numbers; default 1.0.
 header() {
     printf '\223NUMPY'
     little 1 "${2-1}" 0
@@ -351,7 +353,7 @@ header() {
     printf '%s' "$1"
 }
 
-# bad_header WHY DICTIONARY [OPTION...]: that is refused.
+# bad_header WHY DICTIONARY [OPTION...]: that header is refused for WHY.
 bad_header() {
     header "$2" >x.npy
     of npy x.npy
@@ -401,7 +403,7 @@ END
         "{'descr': '<u2', 'fortran_order': False, 'shape': (1,)} x"
 }
 
-@test "npy: sizes that no file has, and more or less than there is" {
+@test "npy: impossible sizes, missing bytes and extra ones" {
     local shape dictionary="{'descr': '<u2', 'fortran_order': False, 'shape': "
     local large="0: the array has more numbers than a file can hold"
     bad_header "$large" "$dictionary(9223372036854775807,)}" --split=1
@@ -428,7 +430,7 @@ END
     begun "x.npy: byte 133: $why, and within a token" x.npy 133
 }
 
-@test "npy: files without a header, and beginnings of one" {
+@test "npy: files without a header, or with part of one" {
     local version
     of npy x.npy
     printf '1234567890123' >x.npy
@@ -464,7 +466,7 @@ END
     bad "x.npy: byte 128: 65536 is not below the vocabulary size 10" --vocab=10
 }
 
-@test "npy: options that the number of dimensions rules out" {
+@test "npy: options that the number of dimensions excludes" {
     of npy x.npy
     make_file npy x.npy u2 '[1,2]'
     bad "x.npy: byte 0: a one-dimensional array needs --split=eos,\
@@ -490,7 +492,7 @@ END
     done
 }
 
-@test "megatron: the type of the tokens follows that of the data" {
+@test "megatron: the token type follows the data's" {
     make_file megatron x u16 '[[[1]]]'
     make_file megatron y i32 '[[[70000]]]'
     tokcat --from=megatron --raw x | cmp - <(record16 1)
@@ -514,7 +516,7 @@ END
     tokcat --from=megatron --raw --split=document x | cmp - /dev/null
 }
 
-@test "megatron: sequences may lie in any order, and twice" {
+@test "megatron: sequences can be in any order, and repeated" {
     make_file megatron x u16 '[[[1,2],[3],[4,5,6]]]'
     # Offsets of the three, after 34 bytes and three lengths.
     put x.idx 46 8 6 0 2
@@ -553,7 +555,7 @@ with open("wanted", "wb") as file:
     done
 }
 
-@test "megatron: an invalid index, or one with other counts" {
+@test "megatron: an invalid index, or one with different counts" {
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
     cp x.idx good
     of megatron x
@@ -561,7 +563,8 @@ with open("wanted", "wb") as file:
     cp good x.idx
     flip x.idx 7
     bad "x.idx: byte 0: not a Megatron index"
-    spoilt "x.idx: byte 9: unknown index version 2: only 1 is supported" x.idx 9 8 2
+    spoilt "x.idx: byte 9: unknown index version 2: only 1 is supported" \
+        x.idx 9 8 2
     spoilt "x.idx: byte 17: the data are floating-point numbers: token ids\
  are integers" x.idx 17 1 7
     spoilt "x.idx: byte 17: unknown data type 0" x.idx 17 1 0
@@ -599,7 +602,7 @@ with open("wanted", "wb") as file:
  bytes of the data"
 }
 
-@test "megatron: documents that do not follow one another" {
+@test "megatron: documents that are not consecutive" {
     make_file megatron x u16 '[[[1,2],[3]],[[4]]]'
     cp x.idx good
     of megatron x --split=document
@@ -615,7 +618,7 @@ with open("wanted", "wb") as file:
         x.idx 78 8 2 2
 }
 
-@test "megatron: files that are missing, pipes, and the output" {
+@test "megatron: missing files, pipes, and the output" {
     make_file megatron x u16 '[[[1]]]'
     is 64 "tokcat: --from=megatron reads two files and cannot use standard\
  input: name a file
@@ -628,7 +631,8 @@ tokcat: try 'tokcat --help'" tokcat --from=megatron <x.idx
     is 1 "tokcat: x.bin: No such file or directory" tokcat --from=megatron x
     mkfifo x.bin
     : >x.bin &
-    is 1 "tokcat: x.bin: not a regular file, which this form needs" tokcat --from=megatron x
+    is 1 "tokcat: x.bin: not a regular file, which this form needs" \
+        tokcat --from=megatron x
     wait
     rm x.idx
     is 1 "tokcat: x.idx: No such file or directory" tokcat --from=megatron x
@@ -671,7 +675,7 @@ with open("wanted", "wb") as file:
             file.write(losses[end - n:end].tobytes())'
     is 0 "tokcat: 1 empty document skipped" tokcat --from=datatrove -o got \
         x.ds
-    # Between a header with one channel, and LENGTHS with four and END.
+    # Between a header with one channel, and LENGTHS of four, and END.
     tail -c +$((136 + 64 + 1)) got | head -c -$((36 + 4 * 12 + 32)) |
         cmp - wanted
     is 65 "tokcat: x.ds: document 1 at byte 600000: no tokens" \
@@ -706,7 +710,7 @@ with open("wanted", "wb") as file:
         tokcat --from=datatrove x.ds
 }
 
-@test "datatrove: losses of some files, raw records, pipes, the output" {
+@test "datatrove: losses of some files only, raw records, pipes, the output" {
     make_file datatrove x.ds 2 '[[1]]' '[[1]]'
     make_file datatrove y.ds 2 '[[2]]'
     is 65 "tokcat: y.ds.index: has no loss file, but the first input does:\
@@ -728,13 +732,13 @@ tokcat: try 'tokcat --help'" tokcat --from=datatrove - <x.ds
 
 # ---------------------------------------------------------------- --ignore
 
-@test "--ignore that leaves nothing out gets a warning" {
+@test "--ignore without effect gets a warning" {
     local warning="tokcat: --ignore=lables: no key or channel has this name"
     echo '{"input_ids":[1],"labels":[1],"n":7}' >x.jsonl
     is 0 "$warning" tokcat --from=jsonl --ignore=n --ignore=lables x.jsonl
     is 0 "" tokcat -q --from=jsonl --ignore=lables x.jsonl
     is 0 "" tokcat --from=jsonl --ignore=labels --ignore=n --raw x.jsonl
-    # The key may be in any record, as a list or not; no records, no warning.
+    # The key can be in any record, as a list or not; no records, no warning.
     { cat x.jsonl; echo '{"input_ids":[2],"labels":[2],"n":1,"lables":""}'
     } >y.jsonl
     is 0 "" tokcat --from=jsonl --ignore=lables x.jsonl y.jsonl
@@ -767,7 +771,7 @@ channels='"labels": 1, "channels": [["token_type_ids", "u8", "token", 0],
     ["next_sentence_label", "i32", "sequence", -1]]'
 record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
 
-@test "tfrecord: a sample with all features, as each writer may write it" {
+@test "tfrecord: a sample with all features, in every valid encoding" {
     local way
     stream "{$channels, \"records\": [$record, $record]}" >wanted
     for way in packed single mixed reversed unknown; do
@@ -790,7 +794,7 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
         "records": [[[5, 6], [255, 1], -7]]}' | cmp - got
 }
 
-@test "tfrecord: features that are left out are not even looked at" {
+@test "tfrecord: ignored features are not checked" {
     make_file tfrecord x '[{"input_ids":[5],"input_mask":[1],
         "segment_ids":[1,2,3],"masked_lm_positions":[0],
         "next_sentence_labels":[1.5]}]'
@@ -825,7 +829,7 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
     tokcat --from=tfrecord --labels=aligned x | cmp - got
 }
 
-@test "tfrecord: frames that are broken" {
+@test "tfrecord: broken frames" {
     make_file tfrecord good "[$sample,$sample]"
     local n=$(($(size good) / 2)) short
     of tfrecord x
@@ -848,8 +852,8 @@ record='[[101, 5, 103, 102], [0, 0, 1, 1], [-100, -100, 7, -100], 1]'
  limit of 67108864"
 }
 
-# bad_samples: lines WHY|CHANGES|OPTION; a second sample is refused for that
-# reason with these features changed, or removed if they are null.
+# bad_samples: lines WHY|CHANGES|OPTION; a second sample with these features
+# changed, or removed if they are null, is refused for WHY.
 bad_samples() {
     local why option n=0
     cat >cases
@@ -861,11 +865,11 @@ bad_samples() {
     done <cases
 }
 
-@test "tfrecord: records that are no samples of BERT" {
+@test "tfrecord: records that are not samples of BERT" {
     local why broken=0a300a140a09696e7075745f69647312071a050a030105ff0a180a
     make_file tfrecord x "[$sample]"
     [ "$(size x)" = 216 ]
-    # The last is a list that ends within a number, of a feature that we want.
+    # The last is a list that ends within a number, of a needed feature.
     broken+=0a696e7075745f6d61736b120a1a080a06010101010101
     {
         for why in input_ids input_mask; do
@@ -887,13 +891,13 @@ not a tf.train.Example|0a05
 input_ids: malformed list|$broken
 END
     } | bad_samples
-    # A feature of which there are two.
+    # A feature that occurs twice.
     make_file tfrecord x "[$sample]" segment_ids
     of tfrecord x
     bad "x: record 0 at byte 0: not a tf.train.Example"
 }
 
-@test "tfrecord: features that the first record had, or had not" {
+@test "tfrecord: features that the first record had, or lacked" {
     bad_samples <<END
 no feature 'segment_ids', which the first record has: use --ignore|"segment_ids": null
 no feature 'next_sentence_labels', which the first record has: use --ignore|\
@@ -920,7 +924,7 @@ next_sentence_labels: 0 values, expected one|"next_sentence_labels": []
 END
 }
 
-@test "tfrecord: values that cannot be" {
+@test "tfrecord: invalid values" {
     bad_samples <<END
 input_mask[1]: 2 is not 0 or 1|"input_mask": [1,2,1,1,0]
 input_mask[0]: -1 is not 0 or 1|"input_mask": [-1,1,1,1,0]
@@ -946,7 +950,7 @@ masked_lm_ids[0]: 2147483648 does not fit u32|"masked_lm_ids": [2147483648,0]|\
 masked_lm_weights[0]: 0.5 is not 0 or 1: labels have no weights|\
 "masked_lm_weights": [0.5,0.0]
 END
-    # Padding may hold anything.
+    # Padding can hold any value.
     make_file changed x "$sample" <<'END'
 "input_ids": [101,5,103,102,-9], "segment_ids": [0,0,1,1,999]
 END
@@ -956,7 +960,7 @@ END
 
 # ------------------------------------------------------------------ options
 
-@test "options that do not go with a form, or are missing" {
+@test "options that do not fit a form, or are missing" {
     local form
     for form in llmc nanogpt; do
         bad_option "--from=$form needs --split=eos, --split=bos or --split=N" \
@@ -978,13 +982,13 @@ END
  labels are aligned" --from=tfrecord --labels=shifted
     bad_option "--split=0: must be line, paragraph, eos, bos, sequence,\
  document or a number of tokens" --from=llmc --split=0
-    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" --from=nanogpt --split=eos \
-        --eos-id=65536
-    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" --from=llmc --split=eos \
-        --eos-id=65536 -t u16
+    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" \
+        --from=nanogpt --split=eos --eos-id=65536
+    bad_option "--eos-id=65536 does not fit u16 tokens: use --type=u32" \
+        --from=llmc --split=eos --eos-id=65536 -t u16
 }
 
-@test "--raw keeps no ids but what cuts needs none" {
+@test "--raw keeps no ids except those that cuts need" {
     bad_option "--bos-id cannot be used with --raw, which writes no header to\
  store it in" \
         --from=llmc --split=eos --eos-id=1 --bos-id=2 --raw
@@ -993,7 +997,7 @@ END
         --from=npy --split=1 --pad-id=2 --raw
 }
 
-@test "an old output is kept where the first input cannot be read" {
+@test "an old output is kept if the first input cannot be read" {
     echo old >x
     run -1 --separate-stderr tokcat --from=llmc --split=1 -o x nothing
     run -1 --separate-stderr tokcat --from=megatron -o x nothing
@@ -1015,7 +1019,7 @@ written_by() {
     [ $result = 0 ]
 }
 
-@test "files of the Python package tfrecord" {
+@test "files of Python's tfrecord package" {
     written_by tfrecord x
     tokcat --from=tfrecord x |
         cmp - <(stream "{$channels, \"records\": [$record]}")
@@ -1065,7 +1069,7 @@ packs() {
     packcat --to=megatron --order=input -o y x.pks
     packcat --to=ids x.pks | tokcat --from=ids --raw >wanted
     tokcat --from=megatron --raw y | cmp - wanted
-    # A document is a pack without its padding.
+    # A document is a pack without padding.
     "$PYTHON_NUMPY" - <<'END'
 import struct
 with open("x.idx", "rb") as file:
@@ -1110,7 +1114,7 @@ damaged() {
 
 @test "damage: Megatron" {
     make_file megatron x i32 '[[[1,2],[3]],[[4]]]' '[0,0,0]'
-    # Without the modes it is whole as well.
+    # Without the modes the file is complete as well.
     damaged x.idx any 94 --from=megatron x
     damaged x.idx any 94 --from=megatron --split=document x
     damaged x.bin any none --from=megatron x

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# learn-from.bats - parts of a corpus that are packed separately, with the
-# histogram of the whole.  tests/lib/packer/learn-from-t.c measures the gain.
+# learn-from.bats - parts of a corpus, packed separately with the histogram of
+# the whole.  tests/lib/packer/learn-from-t.c measures the gain.
 #
 # SPDX-License-Identifier: MIT
 
@@ -9,7 +9,7 @@ load ../support/helpers
 # shellcheck disable=SC2034 # `refused` reads it
 speaker='packstream: '
 
-# 4000 sequences, in four parts of which the second and the fourth are short.
+# 4000 sequences in four parts; the second and the fourth are short.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     draw 1000 120 60000 1 | tokcat --from=ids >0.tok
@@ -25,7 +25,7 @@ setup() {
     cp "$BATS_FILE_TMPDIR/hist" .
 }
 
-@test "parts are joined, whether they learned or not, and with any depth" {
+@test "parts can be joined, with or without a histogram, at any depth" {
     for i in 0 1 2 3; do
         packstream -q -L 256 --learn-from=hist -o $i.pks $i.tok
         packstream -q -L 256 -o $i.alone $i.tok
@@ -45,10 +45,10 @@ setup() {
     packstream -q -L 256 --learn-from=hist -T 3 0.tok 1.tok | cmp - wanted
     cat 0.tok 1.tok | packstream -q -L 256 --learn-from=<(cat hist) |
         cmp - wanted
-    # In any order, with comments.
+    # Lines in any order, with comments.
     { echo '# the corpus'; sort -r hist; } >other
     packstream -q -L 256 --learn-from=other 0.tok 1.tok | cmp - wanted
-    # By the LENGTHS of token records.
+    # From the LENGTHS of token records.
     cat ./?.tok >all.tok
     packstream -q -L 256 --learn-from=all.tok 0.tok 1.tok | cmp - wanted
     packstream -q -L 256 0.tok 1.tok >x
@@ -59,7 +59,7 @@ setup() {
     small_blocks 8
     local options=(-q -L 256 -w 100 --state=s --state-every=20)
     packstream -q -L 256 -w 100 --learn-from=hist 0.tok >wanted
-    # The input is cut, so the job fails half way.
+    # The input is cut, so the job fails halfway.
     head -c 60000 0.tok >part
     run -65 packstream "${options[@]}" --learn-from=hist -o x.pks part
     [ -s s ]
@@ -76,7 +76,7 @@ setup() {
 }
 
 # same OVERLONG TEXT OTHER: both histograms are equivalent.  No pack is written
-# before the end: only the header can differ.
+# before the end, so only the header can differ.
 same() {
     printf '%b' "$2" >h
     printf '%b' "$3" >other
@@ -91,7 +91,7 @@ same() {
     run -1 same split '30 5\n300 1\n' '30 5\n128 2\n43 1\n'
 }
 
-# bad TEXT WHY [OPTION...]: a histogram that is refused, and nothing written.
+# bad TEXT WHY [OPTION...]: a histogram is refused, and nothing is written.
 bad() {
     printf '%b' "$1" >h
     refused 65 "h: $2" packstream -q -L 64 --learn-from=h -o bad.pks "${@:3}" \
@@ -99,7 +99,7 @@ bad() {
     absent bad.pks
 }
 
-@test "a histogram that is damaged, empty or too much" {
+@test "a damaged, empty or too large histogram" {
     bad '' 'the histogram is empty, so --learn-from has nothing to learn'
     bad '# none\n\n30 0\n' 'the histogram is empty, so --learn-from has '\
 'nothing to learn'
@@ -125,7 +125,7 @@ bad() {
         packstream -q -L 64 --learn-from=missing 3.tok
 }
 
-@test "options that do not go together" {
+@test "options that cannot be combined" {
     # shellcheck disable=SC2034 # for bad_option
     local program=packstream operands=(3.tok)
     bad_option '--learn-from=-: must be the name of a file' -L 64 \
@@ -141,7 +141,8 @@ bad() {
     cp hist before
     refused 1 'hist: is also an input: choose another output' \
         packstream -q -L 256 --learn-from=hist -o hist 0.tok
-    refused 1 'hist: is also an input: choose another output' packstream -q -L 256 \
+    refused 1 'hist: is also an input: choose another output' \
+        packstream -q -L 256 \
         --learn-from=hist --overlong=drop --rejects=hist -o x 0.tok
     refused 64 '--state=hist: hist is also the histogram: choose another name' \
         packstream -q -L 256 --learn-from=hist --state=hist -o x 0.tok

@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
-# memory.bats - filters hold as much memory as their options say, and no
-# more of it for more input.
+# memory.bats - filters use as much memory as their options require, however
+# long the input.
 #
-# Each test compares the peak for an input of 4 MB with that for 20 MB, which
-# is some million sequences: a byte kept for each would be noticed.
+# Each test compares the peak for an input of 4 MB with that for 20 MB, some
+# million sequences: a single byte kept per sequence would show.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# Inputs of several tests are made once: records in even20.raw and even4.raw,
-# packs of them in even20.pks and even4.pks.
+# Inputs of several tests, made once: records in even20.raw and even4.raw, and
+# their packs in even20.pks and even4.pks.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     seq -f '%g 1' 16 >even
@@ -31,7 +31,7 @@ setup() {
     [ "$status" != 77 ] || skip "this system does not tell a peak of memory"
 }
 
-# peak COMMAND...: its peak of memory in KiB, with stdin as its input.
+# peak COMMAND...: its peak memory in KiB, with stdin as its input.
 peak() {
     support memory.py "$@"
 }
@@ -42,14 +42,14 @@ records() {
         --hist=even "${@:2}"
 }
 
-# are_alike SMALL LARGE: two peaks that differ by a few percent at most.
+# are_alike SMALL LARGE: the two peaks differ by a few percent at most.
 are_alike() {
     echo "$1 KiB, then $2 KiB"
-    # Linux counts the memory of a process in batches of some pages.
+    # Linux counts a process's memory in batches of some pages.
     [ "$1" -gt 500 ] && [ "$2" -le $(($1 + $1 / 20 + 256)) ]
 }
 
-# is_flat PIPE: the peaks that it prints for 4 MB of records and for 20 MB are
+# is_flat PIPE: the peaks that PIPE prints for 4 MB and for 20 MB of records are
 # alike.
 is_flat() {
     local small large
@@ -58,7 +58,7 @@ is_flat() {
     are_alike "$small" "$large"
 }
 
-# is_flat_for_packs COMMAND: so are its peaks for packs of these.
+# is_flat_for_packs COMMAND: its peaks for packs of these records are alike.
 is_flat_for_packs() {
     local small large
     small=$(eval "$1" <"$BATS_FILE_TMPDIR/even4.pks")
@@ -66,7 +66,7 @@ is_flat_for_packs() {
     are_alike "$small" "$large"
 }
 
-# is_flat_for_records COMMAND: so are they for records with a header.
+# is_flat_for_records COMMAND: the same for records with a header.
 is_flat_for_records() {
     local packs small large
     for packs in 15000 90000; do
@@ -90,8 +90,8 @@ is_flat_for_records() {
     is_flat 'peak packstream -T1 -L 10 --overlong=truncate --rejects=rejects'
 }
 
-# Which blocks are touched depends on the time, so there is more to compare: a
-# byte for each sequence would be 4000 KiB.
+# The blocks touched depend on timing, so more input is compared: a byte per
+# sequence would be 4000 KiB.
 @test "packstream on threads" {
     local options small large
     for options in -T2 "-T3 --zstd=1"; do
@@ -113,7 +113,7 @@ is_flat_for_records() {
     is_flat 'zstd -q -1 | peak packstream -T1 -L 64'
 }
 
-@test "packcat, in the order of the input" {
+@test "packcat, in input order" {
     is_flat_for_packs 'peak packcat'
 }
 
@@ -121,11 +121,11 @@ is_flat_for_records() {
     is_flat 'packstream -L 10 --overlong=split | peak packcat'
 }
 
-@test "packcat, in the order of the packs" {
+@test "packcat, in pack order" {
     is_flat_for_packs 'peak packcat --order=pack'
 }
 
-@test "packcat in the forms for trainers" {
+@test "packcat in the trainers' forms" {
     local form
     for form in jsonl rows trl 'megatron --order=input -o m' \
         ${LONG:+tfrecord}; do
@@ -137,7 +137,7 @@ is_flat_for_records() {
 @test "packdeal, a file or a pipe, one share or all" {
     is_flat_for_packs 'peak packdeal -n 4 -b 8 --rank=1'
     is_flat_for_packs 'cat | peak packdeal -n 4 -b 8 --rank=1'
-    # Each share has a block, which has to be full before memory is.
+    # Each share has a block, which must fill before memory stops growing.
     local packs=$BATS_FILE_TMPDIR/even20.pks
     are_alike "$(peak packdeal -q -n 4 -b 8 -o r%d < <(cat "$packs"))" \
         "$(cat "$packs" "$packs" "$packs" | peak packdeal -q -n 4 -b 8 -o r%d)"
@@ -172,8 +172,8 @@ is_flat_for_records() {
     done
 }
 
-# The number of blocks in use depends on timing, too: 3568 to 4224 KiB for
-# inputs of any size.  A byte for each sequence would be 2900 more.
+# The number of blocks in use also depends on timing: 3568 to 4224 KiB for
+# inputs of any size.  A byte per sequence would add 2900 KiB.
 @test "packcat, after a long delay" {
     local small large
     delayed() {
@@ -186,8 +186,8 @@ is_flat_for_records() {
     [ "$large" -le $((small + 1024)) ]
 }
 
-# worst: the memory that a window takes in KiB when every
-# sequence is as long as a pack, $capacity tokens, and $window are held.
+# worst: memory of a window in KiB if $window sequences of $capacity tokens are
+# held, each as long as a pack.
 worst() {
     local least most
     printf '%d 1\n' "$capacity" >hist
@@ -199,22 +199,22 @@ worst() {
     echo $((most - least))
 }
 
-@test "packstream never uses more memory than its page says" {
+@test "packstream never uses more memory than its page states" {
     skip_if_quick
     local window=4096 capacity=2048 took
     took=$(worst)
     echo "$took KiB"
-    # Blocks hold a full window, and a quarter more; 90 bytes for each slot.
+    # Blocks hold a full window and a quarter more; a slot takes 90 bytes.
     [ "$took" -le $(((3 * window * capacity * 2 / 2 +
         90 * window) / 1024 + 256)) ]
-    # The window was full indeed.
+    # The window really was full.
     [ "$took" -ge $((window * capacity * 2 / 1024)) ]
 }
 
-# The program's own code and that of libraries, in KiB, as the page says.
+# The program's own code and its libraries, in KiB, as stated on the page.
 program=4096
 
-# The worst lengths of hostile.py, and the most that is measured with any.
+# The worst lengths of hostile.py, and the greatest peak measured with any.
 kinds="full mixed${LONG:+ one half sorted}"
 megabytes=8
 
@@ -223,8 +223,8 @@ hostile() {
     support hostile.py "$@"
 }
 
-# peaks L WIDTH MIB [OPTION]...: packs all kinds of lengths, under a bound of
-# so many MiB; the peaks in KiB, up to the very end.
+# peaks L WIDTH MIB [OPTION]...: packs all kinds of lengths with a bound of MIB;
+# prints the peaks in KiB, from start to end.
 peaks() {
     local capacity=$1 width=$2 most=$3 kind
     for kind in $kinds; do
@@ -233,7 +233,7 @@ peaks() {
     done
 }
 
-# is_bounded L WIDTH MIB [OPTION]...: no peak is above that bound.
+# is_bounded L WIDTH MIB [OPTION]...: no peak exceeds that bound.
 is_bounded() {
     skip_if_quick
     local all peak
@@ -284,7 +284,7 @@ is_bounded() {
     is_bounded 512 2 32 --zstd=3 -T1
     is_bounded 64 2 16 --overlong=truncate --rejects=rejects -T1
     kinds=mixed
-    # It is slow, and its peak no higher for more.
+    # It is slow, and more input does not raise the peak.
     megabytes=3 is_bounded 512 2 64 --zstd=19 -T3
     is_bounded 512 2 64 --zstd -w 4096 --state=state -o out
 }
@@ -301,7 +301,7 @@ is_bounded() {
     done
 }
 
-@test "a window of the input that the bound cannot hold is refused" {
+@test "an input whose window exceeds the bound is refused" {
     skip_without zstd
     hostile mixed 512 20 | zstd -q -19 >x.zst
     packstream -L 512 -M 64Mi x.zst >wanted
@@ -324,8 +324,8 @@ is_bounded() {
     run -64 packstream -L 512 -M $((least - 1)) x
 }
 
-@test "a sequence that the bound cannot hold is refused by its number" {
-    # Not through a pipe: hostile.py fails when head ends before it.
+@test "a sequence that exceeds the bound is refused by its number" {
+    # Without a pipe: hostile.py fails if head ends first.
     hostile one 100000 1 >ones
     hostile full 2000000 1 >fulls
     { head -c 600 ones; head -c 4000004 fulls; } >x
@@ -352,7 +352,7 @@ is_bounded() {
     packstream -L 16 -w 2 -M "$least" --overlong=drop --rejects=out x >none
 }
 
-@test "the bound decides on packs, not threads, states or compression" {
+@test "packs depend on the bound, not on threads, states or compression" {
     hostile mixed 512 8 >x
     local least
     least=$(least_memory -L 512 -w 4096)
@@ -375,14 +375,14 @@ is_bounded() {
     said=$(sed -n 's/^packstream: uses at most \([0-9]*\) MiB of memory$/\1/p' told)
     [ "$said" -le 64 ]
     [ "$said" -ge 4 ]
-    # Without -M it is the sum that the options need.
+    # Without -M it is the sum that the options require.
     packstream -L 512 -v -w 99999 x 2>told >/dev/null
     said=$(sed -n 's/^packstream: uses at most \([0-9]*\) MiB of memory$/\1/p' told)
     [ "$said" -ge 100 ]
 }
 
-# The address space includes more than that: mapped libraries, and stacks.
-@test "-M holds where no more can be had" {
+# The address space also includes mapped libraries and stacks.
+@test "-M holds when the system has no more memory" {
     hostile mixed 512 8 >x
     packstream -L 512 -d 16 -w 16384 -M 32Mi x >wanted
     local before

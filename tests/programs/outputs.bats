@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# outputs.bats - a file that is there is cut for an output only when all has
-# been checked that can be known before the first byte.
+# outputs.bats - an existing file is truncated for an output only after every
+# check that is possible before the first byte.
 #
 # SPDX-License-Identifier: MIT
 
@@ -30,7 +30,7 @@ keeps() {
     keeps packstream -L 8 -o old in folder
     keeps packstream -L 8 -o old in.pks
     keeps packstream -L 8 -o old missing
-    # Neither are rejects that were there.
+    # Existing rejects are unchanged, too.
     keeps packstream -L 8 --overlong=drop --rejects=old -o no/such/file in
     keeps packstream -L 8 --overlong=drop --rejects=old -o new in missing
 }
@@ -54,7 +54,7 @@ keeps() {
     cmp <(blocks_from 2 whole) <(blocks_from 0 old)
 }
 
-@test "packstream: compressed, over a file that is there" {
+@test "packstream: compressed, over an existing file" {
     packstream -L 8 --zstd in >whole
     for _ in 1 2 3 4 5 6 7 8; do
         packstream -L 8 --zstd -o old in
@@ -83,7 +83,7 @@ keeps() {
     keeps packcat -o old missing
 }
 
-@test "an output that is there is cut when all is well" {
+@test "an existing output is truncated if all is well" {
     packstream -L 8 -o old in
     cmp old in.pks
     head -c 100000 /dev/zero >old
@@ -98,7 +98,7 @@ keeps() {
 }
 
 # is_cut_short FILE INPUT PROGRAM [ARGUMENT]...: the program, which writes FILE
-# and gets INPUT from the FIFO, notices that FILE is cut while it waits for more.
+# and reads INPUT from the FIFO, detects that FILE is cut while it waits.
 is_cut_short() {
     local file=$1 input=$2 job
     shift 2
@@ -140,13 +140,13 @@ is_cut_short() {
     is_cut_short o.new packs packcat -q --to=jsonl -o o fifo
     # shellcheck disable=SC2016
     is_cut_short o packs bash -c 'exec packcat -q --to=rows fifo >>o'
-    # All is written by then, and no END follows.
+    # By then everything is written, and no END follows.
     head -n 500 ids >few
     is_cut_short o.new few tokcat --from=ids --raw -o o fifo
 }
 
 # is_removed FILE INPUT PROGRAM [ARGUMENT]...: the program, which writes FILE
-# and gets INPUT from the FIFO, notices that FILE is gone when it ends.
+# and reads INPUT from the FIFO, detects at its end that FILE is gone.
 is_removed() {
     local file=$1 input=$2 job
     shift 2
@@ -176,7 +176,7 @@ is_removed() {
     is_removed o.new ids tokcat --from=ids -o o fifo
     is_removed o.new packs packcat -q -o o fifo
     is_removed o many packstream -q -L 256 --state=s -o o fifo
-    # Files that are written in place belong to the caller.
+    # A file written in place is the caller's to protect.
     bash -c 'exec 3<>t; rm t; packstream -q -L 256 -o /dev/fd/3 many'
 }
 
@@ -194,11 +194,11 @@ is_removed() {
     exec 7>&-
     wait "$job" || grep -q "^packstream: y: replaced since the job started,\
  and the sandbox allows only the file of that time: use --no-sandbox\$" err
-    # Where there is no sandbox it is read.
+    # Without a sandbox it is read.
     [ -s err ] || packstat -q --verify --against=x --against=x o
 }
 
-@test "an output appears when it is complete; otherwise the old one stays" {
+@test "an output appears when it is complete; until then the old one stays" {
     { record16 1 2 3; record16 1 2 3 4 5 6; } >bad
     tokcat --from=ids <<<'1 2' >in.tok
     packstream -L 8 -o in.pks in.tok
@@ -220,11 +220,11 @@ is_removed() {
         run -65 $what -o none $input
         [ ! -e none ] && [ ! -e none.new ] && [ ! -e old.new ]
     done
-    # Rejects go with their output.
+    # Rejects are renamed with their output.
     echo old >r
     run -65 packstream -L 5 --out-of-vocab=drop --vocab=9 --rejects=r -o old bad
     [ "$(cat old r)" = $'old\nold' ]
-    # Bytes reach anything but a regular file at once.
+    # Bytes are written at once to anything except a regular file.
     mkfifo fifo
     packstream -q -L 5 -w 1 -o fifo bad 2>/dev/null &
     [ "$(wc -c <fifo)" -gt 4096 ]
@@ -245,7 +245,7 @@ is_removed() {
     ln -s far/new nowhere
     tokcat --from=ids -o nowhere <<<'1 2'
     cmp far/new in.tok
-    # A link to standard output, which is a file, is standard output.
+    # A link to standard output, if that is a file, is standard output.
     ln -s /dev/stdout out
     packstream -L 8 -o out in.tok >x.pks
     packstat --verify x.pks
@@ -259,7 +259,7 @@ is_removed() {
     cmp z.new in.tok
 }
 
-@test "files in the way of an output stay" {
+@test "other files with an output's temporary name stay" {
     tokcat --from=ids <<<'1 2' >in.tok
     packstat --histogram in.tok >h.new
     echo precious >precious
@@ -275,7 +275,7 @@ is_removed() {
         tokcat --from=ids --tokenizer=t.new -o t /dev/null
     speaker=packcat refused 1 'the name of an output is empty' \
         packcat -o '' <(packstream -L 8 in.tok)
-    # Files left by a killed job are written again.
+    # Files left by a killed job are overwritten.
     echo left >z.new
     chmod 600 z.new
     (umask 022 && packstream -L 8 -o z in.tok)
@@ -283,7 +283,7 @@ is_removed() {
 }
 
 # meanwhile MAKE OPTION...: MAKE replaces the output, r, of a job that is about
-# to end; the job reports that, and the replacement stays.
+# to end; the job reports it, and the replacement stays.
 meanwhile() {
     local job
     rm -rf f r pipe
@@ -305,7 +305,7 @@ meanwhile() {
     [ "$(echo ./*.new*)" = './*.new*' ]
 }
 
-@test "if one output cannot be renamed, all files stay as they were" {
+@test "if one output cannot be renamed, all files stay unchanged" {
     local sandbox
     for sandbox in -q --no-sandbox; do
         meanwhile mkdir -o f --rejects=r "$sandbox"
@@ -315,7 +315,7 @@ meanwhile() {
     done
 }
 
-# keeps_aside MESSAGE COMMAND...: f.new.old and f are unchanged.
+# keeps_aside MESSAGE COMMAND...: f.new.old and f do not change.
 keeps_aside() {
     echo old >f
     cp in.tok f.new.old
@@ -326,7 +326,7 @@ keeps_aside() {
     rm f.new.old
 }
 
-@test "the name under which an older file waits is not for another file" {
+@test "another file with the name for an old output is not overwritten" {
     local packing=(packstream -q -L 8 --overlong=drop) sandbox
     tokcat --from=ids <<<'1 2' >in.tok
     for sandbox in -q --no-sandbox; do
@@ -352,14 +352,14 @@ keeps_aside() {
         tokshuf -q --split=1:f,1:f.new.old in.tok
     keeps_aside 'f.new.old: exists already: rename or remove it' \
         tokshuf -q --split=1:g,1:f in.tok
-    # A single output does not need this name.
+    # A single output does not need that name.
     echo mine >f.new.old
     "${packing[@]}" -o f in.tok
     packstat -q --verify f
     [ "$(cat f.new.old)" = mine ]
 }
 
-@test "a file created there later stays as well" {
+@test "a file created there later is not overwritten either" {
     local job
     echo old >f
     mkfifo pipe
@@ -398,7 +398,7 @@ keeps_aside() {
     done
 }
 
-# limited BLOCKS COMMAND...: limits the size of files, except for messages.
+# limited BLOCKS COMMAND...: limits the size of files, except messages.
 limited() {
     (
         ulimit -f "$1"
@@ -428,7 +428,7 @@ limited() {
     for threads in 1 3; do
         speaker=packstream refused 1 'out: cannot write: File too large' \
             limited 48 packstream -T$threads -L 16 -o out more
-        # It continues as soon as there is space again.
+        # It continues once there is space again.
         rm -f s
         speaker=packstream refused 1 'out: cannot write: File too large' \
             limited 48 packstream -T$threads -L 16 --state=s \

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # packcat-forms.bats - packs in the forms that trainers read.
 #
-# The output is compared with the packs by packcat-forms.py, which shares no
-# code with the programs, and read with the packages that define the forms, if
-# python3 or the one named by PYTHON_PEERS has them.
+# packcat-forms.py, which shares no code with the programs, compares the output
+# with the packs; the packages that define the forms read it, if python3 or the
+# one named by PYTHON_PEERS has them.
 #
 # SPDX-License-Identifier: MIT
 
@@ -12,8 +12,8 @@ load ../support/helpers
 # shellcheck disable=SC2034 # for refused
 speaker="packcat: "
 
-# a.pks are packs of 300 sequences, a.tok, of lines of JSON, a.jsonl; a.wide
-# are packs of u32 tokens.
+# a.pks has packs of 300 sequences, a.tok their records, a.jsonl their lines of
+# JSON, and a.wide packs of u32 tokens.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     bert_lines 300 40 >a.jsonl
@@ -33,7 +33,7 @@ agrees() {
     support packcat-forms.py "$@"
 }
 
-# written FORM OUTPUT PACKS [OPTION]...: packcat writes it, and that agrees.
+# written FORM OUTPUT PACKS [OPTION]...: packcat writes it, and it agrees.
 written() {
     local option keys=()
     case $1 in
@@ -49,8 +49,8 @@ written() {
     agrees "$1" "$2" "$3" "${keys[@]}"
 }
 
-# with_peer MODULE [ARGUMENT...]: runs the program on stdin where python3 has
-# that module, otherwise skips the test.
+# with_peer MODULE [ARGUMENT...]: runs the program on stdin if python3 has that
+# module, otherwise skips the test.
 with_peer() {
     local python
     for python in ${PYTHON_PEERS-} python3 "$PYTHON_NUMPY"; do
@@ -62,8 +62,8 @@ with_peer() {
     skip "no python3 has $1"
 }
 
-# records FILE [OPTION...]: token records of these lines, without the channel
-# to be ignored.
+# records FILE [OPTION...]: token records of these lines, without the ignored
+# channel.
 records() {
     local channel channels=()
     for channel in token_type_ids:u8 labels:i32:-100 loss_mask:u8 \
@@ -76,7 +76,7 @@ records() {
     tokcat -q --from=jsonl "${channels[@]}" "${@:2}" "$1"
 }
 
-# one LINE [OPTION...]: packs of one sequence in JSON, with options of tokcat.
+# one LINE [OPTION...]: packs of one sequence in JSON; options are tokcat's.
 one() {
     printf '%s\n' "$1" | tokcat -q --from=jsonl "${@:2}" | packstream -q -L 8
 }
@@ -87,7 +87,7 @@ unfit() {
     refused 65 "$2" packcat --to="$1" -o out a.pks
 }
 
-# none_left NAME...: neither the files nor unfinished ones exist.
+# none_left NAME...: neither the files nor temporary ones exist.
 none_left() {
     local name
     for name; do
@@ -117,7 +117,7 @@ none_left() {
     agrees llmc both.bin both.pks
 }
 
-@test "the packs of several files need one length" {
+@test "packs of several files must have one capacity" {
     packstream -q -L 128 a.tok >b.pks
     for form in llmc tfrecord; do
         refused 65 'b.pks: cannot be joined to a.pks: capacity is 128, not 64' \
@@ -140,7 +140,7 @@ none_left() {
     written tfrecord out a.pks --order=pack
 }
 
-@test "llmc holds fewer than 2^31 tokens, and more are refused at once" {
+@test "llmc holds fewer than 2^31 tokens; more are refused at once" {
     skip_if_quick
     # Four packs in each file: only the last record of a file is read.
     printf '1 2\n%.0s' 1 2 3 4 | tokcat -q --from=ids |
@@ -150,25 +150,25 @@ none_left() {
     refused 65 'holds at most 127 of these packs' \
         packcat --to=llmc -o out "${many[@]}" large.pks
     [ ! -s out ]
-    # A range that fits is written, even of an input that does not.
+    # A range that fits is written, even of an input that does not fit.
     packcat --to=llmc --range=126: -o out "${many[@]}" large.pks
     [ "$(number out 8 4)" -eq 33554432 ]
     [ "$(size out)" -eq $((1024 + 4 * 16777216)) ]
 }
 
-@test "llmc of input that was cut has no tokens by its header" {
+@test "the llmc header for truncated input has no tokens" {
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
     refused 65 'part.pks: ' into a.bin packcat --to=llmc part.pks
     [ "$(size a.bin)" -gt 1024 ]
     [ "$(number a.bin 8 4)" -eq 0 ]
-    # To a pipe the damage shows while the packs are counted.
+    # To a pipe, the damage is found while packs are counted.
     run -65 sh -c 'packcat --to=llmc part.pks >>b.bin'
     [ ! -s b.bin ]
 }
 
 # -------------------------------------------------------------- megatron
 
-@test "megatron is tokens and an index, a document for each pack" {
+@test "megatron is tokens and an index, with a document per pack" {
     written megatron m a.pks
     packcat --to=megatron --order=pack -o n a.pks
     cmp m.bin n.bin
@@ -176,21 +176,21 @@ none_left() {
     written megatron b a.wide
 }
 
-@test "megatron in the order of the input, a document for each sequence" {
+@test "megatron in input order has a document per sequence" {
     written megatron m a.pks --order=input
-    # In other than one order they are other files.
+    # In any other order the files differ.
     packcat --to=megatron --order=pack -o n a.pks
     run ! cmp -s m.bin n.bin
 }
 
-@test "megatron's index is made of many blocks" {
+@test "megatron's index spans many blocks" {
     awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 3 ? i : i " " i }' |
         tokcat -q --from=ids | packstream -q -L 16 -w 50 >a.pks
     written megatron m a.pks
     written megatron m a.pks --order=input
 }
 
-@test "megatron's files are named by either, or by their beginning" {
+@test "megatron's files are named by either name, or by their prefix" {
     for name in m n.bin o.idx .bin; do
         packcat --to=megatron -o $name a.pks
     done
@@ -201,7 +201,7 @@ none_left() {
     [ "$(find . -name '*.bin*' -o -name '*.idx*' | wc -l)" -eq 8 ]
 }
 
-@test "megatron has no token above 2^31 - 1" {
+@test "megatron refuses tokens above 2^31 - 1" {
     printf '1 2147483647\n' | tokcat -q --from=ids -t u32 |
         packstream -q -L 8 >a.pks
     written megatron m a.pks
@@ -230,7 +230,7 @@ none_left() {
         packcat --to=megatron -o n a.pks a.wide
 }
 
-# IndexedDataset wants more of the machine than its file does.
+# IndexedDataset needs more of the machine than its file does.
 @test "Megatron-LM reads packcat's megatron files" {
     packcat --to=megatron -o m a.pks
     packcat --to=ids --order=pack a.pks >wanted
@@ -300,13 +300,13 @@ END
 
 # ------------------------------------------------------------------- trl
 
-@test "trl is a row for each pack, with the lengths in it" {
+@test "trl is a row per pack, with its lengths" {
     written trl a.jsonl a.pks
     packcat --to=trl --range=2:4 a.pks | cmp - <(sed -n 3,4p a.jsonl)
     cat a.pks a.pks | packcat --to=trl | cmp - <(cat a.jsonl a.jsonl)
 }
 
-@test "trl has lists of per-token and of per-sequence channels" {
+@test "trl has lists for per-token and per-sequence channels" {
     printf '%s\n' '{"input_ids":[1,2],"labels":[-100,2],"w":0.5}' \
         '{"input_ids":[9],"labels":[9],"w":null}' |
         tokcat -q --from=jsonl --channel=labels:i32 --channel=w:f32 |
@@ -315,7 +315,7 @@ END
 '"w":[0.5,null]}' | diff -u - out
 }
 
-@test "trl has more lengths than fit its buffer" {
+@test "trl: more lengths than fit the buffer" {
     seq 140000 | sed 's/.*/7/' | tokcat -q --from=ids |
         packstream -q -L 140000 -a nextfit | packcat --to=trl >a.jsonl
     printf '{"input_ids":[%s],"seq_lengths":[%s]}\n' \
@@ -334,7 +334,7 @@ END
     refused 65 "a.pks: pack 1: channel 'x' holds an infinity" \
         into out packcat --to=trl a.pks
     [ "$(cat out)" = '{"input_ids":[0],"seq_lengths":[1],"x":[1.0]}' ]
-    # Without labels, or aligned ones, there is nothing to misread.
+    # Without labels, or with aligned ones, nothing can be misread.
     one '{"input_ids":[1,2]}' --labels=shifted | packcat --to=trl
     one '{"input_ids":[1,2],"labels":[2,3]}' --channel=labels:i32 \
         --labels=aligned | packcat --to=trl
@@ -374,7 +374,7 @@ END
 
 # -------------------------------------------------------------- tfrecord
 
-@test "tfrecord is an example for each sequence" {
+@test "tfrecord is an example per sequence" {
     for order in input pack; do
         written tfrecord a.tfrecord a.pks --order=$order
     done
@@ -396,7 +396,7 @@ END
     written tfrecord a.tfrecord a.pks
 }
 
-@test "tfrecord refuses more masked tokens than it has room for" {
+@test "tfrecord refuses more masked tokens than fit" {
     one '{"input_ids":[1,2,3],"labels":[0,-100,3]}' \
         --channel=labels:i32 >a.pks
     packcat --to=tfrecord --max-predictions=2 a.pks >out
@@ -489,7 +489,7 @@ END
 
 # ------------------------------------------------- and back, with tokcat
 
-# back FORM FILE [OPTION...]: the file as tokcat reads it, in lines of ids.
+# back FORM FILE [OPTION...]: the file as tokcat reads it, as lines of ids.
 back() {
     tokcat -q --from="$1" "${@:3}" "$2" | packstream -q -L 64 |
         packcat --to=ids
@@ -549,14 +549,14 @@ back() {
 
 # -------------------------------------------------------- several files
 
-# each_form COMMAND...: with form, -o's value and the files of each form.
+# each_form COMMAND...: called with form, -o's value and the files of each form.
 each_form() {
     "$@" megatron m m.bin m.idx
     "$@" datatrove a.ds a.ds a.ds.index a.ds.loss
 }
 
-# replaces FORM NAME FILE...: a successful run replaces older files and
-# unfinished ones; a failed one leaves them alone.
+# replaces FORM NAME FILE...: a successful run replaces older and temporary
+# files; a failed one leaves them alone.
 replaces() {
     local file
     for file in "${@:3}"; do
@@ -588,7 +588,7 @@ replaces() {
     each_form replaces
 }
 
-# not_named WHY STATUS NAME: several files cannot be called so.
+# not_named WHY STATUS NAME: several files cannot have that name.
 not_named() {
     local form
     for form in megatron datatrove; do
@@ -653,7 +653,7 @@ not_named() {
     [ "$(cat other)" = other ]
 }
 
-# unwritten FORM NAME FILE...: a disk without room for all of it.
+# unwritten FORM NAME FILE...: the disk has no space for all of it.
 unwritten() {
     local room file whole=0
     packcat --to="$1" -o "$2" a.pks
@@ -669,7 +669,7 @@ unwritten() {
     done
 }
 
-@test "a full disk: none of several files is left" {
+@test "a full disk leaves none of several files" {
     skip_if_sanitized
     faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
     [ -e "$faults" ] || skip 'no shared libraries were built'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# packcat-range.bats - packcat --range: the packs in the range and no others,
-# from plain files, compressed ones and pipes alike.
+# packcat-range.bats - packcat --range: exactly the packs in the range, from
+# plain and compressed files and pipes.
 #
 # head, tail and dd cut the expected output from the whole, independently of
 # our code: rows have one size, and od finds the number of sequences in the
@@ -18,7 +18,7 @@ setup_file() {
     some_packs
 }
 
-# x.raw has the rows of x.pks alone.
+# x.raw has only the rows of x.pks.
 setup() {
     start
     cp "$BATS_FILE_TMPDIR"/x.* .
@@ -36,13 +36,13 @@ cut_out() {
     fi
 }
 
-# sequences FIRST END: how many sequences are in these packs.
+# sequences FIRST END: the number of sequences in these packs.
 sequences() {
     head -c $((heads + $2 * 40)) x.pks | tail -c +$((heads + $1 * 40 + 1)) |
         od -An -v -tu4 -w40 | awk '{ n += $4 } END { print n + 0 }'
 }
 
-# rows FILE...: the rows in an npy file, as packcat prints it.
+# rows FILE...: the rows of an npy file, in packcat's format.
 rows() {
     packcat -q --to=npy "$@" >out.npy
     tail -c +4097 out.npy
@@ -116,7 +116,7 @@ gives() {
         sh -c 'cat x.pks 2>/dev/null | packcat --range=:-1 copy -'
 }
 
-@test "stdin that is a file is read like one, from its beginning" {
+@test "stdin that is a file is read as a file, from its start" {
     rows --range=-3: x.pks >wanted
     packcat -q --to=npy --range=-3: <x.pks | tail -c +4097 | cmp - wanted
     packcat -q --to=npy --range=-3: <x.zst | tail -c +4097 | cmp - wanted
@@ -139,7 +139,7 @@ gives() {
     refused 64 'no seek table' packcat --range=-1: plain.zst
 }
 
-@test "the packs of all forms are the same, and no others" {
+@test "every form has the same packs, and no others" {
     local form range
     for form in jsonl ids bytes rows; do
         packcat -q --to="$form" --order=pack x.pks >whole
@@ -157,7 +157,7 @@ gives() {
     done
 }
 
-@test "records of a range are a stream of token records, whole" {
+@test "records of a range are a complete stream of token records" {
     local range
     for range in : 0:1 100:300 5:5; do
         packcat -q --range=$range x.zst >y.tok
@@ -177,7 +177,7 @@ gives() {
     grep -qxFf piece whole
 }
 
-@test "packs are numbered through joined streams and several files" {
+@test "packs are numbered across joined streams and several files" {
     local range
     cat x.pks x.pks >two.pks
     cat x.zst x.zst x.zst >three.zst
@@ -212,14 +212,14 @@ gives() {
     done
 }
 
-@test "a range of files that do not fit each other" {
+@test "a range of files that do not fit together" {
     packstream -q -L 32 --overlong=drop x.tok >other.pks
     packcat -q --to=rows --range=0:5 x.pks other.pks >rows
     refused 65 'cannot be joined to' packcat -q --to=rows --range=1: x.pks \
         other.pks
 }
 
-@test "npy of a range loads, also from a file to a pipe" {
+@test "npy of a range can be loaded, also from a file to a pipe" {
     skip_without_numpy
     packcat -q --to=npy --range=3:10 x.zst | cat >a.npy
     packcat -q --to=npy --range=3:10 -o b.npy x.pks
@@ -234,8 +234,8 @@ import numpy
 assert numpy.load("none.npy").shape == (0,)'
 }
 
-# A file is read in the range only; a pipe up to its end.
-@test "damage is noticed where it is read" {
+# A file is read only in the range; a pipe up to its end.
+@test "damage is detected where it is read" {
     cp x.pks bad.pks
     flip bad.pks $((4160 + 50 * stride + 99))
     packcat -q --to=rows --range=51: bad.pks >rows
@@ -246,13 +246,13 @@ assert numpy.load("none.npy").shape == (0,)'
     refused 65 'pack 50 in the block at byte 4096' \
         sh -c 'cat bad.pks | packcat -q --to=rows --range=51:'
     packcat -q --to=rows --range=:50 <bad.pks >/dev/null
-    # Packs before it have been written.
+    # Earlier packs have been written.
     packcat -q --to=rows --range=45:50 x.pks >wanted
     packcat -q --to=rows --range=45:55 bad.pks 2>message >rows || true
     cmp rows wanted
 }
 
-@test "a file that is cut is refused before anything is written" {
+@test "a truncated file is refused before anything is written" {
     local n
     for n in 1 99 "$stride" $((stride + 1)) $((100 * stride)); do
         head -c -"$n" x.pks >cut.pks

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# packcat.bats - packs back to token records, and on to other forms.
+# packcat.bats - unpacking to token records, and conversion to other forms.
 #
-# tokcat makes token records of text that awk prints, so a test shows the
-# sequences that it packs; python3 or od read the output of packcat,
-# independently of our code.
+# tokcat makes token records of text from awk, so a test shows the sequences
+# that it packs; python3 or od read the output of packcat, independently of our
+# code.
 #
 # SPDX-License-Identifier: MIT
 
@@ -17,9 +17,9 @@ ids() {
     tokcat -q --from=ids "${@:2}" "$1"
 }
 
-# packed COUNT LONGEST VOCAB OPTION...: text, lines that draw() makes; a.tok,
-# the token records of them, raw ones where "$raw" is --raw; and a.pks, packs
-# made with options of packstream.
+# packed COUNT LONGEST VOCAB OPTION...: makes text with lines from draw();
+# a.tok, their token records, raw if "$raw" is --raw; and a.pks, packed with the
+# options.
 packed() {
     draw "$1" "$2" "$3" >text
     ids text ${raw:+"$raw"} >a.tok
@@ -35,8 +35,8 @@ rich_channels() {
     done
 }
 
-# rich COUNT LONGEST: lines of JSON, with a value in each channel that its
-# type only just holds.
+# rich COUNT LONGEST: lines of JSON, with values in each channel that only just
+# fit its type.
 rich() {
     draw "$1" "$2" 60000 | awk '
         function all(value,    i, text) {
@@ -65,13 +65,13 @@ rich() {
         }'
 }
 
-# rich_records COUNT LONGEST: token records of these lines, saved in text.
+# rich_records COUNT LONGEST: token records of these lines, kept in text.
 rich_records() {
     rich "$@" >text
     rich_tokens text
 }
 
-# rich_tokens FILE: token records of it.
+# rich_tokens FILE: token records of FILE.
 rich_tokens() {
     # shellcheck disable=SC2046
     tokcat -q --from=jsonl $(rich_channels) "$1"
@@ -84,7 +84,7 @@ prefix() {
 
 # ---------------------------------------------------------- round trips
 
-# comes_back OPTION...: a.tok, from packs made with these options.
+# comes_back OPTION...: a.tok is recovered from packs made with these options.
 comes_back() {
     packstream -q "$@" a.tok | packcat | cmp - a.tok
 }
@@ -105,21 +105,21 @@ comes_back() {
     comes_back -L 8
 }
 
-@test "raw records have the bytes that the format page shows" {
+@test "raw records have the bytes shown on the format page" {
     { record16 5 6 7; record16 8; record16 65535 0; } >a.tok
     packstream -q -L 4 a.tok | packcat >b.tok
     [ "$(od -An -tx1 -v b.tok | tr -d ' \n')" = \
         03000000050006000700010000000800"02000000ffff0000" ]
 }
 
-@test "an empty raw stream gives no bytes" {
+@test "an empty raw stream has no bytes" {
     : >a.tok
     packstream -q -L 8 a.tok >a.pks
     packcat a.pks >b.tok
     [ ! -s b.tok ]
 }
 
-@test "pipes and file names give the same" {
+@test "pipes and file names give the same output" {
     packed 500 30 1000 -L 32
     packcat <a.pks >by_stdin
     cat <a.pks | packcat - >by_pipe
@@ -131,7 +131,7 @@ comes_back() {
 
 # ------------------------------------------------------ overlong policies
 
-@test "truncated sequences are recovered in part, dropped ones not" {
+@test "truncated sequences are recovered in part, dropped ones are not" {
     packed 300 100 1000 -L 16 --overlong=truncate
     packcat --to=ids a.pks | diff -u <(cut -d ' ' -f 1-16 text) -
     packed 300 100 1000 -L 16 --overlong=drop
@@ -140,21 +140,21 @@ comes_back() {
 
 # ---------------------------------------------------------------- orders
 
-@test "pack order is the order in which the sequences lie in the packs" {
+@test "pack order is the order of the sequences in the packs" {
     skip_without python3
     packed 500 30 1000 -L 32 -w 60
     model pieces a.pks | sed 's/^[0-9]*: //' >wanted
     packcat --to=ids --order=pack a.pks | diff -u wanted -
     packcat --order=pack a.pks | packstream -q -L 32 -a none |
         packcat --to=ids | diff -u wanted -
-    # The window has moved some, so this is not the order of the input, which
-    # is the default.
+    # The window has moved some sequences, so this differs from input order,
+    # the default.
     run -1 cmp -s wanted text
     packcat --to=ids a.pks | diff -u text -
     packcat --to=ids --order=input a.pks | diff -u text -
 }
 
-@test "the memory that restores the order of the input is bounded" {
+@test "the memory for restoring the input order is bounded" {
     packed 500 30 1000 -L 32 -w 60
     run -65 packcat -M 1000 -o text2 a.pks
     [[ $output =~ ^"packcat: a.pks: pack "[0-9]+" in the block at byte 4096:\
@@ -187,7 +187,7 @@ comes_back() {
     cat a.pks b.pks a.pks | packcat --to=ids | diff -u text -
 }
 
-@test "a second input of another schema, or not a pack stream, is refused" {
+@test "a second input with another schema, or not a pack stream, is refused" {
     packed 20 8 1000 -L 8
     ids text --vocab=1000 | packstream -q -L 8 >b.pks
     local why='b.pks: cannot be joined to a.pks: vocab_size is 1000, not none'
@@ -214,8 +214,8 @@ comes_back() {
         packcat --to=jsonl | diff -u text -
 }
 
-# Most data sets number their rows so.
-@test "id and start are names of channels like any others" {
+# Most data sets number their rows this way.
+@test "id and start are channel names like any others" {
     printf '%s\n' '{"input_ids":[1,2],"id":7,"start":[5,6]}' \
         '{"input_ids":[3,4],"id":-8,"start":[9,0]}' >text
     tokcat -q --from=jsonl text | packstream -q -L 4 >x.pks
@@ -225,7 +225,7 @@ comes_back() {
     packstat -q --verify --against=<(tokcat -q --from=jsonl text) x.pks
 }
 
-@test "jsonl is JSON to another reader, value for value" {
+@test "another JSON reader reads the same values from jsonl" {
     skip_without python3
     rich_records 200 30 | packstream -q -L 32 | packcat --to=jsonl >out
     python3 - text out <<'EOF'
@@ -251,13 +251,13 @@ for a, b in zip(wanted, found):
 EOF
 }
 
-# edge TYPE BITS...: packs of sequences of one token, with a value in `x`
-# that JSON may not be able to say.
+# edge TYPE BITS...: packs of sequences of one token, with values in `x` that
+# JSON may lack.
 edge() {
     "${abs_top_builddir:?}/tests/gen/edge_values" "$@" | packstream -q -L 1
 }
 
-# shown TYPE BITS... = VALUE...: JSON has these values for them.
+# shown TYPE BITS... = VALUE...: JSON shows them as these values.
 shown() {
     local given=()
     until [ "$1" = = ]; do
@@ -268,7 +268,7 @@ shown() {
     printf '[%s]}\n' "${@:2}" | diff -u - out
 }
 
-@test "integers are whole to the last digit" {
+@test "integers are exact to the last digit" {
     shown u64 ffffffffffffffff 8000000000000000 2386f26fc10000 0 = \
         18446744073709551615 9223372036854775808 10000000000000000 0
     shown i64 8000000000000000 ffffffffffffffff 7fffffffffffffff = \
@@ -292,7 +292,7 @@ shown() {
     refused 65 "a.pks: sequence 1: channel 'x' holds an infinity" \
         into out packcat --to=jsonl a.pks
     [ "$(wc -l <out)" -eq 1 ]
-    # Only JSON cannot say it.
+    # Only JSON lacks it.
     packcat a.pks >out
     packcat --to=ids a.pks >out
     [ "$(wc -l <out)" -eq 2 ]
@@ -318,14 +318,14 @@ shown() {
         cmp - text
 }
 
-@test "bytes are the text they came from" {
+@test "bytes are the original text" {
     for byte in $(seq 0 255); do u8 "$byte"; done >text
     for i in 1 2 3; do printf 'line %d\n' "$i"; done >>text
     tokcat -q --from=bytes text | packstream -q -L 512 |
         packcat --to=bytes | cmp - text
 }
 
-@test "a sequence of bytes longer than the output buffer is whole" {
+@test "a sequence of bytes longer than the output buffer is complete" {
     awk 'BEGIN { for (i = 0; i < 60000; i++) printf "%d,%s", i, "lorem" }' \
         >text
     tokcat -q --from=bytes --type=u32 text |
@@ -340,7 +340,7 @@ shown() {
     [ "$(cat out)" = hi ]
 }
 
-@test "rows are the tokens of the packs with their padding" {
+@test "rows are the packs' tokens with their padding" {
     skip_without python3
     draw 300 30 1000 >text
     for type in u16 u32; do
@@ -354,7 +354,7 @@ shown() {
     done
 }
 
-@test "rows larger than the output buffer are written whole" {
+@test "rows larger than the output buffer are complete" {
     skip_without python3
     packed 60 3000 60000 -L 150000
     stride=$(number a.pks 20 4)
@@ -437,7 +437,7 @@ a = numpy.load("a.npy")
 assert a.shape == (0,) and "tokens" in a.dtype.names'
 }
 
-@test "npy to a pipe is the same as to a file, if the input is one" {
+@test "npy to a pipe is the same as to a file, if the input is a file" {
     npy_packs
     packcat --to=npy a.pks | cat >b.npy
     cmp a.npy b.npy
@@ -475,27 +475,27 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     refused 64 'npy starts with the number of packs' bash -o pipefail -c \
         'cat <a.pks | packcat --to=npy | cat >b.npy'
     [ ! -s b.npy ]
-    # Stdin is there only once, so it cannot be two of the inputs here.
+    # Stdin can be read only once, so it cannot be two of the inputs here.
     refused 64 'npy starts with the number of packs' bash -o pipefail -c \
         'packcat --to=npy - - <a.pks | cat >b.npy'
     [ ! -s b.npy ]
 }
 
-@test "an npy file that was cut does not load" {
+@test "a truncated npy file cannot be loaded" {
     skip_without_numpy
     npy_packs
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
     refused 65 'part.pks: ' into b.npy packcat --to=npy part.pks
     [ "$(size b.npy)" -gt 4096 ]
     run -1 "$PYTHON_NUMPY" -c 'import numpy; numpy.load("b.npy")'
-    # To a pipe the damage shows while the packs are counted.
+    # To a pipe, the damage is found while packs are counted.
     run -65 sh -c 'packcat --to=npy part.pks >>c.npy'
     [ ! -s c.npy ]
 }
 
 # -------------------------------------------------------------- bad input
 
-@test "input cut anywhere is noticed, and the output is a prefix" {
+@test "input cut anywhere is detected, and the output is a prefix" {
     local step=${LONG:+61}
     : "${step:=307}"
     raw=--raw packed 12 8 1000 -L 8 -w 4
@@ -510,7 +510,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     refused 65 '4096' packcat part.pks -o out
 }
 
-@test "a flipped bit anywhere is noticed, and the output is a prefix" {
+@test "a flipped bit anywhere is detected, and the output is a prefix" {
     local step=${LONG:+59}
     : "${step:=307}"
     raw=--raw packed 12 8 1000 -L 8 -w 4
@@ -534,7 +534,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     [ -s out ]
 }
 
-@test "cut framed output lacks its END, so that the next reader notices" {
+@test "truncated framed output lacks END, so that the next reader notices" {
     packed 40 8 1000 -L 8 -w 4
     head -c $(($(size a.pks) - 1)) a.pks >part.pks
     refused 65 'part.pks: ' into out packcat part.pks
@@ -554,7 +554,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
 
 # ----------------------------------------------------------- command line
 
-@test "nonsense options are usage errors" {
+@test "invalid options are usage errors" {
     local form
     refused 64 'to' packcat --to=xml
     refused 64 'order' packcat --order=random
@@ -593,7 +593,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
             [[ $stderr == *'No space left on device' ]]
         done
         refused 1 'stdout: ' sh -c "packcat --to=$form a.pks >&-"
-        # Even where the parent ignores the signal.
+        # Even if the parent ignores the signal.
         run bash -c "trap '' PIPE
             packcat --to=$form large.pks 2>err | head -c 1 >/dev/null
             echo \${PIPESTATUS[0]}"
@@ -603,7 +603,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     refused 1 'stdin: ' sh -c 'packcat <&-'
 }
 
-@test "a full device is an error at once, not when the input ends" {
+@test "a full device is an error at once, not at the end of input" {
     [ -c /dev/full ] || skip "there is no /dev/full"
     packed 40 8 100 -L 8 -w 1
     mkfifo pipe
@@ -629,7 +629,7 @@ assert a.shape == (0,) and "tokens" in a.dtype.names'
     cat text text | cmp - got
 }
 
-@test "an output that is slow and does not block loses nothing" {
+@test "a slow non-blocking output loses nothing" {
     skip_without python3
     packed 20000 60 100 -L 64
     python3 - <<'EOF'
@@ -670,7 +670,7 @@ EOF
 @test "progress is shown on a terminal unless -q" {
     skip_without script
     packed 20000 10 100 -L 32
-    # More than a pipe holds: it has begun when the pause does.
+    # More than a pipe holds, so output has begun when the pause begins.
     slow="{ head -c 200000; sleep 0.3; cat; } <a.pks | packcat -o out"
     run -0 script -qec "$slow" /dev/null </dev/null
     [[ $output == *' sequences'*B/s* ]]
@@ -718,7 +718,7 @@ EOF
     packcat --to=datatrove -o e t.tok
     cmp d e
     cmp d.index e.index
-    # One after the other, as they are.
+    # One after the other, unchanged.
     packcat --to=ids t.tok t.pks t.tok | cmp - <(
         for form in 1 2 3; do packcat --to=ids t.pks; done)
     # A truncated stream is reported, after the sequences before the cut.
@@ -728,7 +728,7 @@ EOF
     packcat --to=ids t.pks | cmp -n "$(size got)" got -
 }
 
-@test "raw token records, and forms of packs, want packs" {
+@test "raw token records, and the forms of packs, need packs" {
     record16 1 2 3 >r.tok
     is 65 "packcat: r.tok: neither a pack stream nor framed token records:\
  pack raw records with packstream first" \
@@ -748,7 +748,7 @@ EOF
     : >text
     for i in 1 2 3; do
         draw $((200 * i)) 40 60000 >$i.txt
-        # The second is two streams, of which one lost sequences.
+        # The second is two streams, one of which lost sequences.
         ids $i.txt | packstream -q -L 32 -d 4 -w 50 --overlong=drop \
             -o $i.pks
         cat $i.pks >>all.pks
@@ -764,7 +764,7 @@ EOF
     packcat all.pks | cmp - <(packcat one.pks)
     [ "$(packcat --to=rows all.pks | od -An -tx1 | md5sum)" = \
         "$(packcat --to=rows one.pks | od -An -tx1 | md5sum)" ]
-    # Its books are the sums of theirs.
+    # Its totals are the sums of theirs.
     packstat --verify --against=<(cat 1.txt 2.txt 3.txt |
         tokcat -q --from=ids) one.pks
     # A single stream stays the same, except for the options in its header.
@@ -782,13 +782,13 @@ EOF
     packstat --verify c.pks
     packcat --range=-1: --to=ids c.pks | cmp - <(
         packcat --range=-1: --to=ids a.pks)
-    # With pieces of sequences and channels, too.
+    # With split sequences and channels, too.
     rich_records 60 100 >a.tok
     packstream -q -L 32 -d 4 --overlong=split -o a.pks a.tok
     packcat --merge a.pks a.pks >two.pks
     packcat two.pks | cmp - <(packcat a.pks a.pks)
     packstat --verify --against=<(cat a.tok a.tok) two.pks
-    # And streams without packs.
+    # And with streams without packs.
     ids <(printf '1 2 3\n') | packstream -q -L 2 --overlong=drop -o none.pks
     ids <(printf '1 2\n') | packstream -q -L 2 --overlong=drop -o one.pks
     packcat --merge none.pks one.pks none.pks >x.pks
@@ -809,13 +809,14 @@ EOF
  other packs are in other files" packcat --merge share.0
     is 65 "packcat: a.tok: not a pack stream: this looks like token records\
  (pack them with packstream)" packcat --merge a.tok
-    refused 64 '--range cannot be used with --to=packs' packcat --merge --range=1: a.pks
+    refused 64 '--range cannot be used with --to=packs' \
+        packcat --merge --range=1: a.pks
     refused 64 '--zstd needs --to=packs' packcat --zstd a.pks
     refused 64 '--merge means --to=packs' packcat --merge --to=ids a.pks
     refused 64 'from 1 to 22' packcat --merge --zstd=23 a.pks
 }
 
-@test "depths may differ, and the merged stream has none in its header" {
+@test "depths can differ; the merged stream has none in its header" {
     ids <(printf '1 2\n3\n4\n') >a.tok
     packstream -q -L 4 -d 1 -w 3 -o one.pks a.tok
     packstream -q -L 4 -d 2 -w 3 -o two.pks a.tok
@@ -829,7 +830,7 @@ EOF
     done
 }
 
-@test "blocks of a stream do not depend on the timing of its input" {
+@test "blocks of a stream do not depend on input timing" {
     packed 200 20 60000 -L 32 -d 4 --block-packs=8
     packcat --merge a.pks >wanted
     mkfifo in
@@ -845,7 +846,7 @@ EOF
     cmp got wanted
 }
 
-@test "one stream of which an input was cut has no END" {
+@test "a merged stream has no END if an input was cut" {
     draw 500 20 60000 >text
     ids text | packstream -q -L 32 -d 4 --block-packs=8 -o a.pks
     head -c "$(block_at a.pks 5)" a.pks >cut.pks
@@ -858,9 +859,9 @@ EOF
     run -65 packstat --verify got.pks
 }
 
-@test "sums that END cannot hold are an error of the input" {
+@test "sums that exceed END's numbers are an error of the input" {
     ids <(printf '1 2\n3\n') | packstream -q -L 4 -d 2 -o a.pks
-    # It claims that 2^63 tokens of the input were truncated.
+    # It claims that 2^63 input tokens were truncated.
     poke a.pks "end truncated_sequences" 1 \
         "end truncated_tokens" 9223372036854775808 \
         "end input_tokens" 9223372036854775811

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# packdeal.bats - packdeal: shares contain every pack once, at the step it has
-# in the stream, and ranks have similar costs.
+# packdeal.bats - packdeal: shares have every pack once, in its step of the
+# stream, and ranks have similar costs.
 #
 # tests/support/packdeal.py reads shares according to packstream(5).
 #
@@ -8,13 +8,13 @@
 
 load ../support/helpers
 
-# shares_of R B FILE OPTION...: deals the file, as r0, r1 and so on.
+# shares_of R B FILE OPTION...: makes shares r0, r1 and so on of the file.
 shares_of() {
     rm -f r[0-9]*
     packdeal -q -n "$1" -b "$2" -o r%d "${@:4}" "$3"
 }
 
-# whole R B FILE: the shares r0, r1... together are the file.
+# whole R B FILE: shares r0, r1... together have the packs of the file.
 whole() {
     skip_without python3
     support packdeal.py shares "$1" "$2" "$3" r%d
@@ -23,14 +23,14 @@ whole() {
     done
 }
 
-# uneven [OPTION...]: x.pks, packs of lengths that differ much.
+# uneven [OPTION...]: x.pks, packs of very different lengths.
 uneven() {
     draw 900 128 90 7 3 | tokcat --from=ids >x.tok
     packstream -q -L 128 "$@" x.tok >x.pks
 }
 
-# makes FILE COMMAND...: the command's output in its own file equals FILE.
-# To a pipe each step would be a block.
+# makes FILE COMMAND...: the command's output, written to a file, equals FILE.
+# (To a pipe each step would be a block.)
 makes() {
     "${@:2}" >made
     cmp made "$1"
@@ -38,7 +38,7 @@ makes() {
 
 # ------------------------------------------------------------------ shares
 
-@test "every pack is in one share, among those of its step" {
+@test "every pack is in one share, in its step" {
     uneven
     for shape in '4 4' '3 2' '1 5' '7 1' '2 100'; do
         # shellcheck disable=SC2086 # two words
@@ -46,7 +46,7 @@ makes() {
         # shellcheck disable=SC2086
         whole $shape x.pks
     done
-    # So it is with channels, gaps, pieces and rejects.
+    # The same with channels, gaps, pieces and rejects.
     bert_lines 300 40 >lines
     tokcat --from=jsonl lines >x.tok
     for option in --align=8 --overlong=truncate --overlong=split -aconcat; do
@@ -57,7 +57,7 @@ makes() {
     done
 }
 
-@test "packcat recovers a share's sequences, pieces in the packs' order only" {
+@test "packcat recovers a share's sequences, split ones only in pack order" {
     uneven
     shares_of 3 4 x.pks
     packcat --to=ids x.pks | sort >wanted
@@ -75,7 +75,7 @@ makes() {
     refused 65 'r1: a share of a stream' packstat --verify --against=x.tok r1
 }
 
-@test "a share can be dealt again" {
+@test "a share can be divided again" {
     uneven
     shares_of 2 6 x.pks
     cp r1 y.pks
@@ -91,7 +91,7 @@ makes() {
 # ------------------------------------------------------------ one rank alone
 
 # alike R B FILE...: --rank writes the same as -o, from files and from pipes.
-# The files have a depth, which a pipe does not reveal before its end.
+# The files have a depth, which a pipe reveals only at its end.
 alike() {
     local rank
     rm -f r[0-9]*
@@ -112,7 +112,7 @@ alike() {
     alike 3 50 x.pks
 }
 
-@test "compressed packs are dealt as plain ones, and shares compressed" {
+@test "compressed packs make the same shares, and shares can be compressed" {
     uneven -d 20
     packstream -q -L 128 -d 20 --zstd=1 x.tok >x.zst
     shares_of 4 3 x.pks
@@ -129,7 +129,7 @@ alike() {
     done
 }
 
-@test "packs of joined streams that are dropped" {
+@test "dropped packs of joined streams" {
     uneven
     for seed in 1 2 3; do
         draw 9 100 90 $seed | tokcat --from=ids |
@@ -144,12 +144,12 @@ alike() {
             packstat -q --verify r$rank
         done
     done
-    # 16 packs are assigned, and none of the last stream.
+    # 16 packs are assigned, none of the last stream.
     packcat --to=ids r0 r1 r2 r3 | sort >got
     packcat --range=:16 --to=ids x.pks | sort | diff - got
 }
 
-@test "streams that were joined, and several files" {
+@test "joined streams, and several files" {
     uneven
     packstream -q -L 128 -d 14 --shuffle=3 x.tok >y.pks
     packstream -q -L 128 -d 14 x.tok >x.pks
@@ -165,7 +165,7 @@ alike() {
         packstream -q -L 128 -d 14 --zstd=1 x.tok >$file.zst
     done
     alike 4 3 x.zst y.zst z.zst
-    # In some streams a rank has no pack.
+    # In some streams a rank has no packs.
     for seed in 1 2 3 4; do
         draw 3 100 90 $seed | tokcat --from=ids | packstream -q -L 128 -d 14
     done >fews.pks
@@ -173,7 +173,7 @@ alike() {
     whole 4 2 fews.pks
 }
 
-# depths FILE...: the depths in their headers.
+# depths FILE...: the depths in the headers.
 depths() {
     local file
     for file; do
@@ -199,7 +199,7 @@ depths() {
         done
         [ "$(depths r0 r1)" = "$most $most" ]
     done
-    # A pipe is unknown before it is read; a cap applies if all have it.
+    # A pipe's depth is unknown before it is read; a cap of all inputs applies.
     packdeal -q -n 2 -b 3 -o r%d <(cat three.pks) three.pks
     [ "$(depths r0 r1)" = '3 3' ]
     packdeal -q -n 2 -b 3 -o r%d x.pks <(cat x.pks)
@@ -209,7 +209,7 @@ depths() {
 
 # ------------------------------------------------------------------- deals
 
-@test "no deal is better" {
+@test "no other assignment is better" {
     skip_without python3
     uneven
     for shape in '2 4' '3 3' '4 2'; do
@@ -220,7 +220,7 @@ depths() {
     done
 }
 
-@test "the list matches the shares, and -v reports the imbalance of steps" {
+@test "the list matches the shares, and -v reports each step's imbalance" {
     uneven
     shares_of 3 4 x.pks
     packdeal -n 3 -b 4 --list x.pks >list
@@ -241,8 +241,8 @@ depths() {
     awk '{ exit !($6 < $9 && $6 >= 1) }' told
 }
 
-@test "the cost is as it was asked for" {
-    # Four packs of 8: one sequence, or more of them.
+@test "the cost is the requested one" {
+    # Four packs of 8 tokens: one sequence, or several.
     printf '%s\n' '1 2 3 4 5 6 7 8' '1 2 3 4 5 6 7 8' '1 2 3 4' '1 2 3 4' \
         '1 2 3 4' '1 2 3 4' | tokcat --from=ids |
         packstream -q -L 8 -a nextfit >x.pks
@@ -250,7 +250,7 @@ depths() {
         printf '0 0 0 3\n0 1 1 2\n')
     packdeal -n 2 -b 2 --list --hidden=1 x.pks | diff - <(
         printf '0 0 0 3\n0 1 1 2\n')
-    # Attention does not matter: 8 tokens each, or 8 and 4 below.
+    # Attention does not count: 8 tokens each, or 8 and 4 below.
     for cost in --cost=tokens --cost=1:0 --cost=attention; do
         packdeal -n 2 -b 2 --list $cost x.pks >list
         [ "$(cut -d ' ' -f 3- list | tr ' ' '\n' | sort | tr -d '\n')" = 0123 ]
@@ -282,7 +282,7 @@ depths() {
 
 # --------------------------------------------------------------- last steps
 
-@test "packs that fill no step are dealt as well, or dropped" {
+@test "packs that do not fill a step are assigned as well, or dropped" {
     draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     [ "$(packdeal -n 4 -b 3 --steps x.pks)" = 2 ]
     [ "$(piped x.pks | packdeal -n 4 -b 3 --steps --last=drop)" = 1 ]
@@ -298,16 +298,16 @@ depths() {
     for file in r0 r1 r2 r3; do
         packstat -q --verify $file
     done
-    # Fewer packs than ranks remain: one rank has none.
+    # Fewer packs than ranks are left: one rank gets none.
     [ "$(packdeal -n 5 -b 4 --list x.pks | awk 'NF == 2' | wc -l)" = 2 ]
     shares_of 5 4 x.pks
     whole 5 4 x.pks
-    # All packs are fewer than a step, but not than ranks.
+    # The packs are fewer than a step, but not fewer than ranks.
     shares_of 5 40 x.pks
     whole 5 40 x.pks
 }
 
-@test "--last=pad has every rank take part in the last step" {
+@test "with --last=pad every rank takes part in the last step" {
     draw 23 20 90 | tokcat --from=ids >x.tok
     packstream -q -L 32 -a none x.tok >x.pks
     for file in x.pks x.tok; do
@@ -324,7 +324,7 @@ depths() {
             cmp r$rank s$rank
         done
         rm r?
-        # Three remain, and no share can hold an empty one.
+        # Three are left, and a share cannot have an empty pack.
         [ "$(packdeal -n 5 -b 4 --list --last=pad $file | tail -n 2)" = \
             $'1 3 - - - -\n1 4 - - - -' ]
         for option in --rank=1 -or%d; do
@@ -338,7 +338,7 @@ depths() {
 # ------------------------------------------------------------- later steps
 
 # goes_on START FILE...: with --start, --rank and -o write the same as without,
-# except for the packs of the earlier steps.
+# except the packs of the earlier steps.
 goes_on() {
     local start=$1
     packdeal -q -n 3 -b 4 -o "whole%d" "${@:2}"
@@ -364,12 +364,12 @@ goes_on() {
     done
     packdeal -n 3 -b 4 -v --list --start=$((steps - 2)) x.pks 2>&1 >/dev/null |
         grep '^packdeal: 2 steps; '
-    # So do shares, from files, streams and pipes.
+    # The same for shares, from files, streams and pipes.
     packstream -q -L 128 -d 14 x.tok >x.pks
     packstream -q -L 128 -d 14 --shuffle=3 x.tok >y.pks
     tokcat --from=ids /dev/null | packstream -q -L 128 -d 14 >none.pks
     cat x.pks none.pks y.pks x.pks >all.pks
-    # In the first stream, and at its end.
+    # Within the first stream, and at its end.
     packs=$(packdeal -n 1 -b 1 --steps x.pks)
     for start in 1 $((packs / 12)); do
         goes_on "$start" all.pks
@@ -390,7 +390,7 @@ none_made() {
     absent r0 r1 r0.new r1.new
 }
 
-@test "too few packs, or no step that is left" {
+@test "too few packs, or no steps left" {
     draw 23 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >x.pks
     : | packstream -q -L 32 -d 4 >none.pks 2>/dev/null
     for start in 2 18446744073709551615; do
@@ -403,7 +403,7 @@ none_made() {
     none_made "23 packs do not fill a step of 24, and --last=drop would drop \
 all" -n 4 -b 6 --last=drop x.pks
     none_made 'there are 0 packs for 1 ranks' -n 1 -b 1 none.pks
-    # No file is created before, for any kind of input.
+    # No file is created first, for any kind of input.
     tokcat --from=ids <<<1 >x.tok
     for input in x.pks <(cat x.pks); do
         speaker=packdeal refused 65 'there are 23 packs for 1000000 ranks' \
@@ -417,7 +417,7 @@ all" -n 4 -b 6 --last=drop x.pks
 
 # ------------------------------------------------------------------- epochs
 
-@test "--seed has each pack once, in an order of each epoch" {
+@test "--seed has each pack once, in a different order for each epoch" {
     uneven
     n=$(packdeal -n 1 -b 1 --steps --seed=7 x.pks x.pks)
     for epoch in 0 1 18446744073709551615; do
@@ -430,7 +430,7 @@ all" -n 4 -b 6 --last=drop x.pks
     packdeal -n 3 -b 4 --list --seed=7 x.pks x.pks | cmp - epoch0
     packdeal -n 3 -b 4 --list --seed=8 x.pks x.pks >other
     run -1 cmp -s epoch0 other
-    # The numbers of epoch-t.c.
+    # The numbers in epoch-t.c.
     draw 10 20 90 | tokcat --from=ids | packstream -q -L 32 -a none >y.pks
     packdeal -n 1 -b 10 --list --seed=7 --epoch=1 y.pks |
         diff - <(echo 0 0 3 7 8 6 0 4 1 2 9 5)
@@ -440,7 +440,7 @@ all" -n 4 -b 6 --last=drop x.pks
     done
 }
 
-@test "shuffled shares are streams with these packs" {
+@test "shuffled shares are streams of the same packs" {
     skip_without python3
     uneven
     packstream -q -L 128 -d 14 x.tok >x.pks
@@ -496,9 +496,9 @@ all" -n 4 -b 6 --last=drop x.pks
     flip flipped $((4160 + 3 * $(number x.pks 20 4) + 100))
     speaker=packdeal refused 65 'flipped: ' \
         packdeal -q -n 2 -b 4 --seed=1 -o r%d flipped
-    # Heads of all packs are read first, unless most are passed over.
+    # All heads are read first, unless most packs are skipped.
     cp x.pks flipped
-    # Its number of sequences, beyond all.
+    # Its sequence count, too large for any pack.
     flip flipped $(($(model at x.pks '3 n_seq') + 3))
     speaker=packdeal refused 65 'flipped: pack 3 in the block at byte 4096: ' \
         packdeal -q -n 2 -b 4 --seed=1 --list flipped
@@ -519,14 +519,13 @@ all" -n 4 -b 6 --last=drop x.pks
 
 # ------------------------------------------------------------------ windows
 
-# over_mean OPTION...: the imbalance of steps of 8 packs of t.pks, one for each
-# rank.
+# over_mean OPTION...: the imbalance of steps of 8 packs of t.pks, one per rank.
 over_mean() {
     packdeal -n 8 -b 1 -v --list --cost=0:1 "$@" t.pks 2>&1 >/dev/null |
         sed 's/.*max.mean) \([0-9.]*\),.*/\1/'
 }
 
-@test "--window moves packs by fewer steps, and makes these even" {
+@test "--window=N evens out steps, and moves packs by fewer than N steps" {
     skip_without python3
     # Most sequences are short, and some fill a pack: a long tail.
     draw 1500 512 9 5 9 | tokcat --from=ids |
@@ -559,7 +558,7 @@ over_mean() {
         alone two eight
 }
 
-@test "shares of windows have these packs" {
+@test "shares with a window have the same packs" {
     skip_without python3
     uneven
     packstream -q -L 128 -d 14 x.tok >x.pks
@@ -586,7 +585,7 @@ over_mean() {
 
 # ------------------------------------------------------------------- pipes
 
-# readers R: R of them, each of a FIFO r0, r1 and so on; got0, got1...
+# readers R: R readers of FIFOs r0, r1 and so on, writing to got0, got1...
 readers() {
     local rank
     pids=()
@@ -597,7 +596,7 @@ readers() {
     done
 }
 
-@test "FIFOs get the shares, a block for each step" {
+@test "FIFOs get the shares, a block per step" {
     uneven -d 20
     readers 3
     packdeal -q -n 3 -b 4 -o r%d x.pks
@@ -632,8 +631,8 @@ readers() {
     step=$(block_at x.pks 3)
     head -c "$step" x.pks >&4
     for rank in 0 1; do
-        # Three packs, of 256 bytes, 40 and 16 per sequence; the last is alone
-        # in its block.
+        # Three packs of 256 bytes, 40 and 16 per sequence; the last is alone in
+        # its block.
         eventually is_larger got$rank $((4096 + 128 + 3 * 312 - 1))
         idle $!
         last=$(block_at got$rank 1)
@@ -647,14 +646,14 @@ readers() {
     support packdeal.py tail 0 got1 got
 }
 
-@test "a slow reader stops others only once its buffer is full" {
+@test "a slow reader stops the others only once its buffer is full" {
     many 3000 1000 | packstream -q -L 1000 -a none >x.pks
     mkfifo r0 r1
     packdeal -q -n 2 -b 4 -o r%d x.pks &
     opens 5 '<' r0 $!
     cat r1 >got1 &
-    # More waits for rank 0 than its pipe holds: that has three of 64 pages
-    # for each step.
+    # More waits for rank 0 than its pipe holds: three of 64 pages for each
+    # step.
     eventually is_larger got1 220000
     packdeal -n 2 -b 4 --rank=0 x.pks | cmp - /dev/fd/5
     exec 5<&-
@@ -662,8 +661,8 @@ readers() {
     packdeal -n 2 -b 4 --rank=1 x.pks | cmp - got1
 }
 
-# Reads each step from the last rank to the first, and nothing ahead: rows are
-# larger than a pipe, and streams end within a step.
+# Reads each step from the last rank to the first, and nothing ahead: rows
+# exceed a pipe, and streams end within a step.
 @test "readers in lockstep do not wait" {
     skip_without python3
     for letter in a b c; do
@@ -771,7 +770,7 @@ sequences_of() {
         packdeal -n 3 -b 5 --rank=$rank x.tok | cmp - r$rank
         piped x.tok | packdeal -n 3 -b 5 --rank=$rank | cmp - r$rank
     done
-    # As packs of one sequence each, and better than in turn.
+    # Like packs of one sequence each, and better than in turn.
     packstream -q -L 512 -a none x.tok >x.pks
     for option in --cost=tokens --cost=0:1 --hidden=3 --window=4 --last=drop; do
         packdeal -n 3 -b 5 --list $option x.pks >wanted
@@ -808,7 +807,7 @@ sequences_of() {
     done
 }
 
-@test "token records that are refused" {
+@test "refused token records" {
     draw 90 128 90 7 3 | tokcat --from=ids >x.tok
     draw 90 128 90 7 3 | tokcat --from=ids --type=u32 >y.tok
     draw 90 128 90 7 3 | tokcat --from=ids --raw >raw
@@ -876,8 +875,8 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         bad_option "--start=$start: must be a number from 0 to \
 18446744073709551615" -n 2 -b 2 --rank=0 --start=$start
     done
-    bad_option '--window: a window has at most 4194304 packs' -n 2 -b 2 --rank=0 \
-        --window=1048577
+    bad_option '--window: a window has at most 4194304 packs' \
+        -n 2 -b 2 --rank=0 --window=1048577
     bad_option '--window=0: must be a number from 1 to 4194304' -n 2 -b 2 \
         --rank=0 --window=0
     bad_option '--epoch needs --seed' -n 2 -b 2 --rank=0 --epoch=0
@@ -907,7 +906,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
 @test "packs that do not fit the first" {
     uneven
     packstream -q -L 128 --align=2 x.tok >y.pks
-    # Before anything of the first file is dealt, if it is a file.
+    # Before any pack of the first file is assigned, if it is a file.
     run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks x.pks y.pks
     [ -z "$output" ]
     run -65 --separate-stderr packdeal -n 2 -b 4 --list x.pks <(cat y.pks)
@@ -930,7 +929,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         packdeal -q -n 2 -b 4 --rank=0 missing
 }
 
-@test "inputs that are damaged or cut, or of a later version" {
+@test "damaged or truncated inputs, and those of a later version" {
     uneven
     head -c -1 x.pks >less.pks
     cp x.pks flipped
@@ -947,7 +946,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     speaker='packdeal: y.pks: ' refused 65 \
         'more than END declares as input' \
         packdeal -q -n 2 -b 4 -o r%d y.pks
-    # These are read, and not handed on.
+    # These are read, but not copied.
     poke x.pks "header 12" 65538
     packdeal --steps -n 2 -b 4 x.pks
     speaker=packdeal refused 65 'packs of format version 2.1 may contain data' \
@@ -955,7 +954,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     absent r0 r1 r0.new r1.new
 }
 
-@test "a batch of a pipe that takes too much memory" {
+@test "a batch from a pipe that needs too much memory" {
     many 3 1000 | packstream -q -L 1000000 >x.pks
     packdeal -n 2 -b 100000 --rank=0 x.pks >/dev/null || true
     speaker=packdeal refused 65 'stdin: a step of 200000 packs takes' \
@@ -1023,7 +1022,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
         packdeal -q -n 2 -b 4 -o d%d/r x.pks
     [ "$(cat dir/r)" = old ]
     absent dir/r.new
-    # A killed job may leave these, and so may copying with links.
+    # A killed job can leave these, and so can copying with links.
     echo left >r0.new
     ln r0.new r1.new
     speaker=packdeal refused 1 'r0.new: exists and has another hard link' \
@@ -1052,7 +1051,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     whole 2 4 x.pks
 }
 
-@test "a new file that another program replaced is not renamed" {
+@test "a temporary file that another program replaced is not renamed" {
     uneven
     mkfifo in
     for what in 'echo theirs >r1.new' true; do
@@ -1072,10 +1071,10 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     done
 }
 
-@test "more ranks than files can be open" {
+@test "more ranks than the limit on open files" {
     uneven
     local limit worked=
-    # Before the first is made, even where the folder for them is not there.
+    # Before the first is created, even if their folder does not exist.
     # shellcheck disable=SC2016 # it is for the other shell
     speaker=packdeal refused 1 "-n 30: 33 files have to be open at once, but\
  only 1" bash -c '

@@ -6,11 +6,11 @@
 
 load ../support/helpers
 
-# bad_option calls it.
+# Used by bad_option.
 export program=packplan
 
-# bell COUNT: ids of so many sequences, most of them of about 90 tokens, some of
-# 400; the same ones every time.
+# bell COUNT: ids of COUNT sequences, most of about 90 tokens and some of 400,
+# always the same.
 bell() {
     awk -v n="$1" 'BEGIN {
         for (x = 42; n > 0; n--) {
@@ -27,14 +27,14 @@ bell() {
     }' | tokcat --from=ids --vocab=2
 }
 
-@test "the optimum is within the bound and is reached" {
+@test "the optimum is within the bound and reached" {
     skip_without python3
     # shellcheck disable=SC2046 # numbers
     support packplan.py brute $(seq 60)
 }
 
-# The stream's order differs from the trial's, so it may lose a little more or
-# less: here 0.05 points, as much as the window may lose, too.
+# The stream's order differs from the trial's, so the loss can differ, too: here
+# by 0.05 points, as much as the window may lose.
 @test "the command for each capacity runs, with the predicted fill" {
     bell 8000 >x.tok
     packstat --histogram x.tok >h
@@ -60,8 +60,8 @@ bell() {
     done <recommended
 }
 
-# Of very many sequences it tries a sample; and the last pack of a stream of
-# 8,000 is not in that of the sample.
+# Of very many sequences it tries a sample.  The last pack of a stream of 8,000
+# is not in the sample's.
 @test "a sample of very many sequences predicts the packing of all" {
     bell 8000 >x.tok
     packstat --histogram x.tok | sed 's/$/000000000000/' >h
@@ -77,12 +77,12 @@ bell() {
 }
 
 @test "a larger window if needed, and a bound that cannot be reached" {
-    # Pairs that only just fit: the window evens out random variation.
+    # Pairs that only just fit: a window evens out random variation.
     awk 'BEGIN { for (i = 1; i < 512; i++) print i, 100 }' >h
     packplan -L 512 --recommend h | sed -n '2p;$p' >got
     [[ "$(head -n 1 got)" == '     512    4096  '* ]]
     tail -n 1 got | grep -x 'packstream -L 512 -w 4096'
-    # One and two of them in a pack, or nearly empty packs.
+    # One or two in a pack, or nearly empty packs.
     printf '%s\n' '300 10' '1 1' >h
     [ "$(packplan -L 512 --recommend --tsv h | cut -f 2-4 | sed 1d)" = \
         $'1024\t0.586132813\t0.586132813' ]
@@ -138,7 +138,7 @@ PYTHON
         packplan -L 8 --overlong=error h
 }
 
-# beyond LINES WHY OVERLONG: these lines are refused for that reason.
+# beyond LINES WHY OVERLONG: these lines are refused for WHY.
 beyond() {
     printf '%b' "$1" >h
     is 65 "packplan: h: line $2" packplan -L 2,1 --overlong="$3" h
@@ -166,7 +166,7 @@ beyond() {
         cut -f 3 | grep -x 551903297279
 }
 
-@test "the default window fills long packs, no fuller than the bound" {
+@test "the default window fills long packs, up to the bound" {
     echo 1 1 >h
     [ "$(packplan -L 16777216 --recommend --tsv h | sed 1d)" = \
         $'16777216\t1024\t5.96046448e-08\t5.96046448e-08\t0\t0\tpackstream '\
@@ -186,7 +186,7 @@ beyond() {
     [ "$(packplan -q -L 8,9 h | wc -l)" -eq 3 ]
     [ "$(packplan -q -L 8 --recommend --tsv h | sed 1d)" = \
         $'8\t-\t-\t-\t0\t0\t-' ]
-    # With one capacity all may be dropped.
+    # With one capacity, all of them can be dropped.
     echo 9 1 >h
     [ "$(packplan -q -L 8,9 --overlong=drop h | tail -n 1)" = \
         'packstream -L 9 --overlong=drop' ]

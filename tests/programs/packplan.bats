@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # packplan.bats - the input, errors and output of packplan.
 #
-# That the plans are good is the business of plan-t and its like; here the
-# numbers are small enough to be worked out by hand.
+# plan-t and others test the quality of plans; the numbers here are small enough
+# to be worked out by hand.
 #
 # SPDX-License-Identifier: MIT
 
@@ -15,19 +15,19 @@ small() {
     printf '%s\n' '7 2' '6 1' '4 3' '3 2' '2 1' >small.hist
 }
 
-# columns LIST COMMAND...: these columns of a table with tabs.
+# columns LIST COMMAND...: these columns of a tab-separated table.
 columns() {
     local list=$1
     shift
     "$@" | cut -f "$list"
 }
 
-# plans PACKS OPTION...: so many packs are all that is planned.
+# plans PACKS OPTION...: exactly that many packs are planned.
 plans() {
     [ "$(columns 3 packplan --tsv "${@:2}")" = $'packs\n'"$1" ]
 }
 
-# says STATUS MESSAGE COMMAND...: fails with just this message.
+# says STATUS MESSAGE COMMAND...: fails with only this message.
 says() {
     local wanted=$1 message=$2
     shift 2
@@ -51,8 +51,8 @@ says() {
 
 @test "the columns, by hand" {
     small
-    # 7+3 7+3 6+4 4+4+2; none: 9 rows; sorted by fours: 7 7 6 4 padded to
-    # 28, 4 4 3 3 to 16, 2.  At depth 2 the 2 goes to a pack of its own.
+    # 7+3 7+3 6+4 4+4+2; none: 9 rows; sorted by fours: 7 7 6 4 padded to 28,
+    # 4 4 3 3 to 16, 2.  At depth 2 the 2 has its own pack.
     columns 1-7 packplan -L 10 -d 2,max -a none,sorted,bfd --batch=4 \
         --tsv small.hist >got
     printf '%s\n' \
@@ -64,7 +64,7 @@ says() {
     diff expected got
 }
 
-@test "the table for reading has the same numbers" {
+@test "the readable table has the same numbers" {
     small
     packplan -L 10 -d max -a none,bfd small.hist >got
     head -n 1 got >first
@@ -139,7 +139,7 @@ EOF
     plans 6 -L 10 -a sorted --batch=8 h
 }
 
-@test "--overhead makes the realised speed-up, one or one for each depth" {
+@test "--overhead gives the realised speed-up, one or one per depth" {
     small
     [ "$(columns 2,10,11 packplan -L 10 -d 2,max -a none,bfd --tsv \
         --overhead=20 small.hist | tr '\t' ' ')" = \
@@ -180,15 +180,15 @@ assert json.load(sys.stdin)["rows"][0]["steps"] == 2'
     printf '' >none
     packplan -L 2 -a lpfhp --global-batch=4 --tsv none |
         awk -F '\t' 'END { exit $10 != 0 }'
-    # As many as packdeal has of packs that are as many.
+    # As many as packdeal makes of that many packs.
     seq 1 40 | tokcat --from=ids | packstream -q -L 2 -d 2 >x.pks
     packplan -L 2 -d 2 -a lpfhp --global-batch=6 --tsv <(echo 1 40) |
         awk -F '\t' 'END { print $10 }' |
         diff - <(packdeal -n 2 -b 3 --steps x.pks)
 }
 
-# One token or two, equally likely.  The longest of R is 2 but in one of
-# 2^R cases; a sum of two is 2, 3, 4 in one, two, one of four cases.
+# One token or two, equally likely.  The longest of R is 2, except in one of 2^R
+# cases; a sum of two is 2, 3, 4 in one, two, one of four cases.
 @test "--scaling, by hand" {
     printf '1 5\n2 5\n' >h
     packplan -L 2 -d 1 -a none --scaling --batch=1 --devices=1,2,10 \
@@ -202,7 +202,7 @@ assert json.load(sys.stdin)["rows"][0]["steps"] == 2'
     # Five packs of a 2, three of the 1s: 10 / 8, and half of it.
     packplan -L 2 -d 2 -a lpfhp --scaling --overhead=100 --devices=1 h >got
     [ "$(awk 'END { print $4 }' got)" = '0.6250' ]
-    # Without a device but one it is the bound of packing.
+    # With a single device it is the bound of packing.
     awk 'BEGIN { for (i = 1; i <= 2000; i += 7) print i, i % 13 + 1 }' >h
     packplan -L 2048 -d 4 -a spfhp --scaling --batch=20000 --devices=1 \
         --tsv h >got
@@ -231,14 +231,14 @@ assert got == {"capacity": 2, "batch": 1, "algorithm": "none", "rows": [
     cat a b | packplan -L 10 -a spfhp --plan | diff expected -
 }
 
-# bad LINES WHY: is refused for that reason.
+# bad LINES WHY: the lines are refused for WHY.
 bad() {
     printf '%b' "$1" >bad.hist
     says 65 "bad.hist: line $2" packplan -L 512 bad.hist
     says 65 "stdin: line $2" packplan -L 512 <bad.hist
 }
 
-@test "bad lines, each with its number" {
+@test "invalid lines, each with its number" {
     bad '5 1\n0 3\n' '2: a length must be at least 1'
     bad '5 1\n\n#\n513 1\n' \
         '4: length 513 exceeds the capacity, 512: use --overlong=split, '\
@@ -266,7 +266,7 @@ bad() {
         bad "5 1\n$line" '2: truncated: no newline at the end'
     done
     bad '5 1\n\xef\xbb\xbf5 1\n' '2: the length is not a number'
-    # A count of 0 adds nothing, but the length has to make sense.
+    # A count of 0 adds nothing, but its length must be valid.
     bad '0 0\n' '1: a length must be at least 1'
     says 1 'nowhere: No such file or directory' packplan -L 8 nowhere
     mkdir folder
@@ -284,7 +284,7 @@ bad() {
     [ "$(packplan -q -L 8 --plan -a none h h)" = '2: 5' ]
 }
 
-@test "token records are planned by the LENGTHS at their end" {
+@test "token records are planned from the LENGTHS at their end" {
     seq 300 | factor | tokcat -q --from=bytes >x.tok
     packstat --histogram x.tok >h
     local line options
@@ -298,7 +298,7 @@ bad() {
         packplan -q -L 64 "${options[@]}" xx.tok | cmp - wanted
         packplan -q -L 64 "${options[@]}" h x.tok | cmp - wanted
     done
-    # Standard input is used up, as if it had been read.
+    # Standard input is at its end, as if it had been read.
     packplan -q -L 64 --plan -a none - <x.tok >wanted
     packplan -q -L 64 --plan -a none - - <x.tok | cmp - wanted
     (packplan -q -L 64 >wanted; [ "$(wc -c)" = 0 ]) <x.tok
@@ -312,7 +312,7 @@ bad() {
     packplan -q -L 8 --overlong=split --recommend x.tok
 }
 
-@test "token records whose LENGTHS cannot be used are refused, with a remedy" {
+@test "token records without usable LENGTHS are refused, with a remedy" {
     echo 5 6 | tokcat -q --from=ids >x.tok
     without_lengths x.tok >less.tok
     cat x.tok less.tok x.tok >three.tok
@@ -350,7 +350,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
     packstat --histogram x.pks | packplan -L 8 -q
 }
 
-@test "lines of megabytes" {
+@test "lines of several megabytes" {
     # many CHARACTER: ten million of it.
     many() { head -c 10000000 /dev/zero | tr '\0' "$1"; }
     {
@@ -380,7 +380,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
         '2: histogram: exceeds 2^63 - 1 tokens'
     bad '1 18446744073709551615\n' \
         '1: histogram: exceeds 2^63 - 1 sequences'
-    # Over files, too.
+    # Summed over files, too.
     printf '1 9223372036854775807\n' >a
     printf '1 1\n' >b
     says 65 'b: line 1: histogram: exceeds 2^63 - 1 sequences' \
@@ -408,7 +408,7 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
         packplan -q -L 8 -d 2 -a ffd --scaling empty
 }
 
-@test "bad options" {
+@test "invalid options" {
     local option value why
     bad_option 'missing -L N'
     while IFS='|' read -r option value why; do
@@ -437,13 +437,13 @@ packstat --histogram prints its lengths" packplan -L 8 three.tok
 --align|16777217|must be a number that divides the capacity
 END
     bad_option "--align=5 does not divide the capacity, 12" -L 12 --align=5
-    # Lists of 64 depths are taken, longer ones are not.
+    # Lists of 64 depths are accepted, longer ones are not.
     printf '7 2\n' >h
     [ "$(packplan -L 10 -a ffd -d "$(seq -s , 64)" --tsv h | wc -l)" -eq 65 ]
     run -64 packplan -L 10 -a ffd -d "$(seq -s , 65)" h
 }
 
-@test "options that do not go together" {
+@test "options that cannot be combined" {
     bad_option '--plan and --scaling exclude each other' \
         -L 8 -a ffd --plan --scaling
     bad_option '--tsv and --json exclude each other' -L 8 --tsv --json
@@ -456,7 +456,7 @@ END
         -L 8 -d 1,2 --overhead=1,2,3
 }
 
-@test "success is not claimed for output that is lost" {
+@test "lost output is not reported as success" {
     local form
     small
     for form in --tsv --json --plan --no-bound; do
@@ -470,15 +470,15 @@ END
     done
 }
 
-@test "a vanished reader is met by SIGPIPE" {
+@test "SIGPIPE ends it when the reader has gone" {
     awk 'BEGIN { for (i = 1; i <= 60000; i++) print i, 1 }' >h
     run -141 bash -o pipefail -c \
         'packplan -L 65536 -a none --plan h | head -n 1 >/dev/null'
 }
 
-@test "--align plans for lengths that are rounded up, and counts tokens" {
+@test "--align plans for rounded-up lengths, and counts tokens" {
     small
-    # 8+4 8+4 8+4 4+4+4, and 40 tokens of 4 times 12.
+    # 8+4 8+4 8+4 4+4+4, and 40 tokens in 4 packs of 12.
     columns 1-3,6,9 packplan -L 12 -d 3 -a lpfhp,none --align=4 --tsv \
         small.hist >got
     printf '%s\t%s\t%s\t%s\t%s\n' \

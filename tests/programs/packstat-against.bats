@@ -2,18 +2,17 @@
 # packstat-against.bats - packstat --verify --against: packs match their input
 # with options of every kind, and match no other input.
 #
-# Most of the packs that are refused here are valid in themselves, made from a
-# slightly different input; the others were changed, and their checksums
-# updated.
+# Most packs refused here are valid in themselves, but made from a slightly
+# different input; the others were changed, and their checksums updated.
 #
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
 
-# One in so many similar cases is tried; all of them with LONG.
+# One in EVERY similar cases is tried; all of them with LONG.
 one_in=7
 [ -z "${LONG-}" ] || one_in=1
 
@@ -47,7 +46,7 @@ with_channels() {
         >"$1"
 }
 
-# same PACKS OPTION...: they hold the input that the options name.
+# same PACKS OPTION...: the packs hold the input that the options name.
 same() {
     run --separate-stderr packstat --verify "${@:2}" "$1"
     printf '%s\n' "$*: $status: $output$stderr"
@@ -56,14 +55,14 @@ same() {
     [[ $output == "$1: OK ("*"; all of the input: "*")" ]]
 }
 
-# packs OPTION...: x.pks, which is all of x.tok.
+# packs OPTION...: makes x.pks, all of x.tok.
 packs() {
     packstream -q "$@" -o x.pks x.tok
     same x.pks --against=x.tok
 }
 
-# tampered WHY FIELD N...: x.pks, of x.tok, with these numbers is valid in
-# itself, but does not match the input.
+# tampered WHY FIELD N...: x.pks with these numbers is valid in itself, but does
+# not match x.tok.
 tampered() {
     poke x.pks "${@:2}"
     packstat --verify -q x.pks
@@ -71,12 +70,12 @@ tampered() {
 }
 
 # differs PACKS WHY OPTION...: they do not match; WHY is a pattern for the
-# message after the name of the packs.
+# message after the packs' name.
 differs() {
     fails 65 "$1: $2" --verify "${@:3}" "$1"
 }
 
-# fails STATUS WHY OPTION...: packstat fails, printing WHY, a pattern, alone.
+# fails STATUS WHY OPTION...: packstat fails and prints only WHY, a pattern.
 fails() {
     run --separate-stderr packstat "${@:3}"
     printf '%s\n' "${*:3}: $status: $output$stderr"
@@ -88,7 +87,7 @@ fails() {
 
 # --------------------------------------------------------- command line
 
-@test "options that miss another, or exclude each other, are usage errors" {
+@test "options that need another, or exclude each other, are usage errors" {
     record16 1 2 3 >x.tok
     packstream -L 8 -o x.pks x.tok
     while read -r options; do
@@ -109,7 +108,7 @@ fails() {
 END
 }
 
-@test "an input that is not there, or fails, is a failure" {
+@test "a missing or failing input is a failure" {
     record16 1 2 3 >x.tok
     packstream -L 8 -o x.pks x.tok
     for options in --against=no.tok "--against=x.tok --against=no.tok" \
@@ -159,8 +158,8 @@ input: 3 sequences, 9 tokens; 0 dropped, 1 truncated, 0 split)" ]
 
 # ------------------------------------------------------------ good packs
 
-# Sequences of up to 60 tokens, so that most are longer than some packs.
-@test "packs of every kind of options are those of their input" {
+# Sequences of up to 60 tokens, most of them longer than some packs.
+@test "packs made with options of every kind match their input" {
     ids 3 700 60 >x.ids
     raw raw.tok <x.ids
     with_channels framed.tok <x.ids
@@ -216,7 +215,7 @@ END
     same x.pks --against=framed.tok.zst --against=framed.tok
 }
 
-@test "joined packs are those of the inputs, one after the other" {
+@test "joined packs match the joined inputs" {
     ids 6 40 9 | raw a.tok
     ids 7 25 30 | raw b.tok
     : >none.tok
@@ -236,7 +235,7 @@ but b.tok ends before record 90" \
 # More than 2^24 consecutive sequences that need not be in a pack: none may be
 # kept in memory, and the next one is not too far ahead.
 # bats test_tags=night
-@test "as many sequences as you like may be dropped" {
+@test "any number of sequences can be dropped" {
     record16 0 0 >two
     for _ in $(seq 16); do
         cat two two >four
@@ -258,7 +257,7 @@ input: 16842754 sequences, 33685506 tokens; 16842752 dropped, 0 truncated, \
 
 # --------------------------------------------- packs of another input
 
-# altered HOW: the lines on stdin with something done to them.
+# altered HOW: changes the lines on stdin in some way.
 altered() {
     case $1 in
         first-missing) sed 1d ;;
@@ -280,7 +279,7 @@ altered() {
     esac
 }
 
-@test "packs are not those of an input that is a little different" {
+@test "packs do not match a slightly different input" {
     skip_if_quick
     ids 8 100 12 >x.ids
     raw x.tok <x.ids
@@ -305,7 +304,7 @@ altered() {
     done
 }
 
-@test "each byte of a raw input counts" {
+@test "every byte of a raw input matters" {
     ids 9 14 6 | raw x.tok
     packstream -q -L 8 -d 3 -o x.pks x.tok
     [ "$(size x.tok)" -gt 100 ]
@@ -322,7 +321,7 @@ altered() {
     done
 }
 
-@test "token records of another kind are not the input" {
+@test "token records of another kind do not match" {
     ids 10 20 6 >x.ids
     raw x.tok <x.ids
     tokcat -q --from=ids --raw --type=u32 <x.ids >wide.tok
@@ -344,13 +343,13 @@ framed.pks channels channel 'source' is additional
 END
     fails 65 "*not the input of these packs: tokens are u32, not u16" \
         --verify -t u32 --against=wide.tok x.pks
-    # Taken for u16 its records do not even end where the file does.
+    # Read as u16, its records do not even end at the end of the file.
     fails 65 "*" --verify --against=wide.tok x.pks
 }
 
 # --------------------------------------------------------- messages
 
-@test "sequences that are missing or too many are named" {
+@test "missing and extra sequences are named" {
     { record16 1 2 3; record16 4 5; record16 6; } >x.tok
     packstream -q -L 3 -d 1 -w 1 -o x.pks x.tok
     { record16 1 2 3; record16 4 5; } >y.tok
@@ -364,10 +363,10 @@ y.tok continues with record 3 at byte 24" --against=y.tok
 record 1 at byte 10 of y.tok*" --against=y.tok
 }
 
-@test "a sequence that is in no pack though it fits one" {
+@test "a missing sequence that would fit a pack" {
     { record16 1 2 3 4; record16 5 6; record16 7; } >x.tok
     packs -L 3 -d 1 -w 1 --overlong=drop
-    # The books still balance with sequence 1 dropped instead of 0.
+    # The totals still balance with sequence 1 dropped instead of 0.
     tampered "pack 0 $at: sequence 0 has 2 tokens, not 4 as \
 record 0 at byte 0 of x.tok
 packstat: x.pks: pack 0 $at: sequence 1 is in no pack up to \
@@ -385,8 +384,8 @@ this: record 1 at byte 12 of x.tok*" "0 seq_id 0" 0
 
 # ------------------------------------- packs that were tampered with
 
-# fives: x.tok, twelve sequences of five tokens, all different, and x.pks,
-# a pack for each two of them.
+# fives: x.tok, twelve different sequences of five tokens, and x.pks, a pack for
+# each two of them.
 fives() {
     skip_without python3
     seq 10 10 120 | awk '{ print $1, $1 + 1, $1 + 2, $1 + 3, $1 + 4 }' |
@@ -395,7 +394,7 @@ fives() {
     cp x.pks good.pks
 }
 
-@test "each token of each pack counts" {
+@test "every token of every pack matters" {
     fives
     for pack in 0 3 5; do
         for token in 0 4 8; do
@@ -405,7 +404,7 @@ sequence * is 9, not * as in record * at byte * of x.tok" \
                 "$pack tokens $token" 9
         done
     done
-    # Channels do, too.
+    # So does every channel.
     { echo '{"input_ids": [1, 2], "labels": [3, 4], "weight": 5}'
       echo '{"input_ids": [6], "labels": [7], "weight": 8}'; } >x.jsonl
     tokcat -q --from=jsonl x.jsonl >x.tok
@@ -418,7 +417,7 @@ is not as in record 0 at byte 264 of y.tok" --against=y.tok
 is not as in record 1 at byte 284 of y.tok" --against=y.tok
 }
 
-@test "a watermark that allows no more sequences" {
+@test "a watermark that leaves no more sequences" {
     fives
     poke x.pks "2 watermark" 12
     differs x.pks "*pack 2 in the block *: sequence * is in no pack up to \
@@ -438,7 +437,7 @@ record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
         "end rejected_sequences" 1 "end rejected_tokens" 5
 }
 
-@test "an id out of all bounds" {
+@test "an id far out of bounds" {
     fives
     for id in 16777300 9223372036854775807 18446744073709551614; do
         cp good.pks x.pks
@@ -448,8 +447,8 @@ record 2 at byte 14 of x.tok*" "end input_sequences" 3 "end input_tokens" 8 \
     done
 }
 
-# pieces PLACES...: x.pks, a pack for each of the three pieces of a sequence
-# of 24 tokens, with changes.
+# pieces PLACES...: x.pks, a pack for each of three pieces of a sequence of 24
+# tokens, with changes.
 pieces() {
     # shellcheck disable=SC2046 # the words are the tokens
     record16 $(seq 24) >x.tok
@@ -458,7 +457,7 @@ pieces() {
     poke x.pks "$@"
 }
 
-@test "pieces that are not whole, or of another whole" {
+@test "incomplete pieces, or pieces of another sequence" {
     pieces "2 piece_off 0" 8
     differs x.pks "*token 8 of sequence 0 comes again*" --against=x.tok
     pieces "2 piece_off 0" 17 "0 full_len 0" 25 "1 full_len 0" 25 \
@@ -469,7 +468,7 @@ as record 0 at byte 0 of x.tok*" --against=x.tok
     differs x.pks "*a piece of 8 at token 4294967295*" --against=x.tok
 }
 
-@test "totals that agree with themselves but not with the input" {
+@test "totals that are consistent but do not match the input" {
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
     packs -L 3 --overlong=drop
     tampered "END of stream 0: input_tokens is 12, but the \
@@ -484,7 +483,7 @@ input makes 9" "end rejected_tokens" 10 "end input_tokens" 12
         "end input_tokens" 12
 }
 
-@test "the window in the header is a bound on the order, an exact one" {
+@test "the window in the header bounds the order exactly" {
     skip_without python3
     ids 14 300 12 | raw x.tok
     for options in "-L 12 -d 2 -w 50" "-L 12 -w 9 --shuffle=1" \
@@ -502,7 +501,7 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
 
 # ------------------------------------------------------------- rejects
 
-@test "rejects are those that were dropped or truncated" {
+@test "rejects are the sequences that were dropped or truncated" {
     ids 15 200 30 >x.ids
     raw raw.tok <x.ids
     with_channels framed.tok <x.ids
@@ -512,14 +511,14 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
                 $input.tok
             same x.pks --against=$input.tok --rejects=r.tok
         done
-        # None was.
+        # There are none.
         packstream -q -L 64 --overlong=drop --rejects=r.tok -o x.pks \
             $input.tok
         same x.pks --against=$input.tok --rejects=r.tok
     done
 }
 
-@test "with rejects each byte of an input counts" {
+@test "with rejects every byte of an input matters" {
     { record16 1 2 3 4 5 6; record16 7 8; record16 9 10 11 12; } >x.tok
     for how in drop truncate; do
         packstream -q -L 3 --overlong=$how --rejects=r.tok -o x.pks x.tok
@@ -534,12 +533,12 @@ sequences or pieces with higher ids; the window allows $((least - 1))*" \
                 continue
             missed=$((missed + 1))
         done
-        # Without them, sequences missing from the packs are not noticed.
+        # Without rejects, sequences missing from the packs are not detected.
         [ "$missed" -ge 2 ]
     done
 }
 
-@test "rejects of another run are not these" {
+@test "rejects of another run do not match" {
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
     packstream -q -L 3 --overlong=drop --rejects=r.tok -o x.pks x.tok
     packstream -q -L 3 --overlong=truncate --rejects=cut.tok -o cut.pks x.tok
@@ -568,7 +567,7 @@ sequence 3, is beyond the end of the input" \
 input*" --against=x.tok --rejects=other.r
 }
 
-# How each reason is met is in rejects.bats.
+# rejects.bats tests every reason.
 @test "sequences dropped for a token, or because they are empty" {
     { record16 1 2; record16 3 9; record16 4 5 6 9; u32 0; record16 7; } >x.tok
     drop="--vocab=9 --out-of-vocab=drop --empty=drop"
@@ -590,7 +589,7 @@ the reason 1: record 2 at byte 16 of x.tok" \
         --empty=drop
     differs x.pks "*sequence 1 was dropped for a token, but is not in e.tok: \
 record 1 at byte 8 of x.tok" --empty --against=x.tok --rejects=e.tok
-    # A valid sequence may not be missing.
+    # A valid sequence cannot be missing.
     { record16 1 2; record16 3 8; record16 4 5 6 9; u32 0; record16 7; } >y.tok
     differs x.pks "*sequence 1 is in no pack up to this: record 1 at byte 8 \
 of y.tok*" --empty --against=y.tok
@@ -612,8 +611,8 @@ order*" --against=x.tok --rejects=r.tok
 
 # -------------------------------------------------------------- memory
 
-# Half a million sequences more: a few bytes for each would be noticed.
-@test "memory follows the displacement, not the input" {
+# Half a million more sequences: a few bytes for each would show.
+@test "memory depends on the displacement, not the input" {
     skip_if_sanitized
     skip_without python3
     peak() {
@@ -632,7 +631,7 @@ order*" --against=x.tok --rejects=r.tok
             peak packstat -q --verify --against=x.tok <x.pks >peak.$n
         done
         echo "$options: $(cat peak.2) KiB, then $(cat peak.12) KiB"
-        # Two threads do not always get as far ahead of one another.
+        # Two threads do not always get equally far ahead of one another.
         [ "$(cat peak.12)" -le $(($(cat peak.2) + 2000)) ]
     done
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# packstat-channels.bats - packstat's figures of channels: labels that are not
-# ignored, and sequences and tokens by the values of a channel.  awk counts
-# the same in the text of the records.
+# packstat-channels.bats - packstat's counts of channels: labels that are not
+# ignored, and sequences and tokens by a channel's values.  awk counts the same
+# in the text of the records.
 #
 # SPDX-License-Identifier: MIT
 
@@ -51,12 +51,12 @@ by_source() {
             END { for (v in n) print v, n[v], tokens[v] }' | sort -n
 }
 
-# values: the same of packstat's JSON.
+# values: the same from packstat's JSON.
 values() {
     grep -o '"value": [^}]*' | sed 's/"[a-z]*": //g; s/,//g'
 }
 
-# targets: "name count" of packstat's JSON, in the order of the names.
+# targets: "name count" from packstat's JSON, sorted by name.
 targets() {
     sed 's/.*"targets": {//; s/}.*//' | tr -d '":' | sed 's/, /\n/g' | sort
 }
@@ -81,7 +81,7 @@ targets() {
         packstat --json --verify x.pks | targets | diff -u wanted -
         packstat --json <x.pks | targets | diff -u wanted -
     done
-    # Joined streams, and all of a file in two parts.
+    # Joined streams, and a whole file in two parts.
     packstream -q -L 64 x.tok >x.pks
     cat x.pks x.pks >two.pks
     packstat --json two.pks | targets | awk '{ print $1, $2 / 2 }' |
@@ -103,7 +103,7 @@ targets() {
         packstream -q $options x.tok >x.pks
         packstat --json --by=source x.pks | values | diff -u wanted -
     done
-    # Each piece of a split sequence counts; tokens are the same as before.
+    # Each piece of a split sequence counts; tokens do not change.
     packstream -q -L 16 --overlong=split x.tok >x.pks
     packstat --json --by=source x.pks | values | cut -d' ' -f1,3 |
         diff -u <(cut -d' ' -f1,3 wanted) -
@@ -112,7 +112,7 @@ targets() {
         grep -o '"sequences": [0-9]*' | sed -n 1p | tr -dc 0-9)" ]
 }
 
-@test "values of every type of integers" {
+@test "values of every integer type" {
     for type in u8 u16 u32 u64 i32 i64; do
         case $type in
             i32) set -- -2147483648 -1 0 2147483647 ;;
@@ -131,7 +131,7 @@ targets() {
     done
 }
 
-@test "1024 values are listed, and the rest is one sum" {
+@test "1024 values are listed, the rest as one sum" {
     seq 2000 | awk '{ print "{\"input_ids\":[1,2,3],\"v\":" 3000 - $1 "}" }' |
         tokcat -q --from=jsonl >x.tok
     packstream -q -L 3 -w 1 x.tok >x.pks
@@ -157,7 +157,7 @@ targets() {
             '      20          1       1   25.00%')
 }
 
-# A sequence must be in memory as a whole to be counted.
+# A sequence must fit in memory to be counted.
 @test "sequences of any length are counted" {
     awk 'BEGIN { printf "{\"input_ids\":[1"
         for (i = 1; i < 100000; i++) printf ",1"
@@ -167,7 +167,7 @@ targets() {
     packstat --json x.tok | targets | grep -Fx 'labels 75000'
 }
 
-@test "a channel that cannot be counted by, and options that exclude it" {
+@test "a channel that cannot be counted by, and conflicting options" {
     lines 9 | records | tee x.tok | packstream -q -L 64 >x.pks
     echo '1 2 3' | tokcat -q --from=ids --raw >raw.tok
     printf '{"input_ids":[1],"score":0.5}\n' | tokcat -q --from=jsonl >f.tok

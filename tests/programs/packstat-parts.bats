@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # packstat-parts.bats - packstat --range and --quick: a range of the whole
-# stream gives the same figures as packstat without it, and others those that
-# od and awk find in the headers of the packs.
+# stream gives the same figures as packstat without it, and any other those that
+# od and awk find in the heads of the packs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -30,14 +30,14 @@ heads() {
         od -An -v -tu4 -w40 | awk '{ print $4, $5, $6 }'
 }
 
-# keys FILE [OPTION...]: "key value" lines of packstat --json, but arrays.
+# keys FILE [OPTION...]: "key value" lines of packstat --json, except arrays.
 keys() {
     packstat -q --json "${@:2}" "$1" |
         sed -E 's/"(lengths|depths|fills|parts)": (null|\[[^"]*), //g' |
         tr -d '{}" ' | tr ',:' '\n '
 }
 
-# not_told STATUS TEXT ARGUMENT...: packstat exits so and prints TEXT alone.
+# not_told STATUS TEXT ARGUMENT...: packstat exits so and prints only TEXT.
 not_told() {
     refused "$1" "$2" packstat "${@:3}"
     [ -z "$output" ]
@@ -80,7 +80,7 @@ not_told() {
     done
 }
 
-@test "the summary has the range of packs, and nothing of END" {
+@test "the summary has the range of packs, and nothing from END" {
     local key
     packstat -q --range=5:9 x.zst |
         grep -x "  range          5:9 of $packs packs"
@@ -132,7 +132,7 @@ not_told() {
     not_told 65 'pack 50 in the block at byte 4096' --range=49:51 x.pks
 }
 
-@test "--quick and --range notice a file that is cut" {
+@test "--quick and --range detect a truncated file" {
     head -c -"$stride" x.pks >cut.pks
     not_told 65 'no complete END' --quick cut.pks
     not_told 65 'no complete END' --range=0:1 cut.pks

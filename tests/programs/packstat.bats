@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# packstat.bats - the output of packstat, compared with that of
-# tests/support/packstat.py, which is computed from the format alone; and
+# packstat.bats - packstat's output, compared with that of
+# tests/support/packstat.py, which is written from the format alone; and
 # --verify finds every fault.
 #
 # rules.bats breaks each rule of the format.  Here, poke makes faults that
@@ -34,8 +34,8 @@ counted() {
     awk '{ n[$1]++ } END { for (l in n) print l, n[l] }' | sort -n
 }
 
-# small.pks has several packs, sequences each; in split.pks two sequences are
-# in several pieces.
+# small.pks has several packs, each of several sequences; in split.pks two
+# sequences are in several pieces.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     sequences 5 1 2 7 3 8 1 6 2 4 1 1 3 >small.tok
@@ -53,7 +53,7 @@ split() {
     cp "$BATS_FILE_TMPDIR"/split.* .
 }
 
-# refused FILE WHY: --verify exits with 65 and prints WHY alone, a pattern for
+# refused FILE WHY: --verify exits with 65 and prints only WHY, a pattern for
 # the rest of the line after the file's name.
 refused() {
     run --separate-stderr packstat --verify "$1"
@@ -73,7 +73,7 @@ damaged() {
 
 # -------------------------------------------------------- command line
 
-@test "options that do not exist or exclude each other are usage errors" {
+@test "options that are unknown or exclude each other are usage errors" {
     for options in --nonsense "-t u8" "-t" "--json --histogram" --json=1; do
         # shellcheck disable=SC2086 # words
         run -64 --separate-stderr packstat $options </dev/null
@@ -108,7 +108,7 @@ damaged() {
     cp x.tok y.tok
     packstat x.tok no.tok - <y.tok >both 2>/dev/null || [ $? -eq 1 ]
     { packstat x.tok; echo; packstat - <y.tok; } | cmp - both
-    # The greatest status counts.
+    # The greatest status is returned.
     run -65 packstat no.tok bad.tok
     run -65 packstat bad.tok no.tok
     run -1 bash -c "packstat <&-"
@@ -193,7 +193,7 @@ without checksums)" ]
     [[ $output == *"  split          2 sequences, 3 more pieces"* ]]
 }
 
-@test "no line of any summary is longer than 80 columns" {
+@test "no line of any summary exceeds 80 columns" {
     small
     split
     printf '{"input_ids": [1, 2], "a_name_of_23_characters": [3, 4]}\n' |
@@ -207,7 +207,7 @@ without checksums)" ]
     [ -z "$(awk 'length > 80' all)" ]
 }
 
-@test "a skewed histogram has ranges that grow, all of its counts in them" {
+@test "a skewed histogram has growing ranges, with all of its counts" {
     for n in 70000 1 1 2 2 3 3 4 5 6 7 8 9; do
         u32 "$n"
         head -c $((2 * n)) /dev/zero
@@ -257,7 +257,7 @@ without checksums)" ]
         [ "$(wc -l <"$file.json")" -eq 1 ]
         model agree "$file.pks" <"$file.json"
     done
-    # That agree can disagree:
+    # The comparison itself can fail:
     run ! model agree small.pks <drop.json
 }
 
@@ -272,7 +272,7 @@ print(*(x[key] if x[key] is None else "%.2f" % x[key]
 END
 }
 
-@test "lengths that depend on their position are noticed" {
+@test "lengths that depend on their position are detected" {
     skip_without python3
     # shellcheck disable=SC2046 # the words are the lengths
     {
@@ -292,13 +292,13 @@ END
     [ "$(correlations turns.pks)" = "0.03 -0.98" ]
     [ "$(correlations equal.pks)" = "None None" ]
     [ "$(correlations one.pks)" = "None None" ]
-    # Lengths that are far from 0 and close together keep their digits.
+    # Lengths far from 0 and close together keep their digits.
     seq 300 | awk '{ n = 900 + $1 * 37 % 11 + ($1 > 150)
         for (i = 0; i < n; i++) printf "1 "
         print "" }' | tokcat --from=ids >x.tok
     packstream -L 2000 -d 2 -w 2 x.tok >x.pks
     packstat --json x.pks | model agree x.pks
-    # The figures for people are the same ones.
+    # The figures in the summary are the same.
     run packstat up.pks
     [[ $output == *$'\n'"  correlation    1.0000 with place, \
 0.9"*" between neighbours"$'\n'* ]]
@@ -306,7 +306,7 @@ END
     [[ $output != *correlation* ]]
 }
 
-@test "--json is UTF-8 for any name of the file" {
+@test "--json is UTF-8 for any file name" {
     skip_without python3
     small
     local name=$'\303\251 \342\202\254 \360\220\200\200 a\377'
@@ -346,7 +346,7 @@ assert x == {"sequences": 0, "tokens": 0, "min_seqlen": None,
 END
 }
 
-@test "bars are as wide as a terminal, of blocks where its locale has them" {
+@test "bars are as wide as a terminal, of blocks if its locale has them" {
     skip_without python3
     # shellcheck disable=SC2046 # the words are the lengths
     sequences $(yes 1 1 1 1 1 1 2 2 2 2 5 | head -n 30) >x.tok
@@ -356,7 +356,7 @@ END
         grep -qix 'c\.utf-\?8' <(locale -a) || continue
         support bars.py $columns UTF-8 packstat -q x.pks
     done
-    # Not for a terminal: ASCII, of 80 columns.
+    # Not on a terminal: ASCII, 80 columns.
     LC_ALL=C.UTF-8 packstat -q x.pks >got
     awk '/\|/ && length > n { n = length } END { exit n != 80 }' got
     run -1 grep -q '[^ -~]' got
@@ -384,7 +384,7 @@ END
     packstat --histogram x.tok | cmp - <(counted <lens)
 }
 
-@test "--histogram and --quick read LENGTHS alone, where a file has it" {
+@test "--histogram and --quick read only LENGTHS, if a file has it" {
     seq 300 | factor | tokcat --from=bytes >small.tok
     cat small.tok small.tok >two.tok
     local line options
@@ -408,7 +408,7 @@ END
     packstat --histogram < <(cat three.tok) | cmp - wanted
     flip x.tok $(($(size x.tok) - 40))
     run -65 packstat --histogram x.tok
-    # Values of channels are not known of records that were not read.
+    # Channel values of records that were not read are unknown.
     printf '{"input_ids":[1,2],"labels":[1,-100]}\n' |
         tokcat --from=jsonl >c.tok
     packstat --json c.tok | grep '"targets": {"labels": 1}'
@@ -417,7 +417,7 @@ END
     run -1 grep targets <(packstat --quick c.tok)
 }
 
-@test "--histogram: nothing for a planner if a file is not whole" {
+@test "--histogram prints nothing for an incomplete file" {
     sequences 3 3 >good.tok
     head -c 9 good.tok >cut.tok
     for files in "good.tok cut.tok" "cut.tok good.tok" "good.tok no.tok"; do
@@ -558,7 +558,7 @@ token 69000 is 15, outside the vocabulary of 8" ]
     cmp x.pks y.pks
 }
 
-# eights N: eights.pks, N packs of a sequence of 8 tokens each.
+# eights N: eights.pks, N packs, each of one sequence of 8 tokens.
 eights() {
     # shellcheck disable=SC2046 # the words are the lengths
     sequences $(yes 8 | head -n "$1") >eights.tok
@@ -573,8 +573,8 @@ token 0 of sequence 2 comes again; it was in pack 2" \
         "3 seq_id 0" 2 "all watermark" 0
 }
 
-# pieces OFFSET LENGTH ...: x.pks, a pack for each of the pieces of one
-# sequence of 24 tokens, whose offsets and lengths are changed to these.
+# pieces OFFSET LENGTH ...: x.pks, a pack for each piece of one sequence of 24
+# tokens, with the pieces' offsets and lengths changed to these.
 pieces() {
     sequences 24 >x.tok
     packstream -L 8 -d 1 -w 4 --overlong=split x.tok >x.pks
@@ -583,12 +583,12 @@ pieces() {
         "1 full_len 0" "$4" "2 piece_off 0" "$5" "2 full_len 0" "$6"
 }
 
-@test "--verify: pieces may be in any order" {
+@test "--verify: pieces can be in any order" {
     pieces 16 24 0 24 8 24
     packstat --verify -q x.pks
 }
 
-@test "--verify: pieces that do not make a sequence whole" {
+@test "--verify: pieces that do not make a complete sequence" {
     pieces 0 24 8 24 8 24
     refused x.pks "*pack 2 $at: \
 token 8 of sequence 0 comes again; it was in pack 1
@@ -599,7 +599,7 @@ its end at 24 are in no pack"
 sequence 0 has 24 tokens, but a piece of 8 at token 17*"
 }
 
-# many N: x.pks, one sequence of N tokens in as many pieces, one a pack.
+# many N: x.pks, one sequence of N tokens in N pieces, one per pack.
 many() {
     { seq -s ' ' "$1"; echo 7; } | tokcat --from=ids |
         packstream -L 1 -d 1 -w 8 --overlong=split >x.pks
@@ -618,7 +618,7 @@ packstat: x.pks: *: sequence 0: its tokens 5000 to 5000 are in no pack" \
         "5000 piece_off 0" 17
 }
 
-# stuck WINDOW: x.pks, 5000 packs whose watermark never rises.
+# stuck WINDOW: x.pks, 5000 packs with a watermark that never rises.
 stuck() {
     seq 5000 | sed 's/.*/1/' | tokcat --from=ids |
         packstream -L 1 -d 1 -w 1 >x.pks
@@ -631,7 +631,7 @@ stuck() {
 4096 sequences or pieces are ahead of the watermark, 0; the window allows 4000"
 }
 
-@test "--verify: a watermark may lag as far as the window allows" {
+@test "--verify: a watermark can lag as far as the window allows" {
     stuck 5000
     packstat --verify -q x.pks
     poke x.pks "end max_displacement" 4997 "4999 seq_id 0" 1
@@ -661,7 +661,7 @@ token 0 of sequence 1 comes again; it was in pack 1"
     [ "${lines[21]}" = "packstat: y.pks: ... and 3 more" ]
 }
 
-@test "--verify: faults before a cut are reported, and the cut" {
+@test "--verify: faults before a cut are reported, and so is the cut" {
     small
     packstream -L 8 -d 4 -w 4 --block-packs=1 small.tok >x.pks
     poke x.pks "1 sum_len_sq" 1

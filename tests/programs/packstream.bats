@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# packstream.bats - packs contain the input, whatever it is; bad input and bad
-# options are reported, and so are errors of the system.
+# packstream.bats - packs contain the input, whatever it is; invalid input and
+# options are reported, and so are system errors.
 #
 # Checks that need more than a shell are in tests/support/packstream-checks.py
 # and packlive.py, which have their own encoder and decoder of both formats.
 #
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
@@ -16,14 +16,14 @@ load ../support/helpers
 # shellcheck disable=SC2034
 program=packstream operands=(x)
 
-# skip_without_decoder: skips where packformat.py cannot work.
+# skip_without_decoder: skips the test if packformat.py cannot run.
 skip_without_decoder() {
     skip_without python3
     [ -e "${abs_top_srcdir:?}/tests/support/packformat.py" ]
     support packformat.py 2>/dev/null || skip "python3 finds no libxxhash"
 }
 
-# check NAME ARGUMENT..., live NAME ARGUMENT...: run a check in Python.
+# check, live NAME ARGUMENT...: run a check in Python.
 check() {
     skip_without_decoder
     support packstream-checks.py "$@"
@@ -46,8 +46,8 @@ two() {
     record16 7 >>x
 }
 
-# framed SEQUENCE... [end=SEQUENCES:TOKENS]: framed u16 records, with commas
-# between the tokens of a sequence.
+# framed SEQUENCE... [end=SEQUENCES:TOKENS]: framed u16 records, from sequences
+# of tokens with commas.
 framed() {
     check make_framed "$@"
 }
@@ -86,7 +86,7 @@ framed() {
 --stats|yaml|must be json, or nothing
 END
     bad_option "--block-packs=12 is not a power of two" -L 4 --block-packs=12
-    # Of two the last one counts, but both must be sound.
+    # The last of two options applies, but both must be valid.
     bad_option "-L 0: must be a number from 1 to 16777216" -L 0 -L 4
     packstream -L 9 -L 4 x | cmp - <(packstream -L 4 x)
     packstream -L 4 --max-delay=16777216 -M 1T --flush-every=1T -d 1Mi \
@@ -98,7 +98,7 @@ END
     packstream -L 4 -w 16777216 x | packcat | cmp - x
 }
 
-@test "options that do not go together" {
+@test "options that cannot be combined" {
     two
     local why="--order=input and --shuffle cannot be combined"
     bad_option "$why" -L 4 --order=input --shuffle=1
@@ -116,7 +116,7 @@ END
     packstream -L 130 -M "$least" x | packcat | cmp - x
 }
 
-@test "a row larger than any may be is refused" {
+@test "a row larger than allowed is refused" {
     # 8 bytes for each of two channels and 2 for a token, with L tokens.
     echo '{"input_ids":[1],"a":[1],"b":[1]}' |
         tokcat --from=jsonl --channel=a:u64 --channel=b:u64 >x
@@ -127,7 +127,7 @@ END
     packstream -L 14M -w 1 x | packcat | cmp - x
 }
 
-@test "the defaults are those that --help states" {
+@test "the defaults are those in --help" {
     skip_if_quick
     check make_sample 1 >x
     packstream -L 64 x >out
@@ -199,7 +199,7 @@ END
         "record 1 at byte 8: truncated: the input ends after 1 of its 4 bytes"
     { framed 1,2; u8 5; } | bad_input \
         "extra data after END, at byte 176: not token records"
-    # u32 tokens read as u16, and the other way round, seldom end well.
+    # u32 tokens read as u16, or the other way round, rarely end well.
     record32 1 2 | bad_input "record 1 at byte 8: truncated: the input ends\
  after 4 of its 8 bytes"
     record16 1 2 | bad_input "record 0 at byte 0: truncated: the input ends\
@@ -210,7 +210,7 @@ END
     u32 0 | bad_input "record 0 at byte 0: an empty sequence (length 0)"
     { record16 1 2 3; record16 7; u32 0 1; } |
         bad_input "record 2 at byte 16: an empty sequence (length 0)"
-    # What came before it is there, but no END.
+    # Earlier packs are written, but no END.
     { record16 1 2 3; record16 7; u32 0; } |
         bad_input "record 2 at byte 16: an empty sequence (length 0)" -w 1
     [ "$(size out)" = $((4096 + 64 + 2 * 64)) ]
@@ -228,7 +228,8 @@ END
     }
     limited "4294967295 tokens exceed the capacity, 4: use --overlong=split,\
  truncate or drop"
-    limited "truncated: the input ends after 8 of its 8589934594 bytes" --overlong=drop
+    limited "truncated: the input ends after 8 of its 8589934594 bytes" \
+        --overlong=drop
     limited "truncated: the input ends after 8 of its 17179869184 bytes" \
         --overlong=drop -t u32
     local policy
@@ -236,14 +237,15 @@ END
         limited "4294967295 tokens take 8589934590 bytes, the limit is\
  268435456" --overlong=$policy
     done
-    limited "4294967295 tokens take 8589934590 bytes, the limit is 268435456" --overlong=drop --rejects=rejects
-    # The greatest length that may be held; memory grows with what arrives.
+    limited "4294967295 tokens take 8589934590 bytes, the limit is 268435456" \
+        --overlong=drop --rejects=rejects
+    # The greatest length that can be held; memory grows with the bytes read.
     { u32 134217728; head -c 5000000 /dev/zero; } >x
     limited "truncated: the input ends after 5000004 of its 268435460 bytes" \
         --overlong=split
 }
 
-@test "more memory than there is" {
+@test "more memory than the machine has" {
     skip_if_sanitized
     two
     (ulimit -v 65536 && packstream --version) ||
@@ -253,8 +255,8 @@ END
         packstream -L 4 -w 16Mi x >/dev/null'
 }
 
-# outside FILE RECORD BYTE TOKEN ID VOCAB [OPTION...]: a token of FILE that is
-# not in the vocabulary.
+# outside FILE RECORD BYTE TOKEN ID VOCAB [OPTION...]: a token of FILE is
+# outside the vocabulary.
 outside() {
     is 65 "packstream: $1: record $2 at byte $3: token $4 is $5, outside the\
  vocabulary of $6" packstream -L 4 "${@:7}" -o out "$1"
@@ -265,7 +267,7 @@ outside() {
     packstream -L 4 x | packcat | cmp - x
     check edit x 44 I 299
     outside x 0 136 2 299 299
-    # --vocab may be stricter, never laxer.
+    # --vocab can be stricter, never laxer.
     outside x 0 136 2 299 299 --vocab=1000
     outside x 0 136 1 6 6 --vocab=6
 }
@@ -285,13 +287,13 @@ outside() {
     outside y 1 0 0 9 9 --vocab=9 x
 }
 
-@test "other programs' files are called by their names" {
+@test "messages name the formats of other programs' files" {
     local why="not token records: this looks like" bytes name option
     local tables='(use python -m packstream.tokens for ids,'
     tables+=' packstream.tokenize for text)'
     while IFS='|' read -r bytes name; do
         name=${name/TABLES/"$tables"}
-        # The bytes are a format: of escapes.
+        # The bytes are a format string of escapes.
         # shellcheck disable=SC2059
         printf "$bytes" >x
         for option in '' --overlong=drop --overlong=split; do
@@ -347,28 +349,28 @@ END
     is 65 "packstream: stdin: $why" packstream -L 4 -o out --expect-end \
         - </dev/null
     [ ! -e out ]
-    # The output of an earlier run outlives a producer that failed.
+    # A producer that failed does not cost the output of an earlier run.
     echo kept >out
     why="the pipe ended without data: its producer failed, or wrote no raw\
  records"
     is 65 "packstream: stdin: $why" packstream -q -L 4 -o out < <(false)
     [ "$(cat out)" = kept ]
     rm out
-    # A framed input that is cut is refused anyway.
+    # A truncated framed input is refused anyway.
     head -c 100 y >z
     run -65 packstream -L 4 -o out --expect-end z
 }
 
 @test "raw records are not mistaken for another form" {
     local first
-    # As many tokens as there are characters, and none after them.
+    # As many tokens as the count in the characters, and no more.
     for first in 9 10 32 40 80 123 137; do
         { u32 "$first"; head -c $((2 * first)) /dev/zero; } >x
         packstream -L 200 x | packcat --to=records | cmp - x
     done
 }
 
-@test "headers of another time or with unknown features" {
+@test "headers of other versions or with unknown features" {
     framed 1,2,3 >good
     # header MESSAGE OFFSET CODE NUMBER...: an edited header is refused.
     header() {
@@ -388,7 +390,7 @@ END
     packstream -L 4 x | cmp - <(packstream -L 4 good)
 }
 
-@test "a header that was damaged" {
+@test "a damaged header" {
     framed 1,2,3 >x
     flip x 50
     bad_input "the header's checksum does not match" <x
@@ -398,7 +400,7 @@ END
  use --overlong=split, truncate or drop" <y
 }
 
-@test "an END that does not agree" {
+@test "an END that disagrees" {
     framed 1,2,3 4 end=2:4 | packstream -L 4 | packstat --verify
     framed 1,2,3 4 end=3:4 | bad_input "END at byte 152 declares 3 sequences\
  and 4 tokens, but 2 and 4 were read"
@@ -419,7 +421,7 @@ END
  joined to the first: vocab_size is 7, not none"
 }
 
-@test "a zstd file that is cut or damaged" {
+@test "a truncated or damaged zstd file" {
     skip_without zstd
     check make_sample 2 >x
     zstd -q x
@@ -427,7 +429,7 @@ END
     run -65 --separate-stderr packstream -L 64 -o out short
     [[ $stderr = "packstream: short: the zstd frame is truncated after byte "* ]]
     cp x.zst broken
-    # The sum at the end of the frame.
+    # The checksum at the end of the frame.
     flip broken $(($(size broken) - 1))
     run -65 --separate-stderr packstream -L 64 -o out broken
     [[ $stderr = "packstream: broken: zstd, after byte "*"checksum"* ]]
@@ -453,7 +455,7 @@ END
     [ "$(ids --overlong=truncate)" = "1 2 3 4 5 6" ]
     [ "$(ids --overlong=split)" = "1 2 3 4 5 6 7 8 9 6" ]
     packstream -L 3 --overlong=split x | packcat | cmp - x
-    # An input of flush records alone.
+    # An input of only flush records.
     record16 1 2 3 4 5 >x
     packstream -L 4 --overlong=drop x >out
     [ "$(size out)" = $((4096 + 256)) ]
@@ -476,16 +478,16 @@ END
 EOF
     packstream -L 3 --overlong=truncate --rejects=rejects -o out x
     packstream -L 8 rejects | packcat --to=jsonl | grep -c '"reason":2'
-    # Rejects to stdout, packs to a file; but not both to one.
+    # Rejects to stdout, packs to a file; but not both to one file.
     packstream -L 3 --overlong=truncate --rejects=- -o out x | cmp - rejects
-    is 1 "packstream: stdout: named for two outputs: give each its own name" packstream -L 2 \
-        --overlong=drop --rejects=- x
+    is 1 "packstream: stdout: named for two outputs: give each its own name" \
+        packstream -L 2 --overlong=drop --rejects=- x
     [ -z "$output" ]
     cp x same
-    is 1 "packstream: same: named for two outputs: give each its own name" packstream -L 2 \
-        --overlong=drop --rejects=same -o same x
+    is 1 "packstream: same: named for two outputs: give each its own name" \
+        packstream -L 2 --overlong=drop --rejects=same -o same x
     cmp x same
-    # Without any.
+    # Without any rejects.
     two
     packstream -L 3 --overlong=drop --rejects=rejects -o out x
     [ "$(packstream -L 8 rejects | packcat --to=jsonl)" = "" ]
@@ -493,7 +495,7 @@ EOF
     cmp empty rejects
 }
 
-@test "rejects of an input that is cut have no END" {
+@test "rejects of a truncated input have no END" {
     { record16 1 2 3 4 5; u8 1; } >x
     mkfifo fifo
     cat fifo >rejects &
@@ -503,7 +505,7 @@ EOF
     run -65 packstream -L 8 -o again rejects
 }
 
-@test "--rejects where it does not go" {
+@test "invalid uses of --rejects" {
     two
     local why="--rejects needs --overlong=drop or truncate, or\
  --out-of-vocab=drop"
@@ -538,7 +540,7 @@ EOF
     cat x y | packstream -L 4 -w 2 | cmp - out
 }
 
-@test "files that do not go together" {
+@test "files that cannot be combined" {
     two
     framed 1,2 >y
     echo 5 | tokcat --from=ids --vocab=7 >z
@@ -572,7 +574,7 @@ EOF
     [ "$(cat out)" = old ]
     head -c 5 x >"cut"
     run -65 into out packstream -L 4 -w 1 x cut
-    # Packs that were decided are there, but no END.
+    # Decided packs are written, but no END.
     [ "$(size out)" = $((4096 + 64 + 2 * 64)) ]
     is 1 "packstream: a?b?: No such file or directory" \
         packstream -L 4 -o out $'a\eb\n'
@@ -580,15 +582,19 @@ EOF
 
 @test "an output that is an input is refused, and left alone" {
     { record16 1 2 3; record16 7; } | tee x >y
-    is 1 "packstream: x: is also an input: choose another output" packstream -L 4 -o x x
-    is 1 "packstream: ./x: is also an input: choose another output" packstream -L 4 -o ./x - <x
-    is 1 "packstream: y: is also an input: choose another output" packstream -L 4 -o y x y
+    is 1 "packstream: x: is also an input: choose another output" \
+        packstream -L 4 -o x x
+    is 1 "packstream: ./x: is also an input: choose another output" \
+        packstream -L 4 -o ./x - <x
+    is 1 "packstream: y: is also an input: choose another output" \
+        packstream -L 4 -o y x y
     is 1 "packstream: stdout: is also an input: choose another output" \
         bash -c 'packstream -L 4 x >>x'
     ln x link
-    is 1 "packstream: link: is also an input: choose another output" packstream -L 4 -o link x
-    is 1 "packstream: y: is also an input: choose another output" packstream -L 2 \
-        --overlong=drop --rejects=y -o out x y
+    is 1 "packstream: link: is also an input: choose another output" \
+        packstream -L 4 -o link x
+    is 1 "packstream: y: is also an input: choose another output" \
+        packstream -L 2 --overlong=drop --rejects=y -o out x y
     cmp x y
     [ "$(size x)" = 16 ]
 }
@@ -611,7 +617,7 @@ EOF
         bash -c 'packstream -L 4 <&-'
     is 1 "packstream: stdin: Bad file descriptor" \
         bash -c 'packstream -L 4 </dev/null 0>out'
-    # Without stderr only the status shows the error.
+    # Without stderr only the exit status shows the error.
     run -1 bash -c 'packstream -L 4 x >/dev/full 2>&-'
 }
 
@@ -622,7 +628,7 @@ EOF
         3>&- &
     local pid=$!
     opens 7 '>' in $pid
-    # In one piece: after a part of it there is a pause already.
+    # In a single write: after part of it there would be a pause.
     cat x >&7
     # It does not wait for more of the input.
     exits 1 $pid
@@ -672,7 +678,7 @@ EOF
     done
 }
 
-@test "the same bytes from inputs that do not block" { live unblocked; }
+@test "the same bytes from non-blocking inputs" { live unblocked; }
 
 @test "the same bytes from compressed input" {
     skip_without zstd
@@ -707,7 +713,7 @@ EOF
 @test "without -d a pack holds as many sequences as fit" {
     skip_if_quick
     check no_cap
-    # Two of 500 tokens fill a pack, or a thousand of one.
+    # Two sequences of 500 tokens fill a pack, or a thousand of one token.
     { many 70 500; many 40000 1; many 70 500; } >x
     packstream -L 1000 --stats=json x 2>told >out
     grep -F '"packs": 110, "capacity": 1000, "depth": null, "max_depth": 1000,' \
@@ -719,7 +725,7 @@ EOF
         grep -F '"max_depth": 3,'
 }
 
-# sixties PACKS L: raw records of 60 tokens for so many packs of L.
+# sixties PACKS L: raw records of 60 tokens for PACKS packs of L tokens.
 sixties() {
     many $(($1 * $2 / 60)) 60
 }
@@ -779,7 +785,7 @@ fills_packs() {
     [ ! -s told ]
     packstream -q -L 32768 -w 100 x 2>told >out
     [ ! -s told ]
-    # Neither the depth nor a short delay is a matter of the window.
+    # Depth and a short delay are not problems of the window.
     packstream -L 32768 -w 100 -d 10 x 2>told >out
     packstream -L 32768 -w 3000 --max-delay=20 x 2>told >out
     [ ! -s told ]
@@ -803,7 +809,7 @@ fills_packs() {
     grep -F "32 bytes each, and 24 bytes for each sequence; 2 packs" told
 }
 
-@test "flushes that cost most of the packs get a warning, once" {
+@test "flushes that account for most packs get one warning" {
     local warning='packstream: --flush-every=2 writes 50.0 times as many'
     warning+=' packs as the sequences need: raise it'
     many 1000 2 >x
@@ -818,11 +824,11 @@ fills_packs() {
     is 0 '' packstream -L 200 -d 100 --flush-every=2 --max-delay=1 -o out x
     head -c 1000 x >y
     is 0 '' packstream -L 200 -d 100 --flush-every=2 -o out y
-    # Without -d the tokens alone say how many packs are needed.
+    # Without -d the tokens alone determine how many packs are needed.
     is 0 "$warning" packstream -L 200 --flush-every=2 -o out x
 }
 
-# ids PACKS: all tokens, in the order of the packs.
+# ids PACKS: all tokens, in pack order.
 ids() {
     packcat --to=ids --order=pack "$1" | xargs
 }
@@ -850,13 +856,13 @@ ids() {
     packcat out | cmp - x
     packcat --to=jsonl --order=pack out >/dev/null
     packstat --verify out
-    # The first of each pack, were it not for the order, would not rise.
+    # Otherwise the first sequences of the packs would not increase.
     check rises out
     run check rises <(packstream -L 64 x)
     [ "$status" -ne 0 ]
 }
 
-@test "--shuffle: another order for each seed, the same packs in the end" {
+@test "--shuffle: a different order for each seed, the same set of packs" {
     check make_sample 9 >x
     packstream -L 64 --shuffle=1 x >one
     packstream -L 64 --shuffle=2 x >two
@@ -876,7 +882,7 @@ ids() {
         packstat --json out | grep -oE '"packs": [0-9]+'
     }
     printf '%s\n' 1 2 4 5 >wanted
-    # A record that is dropped counts, too.
+    # A dropped record counts, too.
     [ "$(packs --overlong=drop)" = '"packs": 1' ]
     [ "$(packs --overlong=drop --flush-every=1)" = '"packs": 4' ]
     [ "$(packs --overlong=drop --flush-every=2)" = '"packs": 3' ]
@@ -908,18 +914,18 @@ ids() {
     # END covers them.
     flip x 140 3
     run -65 packstream -L 4 -o out x
-    # To others they say nothing.
+    # Other programs ignore them.
     framed 1 flush 2 | packstat --json | grep -F '"sequences": 2,'
 }
 
-@test "whole blocks are passed on while the input pauses" {
+@test "complete blocks are written while the input pauses" {
     live delay 1 1
     live delay 4 1
     live delay 4 2
     live delay 1 8
 }
 
-@test "whole blocks are passed on before the next file is opened" {
+@test "complete blocks are written before the next file is opened" {
     two
     mkfifo later
     packstream -L 4 -w 1 --block-packs=1 x later >out 3>&- &
@@ -966,7 +972,7 @@ ids() {
     done
 }
 
-@test "--every: a line after so many packs, and the usual one at the end" {
+@test "--every: a line after every N packs, and the usual one at the end" {
     skip_without python3
     draw 3000 40 100 | tokcat -q --from=ids >x
     packstream -q -L 50 -d 8 -w 64 --stats=json -o wanted x 2>last
@@ -999,7 +1005,7 @@ PYTHON
     packstream -q -L 50 -d 8 -a nextfit --stats=json --every=200 x 2>&1 >out |
         "${abs_top_srcdir:?}/examples/live-plot.sh" >plot
     sed -n '1p;2p;$p' plot
-    # As many lines as JSON has, and bars that are as long as they should be.
+    # As many lines as the JSON has, and bars of the right length.
     awk 'NR > 1 && NF { n = length($3) - 1
             exact = 10 * (100 - $2)
             if (n > 50 || (exact < 50 && (n - exact > 1 || exact - n > 1)))
@@ -1008,7 +1014,7 @@ PYTHON
         END { exit !(lines > 5) }' plot
 }
 
-@test "-M: packs stay full, and are shuffled, when memory is short" {
+@test "-M: packs stay full and shuffled when memory is short" {
     seq 20000 | factor | tokcat --from=bytes >short.tok
     for option in --order=window --shuffle=1 --shuffle=2 --order=input; do
         set -- -L 64 -d 8 -w 4096 "$option"

@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
-# reader.bats - the examples in C: read-packs, a minimal reader, gets the whole
-# stream in each way of reading; next-tokens has labels for all of it;
-# packstream reads the records of write-tokens; and decode-packs, which shares
-# no code with the library, reads packs.
-# SPDX-License-Identifier: MIT
+# reader.bats - the examples in C: read-packs, a minimal reader, reads the whole
+# stream in every way; next-tokens has labels for all of it; packstream reads
+# the records of write-tokens; and decode-packs, which shares no code with the
+# library, reads packs.  SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
@@ -11,7 +10,7 @@ reader() {
     "${abs_top_builddir:?}/examples/c/read-packs" "$@"
 }
 
-# Packs of sequences of many lengths; $wanted is the content of the packs.
+# Packs of sequences of many lengths; $wanted is their content.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     seq 3000 | factor | tokcat -q --from=bytes >x.tok
@@ -36,7 +35,7 @@ setup() {
 @test "files, pipes and compressed ones, pack by pack and in batches" {
     [[ $wanted =~ ^[1-9][0-9]*\ packs,\ [1-9].*\ sequences,\ [1-9] ]]
     for options in '' '-s 1' '-s 7' '-s 100000'; do
-        # Words are meant to split: options are a list.  And cat is a pipe.
+        # Word splitting is intended for options.  And cat is a pipe.
         # shellcheck disable=SC2086,SC2002
         {
             reader $options x.pks | grep -F "$wanted in "
@@ -48,7 +47,7 @@ setup() {
     reader -s 100000 x.pks | grep -F 'tokens in 1 steps'
 }
 
-# tokens OPTION...: how many a rank gets.
+# tokens OPTION...: the number of tokens that a rank gets.
 tokens() {
     reader "$@" x.pks | sed -n 's/.* \([0-9]*\) tokens in .*/\1/p'
 }

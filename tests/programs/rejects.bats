@@ -4,7 +4,7 @@
 # reason and written to --rejects, also by a job that is killed and resumed.
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
@@ -12,8 +12,8 @@ load ../support/helpers
 # shellcheck disable=SC2034 # run sets it
 stderr=
 
-# mixed SEED N: makes x of N raw records of up to 30 tokens, some empty and
-# some with a token of 1000 or more; `lines` has their tokens.
+# mixed SEED N: makes x of N raw records of up to 30 tokens, some empty and some
+# with a token of 1000 or more; `lines` has their tokens.
 mixed() {
     awk -v seed="$1" -v n="$2" 'BEGIN {
         srand(seed)
@@ -28,7 +28,7 @@ mixed() {
             print substr(line, 2)
         }
     }' >lines
-    # Four bytes of the count, two of each token, in octal.
+    # In octal: four bytes of the count, and two of each token.
     printf '%b' "$(awk '
         function two(v) {
             return sprintf("\\0%03o\\0%03o", v % 256, int(v / 256))
@@ -96,19 +96,19 @@ tokens_of() {
         grep -F "$(cat counts)" told
         packstat --verify -q out
         names_of r | cmp - left
-        # They are unchanged.
+        # The rejects are unchanged sequences.
         awk 'NR == FNR { is[$1 + 1]; next } FNR in is' left lines >wanted
         tokens_of r | cmp - wanted
         packstat --verify --against=x --empty --rejects=r out
     done
-    # Each reason occurs, and one is in the sum only once.
+    # Each reason occurs, and each reject counts once in the sum.
     local sum
     sum=$(grep -o '_sequences": [0-9]*' counts |
         awk '{ n += $2 } END { print n }')
     grep -F "\"rejected\": $sum, " told
 }
 
-@test "-a concat skips sequences that are empty or out of the vocabulary" {
+@test "-a concat skips sequences that are empty or outside the vocabulary" {
     mixed 2 1000
     model split
     packstream -q -L 16 -a concat $drop --stats=json -o out x 2>told
@@ -118,12 +118,12 @@ tokens_of() {
 }
 
 # shellcheck disable=SC2030
-@test "framed records of a vocabulary that they declare, or a smaller one" {
+@test "framed records with a declared vocabulary, or a smaller one" {
     mixed 3 1000
     sed -i '/^$/d' lines
     model truncate
     tokcat --from=ids --vocab=2000 lines >large.tok
-    # Without channels a header has 136 bytes, which END does not cover.
+    # A header without channels has 136 bytes, which END does not cover.
     tokcat --from=ids --vocab=1000 <<<1 >one.tok
     { head -c 136 one.tok; tail -c +137 large.tok; } >small.tok
     local input
@@ -158,18 +158,18 @@ says() {
     [ "$(size out)" = $((4096 + 64 + 64)) ]
 }
 
-@test "a sequence that is too long and out of the vocabulary" {
+@test "a sequence that is both too long and outside the vocabulary" {
     { record16 1 2; record16 1 2 3 4 9; record16 3; } >x
-    # Its length is known first.
+    # Its length is checked first.
     says 65 "x: record 1 at byte 8: 5 tokens exceed the capacity, 4: use\
  --overlong=split, truncate or drop" --vocab=9 --out-of-vocab=drop
-    # Whatever becomes of it, its tokens are checked.
+    # Its tokens are checked in any case.
     local how text
     for how in "drop" "drop --rejects=r" "truncate" "split"; do
         says 65 "x: record 1 at byte 8: token 4 is 9, outside the vocabulary\
  of 9" --vocab=9 --overlong=$how
     done
-    # It has one reason.
+    # It has a single reason.
     while read -r how text; do
         says 0 "2 sequences, 3 tokens in 1 packs, 75.00% full; 1 rejected\
  (1 $text), 0 truncated, 0 split; longest delay 2" --overlong="$how" \
@@ -183,7 +183,7 @@ split out of vocabulary
 END
 }
 
-@test "the line of --stats names the reasons that there are" {
+@test "the line of --stats names the reasons that occurred" {
     { record16 1 2; u32 0; record16 1 9 1; record16 1 2 3 4 9; u32 0; } >x
     says 0 "1 sequences, 2 tokens in 1 packs, 50.00% full; 4 rejected\
  (1 overlong, 2 empty, 1 out of vocabulary), 0 truncated, 0 split; longest\
@@ -193,7 +193,7 @@ END
  0 truncated, 0 split; longest delay 0" --stats --overlong=drop --empty=drop
 }
 
-@test "options that do not go together, and wrong values" {
+@test "options that cannot be combined, and invalid values" {
     record16 1 >x
     local help="
 packstream: try 'packstream --help'"
@@ -221,7 +221,7 @@ packstream: try 'packstream --help'"
     packstat --json out | grep -F '"packs": 3,'
 }
 
-@test "killed and resumed, nothing is rejected twice or not at all" {
+@test "killed and resumed, every reject is written once" {
     mixed 5 6000
     small_blocks 8
     local options
@@ -233,7 +233,7 @@ packstream: try 'packstream --help'"
     done
 }
 
-@test "a state of other reasons is refused" {
+@test "a state with other reasons is refused" {
     mixed 6 2000
     # The input ends in the middle of a record.
     head -c 20001 x |
@@ -256,7 +256,7 @@ packstream: try 'packstream --help'"
 END
 }
 
-@test "a signal while a record that is too long is still to come" {
+@test "a signal before all of an overlong record has arrived" {
     mixed 7 2000
     # Its announced length makes the record larger than a buffer.
     { cat x; u32 400000; head -c 100000 /dev/zero; } >part

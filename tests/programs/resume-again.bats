@@ -4,13 +4,13 @@
 #
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
 load ../support/resumed
 
-# A state exists from the first byte on, so no output is written twice.
+# A state exists before the first byte of output, so none is written twice.
 @test "a job that was stopped before its first state writes nothing twice" {
     local options how job
     mkfifo in
@@ -41,7 +41,7 @@ load ../support/resumed
     done
 }
 
-@test "a job that did not write a pack cuts no other file" {
+@test "a job that did not write a pack truncates no other file" {
     head -c 5 <(echo 5 6 7 | tokcat --from=ids --raw) >"cut"
     cp y out
     run -65 bash -c 'packstream -q -L 256 --state=s cut >>out'
@@ -76,7 +76,7 @@ load ../support/resumed
     [ ! -e typo ]
 }
 
-@test "an input that grew after it was read is noticed" {
+@test "an input that grew after it was read is detected" {
     cp x x1
     head -c 500001 y >yc
     run -65 packstream -q -L 256 --state=s --state-every=30 -o out x1 yc
@@ -86,7 +86,7 @@ load ../support/resumed
         -o out grown y
     packstream -q -L 256 --state=s --resume -o out x1 y
     packstream -q -L 256 x y | cmp - out
-    # While the job works on the next one, also.
+    # Also while the job reads the next one.
     rm s
     mkfifo in
     packstream -q -L 256 --state=s -o out x1 - <in &
@@ -120,7 +120,7 @@ load ../support/resumed
     packstream -q -L 256 x y | cmp - out
 }
 
-@test "--resume-from does not change an output and its state" {
+@test "--resume-from changes neither an output nor its state" {
     packstream -q -L 256 --state=s -o out x
     refused 64 "out: is a file, as was the job" out -L 256 \
         --resume-from=5 -o out y
@@ -132,17 +132,17 @@ load ../support/resumed
     refused 64 "out: is a file" out -L 256 --resume-from=5 -o out x
 }
 
-@test "rejects that are written already are not written again" {
+@test "rejects are not written twice" {
     local options="-L 150 --overlong=drop --rejects=r --state=s"
     packstream -q -L 150 --overlong=drop --rejects=all x >packs
     packstream -q $options x | cat >got
     cmp got packs
-    # Another input is detected, and the rejects stay.
+    # A different input is detected, and the rejects stay.
     run bash -c "packstream -q $options --resume-from=3 y | cat >got2
         exit \${PIPESTATUS[0]}"
     [ "$status" -eq 65 ]
     cmp r all
-    # All of it once more, and the end alone.
+    # All of it once more, and only the end.
     packstream -q $options --resume-from=3 x | cat >got
     cmp r all
     cmp <(blocks_from 0 packs) <(blocks_from 0 got)
@@ -174,7 +174,7 @@ load ../support/resumed
     cmp r all
 }
 
-@test "rejects of a job with a state are no pipe" {
+@test "rejects of a job with a state cannot be a pipe" {
     mkfifo rf
     run -64 timeout 600 packstream -q -L 150 --overlong=drop --rejects=rf \
         --state=s -o out x
@@ -183,9 +183,9 @@ cannot rewind"* ]]
     [ ! -e s ]
 }
 
-@test "a reader that has all packs of a job gets its end" {
+@test "a reader that has all packs of a job can still get the end" {
     local flush job
-    # Packs that were flushed because of time cannot be made again.
+    # Packs of a timed flush cannot be made again.
     mkfifo in
     for flush in "" --flush-idle=50; do
         rm -f s
@@ -211,8 +211,8 @@ cannot rewind"* ]]
         exit \${PIPESTATUS[0]}"
 }
 
-# A pause while input is read again does not flush.
-@test "a job that was not flushed because of time can be repeated" {
+# A pause while repeated input is read does not flush.
+@test "a job without timed flushes can be repeated" {
     head -c 400001 x >"cut"
     # shellcheck disable=SC2016 # it is for the other shell
     run -65 bash -c 'packstream -q -L 256 --flush-idle=50 --state=s \
@@ -274,13 +274,13 @@ as output, and stdout is not one"* ]]
     run -64 packstream -q -L 64 --overlong=drop --rejects=- --state=s -o out x
     [[ ${lines[0]} == *"--rejects=- cannot be used with --state"* ]]
     [ ! -e s ]
-    # Nor does a later pack begin in a file that is there.
+    # A later first pack is not written into an existing file either.
     cp y out
     run -64 packstream -q -L 64 --state=s --resume-from=3 -o out x
     cmp out y
 }
 
-@test "a job that had just started when the power failed starts again" {
+@test "a job that had just started at a power failure starts again" {
     head -c 5 <(echo 5 6 7 | tokcat --from=ids --raw) >"cut"
     local what
     for what in zeros gone; do
@@ -308,7 +308,7 @@ as output, and stdout is not one"* ]]
     cmp wanted out
 }
 
-@test "an output that others wrote to is refused" {
+@test "an output that other programs wrote to is refused" {
     mkfifo in
     packstream -q -L 256 --state=s --state-every=30 <in >>out 2>told &
     local job=$!

@@ -4,13 +4,13 @@
 #
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
 load ../support/resumed
 
-@test "bytes before the output of the job stay" {
+@test "bytes before the job's output stay" {
     packstream -q -L 256 x >px
     packstream -q -L 256 y >py
     cat px py >wanted
@@ -18,10 +18,10 @@ load ../support/resumed
     half_done y -L 256
     packstream -q -L 256 --state=s --resume y >>out
     cmp wanted out
-    # And so it does where the job has ended.
+    # Also when the job has ended.
     packstream -q -L 256 --state=s --resume y >>out
     cmp wanted out
-    # If the shell opens it without appending.
+    # If the shell opens the file without appending.
     rm s
     cp px out
     run -65 bash -c 'head -c 400001 y | {
@@ -39,7 +39,7 @@ load ../support/resumed
     refused 64 "not compressed, these are" out -L 256 --zstd -o out x
     refused 64 "tokens are u16, not u32" out -L 256 -t u32 -o out x
     packstream -q -L 256 --state=s --resume -o out x
-    # What goes elsewhere would be lacking in the file.
+    # Output sent elsewhere would be missing from the file.
     refused 64 "the job of this state wrote to a file" out -L 256 \
         -o /dev/null x
     refused 64 "saved with capacity 256, not 100" out -L 100 --resume-from=1 \
@@ -129,12 +129,12 @@ load ../support/resumed
     packstream -q $options --state=s --resume -o out x
     packstream -q $options --state=s --resume -o out x
     packstream -q -L 150 --overlong=drop x | cmp - out
-    # What is a file now would lack what came before.
+    # If it is a file now, it lacks the earlier rejects.
     refused 64 "r: the state was saved by a job" out -L 150 --overlong=drop \
         --rejects=r -o out x
 }
 
-@test "nothing is cut before the input is compared" {
+@test "nothing is truncated before the input is compared" {
     local options
     for options in "-L 256" "-L 256 --zstd -w 300" \
         "-L 150 --overlong=drop --rejects=r"; do
@@ -150,7 +150,7 @@ load ../support/resumed
 }
 
 @test "an input that ends before the state is refused" {
-    # 22 bytes each, and none waits between two packs.
+    # Records of 22 bytes, none of which waits between two packs.
     many 40000 9 >x
     local options="-L 16 -a none -w 64 --state-every=31" n k
     half_done x $options
@@ -164,13 +164,13 @@ load ../support/resumed
     packstream -q ${options% *} x | cmp - out
 }
 
-@test "into a pipe the state is compared" {
+@test "resuming into a pipe compares the state" {
     half_done x -L 256
     refused 64 "the job of this state wrote to a file" out -L 256 \
         -o /dev/null x
     refused 64 "saved with capacity 256, not 100" out -L 100 -w 5 \
         --resume-from=1 -o /dev/null x
-    # Another input shows when the packs of the state are made again.
+    # A different input is detected when the state's packs are made again.
     refused 65 "the first" out -L 256 --resume-from=1 \
         --state-every=1 -o /dev/null y
     head -c 100000 x >part
@@ -179,7 +179,7 @@ load ../support/resumed
     packstream -q -L 256 --state=s --resume-from=1 --state-every=9 x |
         cat >got
     packstream -q -L 256 --resume-from=1 x | cmp - got
-    # Now it is the state of a pipe, and of no file.
+    # Now it is the state of a pipe, not of a file.
     refused 64 "by a job that did not write to a file" out -L 256 -o out x
 }
 

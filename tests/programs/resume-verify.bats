@@ -4,13 +4,13 @@
 #
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
 load ../support/resumed
 
-# Turns over a bit of byte $2 of file $1.
+# Flips a bit of byte $2 of file $1.
 flip() {
     python3 - "$1" "$2" <<'EOF'
 import sys
@@ -27,7 +27,7 @@ EOF
     [[ $output == *"--verify needs --resume"* ]]
     run -64 packstream -L 256 --resume-from=9 --verify x
     [[ $output == *"--verify needs --resume and --state=FILE"* ]]
-    # The first time there is nothing to verify.
+    # A new job has nothing to verify.
     packstream -q -L 256 --state=s --resume --verify -o out x
     rm s out
     packstream -q -L 256 --state=s x | cat >out
@@ -74,7 +74,7 @@ EOF
     done
 }
 
-@test "--verify finds the packs of another job that look alike" {
+@test "--verify finds similar packs of another job" {
     packstream -q -L 256 --state=s -o out x
     packstream -q -L 256 -o other y
     # Header, last blocks, END and size match the job's.

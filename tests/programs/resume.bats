@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# resume.bats - packstream, stopped in any way at any instant, resumes with the
-# same output, byte for byte, as a job that was not interrupted.
+# resume.bats - packstream, stopped in any way at any time, resumes with exactly
+# the output of an uninterrupted job.
 #
 # RESUME_KILLS sets how often jobs are killed (default: 5 times in each test
 # that kills jobs).
@@ -10,12 +10,12 @@
 # Variables set in a test are used in that test only.
 # shellcheck disable=SC2030,SC2031
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
 
-# A sanitizer is to see it, too; the rest of the builds add nothing to that.
+# Runs under sanitizers; other extra builds would add nothing.
 setup() {
     start
     case ${CFLAGS-} in
@@ -32,7 +32,7 @@ records=${QUICK:+3000}
 records=${records:-12000}
 
 # sample [SEED]: some thousand records of 1 to 300 tokens, framed, with a
-# channel; the same ones for the same seed.
+# channel; a seed determines them.
 sample() {
     draw $((records / 2)) 300 60000 "${1-1}" 3 | sed 's/ /,/g; h
         s/[0-9]*\([0-9]\)/\1/g; H; g
@@ -48,8 +48,8 @@ raw() {
     cat "$file"
 }
 
-# job: packs x, from the file or a pipe as $how says, to out with a state.
-# Run it in the background: the subshell becomes packstream.
+# job: packs x, from the file or a pipe as $how says, to out with a state.  Run
+# it in the background: the subshell becomes packstream.
 job() {
     case $how in
         file)
@@ -63,8 +63,8 @@ job() {
     esac
 }
 
-# killed_often OPTION...: jobs on x, killed at random instants; the output of
-# each must be `wanted` in the end.
+# killed_often OPTION...: jobs on x, killed at random times; the final output of
+# each must be `wanted`.
 killed_often() {
     local n=0 tries=0 pid status
     packstream "$@" -q -o wanted x
@@ -185,7 +185,7 @@ killed_often() {
         exits $((128 + $(kill -l "$signal"))) "$pid"
         rm in
         [ -s s ]
-        # It is the state of the last pack that there is.
+        # It is the state after the last pack.
         run -0 packstream -q -L 512 -w 64 --state=s --resume -o out x
         cmp wanted out
     done
@@ -241,7 +241,7 @@ refused() {
     cmp out out.before
 }
 
-@test "a state that does not fit is refused" {
+@test "a state that does not match is refused" {
     raw >x
     half_done
     refused 64 "saved with capacity 512, not 256" -L 256 -w 64 x
@@ -273,7 +273,7 @@ refused() {
 from it" ]
 }
 
-@test "an input that is another one is noticed" {
+@test "a different input is detected" {
     raw >x
     half_done
     raw 2 >y
@@ -284,7 +284,7 @@ from it" ]
     packstream -q -L 512 -w 64 x | cmp - out
 }
 
-@test "an output that is another one is noticed" {
+@test "a different output is detected" {
     raw >x
     half_done
     cp out whole
@@ -301,7 +301,7 @@ from it" ]
     packstream -q -L 512 -w 64 x | cmp - out
 }
 
-@test "a state that is damaged or cut is refused" {
+@test "a damaged or truncated state is refused" {
     seq 3000 | tokcat --from=bytes --raw >x
     rm -f s out
     stopped_at 10000 -L 32 -w 8
@@ -341,7 +341,7 @@ from it" ]
     raw >x
     seq -s ' ' 513 | tokcat --from=ids --raw >long
     local how="-q -L 512 -w 64 --overlong=drop --stats=json --state=s"
-    # Words are meant to split: options.
+    # Word splitting of options is intended.
     packstream $how -o out x long 2>first
     packstream $how --resume -o out x long 2>again
     cmp first again
@@ -364,7 +364,7 @@ from it" ]
     run -64 packstream -q -L 512 --zstd --resume-from=5 x
 }
 
-@test "packs that were flushed because of time cannot be repeated" {
+@test "packs of a timed flush cannot be repeated" {
     raw >x
     mkfifo in
     packstream -q -L 512 -w 64 --flush-idle=20 --state=s in >out &

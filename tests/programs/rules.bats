@@ -24,7 +24,7 @@ rules() {
     refused 1 "('begin', 'page', {'verify'}, 'table', None" rules names other
 }
 
-@test "the streams that are changed to break a rule are valid" {
+@test "the streams are valid before they are changed to break a rule" {
     rules sound
 }
 
@@ -49,7 +49,7 @@ rules() {
     python=$PYTHON_NUMPY rules python
 }
 
-@test "the dtype in the page is that of such packs" {
+@test "the dtype in the page matches such packs" {
     skip_without python3
     packstream -q -L 8 -o x.pks </dev/null
     head -c 4088 x.pks | tail -c 2040 | tr -d '\0\n' >dtype
@@ -57,7 +57,7 @@ rules() {
         tr -d '\n' | cmp - dtype
 }
 
-# digest OPTION...: the digest of the options, of packs of x.tok.
+# digest OPTION...: the digest of the options in packs of x.tok.
 digest() {
     packstream -q -L 16 "$@" x.tok 2>/dev/null >x.pks
     number x.pks 168 8
@@ -82,7 +82,7 @@ digest() {
     [ "$(number x.pks 168 8)" = "$first" ]
 }
 
-@test "displacement: below the depth in the order of the input, or not" {
+@test "displacement: below the depth in input order, or not" {
     skip_without python3
     draw 300 16 90 | tokcat --from=ids >x.tok
     below() {

@@ -12,7 +12,7 @@ setup() {
 }
 
 # frames FILE: reads the seek table by the rules of the page, and checks each
-# frame by zstd's own program.  Prints the size of each frame decompressed.
+# frame with the zstd program.  Prints the decompressed size of each frame.
 frames() {
     python3 - "$@" <<'END'
 import struct, subprocess, sys
@@ -52,7 +52,7 @@ laid_out() {
     } | cmp - x.sizes
 }
 
-# check OPTION...: both forms of one stream, compared.
+# check OPTION...: compares both forms of one stream.
 check() {
     packstream -q "$@" x.tok >x.pks
     packstream -q --zstd=1 "$@" x.tok >x.zst
@@ -147,9 +147,9 @@ table of its *" z.zst
     { zstd -q <x.pks; packstream -q -L 64 --zstd x.tok; } | packstat -q
 }
 
-# Written by another program, with checksums in the table and frames that are
-# cut without regard to records.
-@test "files that another writer made seekable" {
+# Written by another program, with checksums in the table and frames cut without
+# regard to records.
+@test "files made seekable by another program" {
     some_packs
     python3 - <<'END'
 import struct, subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# slow.bats - packstream between a reader that stops and a writer that
-# trickles: it holds no more than before, and keeps nothing back.
+# slow.bats - packstream between a reader that stops and a writer that trickles:
+# it uses no more memory, and holds no output back.
 #
 # SLOW_SECONDS sets for how long (default: 1 second).
 #

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# state-files.bats - packstream --state beside other files and other jobs: no
-# file is lost that is not its own, and no two jobs write one.
+# state-files.bats - packstream --state beside other files and jobs: no foreign
+# file is lost, and no two jobs write the same file.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,7 +23,7 @@ teardown() {
     local pid
     for pid in $waiting $helpers; do
         kill -9 "$pid" 2>/dev/null || :
-        # Otherwise the shell reports it.
+        # Otherwise the shell reports the signal.
         wait "$pid" 2>/dev/null || :
     done
 }
@@ -43,14 +43,14 @@ begin() {
 }
 
 finish() {
-    # A job that has ended does not take it.
+    # A job that has ended does not read it.
     tail -c "+$(($(size x) / 2 + 1))" x >&5 || :
     exec 5>&-
     await
     rm in
 }
 
-# await: the job has ended, with $status.
+# await: waits for the job, which has ended with $status.
 # shellcheck disable=SC2034 # which a caller looks at
 await() {
     status=0
@@ -79,17 +79,21 @@ refused() {
     cp x in.new
     ln -s "$PWD" way
     mkdir folder
-    refused 64 "--state=col: col is also the output: choose another name" --state=col -o col x
+    refused 64 "--state=col: col is also the output: choose another name" \
+        --state=col -o col x
     refused 64 "--state=col: col.new is also the output: choose another name" \
         --state=col -o col.new x
     refused 64 "--state=way/col: way/col.new is also the output: choose\
  another name" \
         --state=way/col -o folder/../col.new x
-    refused 64 "--state=in: in.new is also an input: choose another name" --state=in -o o in.new
+    refused 64 "--state=in: in.new is also an input: choose another name" \
+        --state=in -o o in.new
     refused 64 "--state=in: in.new is also an input: choose another name" \
         --state=in -o o x in.new
-    refused 64 "--state=in: in.new is also an input: choose another name" --state=in -o o <in.new
-    refused 64 "--state=x: x is also an input: choose another name" --state=x --resume -o o x
+    refused 64 "--state=in: in.new is also an input: choose another name" \
+        --state=in -o o <in.new
+    refused 64 "--state=x: x is also an input: choose another name" \
+        --state=x --resume -o o x
     refused 64 "--state=rej: rej is also the file of --rejects: choose\
  another name" \
         --rejects=rej --overlong=drop --state=rej -o o x
@@ -102,23 +106,27 @@ refused() {
  name" --state=s x
     [ -e s.new ]
     rm s.new
-    # A file that does not exist yet can still have a second name, and the
-    # refusal does not create it.
+    # A file that does not exist yet can still have a second name, and is not
+    # created by the refusal.
     mkdir other
     ln -s s link
     ln -s s.new link.new
     ln -s ../link other/far
     ln -s "$PWD/other/far" other/farther
-    refused 64 "--state=s: s is also the output: choose another name" --state=s -o link x
-    refused 64 "--state=link: link is also the output: choose another name" --state=link -o s x
-    refused 64 "--state=s: s.new is also the output: choose another name" --state=s -o link.new x
-    refused 64 "--state=s: s is also the output: choose another name" --state=s -o other/farther x
+    refused 64 "--state=s: s is also the output: choose another name" \
+        --state=s -o link x
+    refused 64 "--state=link: link is also the output: choose another name" \
+        --state=link -o s x
+    refused 64 "--state=s: s.new is also the output: choose another name" \
+        --state=s -o link.new x
+    refused 64 "--state=s: s is also the output: choose another name" \
+        --state=s -o other/farther x
     refused 64 "--state=s: s is also the file of --rejects: choose another\
  name" \
         --rejects=link --overlong=drop --state=s -o o x
     absent s s.new o
     rm other/far other/farther
-    # Nor is a link that leads nowhere more than that.
+    # Nor is a dangling link more than that.
     ln -s round round
     refused 1 "round: Too many levels of symbolic links" --state=s -o round x
     [ ! -e s ]
@@ -129,7 +137,7 @@ refused() {
 x" ]
 }
 
-@test "a state has no name that is for the next one" {
+@test "a state cannot have a name reserved for the next one" {
     job --state=s -o out x
     mv s s.new
     cp s.new kept
@@ -157,12 +165,12 @@ x" ]
     ln -s ../far/s other/link
     ln -s other/link link
     job -o wanted x
-    # To nothing yet, and then to a state.
+    # First to nothing, then to a state.
     for link in link other/link "$PWD/link"; do
         begin --state="$link" -o out
         eventually test -s far/s
-        # To save a state, the next file is renamed; a moment later there is
-        # another one.
+        # Saving a state renames the next file; a moment later another one
+        # exists.
         eventually test -e far/s.new
         absent link.new other/link.new
         refused 1 "far/s: locked: another job saves its state here" \
@@ -180,8 +188,7 @@ x" ]
         [ "$(ls far)" = s ]
         rm out far/s
     done
-    # A link to a folder that is not there, to a name for the next state, and
-    # around.
+    # A link to a missing folder, to a name for the next state, and to itself.
     ln -s none/s nowhere
     refused 1 "nowhere: No such file" --state=nowhere -o o x
     ln -s t.new news
@@ -197,7 +204,7 @@ x" ]
 }
 
 @test "files with the temporary name of the state" {
-    # Not left by a power cut, though it begins in the same way.
+    # Not left by a power failure, though it begins the same way.
     { head -c 200 /dev/zero; echo precious; } >precious
     local way before
     for way in "ln -s precious" "mkfifo" "ln precious" "cp precious" mkdir; do
@@ -230,7 +237,7 @@ x" ]
         cmp s good
         [ ! -e s.new ]
     done
-    # A power cut leaves zeros for all of it, or for its first sector.
+    # A power failure leaves zeros instead of all of it, or of its first sector.
     for n in 0 100; do
         { head -c 512 /dev/zero; head -c "$n" good; } >s.new
         rm -f s
@@ -239,7 +246,8 @@ x" ]
     done
     # A second name of the state is more than that.
     ln s s.new
-    refused 1 "s.new: needed as the temporary file of s" --state=s --resume -o out x
+    refused 1 "s.new: needed as the temporary file of s" \
+        --state=s --resume -o out x
     cmp s good
 }
 
@@ -284,7 +292,7 @@ spoilt() {
         job --state=s --resume -o out x
         job x | cmp - out
     done
-    # Nor does a job take it along that has no other state to write.
+    # Nor does a job that has no state of its own to write remove it.
     for kind in written replaced; do
         rm -f s s.new
         begin --state=s -o out --state-every=1000000
@@ -306,8 +314,8 @@ spoilt() {
     skip_if_sanitized # their search for leaks is not to be traced
     local kind
     echo precious >precious
-    # strace stops the job when the new state is on the disk, before it gets
-    # its name.  The first fsync is that of the output's folder.
+    # strace stops the job when the new state is on disk, before it is renamed.
+    # The first fsync is that of the output's folder.
     for kind in written replaced removed; do
         echo "$kind"
         rm -f s s.new trace
@@ -355,7 +363,7 @@ spoilt() {
     finish
     [ "$status" -eq 0 ]
     cmp wanted out
-    # The lock ends with the job, also where a shell holds the file open.
+    # The lock ends with the job, even if a shell holds the file open.
     {
         job x
         job --state=other x
@@ -363,7 +371,7 @@ spoilt() {
     cmp <(cat wanted wanted) both
 }
 
-# with_helper CMD...: a job, and a process that keeps its output open.
+# with_helper CMD...: runs a job beside a process that keeps its output open.
 with_helper() {
     {
         status=0
@@ -398,7 +406,8 @@ with_helper() {
     begin --state=s --resume -o out
     eventually test -e s.new
     eventually is_larger out 20000
-    refused 1 "out: locked: another job is writing it" --state=other --resume -o out x
+    refused 1 "out: locked: another job is writing it" \
+        --state=other --resume -o out x
     finish
     [ "$status" -eq 0 ]
     cmp wanted out
@@ -449,7 +458,7 @@ with_helper() {
     job x | cmp - out
 }
 
-@test "an output that is longer than it should be is noticed" {
+@test "an output that is longer than expected is detected" {
     begin --state=s -o out
     eventually test -s s
     head -c 3000000 /dev/zero >>out
@@ -482,7 +491,7 @@ end = os.open(sys.argv[1], os.O_WRONLY | os.O_NONBLOCK)
 sys.exit(end in select.select([], [end], [], 0)[1])' "$1"
 }
 
-# taken PID: no signal of it is on its way any more.
+# taken PID: no signal to it is pending any more.
 taken() {
     grep -qx 'ShdPnd:[[:space:]]*0*' "/proc/$1/status"
 }

@@ -18,7 +18,7 @@ setup() {
     packstream -L 2 -w 1 text.tok >text.pks
 }
 
-@test "a program wipes its line before a message" {
+@test "a program erases its line before a message" {
     echo x >bad
     record16 1 2 3 >long
     head -c 5 long >short

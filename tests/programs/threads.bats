@@ -1,17 +1,17 @@
 #!/usr/bin/env bats
 #
-# threads.bats - packstream's threads and its compressed output: the same packs
-# with any number of threads, and the same errors.
+# threads.bats - packstream's threads and its compressed output: any number of
+# threads gives the same packs and the same errors.
 #
 # SPDX-License-Identifier: MIT
 
-# Options in words are meant to split.
+# Word splitting of options is intended.
 # shellcheck disable=SC2086
 
 load ../support/helpers
 
-# sample OPTION...: some megabytes of records, so that there are several
-# blocks; of some length each, so that they are soon packed.
+# sample OPTION...: some megabytes of records, so that there are several blocks;
+# of a few lengths, so that they are packed quickly.
 sample() {
     local lines=${LONG:+400000}
     seq "${lines:-150000}" | paste -d ' ' - - - - - - - - - - - |
@@ -48,12 +48,12 @@ sample() {
     done
 }
 
-@test "the header is a frame, and a number of packs is" {
+@test "the header is a frame, and so is each group of packs" {
     skip_without zstd
     sample >x
     packstream -T1 -L 512 x >plain
     packstream --zstd=1 -L 512 x >y
-    # Two frames more: the header's, and the table.
+    # Two more frames: the header's, and the table.
     local frames
     frames=$(zstd -lv y 2>/dev/null | sed -n 's/^# Zstandard Frames: //p')
     local tables
@@ -66,7 +66,7 @@ sample() {
     [ "$frames" -le $((2 + bytes / 262144)) ]
 }
 
-@test "nonsense is a usage error" {
+@test "invalid values are usage errors" {
     : >x
     local option
     for option in -T-1 -Tx -T257 --threads= --zstd=0 --zstd=23 --zstd=x \
@@ -92,8 +92,8 @@ sample() {
     done
 }
 
-# The thread that reads must not keep it from ending.
-@test "bad input ends it though more may come" {
+# The thread that reads must not prevent the end.
+@test "invalid input ends it even if more may come" {
     mkfifo in
     local n
     for n in 1 2; do
@@ -125,7 +125,7 @@ sample() {
     done
 }
 
-# A thread that still read the first file would take from the next one.
+# A thread still reading the first file would read from the next one.
 @test "an empty file before others" {
     : >empty
     sample --raw >x

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# tokcat-compressed.bats - text that gzip and zstd compressed is the text.
+# tokcat-compressed.bats - text compressed by gzip and zstd is read as text.
 #
 # SPDX-License-Identifier: MIT
 
@@ -28,7 +28,7 @@ many_lines() {
     seq 3000 | sed "s/\$/ $1/" >x
 }
 
-# same_as_plain FORM OPTION...: x.FORM makes the records of x, however it is
+# same_as_plain FORM OPTION...: x.FORM gives the records of x, however it is
 # read.
 same_as_plain() {
     local packed=x.$1
@@ -58,7 +58,7 @@ same_as_plain() {
     done
 }
 
-@test "files one after another, each as it is" {
+@test "several files, each decompressed if needed" {
     local form
     for form in gz zst; do
         many_lines 7
@@ -127,7 +127,7 @@ same_as_plain() {
     done
 }
 
-# libzstd refuses it if it sees all of it at once only.
+# libzstd refuses it only if it sees all of it at once.
 @test "a frame shorter than its header says is damaged, from any input" {
     skip_if_sanitized
     local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
@@ -139,7 +139,7 @@ same_as_plain() {
         env LD_PRELOAD="$faults" FAULT_SHORT=1 tokcat -q --from=ids --raw x
 }
 
-@test "a beginning that only resembles a compressed one is text" {
+@test "a beginning that only resembles compressed data is text" {
     printf '\037' >x
     is 65 "tokcat: x: line 1, column 1: '?' is not a number" \
         tokcat --from=ids x
@@ -149,7 +149,7 @@ same_as_plain() {
     tokcat -q --from=bytes --raw x | cmp - <(record16 40 181 47 10)
 }
 
-# Only the beginning of the file counts, however small the reads are.
+# Only the beginning of the file matters, however small the reads are.
 @test "compressed data after the beginning is text" {
     printf '@\n\037\213\010\000' >x
     tokcat -q --from=bytes x >wanted
@@ -158,7 +158,7 @@ same_as_plain() {
         cmp - wanted
 }
 
-@test "--no-decompress takes bytes as they are" {
+@test "--no-decompress reads bytes unchanged" {
     printf 'abc' >x
     compress gz x
     tokcat -q --from=bytes --raw --no-decompress x.gz |

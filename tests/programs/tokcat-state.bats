@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# tokcat-state.bats - tokcat --state, stopped at any instant, resumes: the
-# output is byte for byte that of an undisturbed job.
+# tokcat-state.bats - tokcat --state, stopped at any time, resumes with exactly
+# the output of an uninterrupted job.
 #
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
 
-# rows N: so many rows of JSON Lines, some of them empty.
+# rows N: N rows of JSON Lines, some of them empty.
 rows() {
     awk -v n="$1" 'BEGIN {
         for (i = 0; i < n; i++) {
@@ -18,7 +18,7 @@ rows() {
     }'
 }
 
-# resumes [OPTION|FILE]...: with a state after every 50 sequences.
+# resumes [OPTION|FILE]...: resumes with a state after every 50 sequences.
 resumes() {
     tokcat -q --state=s --resume --state-every=50 -o out "$@"
 }
@@ -32,7 +32,7 @@ stopped() {
     [ -s s ]
 }
 
-@test "stopped again and again, from files and pipes of some forms" {
+@test "stopped again and again, from files and pipes in several forms" {
     local form options
     rows 1000 >x.jsonl
     gzip -c x.jsonl >x.gz
@@ -53,7 +53,7 @@ stopped() {
     done
 }
 
-@test "killed at any instant" {
+@test "killed at any time" {
     local i status n=0
     rows 20000 >x
     tokcat -q --from=jsonl x >wanted
@@ -82,7 +82,7 @@ stopped() {
         -o out "${options[@]}" <in 3>&- &
     local pid=$!
     opens 7 '>' in $pid
-    # The state is of 450 records; the output has 468.
+    # The state is that after 450 records; the output has 468.
     head -n 480 x >&7
     eventually is_larger out 20591
     kill -KILL $pid
@@ -104,14 +104,14 @@ stopped() {
     cp out wanted
     is 0 "" resumes --from=jsonl x
     cmp out wanted
-    # It does not begin again either.
+    # Nor does it start again.
     is 64 "tokcat: s: exists already: use --resume to continue from it" \
         tokcat -q --state=s -o out --from=jsonl x
     echo >>out
     run -1 resumes --from=jsonl x
 }
 
-@test "other input, and other options, are refused" {
+@test "different input or options are refused" {
     local other="tokcat: s: the state was saved with different input or\
  options: the first 300 records differ; remove the state and the output to\
  start again"
@@ -127,13 +127,13 @@ stopped() {
     head -n 300 x >y
     is 64 "$other" resumes --from=jsonl y
     cmp out cut
-    # Later rows may differ.
+    # Later rows can differ.
     head -n 900 x >y
     resumes --from=jsonl y
     cmp out <(tokcat -q --from=jsonl y)
 }
 
-@test "damaged states, and outputs that have changed, are refused" {
+@test "damaged states and changed outputs are refused" {
     local i
     rows 1000 >x
     stopped 16 --from=jsonl x
@@ -149,7 +149,7 @@ stopped() {
     run -1 resumes --from=jsonl x
 }
 
-@test "options of states that do not go together" {
+@test "options that cannot be combined with a state" {
     rows 1 >x
     is 64 "tokcat: --resume and --state-every need --state=FILE
 tokcat: try 'tokcat --help'" \

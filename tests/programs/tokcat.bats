@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# tokcat.bats - text becomes token records, whole and exact, or is refused.
+# tokcat.bats - text becomes token records exactly, or is refused.
 #
-# The expected output is made independently, by the functions of helpers.bash
-# or by tests/support/tokcat.py, and compared byte for byte.
+# The expected output is made independently, by helpers.bash or by
+# tests/support/tokcat.py, and compared byte for byte.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,8 +23,8 @@ bad_ids() {
     is 65 "tokcat: x.ids: $2" tokcat --from=ids "${@:3}" x.ids
 }
 
-# bad_json LINE WHY [OPTION...]: a seventh line that is refused after six
-# good ones of one token, with labels and a score.
+# bad_json LINE WHY [OPTION...]: a seventh line that is refused, after six valid
+# ones of one token, with labels and a score.
 good='{"input_ids":[5],"labels":[1],"score":2}'
 bad_json() {
     printf '%s\n' "$good"{,,,,,} "$1" "$good" >x.jsonl
@@ -32,7 +32,7 @@ bad_json() {
 }
 
 # bad_values: lines KEY|VALUE|WHY|OPTION; replaces the value in "$line", or in
-# the valid line if unset.  The message names the column of the bad element.
+# the valid line if unset.  The message names the column of the invalid element.
 bad_values() {
     local key value why option before column
     while IFS='|' read -r key value why option; do
@@ -53,12 +53,12 @@ remedy() {
     echo ": use --ignore=$1"
 }
 
-# typed KEY: the same where another type would do.
+# typed KEY: the same if another type would do.
 typed() {
     echo ": set its type with --channel=$1:TYPE, or use --ignore=$1"
 }
 
-# bad_first LINE WHY [OPTION...]: the same of a first line.
+# bad_first LINE WHY [OPTION...]: the same for a first line.
 bad_first() {
     printf '%s\n' "$1" >x.jsonl
     is 65 "tokcat: x.jsonl: line 1$2" tokcat --from=jsonl "${@:3}" x.jsonl
@@ -80,14 +80,14 @@ bad_first() {
     echo 4294967295 | gives 32 4294967295 --from=ids -t u32
 }
 
-@test "ids: blanks, tabs, zeros before, ends of line of both kinds" {
+@test "ids: blanks, tabs, leading zeros, both kinds of line ends" {
     printf ' 1  2\t\t3 \r\n\t4\n0005 00000000000000000000000000006\n7' |
         tokcat --from=ids --raw >got
     { record16 1 2 3; record16 4; record16 5 6; record16 7; } | cmp - got
     printf '8\r' | tokcat --from=ids --raw | cmp - <(record16 8)
 }
 
-@test "a byte order mark is skipped, at the beginning of text alone" {
+@test "a byte order mark is skipped, only at the start of text" {
     printf '\xef\xbb\xbf1 2\n3\n' >x
     { record16 1 2; record16 3; } >wanted
     tokcat --from=ids --raw x | cmp - wanted
@@ -124,7 +124,7 @@ bad_first() {
     bad_ids '\xff\xfe2\0\n\0' "line 1, column 1: '??2?' is not a number"
 }
 
-@test "input that cannot be tokens is not silently read as tokens" {
+@test "input that is not tokens is not silently read as tokens" {
     local form
     for form in gzip bzip2 xz; do
         command -v "$form" || continue
@@ -156,13 +156,13 @@ bad_first() {
     awk 'BEGIN { for (i = 0; i < 300000; i++) printf "%d ", i % 60000 }' >x
     tokcat --from=ids --raw x >got
     [ "$(size got)" = 600004 ]
-    # A count and then the tokens, which od reads as numbers again.
+    # A count and then the tokens, which od reads as numbers.
     od -An -tu4 -N4 got | grep -x ' *300000'
     tail -c +5 got | od -An -v -tu2 | xargs -n 1000 >back
     xargs -n 1000 <x | cmp - back
 }
 
-@test "ids: lines of every length around the end of a buffer" {
+@test "ids: lines of every length around a buffer's end" {
     # The first read has 262143 bytes; the line ends on either side of that.
     local n
     for n in 262139 262140 262141 262142 262143 262144; do
@@ -184,7 +184,7 @@ bad_first() {
     got_stream '{"width": 4, "records": [[[1, 4294967295]]]}'
 }
 
-@test "ids: every fact that the header can state" {
+@test "ids: every field that the header can have" {
     head -c 100000 /dev/urandom >model
     echo 5 6 | tokcat --from=ids --vocab=32k --pad-id=1 --bos-id=2 \
         --eos-id=3 --cls-id=4 --sep-id=5 --mask-id=6 --tokenizer=model \
@@ -203,8 +203,8 @@ bad_first() {
         99aa06d3014798d86001c324468d497f00000000000000000000000000000000 ]
 }
 
-@test "a tokenizer.json gives the size of the vocabulary" {
-    # A dictionary, with ids in any order, and tokens that were added.
+@test "a tokenizer.json sets the size of the vocabulary" {
+    # A dictionary, with ids in any order, and added tokens.
     echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 41, "c": 2}},
         "added_tokens": [{"id": 12, "content": "x"}]}' >bpe.json
     echo '{"model": {"vocab": {"a": 0, "b": 9}},
@@ -227,8 +227,8 @@ END
         "records": [[[69999]]]}'
     is 65 "tokcat: stdin: line 1, column 1: 42 is not below the vocabulary\
  size 42" bash -c 'echo 42 | tokcat --from=ids --tokenizer=bpe.json'
-    bad_option "a vocabulary of 70000 does not fit u16 tokens: use --type=u32" --from=ids \
-        --type=u16 --tokenizer=added.json
+    bad_option "a vocabulary of 70000 does not fit u16 tokens: use --type=u32" \
+        --from=ids --type=u16 --tokenizer=added.json
     # --vocab overrides it.
     echo 99 | tokcat --from=ids --tokenizer=bpe.json --vocab=100 >got
     [ "$(number got 44 4)" = 100 ]
@@ -277,7 +277,7 @@ END
     is 0 "tokcat: 2 empty lines skipped" tokcat --from=ids --raw -o got x x
 }
 
-@test "ids: empty lines are errors if asked" {
+@test "ids: empty lines are errors if requested" {
     bad_ids '1\n\n2\n' "line 2: no tokens" --empty=error
     bad_ids ' \t' "line 1: no tokens" --empty=error
 }
@@ -309,7 +309,7 @@ END
         "line 3, column 1: 655350 does not fit u16: use --type=u32"
     bad_ids '4294967296\n' \
         "line 1, column 1: 4294967296 does not fit u32" -t u32
-    # 2^64 + 5, which a careless parser takes for 5.
+    # 2^64 + 5, which a careless parser reads as 5.
     bad_ids '18446744073709551621\n' \
         "line 1, column 1: 18446744073709551621 does not fit u32" -t u32
     bad_ids '499 500\n' \
@@ -336,7 +336,7 @@ END
     tail -c +137 got | cmp - <(record16 1 2; record16 3)
 }
 
-@test "a line longer than can be held" {
+@test "a line longer than memory can hold" {
     skip_if_quick
     is 65 "tokcat: stdin: line 1: no tokens" tokcat --from=ids \
         --empty=error < <(head -c 268435456 /dev/zero | tr '\0' ' ')
@@ -347,7 +347,7 @@ END
 
 # ----------------------------------------------------------------- bytes
 
-# text16 TEXT: a record of its bytes, as printf %b has them.
+# text16 TEXT: a record of its bytes, as printf %b prints them.
 text16() {
     # shellcheck disable=SC2046
     record16 $(printf '%b' "$1" | od -An -v -tu1)
@@ -386,7 +386,7 @@ text16() {
         [[$(seq -s, 0 10)]], [[$(seq -s, 11 255)]]]}"
 }
 
-@test "bytes: ids beyond the bytes with a greater vocabulary" {
+@test "bytes: ids beyond the bytes with a larger vocabulary" {
     printf 'A' | tokcat --from=bytes --vocab=258 --bos-id=256 --eos-id=257 \
         --pad-id=300 >got
     got_stream '{"vocab": 258, "special": {"bos": 256, "eos": 257, "pad": 300},
@@ -513,7 +513,7 @@ while at < len(data):
         "records": [[[1], [2], [3], 4, 5]]}'
 }
 
-@test "jsonl: null is a NaN where the channel is of floats" {
+@test "jsonl: null is a NaN in channels of floats" {
     printf '%s\n' '{"input_ids":[1,2],"w":[0.1,null],"d":null}' \
         '{"input_ids":[1,2],"w":[null,null],"d":1e-320}' |
         tokcat --from=jsonl --channel=d:f64 >got
@@ -538,8 +538,7 @@ while at < len(data):
         '  ' '{"input_ids":[],"x":[]}' >x
     is 0 "tokcat: 4 empty sequences skipped" tokcat --from=jsonl -o got x
     is 0 "" tokcat --from=jsonl -q -o got x
-    # One record, of a token and an i32, between header and end, which is
-    # LENGTHS with one length, and END.
+    # Header, a record of a token and an i32, LENGTHS with one length, and END.
     [ "$(size got)" = $((136 + 64 + 4 + 2 + 4 + 48 + 32)) ]
     is 65 "tokcat: x: line 1: no tokens" tokcat --from=jsonl --empty=error x
     echo >x
@@ -581,7 +580,7 @@ while at < len(data):
  9223372036854775807) near '1e999}'"
 }
 
-@test "jsonl: keys may be written with escapes" {
+@test "jsonl: keys can be written with escapes" {
     printf '{"\\u0069nput_ids":[1,2],"la\\u0062els":[3,4],"\\u0078":"\\""}\n' |
         tokcat --from=jsonl --ignore=x >got
     printf '{"input_ids":[1,2],"labels":[3,4]}\n' |
@@ -603,7 +602,7 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
         ["labels", "i32", "token", -100]],
         "records": [[[101, 7, 102], [1, 1, 1], [1, 2, 3]],
             [[8, 0, 9], [1, 0, 1], [4, 5, 6]], [[7], [1], [7]]]}'
-    # Not if the mask is ignored: then the pad id may mark padding.
+    # Not if the mask is ignored: then pad ids can mark padding.
     tokcat --from=jsonl --raw --ignore=attention_mask --ignore=labels x |
         cmp - <(record16 101 7 102 0 0; record16 0 8 0 9; record16 0 0
             record16 7)
@@ -612,7 +611,7 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
     cmp got <(record16 101 7 102; record16 0 8 0 9; record16 7)
 }
 
-@test "jsonl: no NUL is passed over, whoever reads the line" {
+@test "jsonl: no NUL is skipped, whichever parser reads the line" {
     local column byte line before
     # In the first line, whose values define the channels, and in a later one.
     while IFS='|' read -r column byte line; do
@@ -637,13 +636,13 @@ tokcat: 5 padding tokens removed (attention_mask is 0)" \
 24|24|{"input_ids":[1],"x":0}\0
 12|12|{"input_ids\0":[1],"x":0}
 END
-    # Nor is a key that holds one taken for a shorter key.
+    # A key with a NUL is not taken for a shorter key either.
     echo '{"input_ids\u0000":[1]}' >x
     is 65 "tokcat: x: line 1, column 12: a NUL character in a key near\
  '\\u0000\":[1]}'" tokcat --from=jsonl x
 }
 
-@test "jsonl: depth is refused, or ignored, without a limit" {
+@test "jsonl: deep nesting is refused, or ignored at any depth" {
     { printf '{"input_ids":[1],"x":'
       head -c 100000 /dev/zero | tr '\0' '['; } >x
     local why="tokcat: x: line 1, column 100022: ']' or '}' expected at the"
@@ -757,7 +756,7 @@ score|-9007199254740993|: -9007199254740993 has no exact f64$score|\
 --channel=score:f64
 score|3.5e38|: 3.5e38 does not fit f32$score|--channel=score:f32
 END
-    # Even numbers go further, and decimals are rounded.
+    # Even numbers have a larger range, and decimals are rounded.
     echo '{"input_ids":[1,2,3],"x":[33554432,-9223372036854775808,0.1]}' |
         tokcat --from=jsonl >got
     got_stream '{"channels": [["x", "f32", "token", 0]], "records": [[[1, 2, 3],
@@ -803,7 +802,7 @@ END
         --ignore={index,a-b} x | cmp - got
     run -0 tokcat -q --from=jsonl -o got x
     [ -z "$output" ]
-    # As many as --ignore can name, and not one more.
+    # The maximum that --ignore can name, and one more.
     awk 'BEGIN { printf "{\"input_ids\":[1]"
         for (i = 0; i < 64; i++) printf ",\"t%d\":\"\"", i; print "}" }' >x
     tokcat -q --from=jsonl --raw x | cmp - <(record16 1)
@@ -832,7 +831,7 @@ END
  a valid channel name$(remedy '??')"
 }
 
-@test "jsonl: 23 channels and no more" {
+@test "jsonl: at most 23 channels" {
     local i line='{"input_ids":[1]'
     for i in {1..23}; do line+=",\"c$i\":$i"; done
     echo "$line}" | tokcat --from=jsonl >got
@@ -850,7 +849,7 @@ END
  padding: write framed records" --raw
 }
 
-@test "jsonl: a line longer than can be held" {
+@test "jsonl: a line longer than memory can hold" {
     { echo "$good"; head -c 67108865 /dev/zero | tr '\0' ' '; } >x
     is 65 "tokcat: x: line 2: the line exceeds 67108864 bytes" \
         tokcat --from=jsonl x
@@ -891,13 +890,13 @@ END
         tokcat --from=ids a - <c
 }
 
-@test "records are passed on while the input waits" {
+@test "records are written while the input waits" {
     mkfifo in
     tokcat --from=ids --raw <in >out 3>&- &
     local pid=$!
     opens 7 '>' in $pid
     printf '1 2\n3\n4' >&7
-    # The last line is not whole yet; the two before it must not wait for it.
+    # The last line is incomplete; the two before it must not wait for it.
     eventually is_larger out 13
     [ "$(size out)" -eq 14 ]
     exec 7>&-
@@ -905,7 +904,7 @@ END
     { record16 1 2; record16 3; record16 4; } | cmp - out
 }
 
-@test "an input that does not block is waited for" {
+@test "a non-blocking input is waited for" {
     skip_without python3
     python3 -c '
 import os, subprocess, time
@@ -935,12 +934,12 @@ with open("out", "wb") as out:
         bash -c 'tokcat --from=ids <&-'
 }
 
-@test "a vanished reader ends it quietly, by the signal" {
+@test "a vanished reader ends it silently, by SIGPIPE" {
     # shellcheck disable=SC2016
     is 0 "" bash -c '
         { yes 1 2 3 4 5 2>/dev/null | timeout 600 tokcat --from=ids
           echo ${PIPESTATUS[1]} >status; } | head -c 1000 >/dev/null'
-    # timeout exits with its child's signal, and the shell adds 128.
+    # timeout exits with the signal of the program, and the shell adds 128.
     [ "$(cat status)" = 141 ]
 }
 
@@ -958,30 +957,33 @@ assert p.wait(600) == -signal.SIGPIPE
 yes.kill()'
 }
 
-@test "-o writes a file, and not the input" {
+@test "-o writes a file, but never the input" {
     echo 1 2 >x
     echo 3 >y
     tokcat --from=ids --raw -o got x
     cmp got <(record16 1 2)
     echo 4 | tokcat --from=ids --raw --output=got
     cmp got <(record16 4)
-    is 1 "tokcat: x: is also an input: choose another output" tokcat --from=ids -o x x
-    is 1 "tokcat: y: is also an input: choose another output" tokcat --from=ids -o y x y
-    is 1 "tokcat: ./y: is also an input: choose another output" tokcat --from=ids -o ./y - <y
+    is 1 "tokcat: x: is also an input: choose another output" \
+        tokcat --from=ids -o x x
+    is 1 "tokcat: y: is also an input: choose another output" \
+        tokcat --from=ids -o y x y
+    is 1 "tokcat: ./y: is also an input: choose another output" \
+        tokcat --from=ids -o ./y - <y
     is 1 "tokcat: stdout: is also an input: choose another output" \
         bash -c 'tokcat --from=ids x >>x'
     [ "$(cat x y)" = "1 2
 3" ]
 }
 
-@test "jsonl: an ignored key may hold values that cannot be read" {
+@test "jsonl: an ignored key can have values that cannot be read" {
     local values=(18446744073709551616 NaN -Infinity 1e400 '"\ud800"' '"\x"'
         '{"a": 1, "a": 2}' '"a \" , } b"' '[{"x": [1, "]"]}, "}"]' '' '1 2'
         $'"\xff"' '[[]' '{"s": 1}') value
     for value in "${values[@]}"; do
         printf '{"s": %s, "input_ids": [1, 2], "n": 3}\n' "$value" |
             tokcat --from=jsonl --ignore=s --channel=n:u8 >x.tok && continue
-        # A value without an end is a fault.
+        # A value without an end is an error.
         [[ $value == '' || $value == '1 2' || $value == '[[]' ]]
     done
     # At any depth and in any position, the other values are still checked.
@@ -1036,7 +1038,7 @@ yes.kill()'
     [ -z "$output" ]
 }
 
-# peak LINES: the most memory, in KiB, that tokcat takes for so many.
+# peak LINES: the peak memory of tokcat, in KiB, for that many lines.
 peak() {
     awk -v n="$1" 'BEGIN { while (n-- > 0) print "1 2 3 4 5 6 7 8 9" }' >x
     python3 -c '
@@ -1086,7 +1088,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     bad_option "--nonsense: unknown option" --from=ids --nonsense
 }
 
-@test "ids and sizes that no stream can have" {
+@test "impossible ids and sizes" {
     local why="must be a number from 1 to 4294967295"
     bad_option "--vocab=0: $why" --from=ids --vocab=0
     bad_option "--vocab=4294967296: $why" --from=ids --vocab=4294967296
@@ -1096,7 +1098,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     bad_option "--eos-id=4294967295: $why" --from=ids --eos-id=4294967295
     bad_option "a vocabulary of 65537 does not fit u16 tokens: use --type=u32" \
         --from=ids -t u16 --vocab=65537
-    bad_option "--pad-id=65536 does not fit u16 tokens: use --type=u32" --from=ids --pad-id=65536
+    bad_option "--pad-id=65536 does not fit u16 tokens: use --type=u32" \
+        --from=ids --pad-id=65536
     bad_option "--eos-id=500 is not below the vocabulary size 500" \
         --from=ids --vocab=500 --eos-id=500
     bad_option "--bos-id=256 is not below the vocabulary size 256" \
@@ -1163,7 +1166,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     awk 'length > 79 { exit 1 }' <<<"$output"
 }
 
-@test "the tokenizer's file is spared, too" {
+@test "the tokenizer's file is not overwritten either" {
     echo model >m
     echo 1 >text
     run -1 tokcat --from=ids --tokenizer=m -o m text
@@ -1178,7 +1181,7 @@ looks_like() {
     [[ $stderr == "tokcat: x: "*"; this looks like $2" ]]
 }
 
-@test "other programs' files are called by their names" {
+@test "messages name the formats of other programs' files" {
     echo '{"input_ids": [1]}' >x
     looks_like ids 'JSON (use tokcat --from=jsonl)'
     looks_like npy 'JSON (use tokcat --from=jsonl)'
@@ -1201,7 +1204,7 @@ looks_like() {
     looks_like npy 'bzip2 (use bzip2 -dc)'
     looks_like llmc 'bzip2 (use bzip2 -dc)' --split=9
     looks_like tfrecord 'bzip2 (use bzip2 -dc)'
-    # Not so where it is what it should be, or later.
+    # Valid files, and later ones, are not.
     echo '{"input_ids": [x]}' >x
     run -65 tokcat --from=jsonl x
     [[ $output != *looks* ]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# tokmix-state.bats - tokmix --state, stopped in any way at any instant, resumes
-# with the same output, byte for byte, as a job that was not interrupted.
+# tokmix-state.bats - tokmix --state, stopped in any way at any time, resumes
+# with exactly the output of an uninterrupted job.
 #
 # Most checks are in tests/support/tokmix-state.py; crash.bats cuts the power,
 # and faults.bats makes calls fail.
@@ -31,7 +31,7 @@ mixing() {
     tokmix -q --stop=longest --state=s --resume "3=$1" "1=$2" "1=$3" "${@:4}"
 }
 
-# half FILE...: `mixing` with them stops half way.
+# half FILE...: `mixing` with them stops halfway.
 half() {
     (
         ulimit -f 4
@@ -56,7 +56,7 @@ half() {
     checks signals
 }
 
-@test "a state of other options is refused" {
+@test "a state with other options is refused" {
     checks options
 }
 
@@ -82,7 +82,7 @@ half() {
     cmp wanted out
 }
 
-@test "bytes before the output of the job stay" {
+@test "bytes before the job's output stay" {
     three
     echo before >out
     cat out wanted >both
@@ -97,7 +97,7 @@ half() {
     cmp both out
 }
 
-@test "a job that was stopped before its first sequence begins again" {
+@test "a job that was stopped before its first sequence starts again" {
     local kind bytes
     for kind in framed raw; do
         rm -f ./*
@@ -118,7 +118,7 @@ half() {
         is 1 'tokmix: out: not the output that was written with this state' \
             mixing a.tok b.tok c.tok -o out
         cmp out /bin/sh
-        # Nor need the name have outlived a power cut.
+        # The file's name need not have survived a power failure either.
         rm out
         cp s s.before
         mixing a.tok b.tok c.tok -o out
@@ -154,7 +154,7 @@ tokens() {
     number "$1" $(($(size "$1") - 16)) 8
 }
 
-# share NAME: that of its tokens, of that of its weight.
+# share NAME: its share of the tokens, as a multiple of its share by weight.
 share() {
     awk -v own="$(tokens "$1.tok")" -v all="$(tokens wanted)" \
         -v weight="$([ "$1" = a ] && echo 0.6 || echo 0.2)" \
@@ -166,11 +166,12 @@ share() {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
     operands=("1=a.tok" "1=b.tok")
-    bad_option '--state=col: col is also the output: choose another name' --state=col -o col
-    bad_option '--state=col: col.new is also the output: choose another name' --state=col \
-        -o col.new
-    bad_option '--state=a.tok: a.tok is also a source: choose another name' --state=a.tok \
-        --resume -o out
+    bad_option '--state=col: col is also the output: choose another name' \
+        --state=col -o col
+    bad_option '--state=col: col.new is also the output: choose another name' \
+        --state=col -o col.new
+    bad_option '--state=a.tok: a.tok is also a source: choose another name' \
+        --state=a.tok --resume -o out
     bad_option '--state=s.new: a name that ends in .new is reserved for '\
 'states being written: choose another name' --state=s.new -o out
     bad_option '--state=: must be the name of a file' --state=
@@ -195,7 +196,7 @@ share() {
     cmp wanted out
 }
 
-@test "a mix is resumed in a regular file only" {
+@test "a mix resumes only in a regular file" {
     three
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokmix operands=("1=a.tok")

@@ -14,7 +14,7 @@ two() {
     seq 11 19 | sed 's/.*/& 2/' | tokcat --from=ids >b.tok
 }
 
-# ids FILE...: the sequences, a line each.
+# ids FILE...: the sequences, one per line.
 ids() {
     cat "$@" | packstream -q -L 4096 -a none | packcat --to=ids
 }
@@ -61,7 +61,7 @@ ids() {
     tokmix -q --stop=longest 5=a.tok.zst 3=b.tok 1=a.tok | cmp - wanted
 }
 
-@test "joined streams are one source, and flush records are passed over" {
+@test "joined streams are one source, and flush records are skipped" {
     two
     tokmix -q --stop=longest 1=a.tok 1=<(cat b.tok a.tok) | ids | sort >got
     ids a.tok b.tok a.tok | sort | diff - got
@@ -88,7 +88,7 @@ ids() {
     two
     tokmix --stop=repeat 1=a.tok 3=b.tok | ids | sort | uniq -c |
         awk '{ print $1, $NF }' | sort | uniq -c >got
-    # Each of a once; those of b, of 18 tokens, three times or once more.
+    # Each of a once; the 18 tokens of b three times, or once more.
     awk '$3 == 1 { exit !($1 == 6 && $2 == 1) }' got
     awk '$3 == 2 { n += $1; m += $1 * $2 } END { exit !(n == 9 && m >= 25) }' \
         got
@@ -171,7 +171,7 @@ END
         od -An -tx8 -j $((128 + 4 * 64 + 40)) -N 8 | grep -x ' 00000000ffffffff'
 }
 
-@test "sources that do not go together" {
+@test "sources that cannot be combined" {
     two
     tokcat --from=ids -t u32 <<<'1 2' >u32.tok
     tokcat --from=ids --vocab=9 <<<'1 2' >vocab.tok
@@ -195,7 +195,7 @@ END
     absent out out.new
 }
 
-@test "sources that are missing, damaged or cut" {
+@test "missing, damaged or truncated sources" {
     two
     speaker=tokmix
     refused 1 'missing: No such file' tokmix -o out 1=a.tok 1=missing
@@ -209,7 +209,7 @@ END
         refused 65 "$file: " tokmix --stop=longest -o out 1=a.tok 1=$file
         [ "$(cat out)" = old ]
         absent out.new
-        # In a pipe the output has no END.
+        # Through a pipe the output has no END.
         run -65 sh -c "tokmix -q --stop=longest 1=a.tok 1=$file >part"
         refused_speaker=$speaker speaker=
         refused 65 part packstat --verify part
@@ -236,11 +236,14 @@ END
     cmp got wanted
     speaker=tokmix
     cp a.tok c.tok
-    refused 1 'c.tok: is also an input: choose another output' tokmix -o c.tok 1=c.tok 1=b.tok
+    refused 1 'c.tok: is also an input: choose another output' \
+        tokmix -o c.tok 1=c.tok 1=b.tok
     cmp a.tok c.tok
-    refused 1 'stdout: is also an input: choose another output' sh -c 'tokmix 1=c.tok >>c.tok'
+    refused 1 'stdout: is also an input: choose another output' \
+        sh -c 'tokmix 1=c.tok >>c.tok'
     refused 1 'none/x.new: No such file' tokmix -o none/x 1=a.tok
-    refused 1 '.: exists and is not a regular file: choose another name' tokmix -o . 1=a.tok
+    refused 1 '.: exists and is not a regular file: choose another name' \
+        tokmix -o . 1=a.tok
     run -1 sh -c 'tokmix 1=a.tok >/dev/full'
     [ "$output" = 'tokmix: stdout: cannot write: No space left on device' ]
 }
@@ -252,7 +255,7 @@ END
     [ -z "$stderr" ]
 }
 
-@test "bad command lines" {
+@test "invalid command lines" {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokmix
     bad_option 'missing sources: name each as WEIGHT=FILE'
@@ -281,8 +284,8 @@ END
             --channel="$name" 1=x
     done
     mapfile -t many < <(seq -f '1=%g' 256)
-    bad_option '--channel: type u8 is too small to number 256 sources' --channel=a \
-        "${many[@]}"
+    bad_option '--channel: type u8 is too small to number 256 sources' \
+        --channel=a "${many[@]}"
 }
 
 @test "the sandbox lets it do its work" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# tokshuf-state.bats - tokshuf --state, stopped in any way at any instant,
-# resumes with the same output, byte for byte, as an uninterrupted job.
+# tokshuf-state.bats - tokshuf --state, stopped in any way at any time, resumes
+# with exactly the output of an uninterrupted job.
 #
 # Most checks are in tests/support/tokshuf-state.py; crash.bats cuts the power,
 # and faults.bats makes calls fail.
@@ -35,7 +35,7 @@ logs() {
     checks signals
 }
 
-@test "a state of other options is refused" {
+@test "a state with other options is refused" {
     logs options
 }
 
@@ -47,7 +47,7 @@ logs() {
     logs runs
 }
 
-@test "a state that is damaged is refused" {
+@test "a damaged state is refused" {
     logs damaged
 }
 
@@ -63,7 +63,7 @@ two() {
     tokshuf -q -o wanted a.tok b.tok
 }
 
-# half FILE...: `shuffling` with them stops half way.
+# half FILE...: `shuffling` with them stops halfway.
 half() {
     (
         ulimit -f 10
@@ -114,7 +114,7 @@ shuffling() {
         shuffling -v a.tok b.tok -o out
 }
 
-@test "bytes before the output of the job stay" {
+@test "bytes before the job's output stay" {
     two
     echo before >out
     cat out wanted >both
@@ -128,7 +128,7 @@ shuffling() {
     cmp both out
 }
 
-@test "figures are those of the whole job" {
+@test "figures cover the whole job" {
     two
     half --min-length=9 a.tok b.tok
     tokshuf -qv --min-length=9 -o new a.tok b.tok 2>told
@@ -137,21 +137,23 @@ shuffling() {
     diff <(sed 's/;.*//' told) <(sed 's/;.*//' told.again)
 }
 
-@test "the state and the runs are no other files of the job" {
+@test "the state and the runs cannot be other files of the job" {
     two
     # shellcheck disable=SC2034 # bad_option takes them
     program=tokshuf operands=(a.tok)
-    bad_option '--state=col: col is also an output: choose another name' --state=col -o col
-    bad_option '--state=col: col.new is also an output: choose another name' --state=col \
-        -o col.new
-    bad_option '--state=col: col.1 is also an output: choose another name' --state=col \
-        --split=1:x,1:col.1
+    bad_option '--state=col: col is also an output: choose another name' \
+        --state=col -o col
+    bad_option '--state=col: col.new is also an output: choose another name' \
+        --state=col -o col.new
+    bad_option '--state=col: col.1 is also an output: choose another name' \
+        --state=col --split=1:x,1:col.1
     cp a.tok a.0
     # shellcheck disable=SC2034
     operands=(a.0)
-    bad_option '--state=a: a.0 is also an input: choose another name' --state=a -o out
-    bad_option '--state=a.0: a.0 is also an input: choose another name' --state=a.0 --resume \
-        -o out
+    bad_option '--state=a: a.0 is also an input: choose another name' \
+        --state=a -o out
+    bad_option '--state=a.0: a.0 is also an input: choose another name' \
+        --state=a.0 --resume -o out
     bad_option '--state=s.new: a name that ends in .new is reserved for '\
 'states being written: choose another name' --state=s.new -o out
     bad_option '--state=: must be the name of a file' --state=
@@ -163,7 +165,8 @@ shuffling() {
         --state=s -o out
     bad_option '--state needs a regular file as output, and /dev/full is not '\
 'one: use -o FILE' --state=s --split=1:x,1:/dev/full
-    is 1 'tokshuf: a.tok: is also an input: choose another output' shuffling a.tok -o a.tok
+    is 1 'tokshuf: a.tok: is also an input: choose another output' \
+        shuffling a.tok -o a.tok
     is 1 'tokshuf: none/s: No such file or directory' \
         tokshuf --state=none/s -o out a.tok
     is 1 'tokshuf: missing: No such file or directory' \
@@ -171,7 +174,7 @@ shuffling() {
     absent col col.new out s s.new s.0 s.1
 }
 
-@test "the state is locked by one job" {
+@test "one job at a time locks the state" {
     two
     mkfifo in
     shuffling in b.tok -o out &
@@ -190,7 +193,7 @@ shuffling() {
     absent other other.0 other.1
 }
 
-@test "nothing at all is shuffled, and gone on with" {
+@test "a shuffle of no sequences, and its resumption" {
     : >none
     tokshuf -q --state=s -o out none
     cmp out none

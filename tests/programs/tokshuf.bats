@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# tokshuf.bats - tokshuf: every sequence once, in an order that depends on the
-# seed alone and is as good as random.
+# tokshuf.bats - tokshuf: every sequence once, in an order that depends only on
+# the seed and is as good as random.
 #
 # tests/support/tokshuf.py computes the expected output.
 #
@@ -13,12 +13,12 @@ some() {
     draw 3000 40 60000 | tokcat --from=ids >a.tok
 }
 
-# ids FILE...: the sequences, a line each.
+# ids FILE...: the sequences, one per line.
 ids() {
     cat "$@" | packstream -q -L 4096 -a none | packcat --to=ids
 }
 
-@test "the output is as computed: random inputs and options" {
+@test "random inputs and options give the computed output" {
     skip_without python3
     support tokshuf.py trials 1 60
 }
@@ -28,7 +28,7 @@ ids() {
     support tokshuf.py uniform
 }
 
-@test "every sequence once, in another order for another seed" {
+@test "every sequence once, in a different order for each seed" {
     some
     ids a.tok | sort >wanted
     for seed in 0 1 18446744073709551615; do
@@ -62,7 +62,7 @@ ids() {
     cmp out wanted
 }
 
-@test "a sample is the beginning of the whole" {
+@test "a sample is the beginning of the whole order" {
     some
     tokshuf a.tok >all
     for n in 1 100 2999 3000 9999; do
@@ -115,9 +115,11 @@ ids() {
     echo old >x
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
-    refused 1 './x: named for two outputs: give each its own name' tokshuf --split=1:x,1:./x a.tok
-    refused 1 './y: named for two outputs: give each its own name' tokshuf --split=1:y,1:./y a.tok
-    # What one file is written under must not be the name of another.
+    refused 1 './x: named for two outputs: give each its own name' \
+        tokshuf --split=1:x,1:./x a.tok
+    refused 1 './y: named for two outputs: give each its own name' \
+        tokshuf --split=1:y,1:./y a.tok
+    # A temporary name must not be that of another output.
     echo old >y.new
     refused 1 'y.new: named for two outputs: give each its own name' \
         tokshuf --split=1:y.new,1:./y a.tok
@@ -130,19 +132,20 @@ ids() {
         tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
     [ "$output" = 'tokshuf: /dev/stdout: named for two outputs: give each its '\
 'own name' ]
-    refused 1 'a.tok: is also an input: choose another output' tokshuf --split=1:x,1:a.tok a.tok
+    refused 1 'a.tok: is also an input: choose another output' \
+        tokshuf --split=1:x,1:a.tok a.tok
     head -c -3 a.tok >cut.tok
     refused 65 'cut.tok: ' tokshuf --split=1:x,1:y cut.tok
     [ "$(cat x)" = old ]
     absent x.new y y.new
-    # One that is written to the end, and one that cannot be.
+    # One that is written to the end, and one that fails.
     run -1 tokshuf --split=1:x,1:/dev/full a.tok
     [ "$output" = 'tokshuf: /dev/full: cannot write: No space left on device' ]
     [ "$(cat x)" = old ]
     absent x.new
 }
 
-@test "--by-length orders windows, without a shuffle as they come" {
+@test "--by-length sorts windows, without a shuffle in input order" {
     some
     ids a.tok | awk '{ print int((NR - 1) / 500), NF, NR, $0 }' |
         sort -k 1,1n -k 2,2n -k 3,3n | cut -d ' ' -f 4- >wanted
@@ -160,7 +163,7 @@ ids() {
     mkfifo in
     tokshuf -q --no-shuffle --by-length=2 in >out &
     opens 4 '>' in $!
-    # Three sequences of 10 bytes: the third has to wait for its window.
+    # Three sequences of 10 bytes: the third has to wait for the next window.
     head -c $((136 + 30)) a.tok >&4
     eventually is_larger out $((136 + 19))
     [ "$(size out)" = $((136 + 20)) ]
@@ -170,7 +173,7 @@ ids() {
     cmp out a.tok
 }
 
-@test "temporary files are removed, and have to be possible" {
+@test "temporary files are removed, and refused if impossible" {
     some
     mkdir tmp
     tokshuf a.tok >wanted
@@ -184,7 +187,7 @@ ids() {
     refused 1 'a.tok: cannot create a temporary file: Not a directory' \
         tokshuf --temporary-directory=a.tok -o new a.tok
     absent new new.new
-    # Nothing is needed for the order of the input.
+    # Input order needs no temporary files.
     tokshuf --no-shuffle --temporary-directory=none a.tok | cmp - a.tok
 }
 
@@ -195,7 +198,7 @@ ids() {
     mkfifo in
     tokshuf -M 64Ki --temporary-directory=tmp -o out in &
     exec 4>in
-    # More than there is room for in the memory.
+    # More than fits in memory.
     head -c 100000 a.tok >&4
     eventually test -e out.new
     kill -9 $!
@@ -209,7 +212,7 @@ ids() {
     tokshuf a.tok | cmp - out
 }
 
-@test "temporary files where they need a name" {
+@test "temporary files that need a name" {
     skip_if_sanitized
     local faults=${abs_top_builddir:?}/tests/support/.libs/faults.so
     [ -e "$faults" ] || skip 'no shared libraries were built'
@@ -256,7 +259,7 @@ ids() {
     tokshuf none | cmp - none
 }
 
-@test "inputs that are missing, damaged, cut or do not go together" {
+@test "missing, damaged or truncated inputs, and those that do not match" {
     some
     tokcat --from=ids -t u32 <<<'1 2' >u32.tok
     head -c -5 a.tok >cut.tok
@@ -284,9 +287,11 @@ ids() {
     cp a.tok b.tok
     # shellcheck disable=SC2034 # refused takes it
     speaker=tokshuf
-    refused 1 'b.tok: is also an input: choose another output' tokshuf b.tok -o b.tok
-    refused 1 'stdout: is also an input: choose another output' sh -c 'tokshuf b.tok >>b.tok'
-    # With --split nothing goes there.
+    refused 1 'b.tok: is also an input: choose another output' \
+        tokshuf b.tok -o b.tok
+    refused 1 'stdout: is also an input: choose another output' \
+        sh -c 'tokshuf b.tok >>b.tok'
+    # With --split, nothing is written to it.
     sh -c 'tokshuf --split=1:c,1:d b.tok >>b.tok'
     cmp a.tok b.tok
     ids c d | cmp - <(ids wanted)
@@ -298,11 +303,11 @@ ids() {
     [ -z "$stderr" ]
 }
 
-@test "bad command lines" {
+@test "invalid command lines" {
     # shellcheck disable=SC2034 # bad_option takes it
     program=tokshuf
-    bad_option '--min-length is greater than --max-length: no sequence fits' --min-length=3 \
-        --max-length=2
+    bad_option '--min-length is greater than --max-length: no sequence fits' \
+        --min-length=3 --max-length=2
     bad_option '--no-shuffle and --seed cannot be combined' --no-shuffle \
         --seed=1
     bad_option '--no-shuffle and --split cannot be combined' --no-shuffle \

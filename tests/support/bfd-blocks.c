@@ -1,6 +1,6 @@
 /*
- * bfd-blocks.c - what an engine is measured against: a stream cut into
- * blocks, each packed by itself, best fit decreasing.
+ * bfd-blocks.c - a baseline for the engine: a stream cut into blocks, each
+ * packed separately by best fit decreasing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ static ps_result no_memory(ps_error *err)
     return err->code;
 }
 
-/* Of lengths that are sorted. */
+/* Adds sorted lengths to a histogram. */
 static ps_result count(const uint32_t *lengths, size_t n,
                        ps_histogram *histogram, ps_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * bfd-blocks.h - what an engine is measured against: a stream cut into
- * blocks, each packed by itself, best fit decreasing.
+ * bfd-blocks.h - a baseline for the engine: a stream cut into blocks, each
+ * packed separately by best fit decreasing.
  *
  * SPDX-License-Identifier: MIT
  */

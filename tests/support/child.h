@@ -1,7 +1,7 @@
 /*
- * child.h - for tests of what prints, exits or closes a standard stream: it
- * runs in a child process with its output caught, because the test's own
- * stdout belongs to TAP.
+ * child.h - for tests of code that prints, exits or closes a standard stream:
+ * it runs in a child process with its output captured, because the test's own
+ * stdout is for TAP.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,14 +10,14 @@
 #define TESTS_CHILD_H
 
 typedef struct caught {
-    int status; /* as waitpid gives it */
+    int status; /* as from waitpid */
     char out[2048];
     char err[1024];
 } caught;
 
 /*
- * Runs work(arg) in a child, which exits with its value.  A cmocka assertion
- * in `work` would go on with the tests in the child: return a status instead.
+ * Runs work(arg) in a child, which exits with its value.  After a failed cmocka
+ * assertion in `work` the child would run the other tests: return a status.
  */
 caught in_child(int (*work)(const char *), const char *arg);
 

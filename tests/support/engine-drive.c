@@ -1,6 +1,6 @@
 /*
  * engine-drive.c - sends lengths through an engine, as the packer does, and
- * checks whatever comes out of it.
+ * checks the packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +31,7 @@ static bool fail(driver *d, const char *format, ...)
     return false;
 }
 
-/* FNV-1a, a number at a time. */
+/* FNV-1a, one number at a time. */
 static void digest(driver *d, uint64_t number)
 {
     d->figures.digest =
@@ -87,7 +87,7 @@ static bool judge_pack(driver *d, const uint32_t *slots, uint32_t n)
     return true;
 }
 
-/* Whether the engine knows what has not left, and for how long. */
+/* Checks the oldest waiting piece and the delay that the engine reports. */
 static bool judge_rest(driver *d)
 {
     uint32_t slot = ps_engine_oldest(d->engine);

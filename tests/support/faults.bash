@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# faults.bash - makes the system calls of a program fail, one after the other,
-# and checks how the program copes.
+# faults.bash - makes the system calls of a program fail one by one, and checks
+# that the program handles it.
 #
 # usage: faults.bash inputs
 #        faults.bash calls|world SCENARIO
@@ -293,7 +293,7 @@ run() {
     "run_$scenario" 2>told
     status=$?
     preload=
-    # Another line may say that an older output stays, which is no fault.
+    # Another line can report that an older output is kept; that is expected.
     sed -i '/\.new\.old: cannot .*older output/d' told
 }
 
@@ -303,7 +303,7 @@ complain() {
     sed 's/^/    /' told
 }
 
-# The program's name, a colon and why; in a line, or as many as there may be.
+# One line, or up to the allowed number: program name, colon and reason.
 is_message() {
     local line lines=0
     while IFS= read -r line; do
@@ -315,7 +315,7 @@ is_message() {
 
 is_whole() { cmp -s "$1" "$1.wanted"; }
 
-# begins FILE WHOLE: whether that is how WHOLE begins.
+# begins FILE WHOLE: whether WHOLE begins with FILE.
 begins() {
     local said
     said=$(cmp "$1" "$2" 2>&1)
@@ -348,7 +348,7 @@ is_beginning() {
     esac
 }
 
-# is_refused NAME: its readers see that this output is cut.
+# is_refused NAME: its readers detect that this output is incomplete.
 is_refused() {
     local bytes
     [ -e "$1" ] || return 0
@@ -358,7 +358,7 @@ is_refused() {
     refused[$1:$bytes]=1
     case $form in
         packs | tokens) ! packstat --verify "$1" >/dev/null 2>&1 ;;
-        # All packs and END are there where only the seek table is not.
+        # If only the seek table is missing, all packs and END exist.
         zstd)
             ! packstat --verify "$1" >/dev/null 2>&1 ||
                 zstd -qdc "$1" 2>/dev/null | cmp -s - "$1.plain"
@@ -395,7 +395,7 @@ check_failure() {
     done
 }
 
-# goes_on: --resume, if the scenario has that, makes the output whole.
+# goes_on: --resume, if the scenario has it, completes the output.
 goes_on() {
     has again || return
     preload=$FAULTS_SO
@@ -439,13 +439,13 @@ undisturbed() {
 
 # -------------------------------------------------------------- all runs
 
-# number_of CALL: how many of them an undisturbed run of the scenario makes.
+# number_of CALL: the number of such calls in an undisturbed run.
 number_of() {
     grep -cx "$1" made
 }
 
-# next_call: which is the next to fail; in the short form, for once and for
-# ever by turns.
+# next_call: sets the next call to fail; the short form alternates between
+# failing once and for ever.
 next_call() {
     if [ "${FAULTS-}" = all ]; then
         at=$((at + 1))
@@ -476,7 +476,7 @@ fail_calls() {
         next_call
     done
     [ "$at" -le 1000000 ] || complain 'no end'
-    # That of an input does not matter, but that of an output does.
+    # Closing an input may fail without harm, closing an output may not.
     if [ "$1" = close ] && [ "$unharmed" = 1 ]; then
         complain 'no failure of a close was told'
     fi
@@ -495,7 +495,7 @@ calls() {
     done
 }
 
-# survives WHAT VARIABLE=VALUE...: a world in which all goes well.
+# survives WHAT VARIABLE=VALUE...: an environment in which the run succeeds.
 survives() {
     what=$1
     shift
@@ -523,7 +523,7 @@ world() {
     if [ "${FAULTS-}" = all ]; then
         survives 'all of it' FAULT_NONBLOCK=1 FAULT_EACH=EINTR FAULT_SHORT=1
     fi
-    # Earlier bytes are already allocated; writes of stdio are not seen.
+    # Earlier bytes are already allocated; stdio's writes are not intercepted.
     case $scenario in
         resume | verify | look | dealt) return ;;
     esac

@@ -1,31 +1,30 @@
 /*
  * faults.c - system calls that fail on demand.
  *
- * LD_PRELOAD puts this before the C library.  It passes calls on to it, all
- * but those that the environment says to fail:
+ * LD_PRELOAD puts this before the C library.  It passes all calls on, except
+ * those that the environment selects to fail:
  *
- *   FAULT_CALL=NAME    of the calls of that name, and of no other,
+ *   FAULT_CALL=NAME    of the calls with this name, and no other,
  *   FAULT_AT=N         the Nth fails, from 1 on,
- *   FAULT_FOREVER=1    and so do all after it;
- *   FAULT_ERRNO=NAME   with this for errno, such as EIO;
- *   FAULT_EACH=EINTR   every call that can be interrupted is so once before
- *                      it is made;
- *   FAULT_EACH=EAGAIN  so every read and write of what is no regular file is
- *                      refused for now;
+ *   FAULT_FOREVER=1    and so do all later ones;
+ *   FAULT_ERRNO=NAME   the errno of these failures, such as EIO;
+ *   FAULT_EACH=EINTR   every interruptible call fails once with EINTR before it
+ *                      is made;
+ *   FAULT_EACH=EAGAIN  every read and write fails once with EAGAIN, except on
+ *                      regular files;
  *   FAULT_SHORT=1      reads and writes move a single byte;
- *   FAULT_ROOM=BYTES   after that many bytes written there is no space left;
+ *   FAULT_ROOM=BYTES   the disk is full after that many bytes;
  *   FAULT_NONBLOCK=1   stdin and stdout are made non-blocking;
- *   FAULT_REPORT=FILE  a byte is appended to it when the first call fails;
- *   FAULT_CALLS=FILE   the name of each call that might fail, one a line.
+ *   FAULT_REPORT=FILE  gets a byte when the first call fails;
+ *   FAULT_CALLS=FILE   gets the name of each call that might fail, on a line.
  *
- * The pipes that a process makes for itself are spared all but interruptions,
- * since there is nothing that could fail in them.
+ * Pipes that a process makes for itself only get interruptions, because nothing
+ * else can fail in them.
  *
- * No call fails once main has returned: what is still done then is not the
- * program's own, such as to count coverage.  A process that has not ended after
- * ten minutes is ended by SIGALRM.  Nothing
- * is brought to the disk, which would take most of the time.  What the C
- * library calls for itself does not come by here, but for malloc.
+ * No call fails once main has returned: later calls are not the program's own,
+ * such as those that write coverage.  After ten minutes SIGALRM ends the
+ * process.  Nothing is synced to disk, which would take most of the time.
+ * Calls inside the C library do not come through here, except malloc.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -54,7 +53,7 @@
 
 #include "preload.h"
 
-/* By then who still runs hangs, also on a machine with much else to do. */
+/* A process that still runs then hangs, even on a busy machine. */
 #define SECONDS 600
 #define MAX_FDS 1024
 
@@ -75,7 +74,7 @@ static struct {
     atomic_bool spared[MAX_FDS];
 } plan = {.report = -1, .list = -1};
 
-/* Whether this thread's next call is one that FAULT_EACH has let fail. */
+/* True if FAULT_EACH has failed this thread's last call. */
 static _Thread_local bool again;
 
 static int number_of(const char *name)
@@ -104,7 +103,7 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "1") == 0;
 }
 
-/* To a number that no program gets to see otherwise. */
+/* Duplicates `fd` to a number that no program uses. */
 static int move_away(int fd)
 {
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, 900);
@@ -143,7 +142,7 @@ static bool fail(int error)
     char byte = '!';
     struct iovec v = {&byte, 1};
 
-    /* This one does not come by here. */
+    /* This call is not counted. */
     if (!atomic_exchange(&plan.told, true))
         (void)writev(plan.report, &v, 1);
     errno = error;
@@ -161,7 +160,7 @@ static void note(const char *call)
     errno = error;
 }
 
-/* Whether this call is to fail, with errno set. */
+/* True, with errno set, if this call must fail. */
 static bool fails(const char *call)
 {
     unsigned long n;
@@ -175,7 +174,7 @@ static bool fails(const char *call)
            fail(plan.error);
 }
 
-/* The same for a call that may have to be made again. */
+/* The same for a call that programs may have to repeat. */
 static bool falters(const char *call, bool may_wait)
 {
     if (plan.each != 0 && !plan.over && (may_wait || plan.each == EINTR)) {
@@ -198,13 +197,13 @@ static void spare(int fd, bool yes)
 }
 
 
-/* How many of `n` bytes are moved. */
+/* Number of bytes, of `n`, to move. */
 static size_t portion(size_t n)
 {
     return plan.one_byte && !plan.over && n > 1 ? 1 : n;
 }
 
-/* The same for a write; 0: none, and errno says why. */
+/* The same for a write; 0 with errno set if the disk is full. */
 static size_t fitting(size_t n)
 {
     n = portion(n);
@@ -218,7 +217,7 @@ static size_t fitting(size_t n)
     return n;
 }
 
-/* Whether a read or write on `fd` fails. */
+/* True if a read or write on `fd` must fail. */
 static bool moves_nothing(const char *call, int fd)
 {
     REAL(lseek, off_t, int, off_t, int);
@@ -310,7 +309,7 @@ int openat(int folder, const char *name, int flags, ...)
     return falters("open", false) ? -1 : real(folder, name, flags, mode);
 }
 
-/* It is closed all the same, as the system does it. */
+/* It is closed even so, as on Linux. */
 int close(int fd)
 {
     int closed;
@@ -391,7 +390,7 @@ int stat(const char *name, struct stat *st)
     return fails("stat") ? -1 : real(name, st);
 }
 
-/* F_GETFD says whether a descriptor is open, and fails for nothing else. */
+/* F_GETFD checks whether a descriptor is open; it cannot fail otherwise. */
 int fcntl(int fd, int command, ...)
 {
     va_list args;
@@ -444,7 +443,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     return fails("pthread_create") ? errno : real(thread, attr, work, arg);
 }
 
-/* No call that is made this way has more than six arguments. */
+/* No call made this way has more than six arguments. */
 long syscall(long number, ...)
 {
     va_list args;
@@ -473,7 +472,7 @@ int prctl(int what, ...)
     return fails("prctl") ? -1 : real(what, a[0], a[1], a[2], a[3]);
 }
 
-/* dlsym may want memory itself, so these have names of their own. */
+/* dlsym may allocate memory itself, so these have their own names. */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);

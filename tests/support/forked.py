@@ -11,7 +11,7 @@ and can be called in two ways:
     python3 SCRIPT each FOLDER           the checks named by lines of stdin
 
 A line is "CHECK [ARGUMENT]...", or "import MODULE" for all that follow.  The
-check runs in FOLDER/CHECK; the file `told` there gets its output, and `status`
+check runs in FOLDER/CHECK, where the file `told` gets its output, and `status`
 its exit status.
 
 SPDX-License-Identifier: MIT
@@ -40,8 +40,8 @@ def main(checks):
 
 
 def run(call, *arguments, folder=".", told="told"):
-    """The exit status of call(*arguments) in a process of its own, in that
-    folder; `told` is the file there for its output."""
+    """Runs call(*arguments) in a new process in that folder, with output to the
+    file `told`; returns its exit status."""
     child = multiprocessing.get_context("fork").Process(
         target=there, args=(folder, told, call, arguments))
     child.start()

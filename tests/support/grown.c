@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * In front of what regrow gives.  As all of it can be found from `all`, a tool
- * that looks for lost memory does not take what a test leaves for lost.
+ * Header of a regrow allocation.  All of them can be reached from `all`, so
+ * leak checkers do not report memory that a test has not freed.
  */
 typedef union link {
     struct {
@@ -61,7 +61,7 @@ void drop_memory(void *p)
     free(take_out(p));
 }
 
-/* Room for `n` more bytes, which count as written. */
+/* Extends `b` by `n` bytes, which count as written. */
 static unsigned char *extend(bytes *b, size_t n)
 {
     if (n > b->room - b->size) {

@@ -1,6 +1,5 @@
 /*
- * grown.h - bytes in memory that grow, and little-endian integers in them;
- * for tests and what they need.
+ * grown.h - growing byte buffers for tests, with little-endian integers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,20 +11,20 @@
 #include <stdint.h>
 
 /*
- * Memory of `n` bytes, with what is at `p` if that is not NULL.  A test need
- * not drop it: where it would come to much in the course of a program it does.
+ * Reallocates `p`, or allocates if it is NULL, to `n` bytes.  Tests need not
+ * free the memory unless a program would accumulate too much of it.
  */
 void *regrow(void *p, size_t n);
 void drop_memory(void *p);
 
-/* All zero is an empty one; made by regrow. */
+/* A buffer from regrow; all zeros is an empty one. */
 typedef struct bytes {
     unsigned char *data;
     size_t size;
     size_t room;
 } bytes;
 
-/* Puts something behind them.  Where memory runs out the program ends. */
+/* Appends to a buffer; exits if memory runs out. */
 void put_bytes(bytes *b, const void *data, size_t n);
 void put_number(bytes *b, uint64_t value, unsigned width);
 void put_u8(bytes *b, unsigned value);
@@ -35,7 +34,7 @@ void put_u64(bytes *b, uint64_t value);
 void put_zeros(bytes *b, size_t n);
 void free_bytes(bytes *b);
 
-/* Reads or writes an integer anywhere. */
+/* Reads or writes an integer at any address. */
 uint32_t get_u32(const unsigned char *p);
 uint64_t get_u64(const unsigned char *p);
 void set_number(unsigned char *p, uint64_t value, size_t width);

@@ -29,12 +29,12 @@ fi
 # Keep bytecode out of the tree, unless there is another place for it.
 [ -n "${PYTHONPYCACHEPREFIX-}" ] || export PYTHONDONTWRITEBYTECODE=1
 
-# A test file with a setup of its own calls this from there.  A failure in the
-# middle of a pipe is a failure: so no reader may end before its writer.
+# A test file with its own setup calls this there.  A command that fails in the
+# middle of a pipe is a failure, so no reader may end before its writer.
 #
-# bats traces each command to find the line of one that fails, which takes
-# 0.2 ms a command.  From here on it traces commands of the test itself, not
-# those of functions that the test calls.
+# bats traces each command to report the line of a failure, which takes 0.2 ms
+# a command.  From here on it traces the test's own commands, but not inside
+# functions that the test calls.
 start() {
     set +T
     declare -ft "$BATS_TEST_NAME"
@@ -55,18 +55,18 @@ teardown() {
     [ -z "$left" ] || kill $left 2>/dev/null || true
 }
 
-# start_training: start, and one thread for the BERT of the examples: the
-# numbers are small, and others may be at work here.
+# start_training: start, with one thread for the BERT of the examples: it is
+# small, and other tests may be running.
 start_training() {
     start
     command -v bert-train >/dev/null || skip "the BERT in examples is not built"
     export OMP_NUM_THREADS=1
 }
 
-# allow_mpirun: it starts more ranks than processors, for whoever runs this, on
-# this machine alone.  Each test has its own folder for the files of runs: the
-# one that runs of a user share in /tmp is removed by the last run to end, and
-# then a run fails that is about to begin in it.
+# allow_mpirun: lets mpirun start more ranks than processors, also as root, on
+# this machine only.  Each test has its own session folder: the last of a user's
+# runs to end removes the shared one in /tmp, and a run that is just starting in
+# it would fail.
 allow_mpirun() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
@@ -74,7 +74,7 @@ allow_mpirun() {
     export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR
 }
 
-# skip_without CMD...: skips the test where a command is not installed.
+# skip_without CMD...: skips the test if a command is not installed.
 skip_without() {
     local command
     for command; do
@@ -90,28 +90,28 @@ skip_without_numpy() {
     esac
 }
 
-# skip_without_xxhash: also where it lacks the module xxhash.
+# skip_without_xxhash: the same, also if it lacks the module xxhash.
 skip_without_xxhash() {
     skip_without_numpy
     "$PYTHON_NUMPY" -c 'import xxhash' 2>/dev/null ||
         skip "python3 has no xxhash module"
 }
 
-# skip_if_quick: skips a long test in a build that is only another one, where
-# QUICK is set, as .ci/run does. How many cases a test tries is LONG's matter.
+# skip_if_quick: skips a long test if QUICK is set, as .ci/run does for its
+# extra builds. LONG determines how many cases a test tries.
 skip_if_quick() {
     [ -z "${QUICK-}" ] || skip "QUICK is set"
 }
 
-# skip_if_sanitized: skips a test of memory or address space, of which the
-# sanitizers take more than any program.
+# skip_if_sanitized: skips a test of memory or address space, because the
+# sanitizers use far more of it than the programs.
 skip_if_sanitized() {
     case ${CFLAGS-} in
         *-fsanitize=*) skip "built with a sanitizer" ;;
     esac
 }
 
-# little BYTES N...: each number as so many bytes, little-endian.
+# little BYTES N...: each number as a little-endian integer of BYTES bytes.
 little() {
     local bytes=$1 number i text
     shift
@@ -140,7 +140,7 @@ record32() {
     u32 "$@"
 }
 
-# many N LENGTH: so many raw u16 records of so many tokens each, soon made.
+# many N LENGTH: N raw u16 records of LENGTH tokens each, written quickly.
 many() {
     seq "$1" | sed "s/.*/$(seq -s ' ' "$2")/" | tokcat --from=ids --raw
 }
@@ -154,13 +154,13 @@ gives() {
     done <<<"${2//,/$'\n'}")
 }
 
-# number FILE OFFSET BYTES: the unsigned number that is there.
+# number FILE OFFSET BYTES: the unsigned number at that offset.
 number() {
     od -An -tu"$3" -j "$2" -N "$3" "$1" | tr -d ' '
 }
 
-# block_at FILE N: the byte where block N of a pack stream begins, from 0; END is
-# the last one.
+# block_at FILE N: the offset of block N of a pack stream, from 0; END is the
+# last block.
 block_at() {
     local at=4096 i
     for ((i = 0; i < $2; i++)); do
@@ -169,9 +169,9 @@ block_at() {
     echo "$at"
 }
 
-# some_packs: x.tok has records of bytes, x.pks has packs of 64 tokens of them,
-# and x.zst has the same compressed.  All packs are in one block: 64 bytes, rows
-# of 128 bytes, heads of 40, sequence rows.
+# some_packs: writes records of bytes to x.tok, their packs of 64 tokens to
+# x.pks, and these compressed to x.zst.  All packs are in one block: 64 bytes,
+# rows of 128 bytes, heads of 40, sequence rows.
 some_packs() {
     seq 3000 | factor | tokcat -q --from=bytes >x.tok
     packstream -q -L 64 x.tok >x.pks
@@ -199,9 +199,8 @@ absent() {
     done
 }
 
-# draw COUNT LONGEST VOCAB [SEED [SKEW]]: lines of ids, as many as COUNT, each
-# of 1 to LONGEST ids below VOCAB, and the fewer of the long ones the larger
-# SKEW is; the same ones every time.
+# draw COUNT LONGEST VOCAB [SEED [SKEW]]: COUNT lines of 1 to LONGEST ids below
+# VOCAB; a larger SKEW makes long lines rarer.  A seed determines the lines.
 draw() {
     awk -v count="$1" -v longest="$2" -v vocab="$3" -v x="${4-42}" \
         -v skew="${5-1}" '
@@ -221,8 +220,8 @@ draw() {
 }
 
 # bert_lines COUNT LONGEST [VOCAB [SEED]]: lines of JSON with the channels of
-# BERT and a loss mask; a seventh of the tokens are masked.  The same ones for
-# the same seed.
+# BERT and a loss mask; a seventh of the tokens are masked.  A seed determines
+# the lines.
 bert_lines() {
     awk -v count="$1" -v longest="$2" -v vocab="${3-30000}" -v x="${4-42}" '
         function below(n) {
@@ -269,7 +268,7 @@ least_memory() {
         sed -n 's/.* need at least \([0-9]*\) bytes$/\1/p'
 }
 
-# is STATUS MESSAGE CMD...: CMD exits with STATUS and prints just MESSAGE.
+# is STATUS MESSAGE CMD...: CMD exits with STATUS and prints only MESSAGE.
 is() {
     run --separate-stderr "${@:3}"
     # shellcheck disable=SC2154
@@ -279,8 +278,8 @@ is() {
     return 1
 }
 
-# bad_option WHY OPTION...: "$program" refuses the command line, whose end are
-# "${operands[@]}" where these are set.
+# bad_option WHY OPTION...: "$program" refuses the command line, which ends with
+# "${operands[@]}" if set.
 operands=()
 bad_option() {
     is 64 "${program:?}: $1
@@ -333,8 +332,8 @@ skip_without_modules() {
         skip "$(cat "$BATS_TEST_TMPDIR/lacking")"
 }
 
-# own_python PACKAGE...: env/bin/python, with these packages in an environment
-# of its own, as they pin others; and own, a folder with the packstream of
+# own_python PACKAGE...: makes env/bin/python, a separate environment with these
+# packages, because they pin others; and own, a folder with the packstream of
 # PEERS_PYTHON.
 own_python() {
     local -x UV_CACHE_DIR=$BATS_FILE_TMPDIR/uv
@@ -377,12 +376,12 @@ holds() {
     [ "$failed" = 0 ]
 }
 
-# model COMMAND [ARGUMENT...]: packstat.py, which knows the format alone.
+# model COMMAND [ARGUMENT...]: packstat.py, written from the format alone.
 model() {
     support packstat.py "$@"
 }
 
-# poke FILE PLACE N...: breaks a rule; the checksums are right afterwards.
+# poke FILE PLACE N...: changes numbers and updates the checksums.
 poke() {
     skip_without python3
     model poke "$@"
@@ -407,7 +406,7 @@ idle() {
     done
 }
 
-# eventually CMD...: waits until it succeeds, but not for ever.
+# eventually CMD...: waits until the command succeeds, up to a limit.
 eventually() {
     local i
     for ((i = 0; i < 12000; i++)); do
@@ -423,22 +422,22 @@ into() {
     "${@:2}" >"$1"
 }
 
-# is_larger FILE BYTES: it is there, and is.
+# is_larger FILE BYTES: whether the file exists and is larger.
 is_larger() {
     [ -e "$1" ] && [ "$(size "$1")" -gt "$2" ]
 }
 
-# has_lines N FILE: whether it has so many, or more.
+# has_lines N FILE: whether it has N lines or more.
 has_lines() {
     [ -e "$2" ] && [ "$(wc -l <"$2")" -ge "$1" ]
 }
 
-# gone PID: whether the process has ended, though no one waited for it.
+# gone PID: whether the process has ended, even if nobody waited for it.
 gone() {
     ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"
 }
 
-# exits STATUS PID: a child of this shell ends so.
+# exits STATUS PID: waits for a child of this shell, which must exit so.
 exits() {
     local status=0
     wait "$2" || status=$?
@@ -478,14 +477,14 @@ told_to_end() {
 small_blocks() {
     local bin=$BATS_TEST_TMPDIR.bin
     mkdir "$bin"
-    # shellcheck disable=SC2016 # it is for the other shell
+    # shellcheck disable=SC2016 # expanded by the other shell
     printf '#!/bin/sh\nexec "%s" --block-packs=%d "$@"\n' \
         "$(command -v packstream)" "$1" >"$bin/packstream"
     chmod +x "$bin/packstream"
     export PATH=$bin:$PATH
 }
 
-# end_at FILE: the byte where the END block of a pack stream begins.
+# end_at FILE: the offset of the END block of a pack stream.
 end_at() {
     local bytes
     bytes=$(size "$1")

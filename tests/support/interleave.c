@@ -1,5 +1,5 @@
 /*
- * interleave.c - every way in which threads can come between each other.
+ * interleave.c - runs every interleaving of threads.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,8 +24,8 @@
 #define MAX_EVENTS 512
 
 /*
- * A thread's registers lie on its stack, below the frame of `rest`, by no more
- * than this: __builtin_unwind_init puts them there.
+ * A thread's registers are on its stack, at most this far below the frame of
+ * `rest`: __builtin_unwind_init saves them there.
  */
 #define SAVED_BYTES 256
 
@@ -55,12 +55,12 @@ typedef struct event {
     const char *place; /* or NULL */
 } event;
 
-/* All that a choice has an effect on. */
+/* The state that choices change. */
 static struct world {
     thread threads[MAX_THREADS];
     int n_threads;
     int current;
-    unsigned options; /* of the number that `current` asks for, or 0 */
+    unsigned options; /* choices that `current` asks for, or 0 */
     unsigned chosen;
     const char *failure;
     int n_events;
@@ -70,20 +70,20 @@ static struct world {
     _Alignas(16) char stacks[MAX_THREADS][STACK_BYTES];
 } world;
 
-/* The same in all runs. */
+/* Shared by all runs. */
 static struct {
     void (*run)(void);
     bool spurious;
-    const char *without; /* where a wakeup is left out, or NULL */
+    const char *without; /* the wakeup that is left out, or NULL */
     ucontext_t context;
     const char *wakeups[MAX_WAKEUPS];
     int n_wakeups;
-    uint64_t states; /* with more than one way on, each counted once */
+    uint64_t states; /* distinct states with more than one choice */
 } scheduler;
 
 /* ---- What threads call ---- */
 
-/* The scheduler goes on, and comes back when this thread is to run. */
+/* Switches to the scheduler until this thread is chosen. */
 __attribute__((noinline)) static void rest(void)
 {
     thread *t = &world.threads[world.current];
@@ -194,7 +194,7 @@ int interleave_join(pthread_t id, void **result)
     return 0;
 }
 
-/* ---- Locks: the first byte tells whether it is taken ---- */
+/* ---- Locks: the first byte is 1 if the lock is taken ---- */
 
 static bool is_taken(const void *mutex)
 {
@@ -226,7 +226,7 @@ int interleave_wait(pthread_cond_t *cond, pthread_mutex_t *mutex,
     return 0;
 }
 
-/* A thread that was woken needs the lock before it goes on. */
+/* A thread that was woken has to take the lock before it continues. */
 static void stop_waiting(thread *t)
 {
     t->state = LOCKS;
@@ -290,7 +290,7 @@ static bool can_run(const thread *t)
     return false;
 }
 
-/* How many ways there are to go on. */
+/* Number of choices in the current state. */
 static unsigned count_ways(void)
 {
     unsigned n = 0;
@@ -310,7 +310,7 @@ static bool have_ended(void)
     return true;
 }
 
-/* Goes the given way, up to where there is a choice again. */
+/* Takes a choice, and runs up to the next one. */
 static void go(unsigned way)
 {
     thread *t;
@@ -337,7 +337,7 @@ static void go(unsigned way)
     (void)swapcontext(&scheduler.context, &t->context);
 }
 
-/* All that has an effect on what comes. */
+/* A digest of the state that later steps depend on. */
 static uint64_t digest(void)
 {
     XXH3_state_t hash;
@@ -361,7 +361,7 @@ static uint64_t digest(void)
     return XXH3_64bits_digest(&hash);
 }
 
-/* ---- States that were seen: a table of digests ---- */
+/* ---- Visited states: a table of digests ---- */
 
 typedef struct table {
     uint64_t *entries; /* 0: none */
@@ -386,7 +386,7 @@ static void grow(table *t)
     free(old.entries);
 }
 
-/* False if it was there already. */
+/* False if it was in the table already. */
 static bool insert(table *t, uint64_t digest)
 {
     size_t i;
@@ -407,7 +407,7 @@ static bool insert(table *t, uint64_t digest)
 
 typedef struct branch {
     struct world *world; /* as it was */
-    unsigned next;       /* way to be gone */
+    unsigned next;       /* choice to take */
     unsigned ways;
 } branch;
 
@@ -417,7 +417,7 @@ typedef struct search {
     size_t size;
 } search;
 
-/* Copies what is in use: `from` or `to` is the world itself. */
+/* Copies the parts in use; one of `to` and `from` is `world`. */
 static void copy(struct world *to, const struct world *from)
 {
     memcpy(to, from, offsetof(struct world, events));
@@ -454,7 +454,7 @@ static void push(search *s, unsigned ways)
     b->ways = ways;
 }
 
-/* Back to the last choice that has a way left; false if there is none. */
+/* Back to the last choice with an alternative left; false without one. */
 static bool go_back(search *s)
 {
     while (s->n > 0 && s->branches[s->n - 1].next ==
@@ -474,7 +474,7 @@ static void *run_scenario(void *context)
     return NULL;
 }
 
-/* What came before a failure: threads by number, and what they did. */
+/* The steps before a failure: thread numbers and actions. */
 static void print_trace(void)
 {
     for (int i = 0; i < world.n_events; i++) {
@@ -486,7 +486,7 @@ static void print_trace(void)
     }
 }
 
-/* Gone through until it fails; NULL if it does not. */
+/* Searches until a check fails; NULL if none does. */
 static const char *explore(void)
 {
     search s = {0};
@@ -524,7 +524,7 @@ static const char *explore(void)
 
 /* ---- Suites ---- */
 
-/* The sanitizers know stacks better than we do. */
+/* The sanitizers do not support switching stacks by hand. */
 static void skip_if_sanitized(void)
 {
 #if defined(__has_feature)
@@ -573,7 +573,7 @@ static void test_spurious(void **state)
     explore_all(*state, true);
 }
 
-/* Each wakeup is missed if it is left out. */
+/* Leaving out any wakeup must be detected. */
 static void test_lost(void **state)
 {
     const interleave_suite *suite = *state;

@@ -1,22 +1,20 @@
 /*
- * interleave.h - every way in which the threads of a piece of code can come
- * between each other.
+ * interleave.h - runs every interleaving of the threads of a piece of code.
  *
  * A test includes this header and then a source file of the library, whose
  * threads become coroutines and whose locks and conditions become those of a
- * scheduler.  It runs one thread at a time.  Before a thread takes a lock,
- * wakes another or begins to wait, the scheduler goes through all threads that
- * could run next, and through all that a wakeup could reach, depth first: it
- * keeps a copy of all memory, and comes back to it for the next choice.  What
- * threads do in between must touch nothing that another one touches; that is
- * for the thread sanitizer to find out.
+ * scheduler, which runs one thread at a time.  Before a thread takes a lock,
+ * signals another or begins to wait, the scheduler tries every thread that can
+ * run next, and every thread that a signal can reach, depth first: it copies
+ * all memory, and restores the copy for the next choice.  Between these points
+ * threads must not touch shared memory; the thread sanitizer checks that.
  *
- * A state that was seen before, in memory and live stacks, is not gone through
- * again, so the search ends.  It ends early where no thread can run and not all
- * have ended: a wakeup was lost; and where a check fails.
+ * A state seen before, with the same memory and stacks in use, is not searched
+ * again, so the search ends.  It ends early when a check fails, or when no
+ * thread can run although some have not ended: a wakeup was lost.
  *
- * All that a scenario changes must lie on the stacks of its threads, or in what
- * interleave_alloc gave.
+ * All memory that a scenario changes must be on the stacks of its threads or
+ * from interleave_alloc.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,9 +32,9 @@
 #include "base/thread.h"
 
 /*
- * Scenarios of a piece of code, by number.  `set` chooses one, for waits that
- * may end without a wakeup or not, or says that it is left out; `run` is the
- * first thread of it, and ends when all others have.
+ * Numbered scenarios for a piece of code.  `set` selects one, in which waits
+ * can also end without a wakeup if `spurious`; false if that does not apply.
+ * `run` is its first thread, and ends after all others.
  */
 typedef struct interleave_suite {
     size_t n;
@@ -45,37 +43,37 @@ typedef struct interleave_suite {
 } interleave_suite;
 
 /*
- * The main function of a test.  All scenarios come to their ends, however
- * threads come between each other, also where conditions end waits without a
- * wakeup; and each wakeup that they came by is missed if it is left out.
+ * The main function of a test.  All scenarios must succeed in every
+ * interleaving, with and without spurious wakeups; and leaving out any of the
+ * wakeups must make one fail.
  */
 int interleave_main(const char *name, interleave_suite *suite);
 
 /* ---- For scenarios ---- */
 
-/* Memory of zeros, until the end of the run. */
+/* Zeroed memory, valid until the end of the run. */
 void *interleave_alloc(size_t n);
 
-/* Any number below `n`: one after the other. */
+/* Any number below `n`: all of them are tried. */
 unsigned interleave_choose(unsigned n);
 
-/* Another thread may come in here. */
+/* Another thread may run here. */
 void interleave_step(const char *doing);
 
-/* Waits until it is so; `is_so` only looks. */
+/* Waits until `is_so` is true; it must not change anything. */
 void interleave_until(bool (*is_so)(const void *what), const void *what,
                       const char *doing);
 
 /*
- * Before a wakeup that is no condition's: false if it is the one to be left
- * out.
+ * To be called before a wakeup that uses no condition; false if the wakeup is
+ * to be left out.
  */
 bool interleave_wakes(const char *place);
 
-/* The run has failed, if it is not so. */
+/* The run fails unless `is_so`. */
 void interleave_check(bool is_so, const char *failure);
 
-/* ---- In place of the C library's and ours ---- */
+/* ---- Replacements for calls of the C library and ours ---- */
 
 #define INTERLEAVE_TEXT(number) #number
 #define INTERLEAVE_AT(line) __FILE__ ":" INTERLEAVE_TEXT(line)

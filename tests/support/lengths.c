@@ -18,34 +18,34 @@
 #include "base/random.h"
 #include "bytes.h"
 
-/* So that a weight times a length stays within 64 bits. */
+/* Limit for which a weight times a length fits 64 bits. */
 #define LONGEST_MAX (UINT32_C(1) << 20)
 #define WEIGHT_MAX (UINT64_C(1) << 42)
 
-/* Runs of a bursty stream, at most. */
+/* Longest run of a bursty stream. */
 #define LONGEST_RUN 1024
 
-/* Of so many draws the greatest or the least is taken within a run. */
+/* Draws of which a run takes the greatest or the least. */
 #define BIAS 6
 
-/* Halves of waves of a drifting stream. */
+/* Half waves in a drifting stream. */
 #define HALF_WAVES 4
 
 #define PARTS_MAX 16
 
-/* Lengths 1, 2, ...; number i is taken if 32 random bits are below at[i]. */
+/* Lengths 1, 2, ...; number i is used if 32 random bits are below at[i]. */
 struct lengths {
     uint32_t longest;
     uint32_t *at;
     uint32_t *alias; /* and this number otherwise */
 
-    /* The parts of a mixture, and the share of each, of 2^32. */
+    /* The parts of a mixture, and their shares in units of 2^-32. */
     size_t n_parts;
     lengths *parts[PARTS_MAX];
     uint64_t share[PARTS_MAX];
     uint32_t run;
 
-    /* What a raw file holds. */
+    /* The lengths of a raw file. */
     uint32_t *stored;
     size_t n_stored;
 };
@@ -67,7 +67,7 @@ static uint32_t draw_length(const lengths *l, uint64_t *state)
     return 1 + ((uint32_t)bits < l->at[i] ? i : l->alias[i]);
 }
 
-/* The greatest or the least of so many draws. */
+/* The greatest or the least of a number of draws. */
 static uint32_t draw_extreme(const lengths *l, uint64_t *state, int draws,
                              bool greatest)
 {
@@ -87,9 +87,9 @@ static uint32_t draw_extreme(const lengths *l, uint64_t *state, int draws,
  */
 
 /*
- * What a number lacks to fill its share of the draws it gets from one that
- * has more.  `weights` are scaled so that a share is `sum`; `queue` has the
- * numbers that lack something at its start, the others at its end.
+ * A number with too small a weight for its share of draws borrows from one with
+ * too large a weight.  `weights` are scaled so that a share is `sum`; `queue`
+ * starts with the former and ends with the latter.
  */
 static void fill_table(lengths *l, uint64_t *weights, uint64_t sum,
                        uint32_t *queue)
@@ -131,7 +131,7 @@ static bool add_up(const uint64_t *weights, uint32_t n, uint64_t *sum)
     return *sum > 0;
 }
 
-/* By the weights of the lengths from 1; they are used up. */
+/* Makes a distribution from weights of 1, 2, ..., which it overwrites. */
 static lengths *make(uint64_t *weights, uint32_t longest)
 {
     lengths *l = calloc(1, sizeof *l);
@@ -159,7 +159,7 @@ static lengths *make(uint64_t *weights, uint32_t longest)
     return l;
 }
 
-/* Adds a line to the weights and follows the longest; false if it is bad. */
+/* Adds a line to the weights and updates the longest; false if invalid. */
 static bool take_line(const char *line, uint64_t *weights, uint32_t *longest)
 {
     uint64_t length;
@@ -195,11 +195,11 @@ lengths *lengths_from_file(FILE *file)
  * Distributions by name
  */
 
-/* The share of what is up to a length, of all, or of that length alone. */
+/* The share of all lengths up to one, or of a single length. */
 typedef double share_of(double length, double a, double b);
 
 typedef struct family {
-    const char *name; /* with what stands before its parameters */
+    const char *name; /* with the text before its parameters */
     share_of *share;
     int n_parameters;
     bool alone;
@@ -284,7 +284,7 @@ static const family families[] = {
 
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
-/* Lengths are rounded, up from a half; what a share lacks is the longest. */
+/* Rounds lengths to nearest; the longest gets what a share is short of. */
 static void add_weights(const part *p, uint64_t *weights, uint32_t longest)
 {
     share_of *share = p->family->share;
@@ -350,7 +350,7 @@ lengths *lengths_constant(uint32_t length)
     return mix(&p, 1, length);
 }
 
-/* "[WEIGHT*]NAME:A[,B]" or "[WEIGHT*]=N".  The rest, NULL if it is bad. */
+/* "[WEIGHT*]NAME:A[,B]" or "[WEIGHT*]=N".  Returns the rest, or NULL. */
 static const char *parse_part(const char *text, part *p)
 {
     const char *at = text;
@@ -504,7 +504,7 @@ static void shuffle(uint64_t *state, uint32_t *a, size_t n)
     }
 }
 
-/* Both halves of what is sorted, each in random order, in turns. */
+/* Alternates between the shuffled halves of sorted lengths. */
 static bool alternate(uint64_t *state, uint32_t *to, size_t n)
 {
     uint32_t *halves = malloc((n > 0 ? n : 1) * sizeof *halves);
@@ -522,7 +522,7 @@ static bool alternate(uint64_t *state, uint32_t *to, size_t n)
     return true;
 }
 
-/* Whether a random number is below a wave that rises and falls from 0 to 1. */
+/* True more often, the higher a wave from 0 to 1 and back is. */
 static bool is_high(uint64_t *state, size_t i, size_t n)
 {
     size_t half = n / HALF_WAVES + 1;
@@ -531,7 +531,7 @@ static bool is_high(uint64_t *state, size_t i, size_t n)
     return ps_random(state) % half < (i / half % 2 == 0 ? at : half - at);
 }
 
-/* Where the wave is high, more often the longer of two draws. */
+/* Draws two, and takes the longer one more often where the wave is high. */
 static void drift(const lengths *l, uint64_t *state, uint32_t *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -541,7 +541,7 @@ static void drift(const lengths *l, uint64_t *state, uint32_t *to, size_t n)
     }
 }
 
-/* As many steps up from the first part as a wave is high. */
+/* Moves from the first part to the last as the wave rises. */
 static void fade(const lengths *l, uint64_t *state, uint32_t *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -2,8 +2,8 @@
  * lengths.h - lengths of sequences for tests and benchmarks, drawn from a
  * distribution and put in an order that is easy or hard to pack.
  *
- * The same for a seed on every machine: whatever is drawn is drawn with
- * whole numbers, from weights rounded to whole numbers.
+ * A seed gives the same lengths on every machine: all draws use integers, from
+ * weights rounded to integers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,27 +25,27 @@ typedef enum lengths_shape {
     LENGTHS_DESCENDING,  /* sorted the other way */
     LENGTHS_ALTERNATING, /* one of the shorter half, one of the longer */
     LENGTHS_DRIFTING,    /* the mean rises and falls, twice */
-    LENGTHS_BURSTY,      /* runs of short ones, of long ones, of equal ones */
-    LENGTHS_SHAPES,      /* those above suit every distribution */
+    LENGTHS_BURSTY,      /* runs of short, of long and of equal lengths */
+    LENGTHS_SHAPES,      /* the shapes above suit every distribution */
     LENGTHS_TURNS = LENGTHS_SHAPES, /* the parts of a mixture in turns */
     LENGTHS_FADING, /* from the first part to the last and back, twice */
-    LENGTHS_STORED  /* as they are in a file of raw lengths, over and over */
+    LENGTHS_STORED  /* in the order of a raw file, repeated */
 } lengths_shape;
 
 /*
- * Each of these gives NULL if it fails.  From lines of "length count" with
+ * Each of these returns NULL if it fails.  From lines of "length count" with
  * comments after '#':
  */
 lengths *lengths_from_file(FILE *file);
 
 /*
- * From little-endian u32, one for each sequence; what is above `longest` is
- * cut.  LENGTHS_STORED keeps their order.
+ * From little-endian u32, one per sequence, truncated to `longest`.
+ * LENGTHS_STORED keeps their order.
  */
 lengths *lengths_from_raw(FILE *file, uint32_t longest);
 
 /*
- * From text that names a distribution; what it has above `longest` is cut:
+ * From text that names a distribution, truncated to `longest`:
  *
  *     uniform:A,B         whole numbers from A to B
  *     normal:MEAN,DEVIATION
@@ -61,10 +61,10 @@ lengths *lengths_from_raw(FILE *file, uint32_t longest);
  */
 lengths *lengths_parse(const char *text, uint32_t longest);
 
-/* By the mean and the deviation of the logarithm; what is longer is cut. */
+/* From the mean and deviation of the logarithm, truncated to `longest`. */
 lengths *lengths_lognormal(double mean, double deviation, uint32_t longest);
 
-/* P(length > n) falls with 1/n beyond a few; what is longer is cut. */
+/* P(length > n) falls with 1/n for all but short ones; also truncated. */
 lengths *lengths_heavy(uint32_t longest);
 
 lengths *lengths_constant(uint32_t length);
@@ -74,12 +74,12 @@ void lengths_free(lengths *l);
 /* The longest that can be drawn. */
 uint32_t lengths_longest(const lengths *l);
 
-/* How long the runs of LENGTHS_TURNS are in the mean (1,024). */
+/* Mean length of the runs of LENGTHS_TURNS (1,024). */
 void lengths_set_run(lengths *l, uint32_t records);
 
 /*
- * Draws `n` lengths; at random if the shape wants a mixture or a raw file and
- * there is none.  False if memory ran out.
+ * Draws `n` lengths; at random if the shape needs a mixture or a raw file and
+ * the distribution is of another kind.  False if memory ran out.
  */
 bool lengths_draw(const lengths *l, lengths_shape shape, uint64_t seed,
                   uint32_t *to, size_t n);

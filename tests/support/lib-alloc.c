@@ -1,9 +1,8 @@
 /*
- * lib-alloc.c - memory that is counted, and runs out when a test says so.
+ * lib-alloc.c - an allocator that counts, and fails on request.
  *
- * A block carries its size in front of it.  The header's magic shows when
- * something is freed that did not come from here, or was written before its
- * start.
+ * A block's size is stored before it.  The header's magic detects a free of
+ * other memory, and a write before the start of a block.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +34,7 @@ static struct {
     bool for_ever;
 } memory;
 
-/* What the linker calls what it wrapped, and what it calls instead. */
+/* The linker's names for wrapped functions and for their replacements. */
 void *__real_malloc(size_t n);
 void *__real_realloc(void *p, size_t n);
 void __real_free(void *p);
@@ -67,7 +66,7 @@ void alloc_fail(uint64_t nth, bool for_ever)
     memory.for_ever = for_ever;
 }
 
-/* Counts a call; true if it is to get nothing. */
+/* Counts a call; true if it must fail. */
 static bool is_to_fail(void)
 {
     uint64_t call = ++memory.counts.calls;
@@ -123,7 +122,7 @@ void *__wrap_calloc(size_t count, size_t n)
     return p == NULL ? NULL : memset(p, 0, count * n);
 }
 
-/* A block that cannot grow stays as it was. */
+/* A block that cannot grow is unchanged. */
 void *__wrap_realloc(void *p, size_t n)
 {
     header *h;

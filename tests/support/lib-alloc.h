@@ -1,5 +1,5 @@
 /*
- * lib-alloc.h - memory that is counted, and runs out when a test says so.
+ * lib-alloc.h - an allocator that counts, and fails on request.
  *
  * The linker's --wrap sends malloc, calloc, realloc and free of the library
  * and of the test here, and with them the calls that make xxHash and
@@ -23,15 +23,15 @@ typedef struct alloc_counts {
     size_t peak;     /* most bytes held at a time */
 } alloc_counts;
 
-/* What happened since the last alloc_watch; blocks and bytes since ever. */
+/* Calls since the last alloc_watch; blocks and bytes are totals. */
 alloc_counts alloc_so_far(void);
 
-/* Counts calls anew, and the peak from what is held now. */
+/* Restarts the count of calls, and the peak at the bytes held now. */
 void alloc_watch(void);
 
 /*
- * From now on the `nth` call, from 1, gets no memory; with `for_ever` nor
- * does any after it.  0: all are served again.
+ * From now on the `nth` allocation, from 1, fails, and with `for_ever` all
+ * later ones do.  0: none does.
  */
 void alloc_fail(uint64_t nth, bool for_ever);
 

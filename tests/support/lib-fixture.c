@@ -1,5 +1,5 @@
 /*
- * lib-fixture.c - what the tests of the library share.
+ * lib-fixture.c - shared by the tests of the library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -129,7 +129,7 @@ void assert_same_bytes(const bytes *a, const bytes *b)
 
 /* --------------------------------------------------------------- random */
 
-/* Xorshift: no better than it has to be, and reproducible everywhere. */
+/* Xorshift: simple, and the same everywhere. */
 uint64_t random_next(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -373,7 +373,7 @@ ps_token_reader *open_tokens(int fd, const ps_token_reader_options *options)
     return r;
 }
 
-/* Where packstream(5) has them: in the header, and sizes of heads. */
+/* Offsets in the header, and sizes of heads, from packstream(5). */
 enum {
     AT_ROW_BYTES = 20,
     AT_SEQ_BYTES = 184,
@@ -404,7 +404,7 @@ unsigned char *end_at(const bytes *packs, size_t at)
     return block_at(packs, k, at);
 }
 
-/* The block of pack *i, which becomes its place there. */
+/* The block of pack *i, which becomes an index within it. */
 static unsigned char *find_block(const bytes *packs, size_t *i)
 {
     for (size_t k = 0;; k++) {
@@ -459,7 +459,7 @@ void seal_packs(bytes *packs)
     (void)seal_streams(packs->data, packs->size);
 }
 
-/* Member by member: what pads the structure does not count. */
+/* By member, because padding of the structure does not count. */
 void assert_totals(const ps_totals *a, const ps_totals *b)
 {
     assert_int_equal(a->packs, b->packs);

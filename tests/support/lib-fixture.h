@@ -1,6 +1,6 @@
 /*
- * lib-fixture.h - what the tests of the library share: temporary files, and
- * streams made in memory.
+ * lib-fixture.h - shared by the tests of the library: temporary files, and
+ * streams in memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,8 +17,8 @@
 /* ---------------------------------------------------------------- results */
 
 /*
- * Fails the test unless `call`, which fills `err`, gives `wanted`; then also
- * unless a failure left the same code and a printable sentence in `err`.
+ * Fails the test unless `call`, which fills `err`, returns `wanted`, and unless
+ * a failure left the same code and a printable sentence in `err`.
  */
 #define assert_result(call, wanted, err)                                \
     check_result((call), (wanted), (err), #call, __FILE__, __LINE__)
@@ -29,20 +29,20 @@ void check_result(ps_result got, ps_result wanted, const ps_error *err,
 
 /* ---------------------------------------------------------------- memory */
 
-/* Memory of at least one byte; the test fails if there is none. */
+/* Memory of at least one byte; fails the test if it cannot be allocated. */
 void *must_alloc(size_t n);
 
 /* ----------------------------------------------------------------- files */
 
-/* A temporary file that is gone once it is closed: empty, or with bytes. */
+/* A temporary file that is deleted when closed: empty, or with bytes. */
 int open_empty(void);
 int open_data(const void *data, size_t n);
 int open_bytes(const bytes *b);
 
-/* To the start of a file. */
+/* Seeks to the start of a file. */
 void rewind_fd(int fd);
 
-/* How large a file is, and the whole of it. */
+/* The size of a file, and its contents. */
 size_t size_of(int fd);
 bytes read_back(int fd);
 
@@ -66,7 +66,7 @@ typedef struct sample {
     size_t payload_bytes;
 } sample;
 
-/* Sequences to pack and to find again. */
+/* Sequences to pack and to compare with. */
 typedef struct corpus {
     ps_schema schema;
     uint32_t count;
@@ -80,16 +80,16 @@ corpus make_corpus(const ps_schema *schema, uint32_t count,
 /* Makes groups of up to 3 sequences by the channel `group` of rich_schema. */
 void set_groups(corpus *c);
 
-/* One sequence of each of these lengths. */
+/* A sequence for each of these lengths. */
 corpus make_lengths(const ps_schema *schema, uint32_t count,
                     const uint32_t *lengths, uint64_t seed);
 
 void free_corpus(corpus *c);
 
-/* Sequence `i` as a reader would give it. */
+/* Sequence `i` as a reader would return it. */
 ps_sequence corpus_sequence(const corpus *c, uint32_t i);
 
-/* Fails the test unless length and payload are those of sequence `i`. */
+/* Fails the test unless length and payload equal those of sequence `i`. */
 void assert_sample(const corpus *c, uint32_t i, const ps_sequence *s);
 
 /* A packer of raw records, which have u16 tokens. */
@@ -105,23 +105,23 @@ bytes corpus_records(const corpus *c);
 bytes corpus_packs(const corpus *c, const ps_packer_options *options,
                    ps_totals *totals);
 
-/* Bytes of the LENGTHS that a stream of token records has before END. */
+/* Size of LENGTHS, which a stream of token records has before END. */
 size_t lengths_size(const bytes *records);
 
-/* Takes it away, as an older writer would have left it out. */
+/* Removes LENGTHS, as in a stream of an older writer. */
 void drop_lengths(bytes *records);
 
-/* Puts the LENGTHS of a corpus behind its records. */
+/* Appends the LENGTHS of a corpus to its records. */
 void put_lengths(bytes *records, const corpus *c);
 
-/* The same of a corpus that is freed. */
+/* The records of a corpus, which is freed. */
 bytes records_from(corpus c);
 bytes packs_from(corpus c, const ps_packer_options *options,
                  ps_totals *totals);
 
 /* ---------------------------------------------------------------- streams */
 
-/* Puts `more`, which is freed, behind `b`. */
+/* Appends `more`, which is freed, to `b`. */
 void join_bytes(bytes *b, bytes more);
 
 /* A reader of token records, which have u16 tokens if they are raw. */
@@ -131,7 +131,7 @@ ps_token_reader *open_tokens(int fd, const ps_token_reader_options *options);
 unsigned char *block_at(const bytes *packs, size_t k, size_t at);
 unsigned char *end_at(const bytes *packs, size_t at);
 
-/* The block of pack `i`; how long a block is. */
+/* The block of pack `i`; the size of a block. */
 unsigned char *block_of(const bytes *packs, size_t i);
 size_t block_bytes(const unsigned char *block);
 
@@ -141,22 +141,22 @@ unsigned char *head_at(const bytes *packs, size_t i, size_t at);
 unsigned char *seq_at(const bytes *packs, size_t i, size_t s, size_t at);
 
 /*
- * New checksums and a new digest throughout: no checksum gives the
- * tampering away any more.  `packs` may hold several streams.
+ * Recomputes all checksums and digests, so that they no longer reveal a change.
+ * `packs` can hold several streams.
  */
 void seal_packs(bytes *packs);
 
 /* Fails the test unless all totals are the same. */
 void assert_totals(const ps_totals *a, const ps_totals *b);
 
-/* Fails the test unless packs give a corpus back in input order. */
+/* Fails the test unless unpacking in input order restores the corpus. */
 void assert_unpacked(const bytes *packs, const corpus *c);
 
-/* Reads all packs of a stream; gives the result that ended it. */
+/* Reads all packs of a stream; returns the final result. */
 ps_result read_packs(const bytes *packs, uint64_t *n_packs, ps_error *err);
 
 /*
- * The same with ps_pack_check of each pack.  `by_check`: it was that which
+ * The same with ps_pack_check of each pack.  `by_check` is true if that call
  * found the fault.
  */
 ps_result audit_packs(const bytes *packs, bool *by_check, ps_error *err);

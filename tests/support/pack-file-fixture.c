@@ -1,5 +1,5 @@
 /*
- * pack-file-fixture.c - what the tests of files of packs share.
+ * pack-file-fixture.c - shared by the tests of pack files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -135,7 +135,7 @@ void free_expected(expected *e)
     drop_memory(e->packs);
 }
 
-/* True if a head is the one that was expected. */
+/* True if a head is the expected one. */
 static bool is_head(const expected *e, uint64_t i, const ps_pack *pack)
 {
     const ps_pack *wanted = &e->packs[i];
@@ -180,7 +180,7 @@ void check_pack(ps_pack_file *file, const expected *e, uint64_t i)
     check_head(file, e, i);
 }
 
-/* Heads alone, and now and then a pack. */
+/* Reads heads, and occasionally a pack. */
 static void check_heads(ps_pack_file *file, const expected *e)
 {
     for (uint64_t i = 0; i < e->n; i++) {
@@ -190,7 +190,7 @@ static void check_heads(ps_pack_file *file, const expected *e)
     }
 }
 
-/* All packs of a file, forwards, backwards, and here and there. */
+/* Reads all packs of a file forwards, backwards and at random. */
 void check_packs(const bytes *b, const expected *e)
 {
     int fd = open_bytes(b);
@@ -221,13 +221,13 @@ void check_packs(const bytes *b, const expected *e)
     assert_result(ps_pack_file_head(file, e->n, &pack, &err),
                   PS_ERR_ARGUMENT, &err);
     ps_pack_file_free(file);
-    assert_true(lseek(fd, 0, SEEK_CUR) == 17); /* never moved */
+    assert_true(lseek(fd, 0, SEEK_CUR) == 17); /* unchanged */
     (void)close(fd);
 }
 
 /*
- * Opens a file and reads all packs of it: the first failure, or PS_OK.  What
- * is given must be what was expected, unless that is NULL.
+ * Opens a file and reads all packs; returns the first failure, or PS_OK.  The
+ * packs must equal the expected ones, unless `e` is NULL.
  */
 ps_result try_file(int fd, const expected *e, ps_error *err)
 {
@@ -264,7 +264,7 @@ ps_result try_file_bytes(const bytes *b, const expected *e, ps_error *err)
     return r;
 }
 
-/* Opening `b` fails so, and the message holds `words`. */
+/* Opening `b` must fail with this result, and a message with `words`. */
 void refuse_file(const bytes *b, ps_result wanted, const char *words)
 {
     int fd = open_bytes(b);

@@ -1,6 +1,6 @@
 /*
- * pack-file-fixture.h - what the tests of files of packs share: files plain
- * and compressed, and what is in them.
+ * pack-file-fixture.h - shared by the tests of pack files: files, plain and
+ * compressed, and their expected packs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,8 +11,8 @@
 #include "io/seek_table.h"
 #include "lib-fixture.h"
 
-/* A stream of packs as small as can be, of `count` sequences; in blocks of
-   four, or of as many as that. */
+/* A minimal stream of packs of `count` sequences, in blocks of four packs or
+   of a given number. */
 bytes make_pack_stream(uint32_t count, uint32_t window, uint64_t seed);
 bytes make_blocks(uint32_t count, uint32_t window, uint64_t seed,
                   uint32_t block_packs);
@@ -32,7 +32,7 @@ void put_table(bytes *b, ps_seek_table *table);
  */
 bytes compress_packs(const bytes *plain, size_t n);
 
-/* What a reader of the whole stream gives, to compare with. */
+/* The packs that a reader of the whole stream returns, to compare with. */
 typedef struct expected {
     uint64_t n;
     ps_pack *packs; /* with copies of their rows and sequence rows */
@@ -43,7 +43,7 @@ typedef struct expected {
 expected read_whole(const bytes *b);
 void free_expected(expected *e);
 
-/* True if a pack is the one that was expected. */
+/* True if a pack is the expected one. */
 bool is_pack(const expected *e, uint64_t i, const ps_pack *pack);
 
 /* Pack `i`, and all packs of a file in several orders, are as expected. */
@@ -51,13 +51,13 @@ void check_pack(ps_pack_file *file, const expected *e, uint64_t i);
 void check_packs(const bytes *b, const expected *e);
 
 /*
- * Opens a file and reads all packs of it: the first failure, or PS_OK.  What
- * is given must be what was expected, unless that is NULL.
+ * Opens a file and reads all packs; returns the first failure, or PS_OK.  The
+ * packs must equal the expected ones, unless `e` is NULL.
  */
 ps_result try_file(int fd, const expected *e, ps_error *err);
 ps_result try_file_bytes(const bytes *b, const expected *e, ps_error *err);
 
-/* Opening `b` fails so, and the message holds `words`. */
+/* Opening `b` must fail with this result, and a message with `words`. */
 void refuse_file(const bytes *b, ps_result wanted, const char *words);
 
 #endif

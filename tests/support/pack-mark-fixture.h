@@ -1,6 +1,6 @@
 /*
- * pack-mark-fixture.h - what the tests of marks and shared readers share:
- * inputs of every kind, and the marks of all places in a stream.
+ * pack-mark-fixture.h - shared by the tests of marks and shared readers:
+ * inputs of every kind, and marks for all positions of a stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,17 +11,17 @@
 #include "pack-file-fixture.h"
 
 typedef enum input_kind {
-    PLAIN_FILE, /* the only one in which a reader can move on */
+    PLAIN_FILE, /* the only kind in which a reader can seek */
     PLAIN_PIPE,
     ZSTD_FILE,
     ZSTD_PIPE,
     INPUT_KINDS
 } input_kind;
 
-/* An input with these bytes, which for a pipe are few enough to fit it. */
+/* An input with these bytes; those for a pipe must fit its buffer. */
 int open_input(const bytes *b, input_kind kind);
 
-/* A reader of that input; the descriptor is given, too. */
+/* A reader of that input, and its descriptor in *fd. */
 ps_pack_reader *open_packs(const bytes *b, input_kind kind, int *fd);
 
 /* Frees the reader and closes the descriptor. */
@@ -34,17 +34,17 @@ typedef struct mark {
 mark save_mark(const ps_pack_reader *reader);
 bool is_mark(const ps_pack_reader *reader, const mark *wanted);
 
-/* Before each pack of a stream, and behind the last. */
+/* Marks before each pack of a stream, and after the last. */
 mark *read_marks(const bytes *b, const expected *e);
 
 /*
- * The reader is at pack `i`: all that follows is as expected, except for
- * offsets, which are less by `gap`, and the index if there is a gap.
+ * The reader is at pack `i`: all that follows must be as expected, except that
+ * offsets are less by `gap`, and indexes can differ if there is a gap.
  */
 void check_rest(ps_pack_reader *reader, const expected *e, const mark *marks,
                 uint64_t i, uint64_t gap);
 
-/* A stream, or several, and all that is to be known of it. */
+/* A stream, or several, and its expected contents. */
 typedef struct given {
     bytes b;
     expected e;
@@ -55,8 +55,8 @@ given make_given(bytes b);
 void free_given(given *g);
 
 /*
- * Streams behind one another, of one sequence less each; 0 ends them.  Their
- * windows are 7, 10, 4 and so on.
+ * Consecutive streams of counts[i] - 1 sequences, up to a count of 0, with
+ * windows of 7, 10, 4 and so on.
  */
 given make_streams(const uint32_t *counts, uint64_t seed);
 

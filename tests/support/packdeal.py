@@ -5,11 +5,11 @@
     packdeal.py tail N SHARE TAIL [SHARE TAIL]...    TAIL has the packs of
                                 SHARE, without the first N
     packdeal.py shuffled R WHOLE PATTERN    stdin is the output of --list: each
-                                share has these packs, as those of one stream
-    packdeal.py window W MOST   stdin has what --list prints: no pack is W
-                                steps from where it was, in steps of MOST
-    packdeal.py best R B H WHOLE    stdin has what --list prints: no deal of a
-                                step is better
+                                share has these packs, as one stream
+    packdeal.py window W MOST   stdin is the output of --list: no pack has moved
+                                by W steps or more, in steps of MOST
+    packdeal.py best R B H WHOLE    stdin is the output of --list: no other
+                                assignment of a step is better
     packdeal.py objects R WHOLE LIST JSON    JSON of --cost=0:1 has the packs
                                 that LIST has, and their costs
 
@@ -34,8 +34,8 @@ def read(path):
 
 
 def meaning(stream):
-    """What of the header a share has as well: neither counts nor the depth,
-    nor how large blocks are."""
+    """The header members that a share copies: not the counts, the depth or the
+    block size."""
     h = stream.header
     return (h[:24] + h[48:52] + h[56:64] + h[80:88] + h[96:188] +
             h[200:4088])
@@ -48,7 +48,7 @@ def depth_of(streams):
 
 def contents(stream, by=0, **changed):
     """Each pack without the fields that change in a share (checksum, index and
-    place in the block), its ids raised."""
+    position in the block), its ids raised."""
     return [(head._replace(checksum=0, first_seq=0, **changed),
              [(piece.id + by, piece.offset, piece.length, piece.lanes)
               for piece in pack])
@@ -107,7 +107,7 @@ def shares(ranks, per_rank, whole, pattern):
 
 
 def packs_of(path):
-    """The packs, each with the meaning of its stream's header, and the books
+    """The packs, each with the meaning of its stream's header, and the totals
     of streams that have packs."""
     streams = [s for s in read(path) if s.packs]
     return ([(meaning(s), p) for s in streams for p in contents(s)],

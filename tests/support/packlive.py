@@ -26,7 +26,7 @@ import time
 from packdraw import draw_sequence, sample
 from packformat import Packs, Schema, end
 
-SECONDS = 600  # nothing may take longer
+SECONDS = 600  # limit for each wait
 
 
 def pack(*options, data):
@@ -356,7 +356,7 @@ def terminal():
 def progress():
     """A line of progress on a terminal, erased at the end; none with -q."""
     data = sample(7)
-    assert len(data) > 1 << 17  # a pipe does not hold that: it has begun
+    assert len(data) > 1 << 17  # more than a pipe holds: it has begun
     for quiet in [], ["-q"]:
         master, slave = pty.openpty()
         p = subprocess.Popen(["packstream", "-L", "64"] + quiet,
@@ -388,7 +388,7 @@ def progress_of_files():
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         os.close(slave)
         wait_for_full_pipe(p)
-        time.sleep(0.3)  # before there is room for what it writes
+        time.sleep(0.3)  # before its output fits the pipe
         p.stdin.close()
         p.stdout.read()
         assert p.wait(SECONDS) == 0

@@ -1,11 +1,11 @@
 """packrules.py - tries the streams of packrows.py, each of which breaks a rule.
 
     packrules.py names PAGE     the rules of the page are those of the table
-    packrules.py sound          the streams that are changed are sound
-    packrules.py broken KIND    what breaks a rule is refused by whom it says:
-                                rows of "tokens", "packs" or "compressed"
-    packrules.py places         so are packs that are taken from a file at
-                                their places, where these show it
+    packrules.py sound          the streams are valid before they are changed
+    packrules.py broken KIND    the reader in WHO refuses a stream that breaks a
+                                rule: "tokens", "packs" or "compressed"
+    packrules.py places         so does a reader of single packs of a file, if
+                                it can detect it
     packrules.py decoder PATH   the same of examples/c/decode-packs
     packrules.py python         the same of python/packstream/packs.py
 
@@ -68,7 +68,7 @@ def broken(kind):
 def check(row, data):
     verify = ["packstat", "--verify"]
     others = [["packstat"], ["packcat", "--order=pack"]]
-    if row.rule == "limits":    # who only counts need not hold the record
+    if row.rule == "limits":    # a reader that counts holds no record
         others = [["packstream", "-L", "64", "--overlong=split"]]
     elif row.kind() == "tokens":
         others = [["packstat"], ["packstream", "-L", "64"]]

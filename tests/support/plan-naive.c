@@ -1,6 +1,6 @@
 /*
- * plan-naive.c - the packing algorithms as their rules read, and histograms
- * to try plans on.
+ * plan-naive.c - the packing algorithms in naive form, and histograms to plan
+ * for.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -71,7 +71,7 @@ void naive_decreasing(naive_plan *p, const ps_histogram *h,
 
 /* --------------------------------------------------------- groups of packs */
 
-/* The fullest or emptiest with room; among equals the last one changed. */
+/* The fullest or emptiest that fits; of equals, the last one changed. */
 static naive_group *choose(naive_plan *p, uint32_t length, uint32_t depth,
                            bool longest)
 {
@@ -137,7 +137,7 @@ void naive_packs_first(naive_plan *p, const ps_histogram *h,
 
 /* ------------------------------------------------------------- comparison */
 
-/* A pack in one form only: ascending, zeros behind it. */
+/* A pack in canonical form: ascending, followed by zeros. */
 typedef struct form {
     uint32_t lengths[NAIVE_MAX];
 } form;

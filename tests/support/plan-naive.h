@@ -1,8 +1,7 @@
 /*
- * plan-naive.h - the packing algorithms as their rules read, pack by pack,
- * with nothing shared and everything searched from end to end; histograms
- * to try plans on, and plans that are checked.
- *
+ * plan-naive.h - the packing algorithms in naive form, one pack at a time, with
+ * no data structures and only linear searches; histograms to plan for, and
+ * checked plans.
  * SPDX-License-Identifier: MIT
  */
 
@@ -11,10 +10,10 @@
 
 #include "lib-fixture.h"
 
-/* Sequences in a histogram that the naive algorithms take. */
+/* Most sequences that the naive algorithms accept. */
 #define NAIVE_MAX 96
 
-/* Equal packs; lengths beyond `n` are 0. */
+/* Equal packs; lengths from `n` on are 0. */
 typedef struct naive_group {
     uint64_t count;
     uint64_t changed; /* when: greater is later */
@@ -29,7 +28,7 @@ typedef struct naive_plan {
     naive_group groups[NAIVE_MAX];
 } naive_plan;
 
-/* First fit and best fit, decreasing, for each sequence by itself. */
+/* First fit and best fit decreasing, one sequence at a time. */
 void naive_decreasing(naive_plan *p, const ps_histogram *h,
                       uint32_t capacity, uint32_t depth, bool best);
 
@@ -41,7 +40,7 @@ void naive_packs_first(naive_plan *p, const ps_histogram *h,
                        uint32_t capacity, uint32_t depth, bool longest,
                        bool repeat);
 
-/* Fails the test unless both hold the same packs. */
+/* Fails the test unless both have the same packs. */
 void assert_same_packs(const ps_plan *plan, const naive_plan *naive);
 
 /* An empty histogram, and more of a length for one. */
@@ -58,7 +57,7 @@ ps_histogram *random_histogram(uint64_t *random, uint32_t lengths,
 /* Options as in the paper. */
 ps_plan_options plan_options(uint32_t capacity, uint32_t depth);
 
-/* The packs of a plan that is made, and checked. */
+/* Makes and checks a plan; returns its number of packs. */
 uint64_t packs_of(const ps_histogram *h, ps_algorithm algorithm,
                   const ps_plan_options *o);
 

@@ -1,9 +1,9 @@
 /*
- * plan-relaxed.c - the linear relaxation of packing, solved the plain way.
+ * plan-relaxed.c - the linear relaxation of packing, solved naively.
  *
- * What is solved is the dual: prices of the lengths, worth most for the
- * histogram, such that no column is worth more than one pack.  Prices of 0
- * are a first solution, so that one phase is enough.
+ * This solves the dual: prices of lengths that maximise the value of the
+ * histogram, such that no column is worth more than one pack.  Prices of 0 are
+ * feasible, so one phase is enough.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,17 +16,17 @@
 #define MAX_LENGTHS 16
 #define ZERO 1e-9
 
-/* A row: one basic variable, by those that are not basic, and a constant. */
+/* A row: a basic variable as a function of the non-basic ones. */
 typedef struct row {
     uint32_t name;
     double constant;
     double factor[MAX_LENGTHS];
 } row;
 
-/* Variables below n are prices, the others what columns lack to a pack. */
+/* Variables below n are prices, the others slacks of columns. */
 typedef struct tableau {
     uint32_t n;
-    uint32_t names[MAX_LENGTHS]; /* of what is not basic */
+    uint32_t names[MAX_LENGTHS]; /* of the non-basic variables */
     row goal;
     row *rows;
     size_t n_rows;
@@ -48,7 +48,7 @@ static void add_row(tableau *t, const uint32_t *times)
         r->factor[i] = -(double)times[i];
 }
 
-/* A row for every column, in the order of an odometer. */
+/* A row for every column, in odometer order. */
 static void add_columns(tableau *t, const ps_histogram *h,
                         uint32_t capacity, uint32_t depth)
 {
@@ -73,7 +73,7 @@ static void add_columns(tableau *t, const ps_histogram *h,
     }
 }
 
-/* Puts the expression that `by` is for variable k into another row. */
+/* Substitutes the expression `by` for variable k in another row. */
 static void substitute(const tableau *t, row *r, const row *by, uint32_t k)
 {
     double times = r->factor[k];
@@ -84,7 +84,7 @@ static void substitute(const tableau *t, row *r, const row *by, uint32_t k)
         r->factor[i] += times * by->factor[i];
 }
 
-/* Bland: the first variable by name that gains; n if there is none. */
+/* Bland's rule: the first variable by name that improves the goal, or n. */
 static uint32_t find_entering(const tableau *t)
 {
     uint32_t entering = t->n;

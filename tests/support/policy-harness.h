@@ -1,6 +1,6 @@
 /*
- * policy-harness.h - a policy on a window of its own, and what the window is
- * to hold: every pack that is chosen is checked against that.
+ * policy-harness.h - a policy on its own window, with a naive model of the
+ * window, against which every chosen pack is checked.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@ typedef struct entry {
     uint64_t time;
 } entry;
 
-/* A policy, and what its window holds, oldest first. */
+/* A policy, and the expected contents of its window, oldest first. */
 typedef struct stand {
     const ps_policy_calls *calls;
     void *state;
@@ -29,21 +29,21 @@ typedef struct stand {
     uint32_t n;
     uint32_t pack[MAX_SLOTS]; /* lengths of the last one chosen */
     uint32_t n_pack;
-    uint64_t pack_oldest; /* when its oldest came */
+    uint64_t pack_oldest; /* arrival of its oldest sequence */
 } stand;
 
-/* With a maximal delay of 0 there is none. */
+/* A maximal delay of 0 is unlimited. */
 void open_stand(stand *s, const ps_policy_calls *calls,
                 const ps_policy_setup *setup);
 void close_stand(stand *s);
 
-/* One more, a record later. */
+/* Admits a sequence, one record later. */
 void admit(stand *s, uint32_t length);
 void admit_all(stand *s, const uint32_t *lengths, size_t n);
 
 bool is_ready(const stand *s);
 
-/* Has one pack chosen, of sequences that are there, and small enough. */
+/* Chooses a pack, which must have waiting sequences and fit. */
 void choose(stand *s, bool flush);
 
 /* Fails the test unless these were chosen: in this order, or ascending. */

@@ -1,7 +1,7 @@
 /*
  * preload.h - for modules that LD_PRELOAD puts before the C library.
  *
- * To be included behind a definition of _GNU_SOURCE.
+ * To be included after a definition of _GNU_SOURCE.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* REAL(name) is the C library's; ISO C wants no pointer to data for it. */
+/* REAL(name) is the C library's; ISO C has no function pointer from dlsym. */
 #define REAL(name, type, ...)                                           \
     static type (*real)(__VA_ARGS__);                                   \
     do {                                                                \

@@ -1,5 +1,5 @@
 /*
- * sandbox-place.c - attempts that a sandbox is there to refuse.
+ * sandbox-place.c - attempts that a sandbox must refuse.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Where the tests are; children get it as it is. */
+/* The folder and other targets of the attempts, inherited by children. */
 static struct {
     char folder[32];
     int descriptor; /* to read and write "open" */
@@ -97,7 +97,7 @@ static int rename_other(void)
     return told(rename("other", "moved") == 0);
 }
 
-/* The one above has moved it, outside the sandbox. */
+/* Outside the sandbox the attempt above has moved it. */
 static int remove_other(void)
 {
     int e = told(unlink("moved") == 0);
@@ -165,7 +165,7 @@ static int signal_parent(void)
     return told(kill(getppid(), 0) == 0);
 }
 
-/* What is refused, by which version of Landlock, and how. */
+/* Attempts, the first Landlock version that refuses them, and the error. */
 static const struct {
     const char *name;
     int (*attempt)(void);
@@ -213,7 +213,7 @@ void assert_tried(const char *out, int version)
     assert_string_equal(out, wanted);
 }
 
-/* ----------------------------------------------------------- the place */
+/* ----------------------------------------------------------- the targets */
 
 static void make_file(const char *name)
 {
@@ -243,7 +243,7 @@ static void open_abstract_server(void)
 {
     memset(&place.abstract, 0, sizeof place.abstract);
     place.abstract.sun_family = AF_UNIX;
-    /* What makes it abstract is the 0 in front. */
+    /* A leading NUL makes the address abstract. */
     (void)snprintf(place.abstract.sun_path + 1, 64, "cli-sandbox-t.%ld",
                    (long)getpid());
     place.abstract_server = socket(AF_UNIX, SOCK_STREAM, 0);

@@ -1,6 +1,6 @@
 /*
- * sandbox-place.h - a place with all that a sandbox is to keep a program
- * from, and attempts at it.
+ * sandbox-place.h - a folder with targets that a sandbox must protect, and
+ * attempts to reach them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,27 +11,27 @@
 #define TRIED_BYTES 2048
 
 /*
- * Goes to a new folder with the files `input`, `other`, `open` and
- * `state/FILE`, and the link `name` to `input`; and back, leaving nothing.
+ * Changes to a new folder with the files `input`, `other`, `open` and
+ * `state/FILE`, and the link `name` to `input`; and back, deleting it.
  */
 int place_set_up(void **state);
 int place_tear_down(void **state);
 
-/* One to read and write `open`. */
+/* A descriptor to read and write `open`. */
 int place_descriptor(void);
 
-/* That of `state`. */
+/* A descriptor of `state`. */
 int place_folder(void);
 
-/* 0, or why the file cannot be opened; it is closed again. */
+/* 0, or the errno of opening the file, which is closed again. */
 int try_open(const char *name, int flags);
 
-/* Tries all that is refused and says on stdout what came of it. */
+/* Makes all attempts and prints their results on stdout. */
 void try_all(void);
 
 /*
- * Fails the test unless `out` is what try_all says in a sandbox of that
- * version of Landlock, whose one input is `input`; 0 is for none.
+ * Fails the test unless `out` is the output of try_all in a sandbox of that
+ * Landlock version whose only input is `input`; 0: no sandbox.
  */
 void assert_tried(const char *out, int version);
 

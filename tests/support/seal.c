@@ -1,7 +1,7 @@
 /*
- * seal.c - new checksums and digests for streams that were tampered with.
+ * seal.c - new checksums and digests for modified streams.
  *
- * It knows the formats from packstream(5), and on purpose not from the
+ * It is written from packstream(5), and deliberately uses nothing of the
  * library, which it helps to test.
  *
  * SPDX-License-Identifier: MIT
@@ -41,7 +41,7 @@ void seal_header(unsigned char *header, size_t size)
 
 /*
  * Seals the packs of a block of `size` bytes, as far as its numbers, which may
- * have been tampered with, let them be found; gives the digest behind them.
+ * have been modified, lead to them; returns the new digest.
  */
 static uint64_t seal_block(const unsigned char *header, unsigned char *block,
                            uint64_t size, uint64_t digest)

@@ -1,6 +1,6 @@
 /*
- * seal.h - new checksums and digests for streams that were tampered with, so
- * that these do not give it away; for tests and what they need.
+ * seal.h - new checksums and digests for modified streams, so that they do not
+ * reveal the change.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,16 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The header of either format, whose last eight bytes are its checksum. */
+/* The header of either format; its last eight bytes are its checksum. */
 void seal_header(unsigned char *header, size_t size);
 
 /*
- * A stream of packs: header, blocks and END.  Gives its size, or 0 if there
- * is no END; what comes before that is sealed even then.
+ * A stream of packs: header, blocks and END.  Returns its size, or 0 without
+ * END; the part before it is sealed even then.
  */
 size_t seal_stream(unsigned char *p, size_t size);
 
-/* Streams one behind the other; gives the size of those that have END. */
+/* Consecutive streams; returns the size up to the last END. */
 size_t seal_streams(unsigned char *p, size_t size);
 
 /* The digest of framed records after one more of `n` bytes, count and all. */
@@ -28,8 +28,8 @@ uint64_t chain_record(uint64_t digest, const unsigned char *record,
                       size_t n);
 
 /*
- * All of a LENGTHS record of `size` bytes but its entries, which fill it;
- * `before` are the bytes of the stream before it.
+ * A LENGTHS record of `size` bytes, filled by its entries, which are not
+ * changed; `before` is the number of bytes before it in the stream.
  */
 void seal_lengths(unsigned char *record, size_t size, uint64_t before);
 

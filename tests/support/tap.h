@@ -36,7 +36,7 @@ static inline bool is_short(void)
             skip();      \
     } while (0)
 
-/* Runs `tests`, an array, behind `set_up` if that is not NULL; for main. */
+/* Runs the array `tests`, after `set_up` if that is not NULL; for main. */
 #define run_as_tap(name, tests, set_up)                                 \
     (cmocka_set_message_output(CM_OUTPUT_TAP),                          \
      cmocka_run_group_tests_name(name, tests, set_up, NULL))

@@ -19,7 +19,7 @@ from packformat import Schema, hash_of
 from statejob import (SECONDS, Waiting, draw, inputs, limit, read,
                       read_sequences, run, write)
 
-# One in so many similar cases is tried; all of them with LONG.
+# One in EVERY similar cases is tried; all of them with LONG.
 EVERY = 1 if os.environ.get("LONG") else 7
 
 # Framed or raw sources, and a mix of them.
@@ -106,7 +106,7 @@ def full():
             tokmix(*kept(options, "--state-every=%d" % (1 + room % 3)),
                    status=1, told="cannot write", preexec_fn=limit(room))
         ends_whole(options, wanted)
-    # Nor is there any for a state.
+    # The state does not fit the disk either.
     clean()
     tokmix(*kept(options), status=1, told="s: File too large",
            preexec_fn=limit(STATE_BYTES - 1))
@@ -187,7 +187,7 @@ def options():
     # The same ratio is the same mix.
     tokmix(*kept([long, "0.60=a", "0.2=b", "0.1=c"]))
     assert read("out") == wanted
-    # Nor does one that has ended become another one.
+    # A job that has ended cannot be resumed as another one either.
     refused(64, "--by=tokens, not sequences", "--by=sequences", *mix)
     refused(64, "a weight of 6/9 for a, not 7/10", long, "7=a", "2=b", "1=c")
 
@@ -205,7 +205,7 @@ def changed():
             write(name, good[:len(good) // 9])
             refused(65, name + ": ", *options)
             write(name, good)
-        # With the names of others.
+        # With names exchanged.
         swapped = [one.replace("=a", "=x").replace("=b", "=a").replace(
             "=x", "=b") for one in options]
         refused(65, "", *swapped)
@@ -218,7 +218,7 @@ def changed():
                 *options)
         for name in names:
             os.rename(name + ".good", name)
-        # Names are free.
+        # Files may be renamed.
         for name in names:
             os.rename(name, name + name)
         ends_whole([one if one[0] == "-" else one + one[-1]
@@ -254,7 +254,7 @@ def damaged():
         refused(65, "s: ", *options)
     write("s", good + good)
     refused(65, "s: ", *options)
-    # With a checksum that is right: nothing crashes, or takes for ever.
+    # With a valid checksum, nothing crashes or hangs.
     refusals = 0
     for at in range(8, len(good) - 8, 8 * EVERY):
         value, = struct.unpack_from("<Q", good, at)
@@ -297,7 +297,7 @@ def outputs():
         len(wanted) + 1, len(wanted)), *options)
     write("out", wanted[:-1])
     refused(1, "bytes, but the state was saved after", *options)
-    # Without a state it may be that of another job.
+    # Without a state the output may be another job's.
     write("out", wanted)
     clean("s")
     tokmix(*kept(options), status=64,

@@ -1,12 +1,12 @@
 """tokmix.py - checks tokmix with random sources, for tokmix.bats.
 
-    tokmix.py SEED COUNT    so many mixes, in the working directory
+    tokmix.py SEED COUNT    COUNT mixes, in the working directory
 
 Each has sources of random lengths with random weights.  Tokens identify source
-and record, so the output shows what was taken from where.  Checks in whole
-numbers, at every record, that each source has its share of the output so far,
-give or take less than the longest sequence that was taken or is next; and that
-every source's records are complete and in order, as often as --stop requires.
+and record, so the output shows the origin of each record.  Checks in integers,
+at every record, that each source has its share of the output so far, to within
+less than the longest sequence that was taken or is next; and that every
+source's records are complete and in order, as often as --stop requires.
 
 SPDX-License-Identifier: MIT
 """

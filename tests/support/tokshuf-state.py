@@ -152,7 +152,7 @@ def full():
                     b": cannot write: File too large\n" in done.stderr, done
                 assert done.stderr.count(b"\n") == 1
         ends_whole(options, wanted)
-    # There is no space for a state either: none of it is left.
+    # The state does not fit the disk either, and nothing of it remains.
     clean()
     tokshuf(*kept(SHUFFLES[-2][1]), status=1, told="s: File too large",
             preexec_fn=limit(STATE_BYTES - 1))
@@ -234,7 +234,7 @@ def stopped(options, framed, phase, merges=False):
         else:
             raise AssertionError((options, phase, merges))
     clean()
-    # The runs and the output have more than the state covers.
+    # The runs and the output extend beyond the state.
     logged(options, at + 6)
     assert fits(read("s"), phase, merges)
     return wanted
@@ -299,7 +299,7 @@ def changed(module):
         write(name, draw(1, not framed, 24))
         refused(64, "", mine)
         write(name, good)
-        # One that was read whole.
+        # A file that was read completely.
         first = read("a")
         if at > 0:
             write("a", first + first)
@@ -309,11 +309,11 @@ def changed(module):
                         len(first), sum(len(read(one))
                                         for one in INPUTS[:at])), mine)
             write("a", first)
-        # Names are free.
+        # Files may be renamed.
         for one in INPUTS:
             os.rename(one, one + one)
         ends_whole(mine, wanted, [one + one for one in INPUTS])
-        # When all was read, so are the files; but not others of their names.
+        # After all was read, files may be missing, but not changed.
         wanted = stopped(mine, framed, SORTED, merges=True)
         write("c", good + good)
         refused(65, "s: the inputs read so far", mine)
@@ -348,7 +348,7 @@ def runs(module):
             clean(name)
             os.link("other", name)
             refused(1, name + ": not the temporary file", mine)
-            # What came after the state is cut, whatever it is.
+            # Bytes after the state are cut, whatever they are.
             clean(name)
             write(name, good[name][:size] + bytes(5000))
         ends_whole(mine, wanted)
@@ -396,7 +396,7 @@ def damaged(module):
                      len(good) - 1]:
             write("s", good[:size])
             refused(65, "s: ", mine)
-        # With a checksum that is right: nothing crashes, or takes for ever.
+        # With a valid checksum, nothing crashes or hangs.
         for at in range(16 if merges else 8, len(good) - 8, 16):
             value, = struct.unpack_from("<Q", good, at)
             lie = (0, value + 1, (1 << 64) - 1)[lies % 3] & (1 << 64) - 1

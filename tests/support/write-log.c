@@ -1,27 +1,26 @@
 /*
- * write-log.c - a log of what a program does to its files.
+ * write-log.c - a log of a program's changes to files.
  *
- * LD_PRELOAD puts this before the C library.  It passes calls on to it, and
- * appends each that changes a regular file, a name, or what is on the disk to
- * the file that WRITE_LOG names, in the order in which they were done:
+ * LD_PRELOAD puts this before the C library.  It passes calls on, and appends
+ * each that changes a regular file or a name, or syncs either to disk, to
+ * the file WRITE_LOG, in the order in which they were made:
  *
  *     kind     1 byte
- *     place    8 bytes, of this machine's order
+ *     place    8 bytes, in native byte order
  *     inode    8 bytes
  *     n        8 bytes
  *     data     n bytes
  *
  *   'O' creates a file: data is its name, and the place the inode of its folder
  *   'W' writes data at the place
- *   'T' cuts the file to the place, or makes it that long
- *   'S' brings the file to the disk, 'D' a folder
+ *   'T' truncates or extends the file to the place
+ *   'S' syncs the file, 'D' a folder
  *   'R' renames within a folder, the place: data is the old name, a NUL and the
  *       new one
  *   'U' unlinks: data is the name, and the place the inode of its folder
  *
- * Nothing is brought to the disk in earnest.  With WRITE_SIGNAL=NUMBER and
- * WRITE_SIGNAL_AT=N the process gets that signal when it has made entry N, from
- * 0 on.
+ * Nothing is really synced.  With WRITE_SIGNAL=NUMBER and WRITE_SIGNAL_AT=N the
+ * process gets that signal after entry N, counted from 0.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -53,7 +52,7 @@ static int written = -1;
 static int signal_number;
 static long until_signal;
 
-/* Held by a call and the entry of it, so that their order is one. */
+/* Held over a call and its entry, so that both have the same order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void begin(void)
@@ -68,7 +67,7 @@ __attribute__((constructor)) static void begin(void)
     }
 }
 
-/* A log that has a gap would prove nothing. */
+/* A log with a gap would prove nothing. */
 static void enter(char kind, uint64_t place, uint64_t inode, const void *data,
                   size_t n)
 {
@@ -93,7 +92,7 @@ static const char *base_of(const char *name)
     return slash == NULL ? name : slash + 1;
 }
 
-/* The inode of the folder in which a name lies. */
+/* The inode of the folder that contains a name. */
 static uint64_t folder_of(int folder, const char *name)
 {
     char path[512];

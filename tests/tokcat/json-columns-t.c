@@ -1,5 +1,5 @@
 /*
- * json-columns-t.c - lines of JSON are read as jansson reads them.
+ * json-columns-t.c - JSON lines are read like jansson reads them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 enum { IDS, LABELS, SCORE, TEXT, COLUMNS };
 
-/* The first `n` of the columns. */
+/* Columns, the first `n` of those below. */
 static json_columns open_columns(uint32_t n)
 {
     json_columns c = {0};
@@ -45,8 +45,8 @@ static int64_t value_at(const json_column *c, size_t i)
 }
 
 /*
- * Reads a line from memory that ends with its newline.  Returns the length of
- * its lists, which all but "score" and "one" must be; or 0.
+ * Reads a line from its own memory, ending with the newline.  Returns the
+ * length of its lists, equal for all but "score" and "one"; or 0.
  */
 static size_t read_line(json_columns *c, const char *text)
 {
@@ -71,7 +71,7 @@ static size_t read_line(json_columns *c, const char *text)
     return good ? c->column[0].length : 0;
 }
 
-/* Integers, and true and false as 1 and 0. */
+/* Integers; true and false are 1 and 0. */
 static bool is_value(const json_column *c, size_t i, const json_t *value)
 {
     return json_is_boolean(value)
@@ -80,7 +80,7 @@ static bool is_value(const json_column *c, size_t i, const json_t *value)
                      json_integer_value(value) == value_at(c, i);
 }
 
-/* True if jansson reads the same of the line. */
+/* True if jansson reads the same values. */
 static bool jansson_agrees(const json_columns *c, const char *text, size_t n)
 {
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -189,7 +189,7 @@ static void test_refused(void **state)
     json_columns_free(&c);
 }
 
-/* An ignored value may be anything whose end can be found. */
+/* An ignored value can be anything whose end can be found. */
 static void test_ignored(void **state)
 {
     static const char *const good[] = {
@@ -227,7 +227,7 @@ static void test_other_lengths(void **state)
     json_columns_free(&c);
 }
 
-/* As jansson reads them, which refuses the others. */
+/* Like jansson, which refuses all other keys. */
 static void test_keys(void **state)
 {
     static const char *const keys[] = {
@@ -276,7 +276,7 @@ static size_t read_float(json_columns *c, const char *number)
     return read_line(c, line);
 }
 
-/* The bits of what jansson reads. */
+/* The value must equal jansson's bit by bit. */
 static void expect_float(const json_columns *c, const char *number)
 {
     json_t *json = json_loads(number, JSON_DECODE_ANY, NULL);
@@ -333,7 +333,7 @@ static void test_floats(void **state)
     json_columns_free(&c);
 }
 
-/* All are rounded as strtod rounds them. */
+/* All must be rounded like strtod rounds them. */
 static void test_drawn_floats(void **state)
 {
     json_columns c = open_floats();
@@ -441,8 +441,8 @@ static void damage(char *line, uint64_t *random)
 }
 
 /*
- * What is read is what jansson reads, of sound lines and of others; nearly
- * all that are sound are read.
+ * Lines are read like jansson reads them or refused, valid or not; nearly all
+ * valid lines are read.
  */
 static void test_drawn(void **state)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# channels.bats - the channels that the example that trains a BERT accepts, of
-# any type, and its defaults without them.
+# channels.bats - channels of any type that the BERT example accepts, and its
+# defaults without them.
 #
 # SPDX-License-Identifier: MIT
 
@@ -29,7 +29,7 @@ lines() {
     }'
 }
 
-# packs [OPTION]... <LINES: packs of 16 tokens, made with options of tokcat.
+# packs [OPTION]... <LINES: packs of 16 tokens; options are tokcat's.
 packs() {
     tokcat -q --from=jsonl --vocab=60 --pad-id=0 --cls-id=2 --mask-id=4 "$@" |
         packstream -q -t "${token:-u16}" -L 16
@@ -42,7 +42,7 @@ train() {
     sed 's/, "seconds.*//' told
 }
 
-# typed TYPES LABELS NEXT: with all channels, of these types.
+# typed TYPES LABELS NEXT: trains with all channels, of these types.
 typed() {
     packs -t "${token:-u16}" --channel=token_type_ids:"$1" \
         --channel=labels:"$2":-100 --channel=next_sentence_label:"$3"
@@ -65,7 +65,7 @@ typed() {
     typed u64 i64 i64 <some | train | cmp - wanted
 }
 
-@test "numbers out of range are reported as they are" {
+@test "numbers out of range are reported unchanged" {
     one() {
         printf '%s\n' "$1" | tokcat -q --from=jsonl -t u32 "${@:2}" |
             packstream -q -t u32 -L 16 >b.pks
@@ -137,7 +137,7 @@ and --mask=0" train --mask=0 a.pks
     grep -q '"mlm": 0, "nsp": 0\.[0-9]' out
 }
 
-@test "a run in which no step had labels reports so" {
+@test "a run without labels in any step reports that" {
     printf '{"input_ids":[5,6],"labels":[-100,-100]}\n%.0s' {1..20} >none
     lines >some
     packs --channel=labels:i32:-100 <none >a.pks

@@ -74,7 +74,7 @@ shared() {
     same_curve next.whole next.other
 }
 
-@test "more ranks than packs of a step, and than GPUs" {
+@test "more ranks than packs in a step, and than GPUs" {
     "${gpu[@]}" --packs=2 --steps=1 x.pks >one
     HOSTCUDA_DEVICES=9.0,9.0 "$MPIRUN" -n 3 "${gpu[@]}" --packs=2 --steps=1 \
         x.pks >three

@@ -260,7 +260,7 @@ keeps() {
 }
 
 # bats test_tags=night
-@test "steps before a batch that finds no memory are saved" {
+@test "steps before a batch that runs out of memory are saved" {
     large=(--packs=60 --report=1000 --epochs=1)
     for ((n = 1; n < 40; n++)); do
         rm -f part

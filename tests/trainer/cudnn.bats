@@ -83,8 +83,8 @@ same() {
     chooses cudnn "the fastest"
     chooses cudnn "the fastest" --attention=auto --rows=padded
     chooses varlen "a run with --save resumes bit for bit" --save=part
-    chooses varlen "--attention=cudnn needs --precision=bf16" --precision=float \
-        --save=part
+    chooses varlen "--attention=cudnn needs --precision=bf16" \
+        --precision=float --save=part
     chooses varlen "--attention=cudnn needs heads whose width" --heads=4
     chooses varlen "--attention=cudnn excludes --graphs=on" --graphs=on
     chooses varlen "--graphs=rounded has the bits of" --graphs=rounded
@@ -92,7 +92,7 @@ same() {
     for n in 1 2; do # forward, and backward
         fail=check_support:$n chooses varlen "attention by cuDNN, support: "
     done
-    # There is no choice on the CPU.
+    # On the CPU nothing can be chosen.
     run -0 --separate-stderr "$built/bert-train-cuda" "${small[@]}" --steps=2 \
         x.pks
     [ -z "$stderr" ]

@@ -23,7 +23,7 @@ uneven() {
     packs --depth=1 >u.2.pks
 }
 
-# one_message TEXT: the last run printed that, and nothing else.
+# one_message TEXT: the last run printed TEXT, and nothing else.
 one_message() {
     [ "$(grep '^bert-train: ' <<<"$stderr" | grep -v -- --help)" = \
         "bert-train: $1" ]
@@ -129,7 +129,7 @@ count() {
     exec 9>&-
 }
 
-@test "a shard that is damaged ends all ranks, with one message" {
+@test "a damaged shard ends all ranks, with one message" {
     packs --block-packs=8 >d.0.pks
     head -c 50000 d.0.pks >d.1.pks
     run -1 --separate-stderr ranks 3 "${small[@]}" --packs=9 --save=part \
@@ -185,7 +185,7 @@ fault() {
     fault level 1 'ranks that exchange packs need an MPI with'
 }
 
-@test "ranks with other packs, and ambiguous names, are refused" {
+@test "ranks with different packs, and ambiguous names, are refused" {
     cp x.pks o.0.pks
     text | sequences --short=1 | records | packstream -q -L 64 >o.1.pks
     run -64 --separate-stderr ranks 2 "${small[@]}" 'o.%d.pks'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# mutants.bats - bugs can be planted into the CUDA back end, and are found;
-# `make mutants-cuda` tries all.
+# mutants.bats - bugs planted into the CUDA back end are found; `make
+# mutants-cuda` tries all of them.
 #
 # SPDX-License-Identifier: MIT
 

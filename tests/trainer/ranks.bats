@@ -110,7 +110,7 @@ signal_rank() {
     [[ $stderr = *"bert-train: 0.pks: the ranks read different packs"* ]]
 }
 
-@test "a failure that all see is reported once, and nothing is lost" {
+@test "a failure that every rank sees is reported once; nothing is lost" {
     skip_without_mpi
     packs --block-packs=8 >y.pks
     head -c 20000 y.pks >cut.pks
@@ -141,7 +141,7 @@ signal_rank() {
     [ "$(number part 32 8)" -eq 1 ]
 }
 
-@test "ranks resumed with other files end with one message" {
+@test "ranks resumed with different files end with one message" {
     skip_without_mpi
     cp x.pks y.pks
     train --packs=10 --save=part x.pks y.pks --steps=30 >out

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# save.bats - which checkpoint the example that trains a BERT leaves when a run
-# ends early, and when it refuses to write one.
+# save.bats - the checkpoint of the BERT example after a run that ends early,
+# and refusals to write one.
 #
 # SPDX-License-Identifier: MIT
 
@@ -29,7 +29,7 @@ packs() {
         packstream -q -L 16 -d 1 --block-packs=1
 }
 
-# first PACKS: the stream up to that pack.
+# first PACKS: the stream before that pack.
 first() {
     head -c $((4096 + $1 * bytes)) x.pks
 }
@@ -48,7 +48,7 @@ steps_in() {
     number "$1" 32 8
 }
 
-# whole STEPS [OPTION]...: writes the checkpoint of an undisturbed run.
+# whole STEPS [OPTION]...: writes the checkpoint of an uninterrupted run.
 whole() {
     local steps=$1
     shift
@@ -57,7 +57,7 @@ whole() {
 }
 
 # goes_on [OPTION]...: resumes the run from "part" for some steps; the result
-# has to equal that of an uninterrupted run.
+# must equal that of an uninterrupted run.
 goes_on() {
     local steps
     [ -s part ]

@@ -1,4 +1,4 @@
-# torch.bats - the BERT in C compared with PyTorch's.
+# torch.bats - the BERT in C, compared with PyTorch's.
 #
 # SPDX-License-Identifier: MIT
 
@@ -34,7 +34,7 @@ compare() {
     compare bert_state_cuda_double varlen layers
 }
 
-@test "the package transformers has the same losses and gradients" {
+@test "the transformers package has the same losses and gradients" {
     python_with transformers
     compare bert_state varlen transformers
     compare bert_state_double varlen transformers

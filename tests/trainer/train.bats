@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# train.bats - the example that trains a BERT: its two programs, and a pipeline
-# from text to a falling loss.
+# train.bats - the BERT example: its two programs, and a pipeline from text to a
+# falling loss.
 #
 # SPDX-License-Identifier: MIT
 
@@ -40,7 +40,7 @@ numbers() {
     python3 "${abs_top_srcdir:?}/tests/trainer/bert.py" sequences some masked plain
 }
 
-@test "the same seed makes the same sequences, another seed others" {
+@test "a seed makes the same sequences again, another seed others" {
     text >some
     sequences <some >one
     sequences some >two
@@ -152,7 +152,7 @@ goes_on() {
     # Another file, and another epoch.
     given=(--packs=40 --epochs=3 y.pks x.pks)
     goes_on train --steps=3 --save=part "${given[@]}"
-    # To resume again does nothing.
+    # Resuming once more does nothing.
     train --steps=6 --save=part --resume "${given[@]}" >none
     [ ! -s none ]
     cmp whole part
@@ -244,7 +244,8 @@ goes_on() {
         train --positions=16 x.pks
     refused 64 "--packs and --sequences exclude" train --packs=1 --sequences=1
     refused 64 "--heads does not divide --hidden" train --heads=3 x.pks
-    refused 64 "--total must be greater than --warmup" train --total=5 --warmup=5
+    refused 64 "--total must be greater than --warmup" \
+        train --total=5 --warmup=5
     refused 64 "--resume and --save-every need --save" train --resume
     refused 64 "--attention=wide: must be varlen, dense, cudnn or auto" \
         train --attention=wide
@@ -333,7 +334,7 @@ goes_on() {
         train --rows=none x.pks
 }
 
-# ---- All of it ----
+# ---- The whole pipeline ----
 
 @test "the loss falls in the pipeline from text" {
     skip_without spm_train spm_encode

@@ -11,7 +11,7 @@
 
 load ../support/helpers
 
-# Short ones first: without the histogram, parts would have two depths.
+# Short lines first: without the histogram, parts would have two depths.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     draw 900 63 64 1 2 | awk '{ print NF, $0 }' | sort -n | cut -d ' ' -f 2- \

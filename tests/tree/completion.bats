@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# completion.bats - the command line completions in shells match the options
-# that the programs parse.
+# completion.bats - the shells' command line completions match the options that
+# the programs parse.
 # SPDX-License-Identifier: MIT
 
 load ../support/helpers
@@ -13,15 +13,15 @@ setup() {
     [ -d "$made_here" ] || skip "there is no completion in this build"
 }
 
-# table_options PROGRAM: the options that it parses, one a line.
+# table_options PROGRAM: the options that it parses, one per line.
 table_options() {
     "$1" --options-table | awk -F '\t' 'NF > 2 {
         if ($1 != "") print "-" $1
         if ($2 != "") print "--" $2 }' | sort
 }
 
-# load_bash PROGRAM: loads its completion.  Without an interactive readline
-# there are no options to change, so compopt's are recorded in "$changed".
+# load_bash PROGRAM: loads its completion.  Options cannot be changed without an
+# interactive readline, so compopt's are recorded in "$changed".
 load_bash() {
     # shellcheck disable=SC1090
     . "$made_here/bash/$1"
@@ -41,7 +41,7 @@ offers() {
     return 1
 }
 
-@test "bash offers every option of every program, and no other" {
+@test "bash offers exactly the options of every program" {
     for program in $programs; do
         load_bash "$program"
         [ "$(complete -p "$program")" = \
@@ -56,7 +56,7 @@ offers() {
     done
 }
 
-@test "zsh and fish have every option of every program, and no other" {
+@test "zsh and fish have exactly the options of every program" {
     for program in $programs; do
         table_options "$program" >wanted
         grep -oE -- "^    '\*'(\{[^}]*\}|[^'[]*)" "$made_here/zsh/_$program" |
@@ -71,7 +71,7 @@ offers() {
     done
 }
 
-# A value takes effect where it is, before --help.
+# A value takes effect immediately, before --help.
 @test "every word that is offered is accepted by the program" {
     for program in $programs; do
         "$program" --options-table | awk -F '\t' '$4 != "" { print $2, $4 }' |

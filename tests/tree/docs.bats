@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# docs.bats - the commands in README.md and in the pages of docs work, and print
-# the output that is shown.
+# docs.bats - the commands in README.md and docs work, and print the output
+# shown.
 #
 # The blocks of a page run one after another in one folder.  A block marked sh
 # is run; one with the name of a file is written there; an unmarked one is the
@@ -47,7 +47,7 @@ blocks() {
         to != "" { print >to }' "$docs/$1"
 }
 
-# likeness: stdin without the parts that may differ.
+# likeness: stdin without the parts that can differ.
 likeness() {
     sed -E 's/[0-9][0-9.,]*/N/g; s/ +/ /g; s/ $//; s/N( N)+/N/g'
 }
@@ -83,7 +83,7 @@ python3_is() {
     PATH=$PWD/peers:$PATH
 }
 
-# A depth that suits one text nearly empties the packs of another.
+# A depth that suits one text leaves packs of another nearly empty.
 @test "README.md: no example sets a depth, and the first fills its packs" {
     local readme=$abs_top_srcdir/README.md options
     run -1 grep -nE 'packstream .*(-d|--depth)' "$readme"
@@ -137,7 +137,7 @@ python3_is() {
 
 @test "migrating from other packers" {
     run_sections coming-from.md 0 9
-    # TRL's rows have the labels, too.
+    # TRL's rows have labels, too.
     grep -q '"seq_lengths":.*"labels":\[-100,-100,' packed.jsonl
     packcat grain.pks | cmp - data.tok
     packcat rows.pks | cmp - data.tok

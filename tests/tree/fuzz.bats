@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# fuzz.bats - runs the fuzzing targets on their first inputs and some changed
-# forms of these, without a fuzzer; tests/fuzz/run.sh does more.
+# fuzz.bats - runs the fuzzing targets on their seeds and on variants of these,
+# without a fuzzer; tests/fuzz/run.sh does more.
 #
 # SPDX-License-Identifier: MIT
 
@@ -12,7 +12,7 @@ setup_file() {
     "${abs_top_srcdir:?}/tests/fuzz/seeds.sh" "$BATS_FILE_TMPDIR/seeds"
 }
 
-# replay TARGET N: all its seeds, and N forms of each.
+# replay TARGET N: all its seeds, and N variants of each.
 replay() {
     local seeds=$BATS_FILE_TMPDIR/seeds/$1
     [ "$(find "$seeds" -type f | wc -l)" -ge 10 ]

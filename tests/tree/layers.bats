@@ -72,7 +72,7 @@ setup() {
 
 @test "the table has no cycle" { tsort <(awk '$1 != $2' table) >/dev/null; }
 
-@test "headers are included from allowed modules only" {
+@test "headers are included only from allowed modules" {
     includes "$abs_top_srcdir/src/lib" >found
     [ "$(grep -c . found)" -gt 100 ]
     not_allowed <found >bad
@@ -80,7 +80,7 @@ setup() {
     [ ! -s bad ]
 }
 
-@test "functions are called in allowed modules only" {
+@test "only functions of allowed modules are called" {
     calls "${abs_top_builddir:?}/src/lib" >found
     [ "$(grep -c . found)" -gt 100 ]
     not_allowed <found >bad
@@ -106,7 +106,7 @@ setup() {
     tsort <found >/dev/null
 }
 
-@test "a dependency that is not in the table is noticed" {
+@test "a dependency that is not in the table is detected" {
     mkdir -p lib/base lib/io
     echo '#include "io/input.h"' >lib/base/x.c
     echo '#include "base/error.h"' >lib/io/x.c
@@ -114,7 +114,7 @@ setup() {
     [ "$(cat bad)" = 'base io base/x.c' ]
 }
 
-@test "programs include nothing of the library but its header" {
+@test "programs include only the library's public header" {
     cd "$abs_top_srcdir/src"
     for program in packcat packdeal packplan packstat packstream tokcat tokmix \
         tokshuf cli files wire; do
@@ -130,7 +130,7 @@ setup() {
         {run,data,ranks,model,model/bert,optim,corpus}/*.[ch]
     [ "$(grep -l '"cpu/' {run,data,ranks,model,model/bert,optim,corpus}/*.[ch])" = \
         run/train_device.c ]
-    # Nor do cpu/ and cuda/ refer to a family of models, or its shared parts.
+    # Nor do cpu/ and cuda/ refer to a family of models, or to its shared parts.
     run -1 grep -hE '"(optim|data|corpus|model/[a-z]+)/' cpu/* cuda/* model/*.[ch]
 }
 

@@ -51,7 +51,7 @@ build() {
         grep -vxE 'ps_(group|wait|write)_hook' | sort | diff -u map -
 }
 
-# types: the C structures and enumerations on stdin, one a line.
+# types: the C structures and enumerations on stdin, one per line.
 types() {
     # Word splitting intended: CC may have options.
     # shellcheck disable=SC2086
@@ -63,7 +63,7 @@ types() {
 @test "packstream(3) shows all members of structures and enumerations" {
     echo '#include <packstream.h>' | types >header
     [ -s header ]
-    # With the page's own copy after the header, each appears twice.
+    # With the page's copy after the header, each appears twice.
     { echo '#include <packstream.h>'; program types; } | types >both
     sort header header | diff -u - both
 }
@@ -103,7 +103,7 @@ types() {
     run -1 ./c-pack-file /dev/null 0
 }
 
-@test "a reader that resumes where it was" {
+@test "a reader resumes where it stopped" {
     build c-resume
     some_packs
     local all tokens more

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# man.bats - the manual pages: they lint, they list the options that the
+# man.bats - the manual pages: they pass lint, they list the options that the
 # programs parse, and their examples work as shown.
 #
 # An example is a block of a page after the comment
@@ -7,11 +7,11 @@
 #     .\" test: run
 #
 # and reads like a terminal: a line that begins with "$ " is a command, one with
-# "> " continues it, and any other line is output of the command.  The commands
-# of a block run one after another in an empty folder.  Each has to print
-# exactly the lines shown, and to exit with 0, unless the next command shows
-# another status with "echo $?".  A comment ".\" setup: COMMAND" between the two
-# is a part of a command that runs before and is not shown.
+# "> " continues it, and any other line is the command's output.  The commands
+# of a block run in order in an empty folder.  Each must print exactly the lines
+# shown and exit with 0, unless the next command shows another status with "echo
+# $?".  A comment ".\" setup: COMMAND" between the two is part of a command that
+# runs first and is not shown.
 #
 # SPDX-License-Identifier: MIT
 
@@ -22,7 +22,7 @@ page() {
     printf '%s/man/%s' "${abs_top_srcdir:?}" "$1"
 }
 
-# all_pages: all pages, one a line.
+# all_pages: all pages, one per line.
 all_pages() {
     local path
     for path in "${abs_top_srcdir:?}"/man/*.[1-8]; do
@@ -69,8 +69,8 @@ run_command() {
 $example_command" </dev/null >../output 2>&1 || example_status=$?
 }
 
-# finish_command NEXT: runs the command that was read and checks it; NEXT is the
-# one after it, if it is known already.
+# finish_command NEXT: runs the command read so far and checks it; NEXT is the
+# following one, if already known.
 finish_command() {
     [ -n "$example_command" ] || return 0
     run_command "$example_status"
@@ -91,7 +91,7 @@ start_example() {
     example_status=0 example_command=''
 }
 
-# run_examples PAGE: runs all examples; there has to be one.
+# run_examples PAGE: runs all examples, of which there must be one.
 run_examples() {
     local line newline=$'\n'
     example_page=$1 example_command='' example_output='' examples=0
@@ -114,7 +114,7 @@ run_examples() {
     [ "$examples" -gt 0 ] || fault 'no examples'
 }
 
-# help_options PROG: the options in its --help, one a line.
+# help_options PROG: the options in its --help, one per line.
 help_options() {
     "$1" --help | sed -n 's/^ *\(-.*\)/\1/p' | sed 's/   *.*//' |
         grep -oE -e '(^|[ ,])--?[A-Za-z][a-z0-9-]*' | tr -d ' ,' | sort -u
@@ -125,20 +125,20 @@ joined() {
     sed -e ':again' -e '/\\$/N; s/\\\n//; t again' "$1"
 }
 
-# page_options PROG: the options that its page explains, one a line.
+# page_options PROG: the options that its page explains, one per line.
 page_options() {
     joined "$(page "$1.1")" |
         awk '/^\.Sh / { inside = $2 == "OPTIONS" } inside && /^\.It Fl/' |
         grep -oE 'Fl [A-Za-z-][a-z0-9-]*' | sed 's/^Fl /-/' | sort -u
 }
 
-# synopsis_options PROG: the options in its synopsis, one a line.
+# synopsis_options PROG: the options in its synopsis, one per line.
 synopsis_options() {
     awk '/^\.Sh / { inside = $2 == "SYNOPSIS" } inside' "$(page "$1.1")" |
         grep -oE 'Fl [A-Za-z-][a-z0-9-]*' | sed 's/^Fl /-/' | sort -u
 }
 
-# table_options PROG: the options that it parses, one a line.
+# table_options PROG: the options that it parses, one per line.
 table_options() {
     "$1" --options-table | awk -F '\t' 'NF > 2 {
         if ($1 != "") print "-" $1
@@ -159,7 +159,7 @@ compare_options() {
     [ -z "$(comm -13 in_help in_synopsis)" ]
 }
 
-# sections PAGE: the names of its sections, one a line.
+# sections PAGE: the names of its sections, one per line.
 sections() {
     sed -n 's/^\.Sh //p' "$(page "$1")"
 }
@@ -229,7 +229,7 @@ statuses() {
 }
 
 # Examples and code are indented by 11 columns and not broken.
-@test "no line of an example is too long for a screen of 80 columns" {
+@test "no line of an example is too long for an 80-column screen" {
     for page in $(all_pages); do
         blocks "$page" >lines
         [ -s lines ]
@@ -255,7 +255,7 @@ statuses() {
     done | sort | diff named -
 }
 
-@test "every manual page of this project that is referred to exists" {
+@test "every page of this project that another refers to exists" {
     for page in $(all_pages); do
         sed -n 's/^\.Xr \([^ ]*\) \([1-8]\).*/\1.\2/p' "$(page "$page")" |
             grep -E '^(pack|tok)' | while read -r other; do
@@ -268,8 +268,8 @@ statuses() {
     done
 }
 
-# Text that is copied from the screen must be the text tested here, on any
-# groff: in examples these characters have to be written as escapes.
+# Text copied from the screen must be the text tested here, with any groff: in
+# examples these characters must be written as escapes.
 @test "code in the pages survives copying from the screen" {
     for page in $(all_pages); do
         run awk -v page="$page" '

@@ -10,7 +10,7 @@
 
 load ../support/helpers
 
-# Prints why nothing can be tested, or nothing.
+# Prints the reason that nothing can be tested, if any.
 lacking() {
     if [ -z "${PEERS_PYTHON-}" ]; then
         echo "PEERS_PYTHON names no python3 with fsspec and s3fs"

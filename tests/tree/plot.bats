@@ -26,7 +26,7 @@ plot() {
     "$python" -m packstream.plot "$@"
 }
 
-# lines N: objects of 1 to 400 tokens, most of them short, of 30 sources.
+# lines N: N objects of 1 to 400 tokens, most of them short, of 30 sources.
 lines() {
     awk -v n="$1" '
     function draw(k) { x = (x * 1103515245 + 12345) % 2147483648

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# python.bats - python/packstream: the module that reads packs compared with
-# naive loops, and the adapters with the packages that they are for.
+# python.bats - python/packstream: the pack reader, compared with naive loops,
+# and the adapters with the packages that they are for.
 #
 # The checks are functions of python.py and python-labels.py in tests/support,
 # which need only numpy, and of python-adapters.py, which uses the packages of
@@ -12,7 +12,7 @@ load ../support/helpers
 
 peers=${PEERS_PYTHON:-$PYTHON_NUMPY}
 
-# It does not depend on the compiler: once is enough.
+# It does not depend on the compiler, so one build is enough.
 setup() {
     start
     skip_if_quick
@@ -67,7 +67,7 @@ small() {
 }
 
 # shifted [OPTION]...: x.pks with aligned labels, y.pks with the same ones
-# shifted, and z.pks with shifted labels for the last tokens of sequences, too.
+# shifted, and z.pks with shifted labels also for sequences' last tokens.
 shifted() {
     lines 17 60 32 60000 >x.jsonl
     labels shift <x.jsonl >y.jsonl

@@ -12,7 +12,7 @@ setup() {
     start
 }
 
-# literals: the string literals of the sources, those side by side joined.
+# literals: the string literals of the sources; adjacent ones are joined.
 literals() {
     (
         cd "$abs_top_srcdir" || exit
@@ -25,7 +25,7 @@ literals() {
 @test "every message of the page is in the sources" {
     local message part n=0
     literals >sources
-    # … stands for values; strerror has the text of ENOSPC.
+    # … is a placeholder; the text of ENOSPC comes from strerror.
     # shellcheck disable=SC2016 # they are backquotes of Markdown
     sed -n 's/^### `\(.*\)`$/\1/p' "$page" |
         grep -vx 'No space left on device' >messages

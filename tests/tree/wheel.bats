@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # wheel.bats - the Python package and its programs, built by pip from a source
-# distribution and installed in an environment of their own.
+# distribution and installed in a separate environment.
 #
 # The checks are functions of tests/support/python-package.py.
 #
@@ -165,7 +165,7 @@ print(packstream.__version__)'
     check lengths
 }
 
-@test "deals: all ranks together take each pack once, with equal work" {
+@test "deals: the ranks together take each pack once, with equal work" {
     some a 1 80
     some z 2 150 --zstd
     check deals a.pks z.pks
@@ -210,7 +210,7 @@ print(packstream.__version__)'
     support python.py sequences b.pks
 }
 
-@test "files that do not fit, are missing or are damaged" {
+@test "files that do not match, are missing or are damaged" {
     some a 1 80
     some b 2 50 --align=4
     cp a.pks d.pks

@@ -1,5 +1,5 @@
 /*
- * protobuf-t.c - fields of the wire format of Protocol Buffers, in and out.
+ * protobuf-t.c - reading and writing fields of Protocol Buffers' wire format.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,10 +30,10 @@ static const struct {
 };
 
 /* ---------------------------------------------------------------------
- * In
+ * Reading
  */
 
-/* Bytes in memory of their own, so that a look behind them is seen. */
+/* Bytes in a separate allocation, so that reading past them is detected. */
 static proto_in copy(const void *bytes, size_t n)
 {
     unsigned char *p = malloc(n > 0 ? n : 1);
@@ -100,7 +100,7 @@ static void test_fields(void **state)
 {
     proto_field f;
 
-    /* The examples of the encoding's own documentation. */
+    /* The examples of the encoding's documentation. */
     assert_int_equal(read_one("\x08\x96\x01", 3, &f), PROTO_OK);
     assert_int_equal(f.number, 1);
     assert_int_equal(f.wire, PROTO_VARINT);
@@ -116,7 +116,7 @@ static void test_fields(void **state)
     assert_int_equal(f.number, 15);
     assert_int_equal(f.wire, PROTO_FIXED32);
     assert_true(f.value == UINT32_C(0x84030201));
-    /* The greatest number. */
+    /* The highest field number. */
     assert_int_equal(read_one("\xf8\xff\xff\xff\x0f\5", 6, &f), PROTO_OK);
     assert_int_equal(f.number, (UINT32_C(1) << 29) - 1);
     assert_int_equal(read_one("\x0a\0", 2, &f), PROTO_OK);
@@ -137,7 +137,7 @@ static void test_bad_fields(void **state)
         {"\2\0", 2},                     /* of that, too */
         {"\x0b", 1},                     /* a group begins */
         {"\x0c", 1},                     /* and ends */
-        {"\x0e\0", 2},                   /* no wire types */
+        {"\x0e\0", 2},                   /* invalid wire types */
         {"\x0f\0", 2},
         {"\x09\1\2\3\4\5\6\7", 8},       /* a byte too few */
         {"\x0d\1\2\3", 4},
@@ -166,7 +166,7 @@ static void test_fixed32(void **state)
 }
 
 /* ---------------------------------------------------------------------
- * Out
+ * Writing
  */
 
 static void test_put_varints(void **state)
@@ -209,7 +209,7 @@ static void test_put_fields(void **state)
     proto_free(&out);
 }
 
-/* Messages within messages, of lengths on both sides of a longer varint. */
+/* Nested messages, with lengths on both sides of a longer varint. */
 static void test_nested(void **state)
 {
     for (size_t n = 0; n < 300; n++) {
@@ -238,7 +238,7 @@ static void test_nested(void **state)
     }
 }
 
-/* What there can be no memory for; nothing goes on behind it. */
+/* Too large to allocate; nothing is written after a failure. */
 static void test_no_memory(void **state)
 {
     proto_out out = {0};

@@ -1,5 +1,5 @@
 /*
- * histogram-t.c - counts of lengths, in whatever order they come.
+ * histogram-t.c - counts of lengths, added in any order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ static void test_any_order(void **state)
     ps_histogram_free(h);
 }
 
-/* Looks are mixed with additions, since a look may move things. */
+/* Queries are mixed with additions, because a query may move entries. */
 static void test_against_array(void **state)
 {
     enum { LENGTHS = 500, ADDITIONS = 3000 };
@@ -79,7 +79,7 @@ static void test_against_array(void **state)
     free(counts);
 }
 
-/* The worst order for an array that is kept sorted: no quadratic cost. */
+/* The worst order for a sorted array must not take quadratic time. */
 static void test_descending(void **state)
 {
     enum { LENGTHS = 1 << 20 };
@@ -128,7 +128,7 @@ static void test_limits(void **state)
     ps_histogram_free(h);
 }
 
-/* Adds lengths until there is no memory; what is there stays. */
+/* Adds lengths until memory runs out; the counts so far are kept. */
 static void test_memory(void **state)
 {
     ps_histogram *h = NULL;

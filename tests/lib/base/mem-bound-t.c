@@ -1,5 +1,5 @@
 /*
- * mem-bound-t.c - arrays that grow, and the bounds of what they take.
+ * mem-bound-t.c - growing arrays, and upper bounds of their memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static void test_array_doubles(void **state)
     free(a);
 }
 
-/* Neither the number of elements nor that of bytes may overflow. */
+/* Neither the element count nor the byte count may overflow. */
 static void test_array_too_large(void **state)
 {
     size_t capacity = 0;
@@ -47,7 +47,7 @@ static void test_array_too_large(void **state)
     free(a);
 }
 
-/* The bound of an array holds where it has just grown. */
+/* The bound holds right after an array has grown. */
 static void test_array_bounds(void **state)
 {
     for (size_t n = 1; n < 200; n++) {

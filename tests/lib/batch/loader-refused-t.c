@@ -1,7 +1,7 @@
 /*
- * loader-refused-t.c - a loader where not all goes well: options that cannot
- * be, damage, an input that waits, a user who leaves, threads and memory that
- * are not to be had.
+ * loader-refused-t.c - loaders that fail or wait: invalid options, damage, an
+ * input that waits, a user who stops early, threads and memory that cannot be
+ * allocated.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@ static given make_stream(void)
     return make_given(make_pack_stream(40, 5, 3));
 }
 
-/* The nth thread from now on is not to be had; 0: all are. */
+/* The nth thread from now on cannot be created; 0: all can. */
 static int fail_thread;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
@@ -37,7 +37,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 }
 
 /* ---------------------------------------------------------------------
- * What cannot be
+ * Invalid options
  */
 
 static void refuse(const given *g, ps_loader_options o, ps_result wanted)
@@ -87,7 +87,7 @@ static void test_refused(void **state)
     ps_loader_free(NULL);
 }
 
-/* A reader that shares would leave out packs of packs. */
+/* A shared reader would take a share of its share. */
 static void test_shared_reader(void **state)
 {
     given g = make_stream();
@@ -102,7 +102,7 @@ static void test_shared_reader(void **state)
     close_packs(r, fd);
 }
 
-/* Costs that are too great, of a pack or of all in a round. */
+/* Costs that overflow, in one pack or over a round. */
 static void test_costs(void **state)
 {
     given g = make_stream();
@@ -130,7 +130,7 @@ static void test_costs(void **state)
  * Damage
  */
 
-/* A loader says the same, behind all batches that are whole before it. */
+/* The loader reports the same error, after the complete batches before it. */
 static void check_failure(const bytes *b, ps_loader_options o,
                           input_kind kind)
 {
@@ -169,7 +169,7 @@ static void check_failures(const bytes *b)
                           n < 4 ? PLAIN_FILE : PLAIN_PIPE);
 }
 
-/* A byte that is another one. */
+/* Changes one byte. */
 static void check_damage(const given *g, unsigned char *byte)
 {
     *byte ^= 1;
@@ -203,7 +203,7 @@ static void test_damage(void **state)
     check_damage(&g, g.b.data + g.b.size - 1);
 }
 
-/* After block `k` the stream is cut, or goes on with block k + 2. */
+/* The stream is cut after block `k`, or continues with block k + 2. */
 static void test_missing(void **state)
 {
     given g = make_stream();
@@ -231,8 +231,8 @@ static void test_missing(void **state)
  */
 
 /*
- * The first bytes of a stream are in a pipe, whose other end is open.  What
- * is whole is given, though it is little and more is to come.
+ * The start of a stream is in a pipe whose other end is still open.  Complete
+ * packs are returned without waiting for more.
  */
 static void check_waiting(const given *g, ps_loader_options o,
                           uint32_t blocks, size_t more)
@@ -252,7 +252,7 @@ static void check_waiting(const given *g, ps_loader_options o,
     assert_ok(ps_loader_open(&l, r, &o, &err), &err);
     for (uint32_t k = 0; k < packs / o.packs; k++)
         assert_ok(ps_loader_next(l, &batch, &err), &err);
-    /* The thread waits for input now, and is to end all the same. */
+    /* The thread is waiting for input, and must end nevertheless. */
     ps_loader_free(l);
     close_packs(r, ends[0]);
     (void)close(ends[1]);
@@ -273,7 +273,7 @@ static void test_waiting(void **state)
 }
 
 /* ---------------------------------------------------------------------
- * Threads, descriptors and memory that are not to be had
+ * Threads, descriptors and memory that cannot be allocated
  */
 
 static void test_no_threads(void **state)
@@ -327,7 +327,7 @@ static void test_no_descriptors(void **state)
     close_packs(r, fd);
 }
 
-/* One call for memory after the other fails; what was taken is given back. */
+/* Each allocation fails in turn, and none leaks. */
 static void check_memory(const given *g, uint32_t ranks, bool for_ever)
 {
     const alloc_counts before = alloc_so_far();

@@ -1,6 +1,6 @@
 /*
- * loader-t.c - the batches of a loader: whatever the input, the ranks, the
- * view and the buffers, each has the packs that it should.
+ * loader-t.c - each batch of a loader has the packs it should, for every
+ * input, rank, view and set of buffers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is loaded, from pack `start` on, and how. */
+/* Packs to load, from `start`, and the options. */
 typedef struct plan {
     const given *g;
     input_kind kind;
@@ -24,7 +24,7 @@ static uint32_t ranks_of(const plan *p)
     return p->o.ranks == 0 ? 1 : p->o.ranks;
 }
 
-/* Where round `k` begins and ends. */
+/* First pack of round `k`. */
 static uint64_t round_begin(const plan *p, uint64_t k)
 {
     const uint64_t at = p->start + k * p->o.packs * ranks_of(p);
@@ -39,7 +39,7 @@ static bool is_dealt(const plan *p)
     return p->o.cost.tokens != 0 || p->o.cost.squares != 0;
 }
 
-/* Who gets each pack of a round, if they are dealt. */
+/* The rank of each pack of a round, if packs are assigned by cost. */
 static void deal_round(const plan *p, uint64_t k, uint32_t *whose)
 {
     const uint64_t first = round_begin(p, k);
@@ -59,7 +59,7 @@ static void deal_round(const plan *p, uint64_t k, uint32_t *whose)
     ps_deal_free(deal);
 }
 
-/* How many packs of the round are this rank's, and their numbers. */
+/* Number and indexes of this rank's packs in the round. */
 static uint32_t own_packs(const plan *p, uint64_t k, uint64_t *numbers)
 {
     const uint64_t first = round_begin(p, k);
@@ -81,7 +81,7 @@ static uint32_t ours(const plan *p, uint64_t k)
     return own_packs(p, k, numbers);
 }
 
-/* Whether there is a batch for it. */
+/* True if the loader returns batch `k`. */
 static bool is_given(const plan *p, uint64_t k)
 {
     const uint64_t packs = round_begin(p, k + 1) - round_begin(p, k);
@@ -96,7 +96,7 @@ static bool is_given(const plan *p, uint64_t k)
  * One batch
  */
 
-/* How long the sequences of pack `i` are, which begin at place `first`. */
+/* Lengths of the sequences of pack `i`, which start at slot `first`. */
 static void check_lengths(const plan *p, const ps_batch *b, uint32_t i,
                           uint32_t first)
 {
@@ -113,7 +113,7 @@ static void check_lengths(const plan *p, const ps_batch *b, uint32_t i,
                              : 0);
 }
 
-/* The boundaries of one pack, those of padding have no sequence. */
+/* Boundaries of one pack; a padding pack has no sequence. */
 static void check_boundaries(const plan *p, const ps_batch *b, uint32_t i,
                              uint32_t *span, uint32_t *base)
 {
@@ -167,7 +167,7 @@ static void check_spans(const plan *p, const ps_batch *b)
     assert_int_equal(s->n_seq, b->n_seq);
 }
 
-/* A pack of padding: nothing but what stands in unused places, and zeros. */
+/* A padding pack: the fills of unused positions, and zeros. */
 static void check_padding(const plan *p, const unsigned char *row)
 {
     const ps_pack_info *info = &p->g->e.info;
@@ -189,7 +189,7 @@ static void check_padding(const plan *p, const unsigned char *row)
         assert_int_equal(row[at], 0);
 }
 
-/* All of batch `k`. */
+/* Checks batch `k` in full. */
 static void check_batch(const plan *p, uint64_t k, const ps_batch *b)
 {
     uint64_t numbers[MOST_OWN];
@@ -261,7 +261,7 @@ static void check_mark(const load *l, const plan *p, uint64_t pack)
     assert_memory_equal(&m, &p->g->marks[pack], sizeof m);
 }
 
-/* Those that are to stay valid are as they were when they were given. */
+/* Batches that are to stay valid have not changed since they were returned. */
 static void check_kept(const plan *p, uint64_t k, const ps_batch *batches)
 {
     const uint32_t keep = p->o.keep == 0 ? 1 : p->o.keep;
@@ -318,7 +318,7 @@ static void test_batches(void **state)
             }
 }
 
-/* In every view, with every kind of last batch. */
+/* Every view, with every kind of last batch. */
 static void check_views(const given *g)
 {
     for (uint32_t packs = 1; packs <= 80; packs *= 3)
@@ -353,7 +353,7 @@ static void test_aligned(void **state)
     }
 }
 
-/* Ranks get every pack once: the plan says which, and these are disjoint. */
+/* Each pack goes to one rank, the planned one. */
 static void test_ranks(void **state)
 {
     given g = make_two();
@@ -375,7 +375,7 @@ static void test_ranks(void **state)
                 }
 }
 
-/* Dealt by cost: each step has the packs that it has without. */
+/* Assigned by cost, each step has the same packs as without. */
 static void test_dealt(void **state)
 {
     static const ps_cost costs[] = {{1, 0}, {0, 1}, {48, 1}};
@@ -399,7 +399,7 @@ static void test_dealt(void **state)
                               0, 0};
 
                     check_plan(&p);
-                    /* Resumed behind a step. */
+                    /* Resumed after a step. */
                     if (whole < g.e.n) {
                         p.start = whole;
                         check_plan(&p);
@@ -407,7 +407,7 @@ static void test_dealt(void **state)
                 }
 }
 
-/* From every mark on, with any number of ranks. */
+/* Resumes from every mark, with any number of ranks. */
 static void test_resume(void **state)
 {
     given g = make_two();
@@ -427,7 +427,7 @@ static void test_resume(void **state)
             }
 }
 
-/* How deep packs are is known from END in a file, and not in a pipe. */
+/* The depth is known from END in a file, but not in a pipe. */
 static void test_unknown_depth(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -446,7 +446,7 @@ static void test_unknown_depth(void **state)
         }
 }
 
-/* In the static view ranks fail alike, after the batches that fit. */
+/* In the static view all ranks fail alike, after the batches that fit. */
 static void check_too_deep(const given *g, uint64_t fit, uint32_t rank,
                            ps_cost cost)
 {
@@ -470,7 +470,7 @@ static void check_too_deep(const given *g, uint64_t fit, uint32_t rank,
     close_load(&l);
 }
 
-/* Packs of a stream that follows may be deeper than the first header says. */
+/* Packs of a later stream can be deeper than the first header says. */
 static void test_deeper_streams(void **state)
 {
     static const uint32_t ones[] = {4, 4, 4, 4, 1, 1, 1, 1, 1, 4, 4};
@@ -515,7 +515,7 @@ static void test_no_packs(void **state)
  * Buffers
  */
 
-/* The caller's, with bytes behind them that stay as they are. */
+/* The caller's buffers; the bytes after them must not change. */
 static void check_buffers(const given *g, uint32_t keep, uint32_t buffers,
                           bool no_thread)
 {

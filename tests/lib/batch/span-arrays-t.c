@@ -1,6 +1,6 @@
 /*
- * span-arrays-t.c - the arrays that follow from boundaries, against what a walk
- * from row to row finds.
+ * span-arrays-t.c - arrays derived from boundaries, compared with a walk over
+ * all rows.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 #define CAPACITY 24
 #define UNTOUCHED 77777
 
-/* What a row is. */
+/* The expected values of a row. */
 typedef struct row {
     uint32_t pack;
     int32_t segment;  /* in its pack, from 1; 0: padding */
@@ -23,10 +23,10 @@ typedef struct row {
     int32_t position;
     bool first;
     bool last;
-    uint32_t at; /* place in its pack */
+    uint32_t at; /* position in its pack */
 } row;
 
-/* Some packs in a view, and all that is to be known of each row. */
+/* Some packs in a view, and the expected values of all rows. */
 typedef struct scene {
     ps_loader *loader;
     ps_pack_reader *reader;
@@ -46,7 +46,7 @@ static int32_t *new_array(size_t n)
     return a;
 }
 
-/* Nothing was written behind it. */
+/* Frees an array, after checking that nothing was written past its end. */
 static void free_array(int32_t *a, size_t n)
 {
     assert_int_equal(a[n], UNTOUCHED);
@@ -54,8 +54,8 @@ static void free_array(int32_t *a, size_t n)
 }
 
 /*
- * The `n` rows of one piece, or of the padding if `segment` is 0, and those
- * of the gap behind them.
+ * Adds the `n` rows of one piece, or of padding if `segment` is 0, and those
+ * of the gap that follows.
  */
 static void add_rows(scene *s, uint32_t pack, int32_t segment,
                      int32_t sequence, uint32_t begin, uint32_t n,
@@ -104,8 +104,8 @@ static void find_rows(scene *s)
 }
 
 /*
- * The last batch of a stream, which is padded but in the ragged view, where
- * it is short.
+ * The last batch of a stream is padded, except in the ragged view, where it
+ * is short.
  */
 static scene make_scene(const bytes *b, uint32_t packs, ps_view view)
 {
@@ -164,7 +164,7 @@ static void check_positions(const scene *s)
     free_array(ids, s->n_rows);
 }
 
-/* Places of sequences that the view has in pack `p`. */
+/* Slots for sequences that the view has in pack `p`. */
 static uint32_t places_of(const scene *s, uint32_t p)
 {
     if (s->batch.spans.view == PS_VIEW_STATIC)
@@ -217,7 +217,7 @@ static void check_next_labels(const scene *s)
     free_array(shifted, s->n_rows);
 }
 
-/* Labels in some rows, in ghosts too; some sequences have none. */
+/* Labels in some rows, dummy sequences included; some sequences have none. */
 static int32_t *make_labels(const scene *s, int32_t ignore)
 {
     uint64_t random = 5;
@@ -231,7 +231,7 @@ static int32_t *make_labels(const scene *s, int32_t ignore)
     return labels;
 }
 
-/* How many labels sequence `q` has, or all sequences if it is -1. */
+/* Number of labels of sequence `q`, or of all sequences if it is -1. */
 static uint32_t count_labels(const scene *s, const int32_t *labels,
                              int32_t ignore, int32_t q)
 {
@@ -330,7 +330,7 @@ static int64_t value_of(const unsigned char *p, ps_type type)
     return (int64_t)((uint64_t)get_u32(p + 4) << 32 | get_u32(p));
 }
 
-/* The elements of a field in the order in which they are to be gathered. */
+/* The elements of a field in gathering order. */
 static bytes wanted_elements(const scene *s, const ps_field *f)
 {
     const size_t width = ps_type_bytes(f->channel.type);
@@ -406,7 +406,7 @@ static void check_gathers(const scene *s)
     ps_field signed_id = *ps_pack_field(info, "seq_id");
     unsigned char none;
 
-    /* None of the channels is i64, and eight bytes are eight bytes. */
+    /* No channel is i64, but any eight-byte type will do. */
     signed_id.channel.type = PS_I64;
     check_gather(s, &signed_id);
     for (uint32_t f = 0; f < info->n_fields; f++)
@@ -460,7 +460,7 @@ static void test_arrays(void **state)
     check_arrays(0, 1, PS_U16);
 }
 
-/* Between the sequences there is padding, too. */
+/* Padding between the sequences as well. */
 static void test_aligned(void **state)
 {
     static const uint32_t aligns[] = {2, 3, 8, 12, 24};

@@ -1,6 +1,5 @@
 /*
- * view-t.c - the views of a pack, wherever it comes from: they are what its
- * pieces say.
+ * view-t.c - the views of a pack agree with its pieces, whatever the input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Packs that are full, and others that are not. */
+/* Full packs and others. */
 static bytes make_aligned(uint32_t count, uint32_t depth, uint32_t align)
 {
     const ps_packer_options o = {24, depth, 16, 0,
@@ -28,7 +27,7 @@ static bytes make_packs(uint32_t count, uint32_t depth)
     return make_aligned(count, depth, 1);
 }
 
-/* Where the last sequence of a pack ends, its gap included. */
+/* End of a pack's last sequence, with its gap. */
 static uint32_t rows_of(const ps_pack_info *info, const ps_pack *pack)
 {
     const ps_piece last = ps_pack_piece(info, pack, pack->n_seq - 1);
@@ -37,7 +36,7 @@ static uint32_t rows_of(const ps_pack_info *info, const ps_pack *pack)
            (last.n_tok + info->align - 1) / info->align * info->align;
 }
 
-/* Span `i` of a view as the pieces of the pack have it. */
+/* Compares span `i` of a view with the pieces of the pack. */
 static void check_span(const ps_pack_info *info, const ps_pack *pack,
                        const ps_spans *spans, uint32_t i)
 {
@@ -115,7 +114,7 @@ static void check_view(const ps_pack_info *info, const ps_pack *pack,
     free(lengths);
 }
 
-/* Elements of up to 8 bytes can be read where they lie. */
+/* Elements of up to 8 bytes can be read in place. */
 static void check_pack_views(const ps_pack_info *info, const ps_pack *pack)
 {
     assert_int_equal((uintptr_t)pack->row % 8, 0);
@@ -125,7 +124,7 @@ static void check_pack_views(const ps_pack_info *info, const ps_pack *pack)
     check_view(info, pack, PS_VIEW_STATIC);
 }
 
-/* The views of all packs that are left; gives how many were full. */
+/* Checks the views of all remaining packs; returns how many were full. */
 static uint64_t check_reader(ps_pack_reader *r)
 {
     uint64_t full = 0;
@@ -162,10 +161,10 @@ static void test_views(void **state)
 }
 
 /* ---------------------------------------------------------------------
- * Where packs lie
+ * Where packs are stored
  */
 
-/* Bytes that go to a pipe in pieces of odd sizes. */
+/* Bytes sent to a pipe in pieces of odd sizes. */
 typedef struct drip {
     const bytes *b;
     int fd;
@@ -191,7 +190,7 @@ static void *run_drip(void *context)
     return NULL;
 }
 
-/* Reads `b` from a pipe into which it comes in pieces of up to `max`. */
+/* Reads `b` from a pipe that delivers pieces of up to `max` bytes. */
 static void check_drip(const bytes *b, size_t max)
 {
     int ends[2];
@@ -218,7 +217,7 @@ static void test_odd_pieces(void **state)
     check_drip(&b, 60000);
 }
 
-/* A file that was short when it was opened, and cut at an odd place. */
+/* A file that grows after it was opened, cut at an odd offset. */
 static ps_pack_reader *open_growing(const bytes *b, int *fd)
 {
     const size_t first = 5001;
@@ -234,7 +233,7 @@ static ps_pack_reader *open_growing(const bytes *b, int *fd)
     return r;
 }
 
-/* What is passed over to get to a mark does not shift what follows. */
+/* Bytes skipped on the way to a mark do not shift the next packs. */
 static void test_behind_a_mark(void **state)
 {
     bytes b = make_packs(9000, 5);
@@ -271,7 +270,7 @@ static void test_refused(void **state)
     assert_result(ps_pack_view(&e.info, pack, (ps_view)3, cu, NULL, &spans,
                                NULL),
                   PS_ERR_ARGUMENT, NULL);
-    /* A pack of a stream that follows may be deeper than the first says. */
+    /* A pack of a later stream can be deeper than the first header says. */
     e.info.depth = pack->n_seq - 1;
     assert_true(e.info.depth > 0);
     assert_ok(ps_pack_view(&e.info, pack, PS_VIEW_GHOST, cu, NULL, &spans,

@@ -1,6 +1,6 @@
 /*
- * deal-t.c - deals give every rank equally many items, and sums that are as
- * even as can be.
+ * deal-t.c - every rank gets the same number of items, and sums as even as
+ * possible.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 #define MAX_ITEMS 16384
 
-/* A deal of these numbers, and what it says; checked by its own words. */
+/* An assignment of these costs, and its reported sums. */
 typedef struct result {
     uint32_t ranks[MAX_ITEMS];
     uint64_t max;
@@ -22,9 +22,9 @@ typedef struct result {
 } result;
 
 /*
- * Fails the test unless each rank has `per_rank` items, and one that costs
- * something if there are enough of these, ranks are numbered by their first
- * items, and the greatest sum is as the deal says.
+ * Fails the test unless each rank has `per_rank` items, with a positive cost
+ * among them if there are enough, ranks are numbered by their first items,
+ * and the greatest sum is the reported one.
  */
 static void check(const result *r, const uint64_t *costs, uint32_t ranks,
                   uint32_t per_rank)
@@ -76,7 +76,7 @@ static void deal_once(const uint64_t *costs, uint32_t ranks,
     ps_deal_free(deal);
 }
 
-/* ---- Against all deals that there are ---- */
+/* ---- Against every assignment ---- */
 
 typedef struct search {
     const uint64_t *costs;
@@ -113,8 +113,8 @@ static void try_all(search *s, uint32_t item)
 }
 
 /*
- * Twelve items or fewer, of few values or many: no deal is below its bound,
- * most are the best that there are, and none is far from it.
+ * Twelve items or fewer, of few values or many: no assignment is below its
+ * bound, most are optimal, and none is far from the optimum.
  */
 static void test_best(void **state)
 {
@@ -146,14 +146,14 @@ static void test_best(void **state)
     assert_true(best > all * 7 / 10);
 }
 
-/* ---- Degenerate ones ---- */
+/* ---- Degenerate cases ---- */
 
 static void test_degenerate(void **state)
 {
     static uint64_t costs[600];
     static result r;
 
-    /* One rank has all; one item each has no choice. */
+    /* One rank gets everything; with one item each there is no choice. */
     for (uint32_t i = 0; i < 600; i++)
         costs[i] = i * i % 97;
     deal_once(costs, 1, 600, &r);
@@ -173,7 +173,7 @@ static void test_degenerate(void **state)
     assert_int_equal(r.max, 7 * 25);
     assert_int_equal(r.bound, 7 * 25);
 
-    /* One is huge: with the cheapest, and this is the bound. */
+    /* One huge item: with the cheapest ones, and it sets the bound. */
     for (uint32_t i = 0; i < 600; i++)
         costs[i] = 100 + i;
     costs[300] = 1000000;
@@ -181,7 +181,7 @@ static void test_degenerate(void **state)
     assert_int_equal(r.bound, 1000000 + 24 * 100 + 23 * 24 / 2);
     assert_true(r.max <= r.bound + r.bound / 1024);
 
-    /* Three are: with six others, of which two are cheaper.  Then four are. */
+    /* Three huge items share with six others, two cheaper; then four do. */
     for (uint32_t i = 0; i < 600; i++)
         costs[i] = 10;
     costs[5] = costs[7] = costs[11] = 100;
@@ -232,7 +232,7 @@ static void test_refused(void **state)
 
 /* ---- Large ones ---- */
 
-/* A heavy tail: half the items are near the least, a few five times that. */
+/* A heavy tail: half the items are near the minimum, a few at five times it. */
 static void draw(uint64_t *random, uint64_t *costs, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -242,7 +242,7 @@ static void draw(uint64_t *random, uint64_t *costs, uint32_t n)
     }
 }
 
-/* Deals of one handle do not depend on those before them. */
+/* An assignment does not depend on earlier ones of the same handle. */
 static void test_same_again(void **state)
 {
     const uint32_t n = 512 * 16;
@@ -267,7 +267,7 @@ static void test_same_again(void **state)
     ps_deal_free(deal);
 }
 
-/* Sums end within 1 % of the bound, where there are items enough. */
+/* Sums are within 1 % of the bound, given enough items. */
 static void test_even(void **state)
 {
     static const uint32_t shapes[][2] = {{2, 16}, {8, 16}, {64, 16},
@@ -312,7 +312,7 @@ static void test_cost(void **state)
     cost.tokens = UINT64_MAX / 10 + 1;
     assert_result(ps_pack_cost(&cost, &pack, &value, &err), PS_ERR_LIMIT,
                   &err);
-    /* What a hostile file may say. */
+    /* A hostile file can have this value. */
     pack.sum_len_sq = UINT64_MAX;
     cost = (ps_cost){.tokens = 0, .squares = 2};
     assert_result(ps_pack_cost(&cost, &pack, &value, &err), PS_ERR_LIMIT,

@@ -1,6 +1,6 @@
 /*
- * epoch-t.c - the order of an epoch has each number once, is fixed for ever,
- * and no order is likelier than another.
+ * epoch-t.c - the order of an epoch has each number once, never changes, and
+ * is uniformly random.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #define MOST 300
 
-/* Of every count up to MOST, and of more than 32 bits can count. */
+/* Every count up to MOST, and one that exceeds 32 bits. */
 static void test_permutation(void **state)
 {
     for (uint64_t n = 1; n <= MOST; n++) {
@@ -34,7 +34,7 @@ static void test_permutation(void **state)
     }
 }
 
-/* Trainers that were stopped go on with these numbers after an update. */
+/* Interrupted training resumes with these numbers after an update. */
 static void test_fixed(void **state)
 {
     static const uint64_t wanted[] = {3, 7, 8, 6, 0, 4, 1, 2, 9, 5};
@@ -57,8 +57,8 @@ static double chi_square(const uint32_t *counts, uint32_t n, double expected)
 }
 
 /*
- * All 120 orders of five, over seeds and epochs: with 119 degrees of freedom
- * the sum is above 200 less than once in 100,000 times.
+ * All 120 orders of five, over seeds and epochs.  With 119 degrees of freedom
+ * the sum exceeds 200 less than once in 100,000 times.
  */
 static void test_all_orders(void **state)
 {
@@ -83,8 +83,8 @@ static void test_all_orders(void **state)
 }
 
 /*
- * Which number follows which, in one long order: the steps between them,
- * modulo n, in 128 classes; above 213 less than once in 100,000 times.
+ * Successors in one long order: differences modulo n, in 128 classes, exceed
+ * 213 less than once in 100,000 times.
  */
 static void test_neighbours(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * balance-t.c - what the window holds and what came, by knots, against a
- * recount; and the sign of the weights.
+ * balance-t.c - the counts of arrived and waiting sequences at each knot,
+ * against a recount; and the sign of the weights.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,16 +15,16 @@
 
 #define LAST (PS_BALANCE_KNOTS - 1)
 
-/* Weights are from -1 to 2 of the strong ones. */
+/* Weights are from -1 to 2 times the strength. */
 #define STRENGTH (PS_SCORE_ONE / 64)
 #define STRONG (PS_SCORE_ONE / 16)
 
-/* Saved: arrivals, whether knots are known, and then each knot. */
+/* Layout of a saved balance: arrivals, whether knots are known, each knot. */
 #define AT_KNOWN 8
 #define AT_KNOTS 12
 #define KNOT_BYTES 24
 
-/* A balance, and what it should have counted, by length. */
+/* A balance, with its expected counts by length. */
 typedef struct stand {
     ps_balance b;
     uint32_t capacity;
@@ -45,7 +45,7 @@ static void *zeros(size_t n, size_t size)
     return p;
 }
 
-/* Counted in units of so many tokens. */
+/* Lengths are counted in units of `unit` tokens. */
 static stand open_stand(uint32_t capacity, uint32_t unit, uint32_t window)
 {
     const ps_units units = ps_units_of(capacity, (capacity - 1) / unit + 1);
@@ -87,13 +87,13 @@ static void take(stand *s, uint32_t length)
     s->n_held--;
 }
 
-/* The stream has brought some of a length. */
+/* Adds `times` arrivals of a length. */
 static void bring(stand *s, uint32_t length, double times)
 {
     s->count[ps_units_round(&s->units, length)] += times;
 }
 
-/* Held before the balance learns or is loaded. */
+/* Adds waiting sequences before the balance learns or is loaded. */
 static void hold(stand *s, uint32_t length, uint32_t n)
 {
     s->held[length] += n;
@@ -107,7 +107,7 @@ static void count_held(stand *s)
         s->in_window[ps_units_round(&s->units, l)] += s->held[l];
 }
 
-/* Learns from what was brought; counts what is held, as it must be. */
+/* Learns from the arrivals, and recounts the waiting sequences as it must. */
 static void learn(stand *s)
 {
     count_held(s);
@@ -123,7 +123,7 @@ static void weigh(stand *s, bool strong)
     s->n_came = 0;
 }
 
-/* The parts of some sequences, by the knots as they are. */
+/* Adds the shares of some sequences at the current knots. */
 static void add_up(const stand *s, const uint32_t *lengths, int64_t *parts)
 {
     const uint32_t *knot = s->b.knot;
@@ -217,7 +217,7 @@ static void test_counts(void **state)
         }
 }
 
-/* The largest capacity, with units as they are then. */
+/* The largest capacity, and the units that go with it. */
 static void test_huge(void **state)
 {
     stand s = open_stand(PS_MAX_CAPACITY, 65536, PS_MAX_WINDOW);
@@ -241,7 +241,7 @@ static int32_t weight_of(const stand *s, uint32_t length)
     return ps_balance_of(&s->b, ps_units_round(&s->units, length));
 }
 
-/* By hand: half of what comes at a knot, and all of what is held there. */
+/* By hand: half of the arrivals at a knot, and all that wait there. */
 static void test_strength(void **state)
 {
     for (int strong = 0; strong < 2; strong++) {
@@ -262,7 +262,7 @@ static void test_strength(void **state)
     }
 }
 
-/* The stream's share of a length that stands on a knot. */
+/* The stream's share of a length that is exactly at a knot. */
 static int64_t share_of(const stand *s, uint32_t length)
 {
     uint32_t part;
@@ -273,7 +273,7 @@ static int64_t share_of(const stand *s, uint32_t length)
     return s->b.share[part == 0 ? i : i + 1];
 }
 
-/* The shares follow the stream within some windows. */
+/* The shares follow the stream within a few windows. */
 static void test_follows(void **state)
 {
     stand s = open_stand(100, 1, 64);
@@ -302,7 +302,7 @@ static void test_follows(void **state)
 
 /* ---- Knots ---- */
 
-/* At quantiles, and on single lengths where there are few. */
+/* Knots are at quantiles, or on single lengths if there are few. */
 static void test_knots(void **state)
 {
     stand s = open_stand(700, 1, 10);
@@ -337,7 +337,7 @@ static bool load_from(stand *s, const ps_saver *saver, size_t cut)
     return !restorer.failed && restorer.left == 0;
 }
 
-/* What is refused, or loaded and then used. */
+/* The number is refused, or loaded and then used. */
 static bool try_number(const stand *s, size_t at, uint64_t number,
                        size_t width)
 {
@@ -391,7 +391,7 @@ static void test_hostile(void **state)
     close_stand(&s);
 }
 
-/* All that came, and as much as there can be of it. */
+/* All arrivals, at the highest count possible. */
 static void test_hostile_together(void **state)
 {
     stand s = open_stand(100, 1, PS_MAX_WINDOW);

@@ -1,6 +1,6 @@
 /*
- * dual-prices-state-t.c - prices as a stream goes on: when they are learned,
- * what is forgotten, which states are refused, and what memory all that takes.
+ * dual-prices-state-t.c - prices over a stream: when they are learned, when
+ * counts fade, which states are refused, and how much memory they need.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #include "lib-alloc.h"
 
-/* Saved: so many bytes in front of the counts, and where some of them are. */
+/* Layout of a saved state: bytes before the counts, and some offsets. */
 #define AT_FEW 0
 #define AT_MEAN 4
 #define AT_CAME 12
@@ -28,9 +28,10 @@
 /* ---- When, and for how long ---- */
 
 /*
- * First after a window; then after as much again if that told something new,
- * and else after ever more, up to 32 windows.  Of 60 each has a pack, of 20 a
- * third, as the depth says already; 64 is full, and tells nothing.
+ * Prices are learned after the first window, again after the same interval if
+ * that was informative, and then at growing intervals, up to 32 windows.  It
+ * is with 60, which has a pack to itself; not with 20, a third of a pack as
+ * the depth implies.  64 fills a pack, and has no price to learn.
  */
 static void test_schedule(void **state)
 {
@@ -64,7 +65,7 @@ static void test_schedule(void **state)
     }
 }
 
-/* Learning takes so much in the long run, and goes on all the time. */
+/* The long-run work of learning, which never stops. */
 static void test_work(void **state)
 {
     uint32_t lengths[400];
@@ -85,7 +86,7 @@ static void test_work(void **state)
 
 /* ---- How much windows vary ---- */
 
-/* The variation of a stream of 1..100 whose lengths are `run` times alike. */
+/* The variation of a stream of 1..100 in runs of `run` equal lengths. */
 static double variation_of(uint32_t window, uint32_t run)
 {
     ps_dual_prices *p = open_prices(100, 3, window);
@@ -100,7 +101,7 @@ static double variation_of(uint32_t window, uint32_t run)
     return variation;
 }
 
-/* Chance explains about one; runs that are alike bring as many times more. */
+/* Chance gives a variation near one; equal runs multiply it by their length. */
 static void test_variation(void **state)
 {
     for (uint32_t window = 64; window <= 4096; window *= 8) {
@@ -113,7 +114,7 @@ static void test_variation(void **state)
     }
 }
 
-/* Counts are halved when they are of more than 512 windows. */
+/* Counts are halved once they cover more than 512 windows. */
 static void test_fading(void **state)
 {
     ps_dual_prices *p = open_prices(100, 3, 100);
@@ -132,7 +133,7 @@ static void test_fading(void **state)
 
 /* ---- Units ---- */
 
-/* So many lengths came, far from each other, of which some are held. */
+/* Prices of `lengths` widely spaced lengths, some of them waiting. */
 static ps_dual_prices *open_few(uint32_t capacity, uint32_t lengths,
                                 uint32_t *held)
 {
@@ -150,7 +151,7 @@ static ps_dual_prices *open_few(uint32_t capacity, uint32_t lengths,
     return p;
 }
 
-/* As the caller of coarsen does. */
+/* Coarsens as a caller does. */
 static bool coarsen(ps_dual_prices *p, const uint32_t *held)
 {
     if (!ps_dual_prices_coarsen(p))
@@ -161,7 +162,7 @@ static bool coarsen(ps_dual_prices *p, const uint32_t *held)
     return true;
 }
 
-/* A fine unit counts for the coarse one that its middle is in. */
+/* The counts of a fine unit go to the coarse unit that has its middle. */
 static void check_coarse(const ps_dual_prices *p, const ps_units *fine,
                          const double *count, const double *recent,
                          const uint32_t *held)
@@ -189,7 +190,7 @@ static void check_coarse(const ps_dual_prices *p, const ps_units *fine,
     assert_near(p->total, total, 1e-9);
 }
 
-/* With the 33rd length, and not before, and just once. */
+/* Units are coarsened once, at the 33rd length. */
 static void test_coarsen(void **state)
 {
     static const uint32_t capacities[] = {200, 256, 257, 2048, 2049, 100000};
@@ -220,7 +221,7 @@ static void test_coarsen(void **state)
         assert_int_equal(p->cuts.n, 2);
         check_coarse(p, &fine, count, recent, held);
         assert_true(p->arrivals == arrivals + 3);
-        /* What is known of nothing is the part of the capacity. */
+        /* Until they are learned, prices are proportional to length. */
         for (uint32_t u = 0; u <= p->units.count; u++)
             assert_near(p->price[u], (double)u / p->units.count, 0);
         assert_false(coarsen(p, held));
@@ -233,7 +234,7 @@ static void test_coarsen(void **state)
 
 /* ---- Saved and loaded ---- */
 
-/* Loads `p` anew, of which `cut` bytes are missing at the end. */
+/* Loads `p` again without its last `cut` bytes. */
 static ps_dual_prices *load_again(const ps_dual_prices *p,
                                   const ps_saver *saver, size_t cut,
                                   bool *good)
@@ -247,7 +248,7 @@ static ps_dual_prices *load_again(const ps_dual_prices *p,
     return other;
 }
 
-/* Refused if this number stands at a place of the saved. */
+/* Expects an error when `number` replaces part of the saved state. */
 static void refuse(const ps_dual_prices *p, size_t at, uint64_t number,
                    size_t width)
 {
@@ -324,7 +325,7 @@ static void test_refused(void **state)
         refuse(p, numbers[i].at, numbers[i].number, numbers[i].width);
     free(saver.bytes);
     close_prices(p);
-    /* A total of nothing: there is nothing to learn from. */
+    /* A total of zero: no lengths to learn from. */
     for (uint32_t window = 10; window <= 2000; window += 1990) {
         p = open_prices(20, 3, window);
         refuse_double(p, AT_TOTAL, 5);
@@ -335,7 +336,7 @@ static void test_refused(void **state)
 
 /* ---- Memory ---- */
 
-/* What is said of it is enough, and not far too much where all is used. */
+/* The memory bound suffices, and is not far too high in full use. */
 static void test_memory(void **state)
 {
     static const uint32_t capacities[] = {1, 2, 100, 256, 512, 1000, 131072};
@@ -354,7 +355,7 @@ static void test_memory(void **state)
 
         ps_dual_prices_init(&counted, capacity, depth, 1024, &bound);
         assert_in_range(held, bound.bytes / 2, bound.bytes);
-        /* Few lengths, and then all. */
+        /* Few lengths, then all. */
         for (int all = 0; all < 2; all++) {
             uint32_t step = all ? 1 : (capacity - 1) / 32 + 1;
 

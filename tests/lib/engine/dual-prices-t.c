@@ -1,6 +1,6 @@
 /*
- * dual-prices-t.c - the prices learned: against duals worked out by hand,
- * the bound, and every pack that can be made of the lengths that came.
+ * dual-prices-t.c - learned prices against duals worked out by hand, the
+ * bound, and every pack that the arrived lengths can form.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,12 +13,12 @@
 #include "plan-naive.h"
 #include "plan/plan.h"
 
-/* Prices are a mean of cuts that bound worse by this over sqrt(W). */
+/* Prices are the mean of cuts whose bound is worse by up to this / sqrt(W). */
 #define TOLERANCE 0.2
 
 /* ---- Duals by hand ---- */
 
-/* Of one length a pack holds so many: each is worth its part of it. */
+/* With one length, the price is its share of a pack. */
 static void test_one_length(void **state)
 {
     static const struct {
@@ -55,8 +55,8 @@ static void expect(ps_dual_prices *p, const char *text)
 }
 
 /*
- * What is expected is priced as what came.  Any number of sequences counts
- * for at most 64 windows, and what is left of rare ones for nothing.
+ * Expected lengths are priced like arrived ones.  They count for at most 64
+ * windows, however many they are, and rare ones drop out.
  */
 static void test_expected(void **state)
 {
@@ -82,7 +82,7 @@ static void test_expected(void **state)
     assert_true(p->total == p->count[40] + p->count[50]);
     close_prices(p);
 
-    /* Full packs say nothing of what others are worth. */
+    /* Full packs carry no information about other lengths. */
     p = open_prices(100, 3, 10);
     expect(p, "100:5000");
     assert_true(p->total == 0);
@@ -91,7 +91,7 @@ static void test_expected(void **state)
     close_prices(p);
 }
 
-/* What comes by chance does not shake it; another stream does, at first. */
+/* Chance does not upset expected prices; a different stream does, at first. */
 static void test_expected_in_vain(void **state)
 {
     ps_dual_prices *p = open_prices(100, 3, 100);
@@ -117,8 +117,8 @@ static void test_expected_in_vain(void **state)
 }
 
 /*
- * As many of 60 as of 40 can be priced in two ways; it is the one that what
- * is held needs.
+ * Equal numbers of 60 and 40 can be priced in two ways; the waiting sequences
+ * decide.
  */
 static void test_held(void **state)
 {
@@ -143,7 +143,7 @@ static void test_held(void **state)
     close_prices(p);
 }
 
-/* Full ones teach nothing, and do not change what others teach. */
+/* Full-length sequences teach nothing, and do not change other prices. */
 static void test_full_length(void **state)
 {
     static const uint32_t capacities[] = {1, 2, 100, 5000};
@@ -171,10 +171,7 @@ static void test_full_length(void **state)
 
 /* ---- Dual feasible, and as good as the bound ---- */
 
-/*
- * The most that up to so many of the lengths that came are worth in each
- * room.
- */
+/* The best total price of up to `places` arrived lengths, for each capacity. */
 static double *fill_rooms(const ps_dual_prices *p, const double *price,
                           uint32_t places)
 {
@@ -199,8 +196,8 @@ static double dearest_pack(const ps_dual_prices *p, const double *price)
 }
 
 /*
- * The prices are feasible, and what they say of all that came is within a part
- * of the bound, and not above it.
+ * The prices are feasible, and the total price of all arrivals is within a
+ * factor of the bound, and not above it.
  */
 static void check_learned(const ps_dual_prices *p, double gap)
 {
@@ -225,7 +222,7 @@ static void check_learned(const ps_dual_prices *p, double gap)
                  p->depth, p->window_size, told, bound);
 }
 
-/* Shapes over all lengths: even, many short, about a third, or a comb. */
+/* Distributions: even, mostly short, about a third, or a comb. */
 static uint32_t draw_length(uint32_t shape, uint32_t capacity,
                             uint64_t *random)
 {
@@ -272,10 +269,7 @@ static void test_distributions(void **state)
         }
 }
 
-/*
- * A length that did not come fits no pack of those that came that would be
- * worth more with it.
- */
+/* No pack of arrived lengths and one other is priced above 1. */
 static void test_unseen(void **state)
 {
     uint64_t random = 12;
@@ -304,7 +298,7 @@ static void test_unseen(void **state)
 
 /* ---- Units ---- */
 
-/* Between two units prices rise evenly. */
+/* Prices rise linearly between units. */
 static void check_units(const ps_dual_prices *p, uint32_t unit)
 {
     uint32_t long_one = p->capacity / 10 * 6;
@@ -320,7 +314,7 @@ static void check_units(const ps_dual_prices *p, uint32_t unit)
                             2 * ps_dual_price_of(p, l), 0, 4);
 }
 
-/* Fine ones while at most 32 lengths came. */
+/* Units stay fine while at most 32 lengths have arrived. */
 static void test_units(void **state)
 {
     static const struct {

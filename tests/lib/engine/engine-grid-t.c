@@ -1,6 +1,6 @@
 /*
- * engine-grid-t.c - how near the default policy comes to the bound, on a
- * grid of distributions, depths and windows: no worse than it once did.
+ * engine-grid-t.c - gap between the default policy and the bound, on a grid of
+ * distributions, depths and windows: it must not grow.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,12 +15,12 @@
 #include "lengths.h"
 
 #define SEQUENCES 60000
-#define LEEWAY 0.02 /* points, for what rounds otherwise elsewhere */
+#define LEEWAY 0.02 /* points, for rounding on other machines */
 
 static const uint32_t depths[] = {3, 4, 8, 64};
 static const uint32_t windows[] = {256, 1024};
 
-/* Fills `to` with so many lengths of at most `capacity` tokens. */
+/* Fills `to` with `n` lengths of at most `capacity` tokens. */
 typedef void draw_stream(uint32_t *to, size_t n, uint32_t capacity);
 
 /* ---- Distributions ---- */
@@ -33,7 +33,7 @@ static void uniform(uint32_t *to, size_t n, uint32_t capacity)
         to[i] = 1 + random_below(&random, capacity);
 }
 
-/* Near a bell curve, about 28 % of the capacity wide at its foot. */
+/* Roughly a bell curve, whose base is about 28 % of the capacity wide. */
 static void bell(uint32_t *to, size_t n, uint32_t capacity)
 {
     uint64_t random = 6;
@@ -70,7 +70,7 @@ static void comb(uint32_t *to, size_t n, uint32_t capacity)
         to[i] = (1 + random_below(&random, 17)) * (capacity / 19);
 }
 
-/* A few, of which only exact sums fill a pack. */
+/* A few lengths, whose exact sums alone fill a pack. */
 static void few(uint32_t *to, size_t n, uint32_t capacity)
 {
     static const uint32_t of[] = {293, 401, 683, 911, 1367};
@@ -90,9 +90,9 @@ static void few(uint32_t *to, size_t n, uint32_t capacity)
 /* ---- The grid ---- */
 
 /*
- * Gaps in points of efficiency, by depth; of each, by window.  Those of the
- * comb and of few lengths move by up to 0.1 from seed to seed: theirs are
- * means of eight, or more.
+ * Gaps in percentage points of efficiency, by depth and then window.  Those
+ * of the comb and of few lengths vary by up to 0.1 with the seed, so they are
+ * means of eight runs or more.
  */
 static const struct cell {
     const char *name;
@@ -157,7 +157,7 @@ static drive_figures run(const uint32_t *stream, size_t n,
     return f;
 }
 
-/* How many of a distribution's gaps are wider than they were. */
+/* Number of gaps of a distribution that have grown. */
 static unsigned try_cell(const struct cell *c)
 {
     unsigned wider = 0;

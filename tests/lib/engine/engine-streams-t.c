@@ -1,6 +1,6 @@
 /*
- * engine-streams-t.c - the promises of the engine, on streams of every shape
- * and under options drawn at random.
+ * engine-streams-t.c - the engine's guarantees, on streams of every shape with
+ * random options.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #include "engine-drive.h"
 #include "lengths.h"
 
-/* What a run was, for the message if it fails. */
+/* The parameters of a run, for the message if it fails. */
 typedef struct run {
     ps_engine_options o;
     lengths_shape shape;
@@ -116,8 +116,8 @@ static run draw_run(ps_policy policy, uint64_t *random)
 }
 
 /*
- * Whatever comes in leaves once, within capacity, depth, delay and order;
- * and a second engine decides the same.
+ * Every sequence leaves once, within capacity, depth, delay and order, and a
+ * second engine makes the same decisions.
  */
 static void test_policies(void **state)
 {
@@ -151,8 +151,7 @@ static void test_policies(void **state)
 
 /* ----------------------------------------------------------------- order */
 
-/* The seed says in which order packs leave, and what leaves does not hang
-   on it. */
+/* The order of packs depends on the seed; their contents do not. */
 static void test_seeds_shuffle(void **state)
 {
     run r = {.n = 20000,
@@ -175,7 +174,7 @@ static void test_seeds_shuffle(void **state)
     free(r.lengths);
 }
 
-/* One record at most leads to a pack or so; nothing piles up. */
+/* A record triggers about one pack at most; packs do not pile up. */
 static void test_no_bursts(void **state)
 {
     static const ps_policy policies[] = {
@@ -203,8 +202,9 @@ static void test_no_bursts(void **state)
 /* ------------------------------------------------------------ efficiency */
 
 /*
- * Equal lengths leave nothing to decide: every pack is as full as it gets.
- * Not so with SPFHP, which as published never puts equal ones together.
+ * With equal lengths there is nothing to decide: every pack is as full as
+ * possible.  SPFHP is the exception: as published, it never combines equal
+ * lengths.
  */
 static void test_optimum_of_equal_lengths(void **state)
 {
@@ -233,14 +233,14 @@ static void test_optimum_of_equal_lengths(void **state)
             }
 }
 
-/* Percent of all places that hold a token. */
+/* Percentage of token positions in use. */
 static double efficiency(const run *r, uint64_t packs)
 {
     return 100 * (double)tokens_of(r) /
            ((double)packs * (double)r->o.capacity);
 }
 
-/* Packs can keep to the order of the input and be fuller than by next-fit. */
+/* Packs can keep the input order and still be fuller than with next-fit. */
 static void test_input_order_is_not_nextfit(void **state)
 {
     static const uint32_t depths[] = {3, 4, 16};
@@ -263,7 +263,7 @@ static void test_input_order_is_not_nextfit(void **state)
     }
 }
 
-/* In no order of the stream is the window worse than blocks of its size. */
+/* For no order of the stream is the window worse than blocks of its size. */
 static void test_not_below_blocks(void **state)
 {
     static const uint32_t sizes[][3] = {/* capacity, depth, window */

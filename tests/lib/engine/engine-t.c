@@ -1,6 +1,6 @@
 /*
- * engine-t.c - when packs leave the engine, that every sequence does once
- * and in time, and that nothing is lost or left behind without memory.
+ * engine-t.c - when packs leave the engine; that each sequence leaves once and
+ * in time; and that running out of memory loses and leaks nothing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ static const ps_pack_order orders[] = {
     PS_PACKS_SHUFFLED,
 };
 
-/* Opens an engine that has all its checks; fewer records than 2000. */
+/* Opens an engine with all checks on, for fewer than 2000 records. */
 static void open_run(driver *d, const ps_engine_options *o)
 {
     if (!drive_open(d, o, 2000))
@@ -51,7 +51,7 @@ static void flush(driver *d)
 
 /* ---- When ---- */
 
-/* Nothing leaves before the window is full, unless it is flushed. */
+/* Without a flush, no pack leaves before the window is full. */
 static void test_waits_for_a_full_window(void **state)
 {
     ps_engine_options o = {.capacity = 10,
@@ -78,7 +78,7 @@ static void test_waits_for_a_full_window(void **state)
     ps_engine_free(NULL);
 }
 
-/* A sequence leaves with the record that is its last chance, not before. */
+/* A sequence leaves with the last record that its delay allows. */
 static void test_waits_as_long_as_it_may(void **state)
 {
     static const uint64_t delays[] = {1, 2, 3, 63, 64, 65, 1000};
@@ -106,7 +106,7 @@ static void test_waits_as_long_as_it_may(void **state)
     }
 }
 
-/* What is shuffled waits in the window for half of the time. */
+/* Shuffling leaves half of the delay for waiting in the window. */
 static void test_waits_to_be_shuffled(void **state)
 {
     ps_engine_options o = {.capacity = 10,
@@ -130,7 +130,7 @@ static void test_waits_to_be_shuffled(void **state)
     drive_close(&d);
 }
 
-/* What no waiting can better does not wait. */
+/* A pack that waiting cannot improve leaves at once. */
 static void test_leaves_at_once(void **state)
 {
     static const ps_policy at_once[] = {PS_POLICY_AUTO, PS_POLICY_NEXTFIT,
@@ -164,7 +164,7 @@ static void test_names(void **state)
 
 /* ---- Without memory ---- */
 
-/* Runs through a stream until something fails, or to its end. */
+/* Runs a stream to its end, or until a call fails. */
 static ps_result try_stream(const ps_engine_options *o)
 {
     ps_engine *e;
@@ -189,7 +189,7 @@ static ps_result try_stream(const ps_engine_options *o)
     return r;
 }
 
-/* Wherever it runs out, that is said, and all is given back. */
+/* Wherever memory runs out, the error is reported and nothing leaks. */
 static void test_memory(void **state)
 {
     ps_engine_options o = {

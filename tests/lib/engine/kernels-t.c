@@ -1,6 +1,6 @@
 /*
- * kernels-t.c - every variant of the search, of a row of a knapsack and of
- * sums of products against a look at each sum.
+ * kernels-t.c - every variant of the search, the knapsack row and the sum of
+ * products, against a naive loop.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 #define BEFORE (PS_SEARCH_GROUP - 1)
 #define NONE (-(INT32_C(1) << 28))
 
-/* Two runs, with no more around them than may be read. */
+/* Two arrays, with only as many bytes around them as may be read. */
 typedef struct runs {
     uint32_t n;
     int32_t *a;
@@ -44,7 +44,7 @@ static void close_runs(runs *r)
     free(r->b - BEFORE);
 }
 
-/* Numbers below `range`, so that many sums are equal if it is small. */
+/* Numbers below `range`: the smaller the range, the more ties. */
 static void fill(runs *r, uint32_t range, uint64_t *random)
 {
     for (uint32_t i = 0; i < r->n; i++) {
@@ -89,7 +89,7 @@ static void compare(ps_search search, const runs *r)
     try_min(search, r, max + 1);
 }
 
-/* Each place in turn has the greatest sum, and shares it with the first. */
+/* The greatest sum at each position in turn, alone and tied with the first. */
 static void try_places(ps_search search, uint32_t n)
 {
     runs r = open_runs(n);
@@ -116,7 +116,7 @@ static void try_random(ps_search search, uint32_t n, uint64_t *random)
     close_runs(&r);
 }
 
-/* Around whole groups, and around the blocks that the search has. */
+/* Sizes around whole groups, and around the blocks of the search. */
 static void try_variant(ps_search search)
 {
     static const uint32_t sizes[] = {1000, 1008, 1023, 1024, 1025,
@@ -148,7 +148,7 @@ static int32_t naive_value(const runs *r, const int32_t *from, uint32_t c)
     return max;
 }
 
-/* `a` has scores; a row for any number is made of them, or one of one more. */
+/* Computes a row for any number of sequences, or for one more, from `a`. */
 static void try_row(const ps_kernels *kernels, uint32_t units,
                     uint32_t range, uint64_t *random)
 {
@@ -165,7 +165,7 @@ static void try_row(const ps_kernels *kernels, uint32_t units,
     fill(&to, range, random);
     memcpy(to.a, to.b, (units + 1) * sizeof *to.a);
     kernels->more(best, i, r.b, to.b, units);
-    /* What was there, or what `best` of length i adds to the other row. */
+    /* The old value, or `best` of length i plus the other row. */
     for (uint32_t c = 0; c <= units; c++) {
         int32_t sum = c < i ? NONE : best + r.b[units - (c - i)];
         int32_t was = to.a[units - c];
@@ -188,8 +188,8 @@ static void try_rows(const ps_kernels *kernels)
 }
 
 /*
- * Products that are added up, and multiples that are added to others.  What
- * has no more digits than a double is exact, and else alike for all.
+ * Sums of products, and multiples added to other numbers.  Results that fit a
+ * double are exact; all variants round the others alike.
  */
 static void try_products(const ps_kernels *kernels)
 {
@@ -222,7 +222,7 @@ static void try_products(const ps_kernels *kernels)
     }
 }
 
-/* Says which this machine could not run; the first one always works. */
+/* Prints the variants that this machine cannot run; the first always works. */
 static void test_variants(void **state)
 {
     const ps_kernels *kernels;

@@ -1,5 +1,5 @@
 /*
- * pack-builder-t.c - packs of best fit against its rules in naive form.
+ * pack-builder-t.c - packs of best fit, against its rules in naive form.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,12 +14,12 @@
 #define MAX_WINDOW 2000
 #define MAX_TAKEN 64
 
-/* Of so many of the oldest one is first, and what its age counts for. */
+/* Candidates for a pack's first sequence: that many of the oldest. */
 #define FIRSTS 128
 #define FIRST_PART 8
 #define AGE 10 /* parts of 2^20 of the capacity for a place */
 
-/* Mean lengths of room that a pair may fill. */
+/* Rest of a pack that a pair may fill, in mean lengths. */
 #define PAIR_MEANS 3
 
 typedef struct stand {
@@ -74,7 +74,7 @@ static void take(stand *s, uint32_t length)
 
 /* ---- The naive form ---- */
 
-/* Lengths that wait, oldest first, and those of a pack. */
+/* Waiting lengths, oldest first, and those of a pack. */
 typedef struct naive {
     uint32_t list[MAX_WINDOW];
     uint32_t n;
@@ -91,7 +91,7 @@ static void take_naive(naive *w, uint32_t at)
     memmove(w->list + at, w->list + at + 1, (w->n - at) * sizeof w->list[0]);
 }
 
-/* The longest that fits, again and again, behind the one at a place. */
+/* Starts with the sequence at `at`, then adds the longest that fits. */
 static void pack_naive(naive *w, uint32_t at, uint32_t depth)
 {
     take_naive(w, at);
@@ -117,7 +117,7 @@ static void list_window(const stand *s, naive *w)
         w->list[w->n++] = s->window.slots[i].length;
 }
 
-/* Whether something in the window is short enough to go with a length. */
+/* True if a sequence in the window fits beside this length. */
 static bool some_fit(const stand *s, uint32_t length)
 {
     uint32_t room = s->builder.capacity - length;
@@ -125,7 +125,7 @@ static bool some_fit(const stand *s, uint32_t length)
     return ps_window_longest(&s->window, room) > 0;
 }
 
-/* The place of the first one: less is left, or it is older. */
+/* Index of the first sequence: the one that leaves less, or the older one. */
 static uint32_t find_first(const stand *s)
 {
     static naive w;
@@ -149,7 +149,7 @@ static uint32_t find_first(const stand *s)
     return first;
 }
 
-/* The best score of two that fill a pack; NONE without any. */
+/* The best score of two that fill a pack, or NONE. */
 static int64_t best_pair(const stand *s, const naive *w)
 {
     int64_t best = PS_SCORE_NONE;
@@ -168,7 +168,7 @@ static int64_t best_pair(const stand *s, const naive *w)
     return best;
 }
 
-/* A pack of best fit, which leaves the window; says whether it is a pair. */
+/* Checks a pack of best fit, which leaves the window; true if it is a pair. */
 static bool check_fit(stand *s, bool urgent)
 {
     static naive w;
@@ -248,7 +248,7 @@ static void test_fit(void **state)
     assert_true(pairs > 1000 && others > 1000);
 }
 
-/* In a great window 128 are tried, and not all. */
+/* In a large window 128 are tried, not all. */
 static void test_fit_of_many(void **state)
 {
     static stand s;
@@ -266,9 +266,9 @@ static void test_fit_of_many(void **state)
 }
 
 /*
- * Behind the oldest so much is left, and behind a younger one 3 tokens; at the
- * largest capacity it has to leave 160 less for each place.  It is one of 128,
- * or of an eighth of the window.
+ * A younger sequence must leave less than the oldest does: at the largest
+ * capacity 160 tokens less for each position.  Candidates are the oldest 128
+ * sequences, or an eighth of the window if that is fewer.
  */
 static void test_age(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * policy-auto-state-t.c - the default policy in an engine that is saved
- * anywhere and loaded: it chooses on as if nothing had happened, and no
- * damaged state does harm.
+ * policy-auto-state-t.c - the default policy in an engine that is saved and
+ * loaded at any point: its decisions do not change, and no damaged state does
+ * harm.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,13 +15,13 @@
 #include "engine/dual_prices.h"
 #include "engine/engine.h"
 
-/* An engine, and when each sequence came that it holds. */
+/* An engine, and the arrival times of the sequences it holds. */
 typedef struct runner {
     ps_engine_options o;
     ps_engine *engine;
     uint64_t *came; /* by slot */
     uint64_t now;
-    uint64_t digest; /* of what was chosen since the digest was 0 */
+    uint64_t digest; /* of the choices since it was 0 */
 } runner;
 
 static runner open_runner(const ps_engine_options *o)
@@ -72,7 +72,7 @@ static void put(runner *r, uint32_t length)
 
 /* ---- Streams ---- */
 
-/* The length of record i; some streams change all of a sudden. */
+/* The length of record i; some streams change suddenly. */
 typedef uint32_t stream(uint64_t i, uint32_t capacity, uint64_t *random);
 
 static uint32_t even(uint64_t i, uint32_t capacity, uint64_t *random)
@@ -88,7 +88,7 @@ static uint32_t mostly_short(uint64_t i, uint32_t capacity, uint64_t *random)
                           random_below(random, capacity) / capacity / 3);
 }
 
-/* Long ones, each alone in its pack, and then the shortest. */
+/* Long sequences, each alone in its pack, and then the shortest. */
 static uint32_t bursts(uint64_t i, uint32_t capacity, uint64_t *random)
 {
     if (i / 3000 % 2 == 1 || capacity == 1)
@@ -96,7 +96,7 @@ static uint32_t bursts(uint64_t i, uint32_t capacity, uint64_t *random)
     return capacity / 2 + random_below(random, (capacity + 1) / 2) + 1;
 }
 
-/* Short ones of two kinds, by turns, and no long one. */
+/* Short sequences of two kinds in turn, and no long one. */
 static uint32_t turns(uint64_t i, uint32_t capacity, uint64_t *random)
 {
     uint32_t max = capacity / 30 + 1;
@@ -105,7 +105,7 @@ static uint32_t turns(uint64_t i, uint32_t capacity, uint64_t *random)
            (uint32_t)(i / 1500 % 2) * max % capacity;
 }
 
-/* Hundreds of a kind wait while the other kind comes. */
+/* Hundreds of one kind wait while the other kind arrives. */
 static uint32_t waves(uint64_t i, uint32_t capacity, uint64_t *random)
 {
     uint32_t max = capacity / 4 + 1;
@@ -116,7 +116,7 @@ static uint32_t waves(uint64_t i, uint32_t capacity, uint64_t *random)
     return length <= capacity ? length : capacity;
 }
 
-/* A few lengths, and later all. */
+/* A few lengths at first, and later all. */
 static uint32_t few_at_first(uint64_t i, uint32_t capacity, uint64_t *random)
 {
     uint32_t length = 1 + random_below(random, capacity);
@@ -142,7 +142,7 @@ static const ps_engine_options sets[] = {
     {.capacity = 1000, .depth = 64, .window = 700, .max_delay = 20000,
      .even_cost = true},
     {.capacity = 8192, .depth = 4096, .window = 4096, .max_delay = 100000},
-    /* Full by tokens; short ones are many more. */
+    /* Full by tokens; with short sequences there are many more. */
     {.capacity = 400, .depth = 40, .window = 1500, .least = 200,
      .enough = 40 * 400, .max_delay = 100000},
     {.capacity = 400, .depth = 3, .window = 900, .least = 100,
@@ -162,7 +162,7 @@ static ps_saver save(const runner *r, uint32_t *slots)
     return saver;
 }
 
-/* The same as what was saved, with other slots. */
+/* Loads the saved state, with different slots. */
 static runner resume(const runner *r)
 {
     runner other = open_runner(&r->o);
@@ -187,8 +187,8 @@ static runner resume(const runner *r)
 }
 
 /*
- * One that is resumed twenty times gets the same as one that never is, and
- * chooses the same, at the end for two windows more.
+ * An engine resumed twenty times and one that runs through get the same
+ * stream and make the same decisions, also over two more windows.
  */
 static void save_often(const ps_engine_options *o, stream *next,
                        uint64_t records)
@@ -227,8 +227,8 @@ static void test_resumed(void **state)
 }
 
 /*
- * Short ones have the greatest weight where none came for long, and the
- * value of room is far above that of the few which are there.
+ * Short sequences have the greatest weight after a long absence, and the value
+ * of the remaining capacity is far above that of the few which are waiting.
  */
 static void test_few_short(void **state)
 {
@@ -259,7 +259,7 @@ static void test_few_short(void **state)
 
 /* ---- Hostile states ---- */
 
-/* Loads it; if it is not refused, goes on with it. */
+/* Loads a state; if it is accepted, continues with it. */
 static bool survive(const runner *r, const ps_saver *saver, size_t left)
 {
     runner other = open_runner(&r->o);
@@ -289,7 +289,7 @@ static void overwrite(ps_saver *saver, size_t at, uint64_t number,
         saver->bytes[at + i] = (unsigned char)(number >> 8 * i);
 }
 
-/* Every number at its extremes, as 4 and as 8 bytes, whole or not. */
+/* Sets every number to its extremes, as 4 and as 8 bytes, aligned or not. */
 static void damage(const runner *r, size_t step)
 {
     static const uint64_t wide[] = {
@@ -328,7 +328,7 @@ static void test_damaged(void **state)
         {.capacity = 30, .depth = 16, .window = 8, .max_delay = 100},
         {.capacity = 2, .depth = 2, .window = 8, .max_delay = 100,
          .order = PS_PACKS_BY_INPUT},
-        /* Best fit runs in it. */
+        /* Best fit runs beside it. */
         {.capacity = 40, .depth = 3, .window = 8, .max_delay = 100},
     };
 
@@ -344,8 +344,8 @@ static void test_damaged(void **state)
 }
 
 /*
- * Every length costs as much as it can, and packs take many: the scores of
- * packs are far above those of any that can be.
+ * Every length has the highest possible price, and packs hold many: their
+ * scores are far above any that can occur.
  */
 static void test_great_prices(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * policy-auto-t.c - what the default policy chooses, in examples worked out
- * by hand.
+ * policy-auto-t.c - choices of the default policy, in examples worked out by
+ * hand.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,8 +19,8 @@ static void open_auto(stand *s, ps_policy_setup setup,
 }
 
 /*
- * Packs worked out by hand: which lengths wait, and the packs that are chosen
- * of them, each in ascending order.
+ * Packs worked out by hand: the waiting lengths, and the packs chosen, each in
+ * ascending order.
  */
 static void test_auto_examples(void **state)
 {
@@ -91,10 +91,10 @@ static void test_auto_examples(void **state)
 }
 
 /*
- * The oldest come first, as long as there is more room than seven lengths of
- * the mean take, and more than seven places; the last ones then fill the pack.
- * They come behind the longest if that makes a better pack, as it does where
- * places are many.
+ * The oldest come first, while the pack has room for more than seven mean
+ * lengths and more than seven slots; the last ones then fill the pack.  The
+ * longest goes before them if that makes a better pack, as it does with many
+ * slots.
  */
 static void test_auto_many_places(void **state)
 {
@@ -127,7 +127,7 @@ static void test_auto_many_places(void **state)
     close_stand(&s);
 }
 
-/* Those of an exact fill among others, at a scale, a token off it. */
+/* Expects an exact fill among other lengths, scaled, and one token off. */
 static void expect_scaled(bool in_order, uint32_t by)
 {
     const ps_policy_setup setup = {.capacity = 100 * by,
@@ -147,8 +147,8 @@ static void expect_scaled(bool in_order, uint32_t by)
 }
 
 /*
- * Where lengths are counted in units, exact fills are found all the same;
- * those that fill more than all units where the first leads at least.
+ * With lengths counted in units, exact fills are still found; of packs beyond
+ * all units, at least those with the seed sequence.
  */
 static void test_auto_units(void **state)
 {
@@ -164,9 +164,9 @@ static void test_auto_units(void **state)
 }
 
 /*
- * 4096 sequences in a pack of 2^20 tokens: their product, 2^32, must not be
- * taken for less.  Mean lengths fill so much of a pack that no pair need do
- * it, and two that are a little older go before the pair that would.
+ * 4096 sequences in a pack of 2^20 tokens: the product, 2^32, must not wrap.
+ * Mean lengths fill the pack so well that no pair is needed, and two slightly
+ * older ones go before the pair that would fill it.
  */
 static void test_auto_large_product(void **state)
 {

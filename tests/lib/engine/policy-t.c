@@ -1,5 +1,5 @@
 /*
- * policy-t.c - what the policies choose: the simple ones against their
+ * policy-t.c - the choices of the policies: the simple ones against their
  * rules in naive form, the planned ones against the plan.
  *
  * SPDX-License-Identifier: MIT
@@ -24,7 +24,7 @@ static uint32_t longest_fit(const stand *s, const bool *used, uint32_t room)
     return best;
 }
 
-/* The oldest, and then, again and again, the longest that fits. */
+/* The oldest, then repeatedly the longest that fits. */
 static void expect_bestfit(stand *s)
 {
     uint32_t wanted[MAX_SLOTS];
@@ -63,7 +63,7 @@ static void run_bestfit(const ps_policy_calls *calls,
 
 /* ---- nextfit, concat, none ---- */
 
-/* A pack that takes sequences as they come, until one does not fit. */
+/* A pack that takes sequences in order until one does not fit. */
 typedef struct open_pack {
     uint32_t lengths[MAX_SLOTS + 1];
     uint32_t n;
@@ -114,7 +114,7 @@ static void run_nextfit(const ps_policy_calls *calls,
 
 /* ---- The planned ones ---- */
 
-/* The plan for what a window holds, with the options of the paper. */
+/* The plan for the sequences in a window, with the options of the paper. */
 static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
 {
     ps_plan_options o = plan_options(s->is.capacity, s->is.depth);
@@ -133,8 +133,8 @@ static ps_plan *plan_for(const stand *s, ps_algorithm algorithm)
 }
 
 /*
- * The packs that a plan has leave in its order, those left out that are not
- * as full as its mean, unless all is flushed.
+ * Planned packs leave in the plan's order.  Those less full than the mean stay,
+ * except at a flush.
  */
 static void expect_plan(stand *s, ps_algorithm algorithm, bool flush)
 {
@@ -184,8 +184,8 @@ static void run_planned(const ps_policy_calls *calls,
 }
 
 /*
- * What has waited too long, or in order whatever is oldest, leaves next; but
- * a full-length one may leave before.
+ * Overdue sequences, or in input order the oldest, leave next; a full-length
+ * sequence may leave before them.
  */
 static void run_oldest(const ps_policy_calls *calls,
                        const ps_policy_setup *setup, uint32_t flavour)
@@ -210,7 +210,7 @@ static void run_oldest(const ps_policy_calls *calls,
     close_stand(&s);
 }
 
-/* Each rule above, for the policies that it is about. */
+/* Each rule above, for the policies it applies to. */
 static void test_rules(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /*
- * score-t.c - the tables of scores against a look at every length.
+ * score-t.c - the score tables, against a look at every length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,11 +14,11 @@
 #define SLOTS 200
 #define MAX_PLACED 12
 
-/* What a window of waiting is worth, up to so many. */
+/* Score of waiting for one window; it is capped after a few. */
 #define AGED (PS_SCORE_ONE / 250)
 #define MAX_AGE 8
 
-#define AT_SPAN 16 /* bytes saved in front of it */
+#define AT_SPAN 16 /* bytes saved before the span */
 
 typedef struct stand {
     ps_window *window;
@@ -93,7 +93,7 @@ static void refresh(stand *s)
     ps_score_refresh(s->score, s->now, s->span);
 }
 
-/* Prices come to be in coarse units, if many lengths came. */
+/* Prices switch to coarse units if many lengths have arrived. */
 static void coarsen(stand *s)
 {
     uint32_t l = ps_window_longest(s->window, s->capacity);
@@ -115,9 +115,9 @@ static void learn(stand *s)
     refresh(s);
 }
 
-/* ---- The naive look ---- */
+/* ---- The naive form ---- */
 
-/* How many of a length are left. */
+/* Number of sequences of a length that are left. */
 static uint32_t left_of(const stand *s, uint32_t length)
 {
     uint32_t left = s->window->queues[length].count;
@@ -145,7 +145,7 @@ static int32_t naive_score(const stand *s, uint32_t length)
            (int32_t)(age * AGED / s->span);
 }
 
-/* Every length, and of every unit the best one. */
+/* Checks every length, and the best one of every unit. */
 static void check(const stand *s)
 {
     const ps_score *is = s->score;
@@ -195,7 +195,7 @@ static uint32_t draw_length(uint32_t capacity, uint64_t *random)
     return length;
 }
 
-/* The longest below a length, or the longest of all; 0 without any. */
+/* The longest below a length, or the longest of all; 0 if none. */
 static uint32_t draw_held(const stand *s, uint64_t *random)
 {
     uint32_t limit = 1 + random_below(random, s->capacity);
@@ -205,7 +205,7 @@ static uint32_t draw_held(const stand *s, uint64_t *random)
                                             : limit);
 }
 
-/* A pack on trial, taken back, and made again to leave. */
+/* Tries a pack, undoes it, and builds it again to leave. */
 static void try_pack(stand *s, uint64_t *random)
 {
     for (int round = 0; round < 2; round++) {
@@ -282,7 +282,7 @@ static void test_tables(void **state)
 
 /* ---- Age ---- */
 
-/* Each window of waiting adds the same, up to eight of them. */
+/* Each window of waiting adds the same amount, up to eight windows. */
 static void test_age(void **state)
 {
     static const uint32_t windows[] = {1, 2, 3, 100, 1024, PS_MAX_WINDOW};
@@ -312,7 +312,7 @@ static void test_age(void **state)
     }
 }
 
-/* A span of nothing, or of more than the window can have. */
+/* A span of zero, or longer than the window can have. */
 static void test_span_refused(void **state)
 {
     static const uint32_t spans[] = {0, SLOTS + 1, UINT32_MAX};

@@ -1,6 +1,6 @@
 /*
- * shadow-t.c - when best fit is run beside the policy, what it packs, and
- * whether it is found good enough.
+ * shadow-t.c - best fit beside the policy: when it runs, which packs it makes,
+ * and whether it is good enough to be used.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 #define CAPACITY 1000
 #define WINDOW 256
 
-/* Saved: so many bytes in front of each. */
+/* Layout of a saved state: offsets of each part. */
 #define AT_RUNS 0
 #define AT_FITS 4
 #define AT_CARRY 16
@@ -56,15 +56,16 @@ static void close_stand(stand *s)
 
 typedef uint32_t stream_of(uint64_t *random);
 
-/* Two fill a pack, and best fit loses nothing. */
+/* Two sequences fill a pack, and best fit is optimal. */
 static uint32_t pairs(uint64_t *random)
 {
     return 350 + random_below(random, 301);
 }
 
 /*
- * 560 belongs to 440, and 520 to two of 240, but to best fit to 440, if that
- * is there.  Best fit decreasing finds nothing wrong: it starts with 560.
+ * The best partner of 560 is 440, and those of 520 are two of 240, but best fit
+ * pairs 520 with 440 if it can.  Best fit decreasing does not notice: it starts
+ * with 560.
  */
 static uint32_t stolen(uint64_t *random)
 {
@@ -79,8 +80,8 @@ static uint32_t stolen(uint64_t *random)
 }
 
 /*
- * Long ones, each alone; and 510 that belongs to 260 and 230.  Best fit
- * decreasing gives it 270, but best fit starts with the oldest.
+ * Long sequences, each alone, and 510, whose best partners are 260 and 230.
+ * Best fit decreasing pairs it with 270, but best fit starts with the oldest.
  */
 static uint32_t doubtful(uint64_t *random)
 {
@@ -91,13 +92,13 @@ static uint32_t doubtful(uint64_t *random)
     return kind < 10 ? others[kind] : 900 + random_below(random, 90);
 }
 
-/* Packs take many. */
+/* Packs hold many. */
 static uint32_t shorts(uint64_t *random)
 {
     return 1 + random_below(random, CAPACITY / 4);
 }
 
-/* As the policy does, with a refresh after each window and nothing in it. */
+/* Acts like the policy, with a refresh after each window and nothing in it. */
 static void send(stand *s, stream_of *next, uint64_t windows,
                  uint64_t *random)
 {
@@ -125,7 +126,7 @@ static void send(stand *s, stream_of *next, uint64_t windows,
     }
 }
 
-/* Sends so many windows at most, until it fits or no longer fits. */
+/* Sends at most `windows` windows, until best fit fits or no longer fits. */
 static uint32_t send_until(stand *s, stream_of *next, bool fits,
                            uint32_t most, uint64_t *random)
 {
@@ -140,7 +141,7 @@ static uint32_t send_until(stand *s, stream_of *next, bool fits,
 
 /* ---- Decisions ---- */
 
-/* It starts at once, fits, and goes on like that for hundreds of windows. */
+/* It starts at once, fits, and still fits after hundreds of windows. */
 static void test_fits(void **state)
 {
     stand *s = open_stand(CAPACITY, 3, WINDOW);
@@ -156,7 +157,7 @@ static void test_fits(void **state)
     close_stand(s);
 }
 
-/* What best fit decreasing does worse is used once best fit was good. */
+/* Once good, best fit stays in use where best fit decreasing is worse. */
 static void test_doubtful(void **state)
 {
     stand *s = open_stand(CAPACITY, 3, WINDOW);
@@ -172,7 +173,7 @@ static void test_doubtful(void **state)
     close_stand(s);
 }
 
-/* What looks good, and is not, is used for some windows only. */
+/* A stream on which best fit only seems good uses it for a few windows. */
 static void test_given_up(void **state)
 {
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -192,7 +193,7 @@ static void test_given_up(void **state)
     }
 }
 
-/* It stops where packs take more, forgets all, and starts anew. */
+/* It stops when packs hold more, forgets everything, and starts again. */
 static void test_stops(void **state)
 {
     stand *s = open_stand(CAPACITY, 8, WINDOW);
@@ -215,7 +216,7 @@ static void test_stops(void **state)
 
 /* ---- What best fit packs ---- */
 
-/* Of these the oldest, and then the longest that fits, again and again. */
+/* Packs the oldest of the list, then repeatedly the longest that fits. */
 static void pack_naive(uint32_t *list, uint32_t *n, uint32_t capacity,
                        uint32_t depth)
 {
@@ -281,7 +282,7 @@ static void test_best_fit(void **state)
 
 /* ---- Saved and loaded ---- */
 
-/* Loads what was saved, of which `cut` bytes are missing at the end. */
+/* Loads a saved state without its last `cut` bytes. */
 static stand *load_again(const stand *s, const ps_saver *saver, size_t cut,
                          bool *good)
 {
@@ -303,7 +304,7 @@ static stand *load_again(const stand *s, const ps_saver *saver, size_t cut,
 
 /* ---- Hostile states ---- */
 
-/* Whether it is loaded with this number in it; then it goes on with it. */
+/* True if a state with this number is accepted; then it is used. */
 static bool try_number(const stand *s, size_t at, uint64_t number,
                        size_t width)
 {
@@ -323,7 +324,7 @@ static bool try_number(const stand *s, size_t at, uint64_t number,
     return good;
 }
 
-/* Whether it is loaded with so many sequences in its window. */
+/* True if a state with that many sequences in its window is accepted. */
 static bool try_count(const stand *s, uint32_t n)
 {
     ps_saver saver = {0};
@@ -374,7 +375,7 @@ static void test_refused(void **state)
         for (size_t at = AT_FROM; at < at_count; at += 80)
             assert_false(try_number(s, at, not_numbers[i], 8));
     }
-    /* A full window would have been packed from. */
+    /* A full window would have been packed already. */
     assert_true(try_count(s, 0));
     assert_true(try_count(s, 39));
     assert_false(try_count(s, 40));

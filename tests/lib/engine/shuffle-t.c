@@ -1,5 +1,5 @@
 /*
- * shuffle-t.c - packs that leave in random order, which is the seed's.
+ * shuffle-t.c - packs leave in random order, which depends on the seed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,8 +28,8 @@ static void draw(uint64_t seed, uint32_t n, uint32_t *order)
 }
 
 /*
- * SplitMix64 from 1; of each number the upper half, times the packs left,
- * over 2^32 says which leaves, and the last takes its place.
+ * SplitMix64 from 1.  The upper half of each number, times the packs left, over
+ * 2^32 is the index of the pack that leaves; the last pack moves to its slot.
  */
 static void test_the_order_of_a_seed(void **state)
 {
@@ -41,7 +41,7 @@ static void test_the_order_of_a_seed(void **state)
     assert_memory_equal(order, wanted, sizeof wanted);
 }
 
-/* Of few packs each leaves first about as often as the others. */
+/* With few packs, each is first about equally often. */
 static void test_each_as_often(void **state)
 {
     uint32_t first[5] = {0};
@@ -55,7 +55,7 @@ static void test_each_as_often(void **state)
         assert_in_range(first[i], 900, 1100);
 }
 
-/* By tokens, too, but not with fewer sequences than the least. */
+/* Full by tokens, but not with fewer sequences than the minimum. */
 static void test_full_by_tokens(void **state)
 {
     ps_mem mem = {0};

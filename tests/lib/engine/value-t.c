@@ -1,5 +1,5 @@
 /*
- * value-t.c - the value of room and places against a naive knapsack.
+ * value-t.c - the value of tokens and slots left, against a naive knapsack.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,14 +14,14 @@
 
 #define MAX_UNITS 2048
 
-/* More places than these count as any number. */
+/* More slots than these count as unlimited. */
 #define MAX_PLACES 8
 
-/* Scores by units of length, with what may be read in front of them. */
+/* Scores by length in units, after padding that may be read. */
 static int32_t padded[PS_SEARCH_GROUP + MAX_UNITS + 1];
 static int32_t *const best = padded + PS_SEARCH_GROUP;
 
-/* One of `rare` lengths is there; some scores are below 0. */
+/* One in `rare` lengths is present; some scores are below 0. */
 static void draw_scores(uint32_t units, uint32_t rare, uint64_t *random)
 {
     for (size_t i = 0; i < COUNT(padded); i++)
@@ -33,8 +33,8 @@ static void draw_scores(uint32_t units, uint32_t rare, uint64_t *random)
 }
 
 /*
- * The row of `places` is what `meant` can be worth in each room, as if all
- * were without end.
+ * The row of `places` slots is the best score of `meant` slots for each number
+ * of tokens left, as if every length were unlimited.
  */
 static void check_row(const ps_value *v, uint32_t units, uint32_t places,
                       uint32_t meant)
@@ -55,7 +55,7 @@ static void check_row(const ps_value *v, uint32_t units, uint32_t places,
     }
 }
 
-/* Few places are exact; where depth is ample, or of many places, none count. */
+/* Few slots are exact; if the depth is ample, slots do not count. */
 static void check(const ps_value *v, uint32_t units, uint32_t depth,
                   bool is_ample)
 {
@@ -104,8 +104,8 @@ static void test_naive(void **state)
 }
 
 /*
- * The greatest scores that there can be are added up without overflow: what a
- * sequence scores besides its price, and prices of ten for a pack.
+ * The highest possible scores add up without overflow: a sequence's score
+ * beside its price, and prices of ten packs.
  */
 static void test_greatest(void **state)
 {
@@ -129,8 +129,8 @@ static void test_greatest(void **state)
 }
 
 /*
- * The row for any number is the same where few lengths score more than all
- * shorter ones, whether it is filled by length or by room.
+ * If few lengths score higher than all shorter ones, the unlimited row is the
+ * same filled by length or by tokens left.
  */
 static void test_few(void **state)
 {
@@ -153,7 +153,7 @@ static void test_few(void **state)
                 score += 1 + (int32_t)random_below(&random,
                                                    PS_SCORE_ONE / 100);
                 best[from + random_below(&random, to - from + 1)] = score;
-                /* Of no use, unless it is shorter. */
+                /* Useless, unless it is shorter. */
                 if (n < 40)
                     best[from + random_below(&random, to - from + 1)] =
                         score - 1;

@@ -17,7 +17,7 @@ typedef struct entry {
     uint64_t time;
 } entry;
 
-/* The naive window: oldest first; and what was taken and not released. */
+/* The naive window, oldest first, and sequences taken but not yet released. */
 typedef struct pair {
     ps_window window;
     uint32_t size;
@@ -50,7 +50,7 @@ static void close_pair(pair *p)
     free(p->taken);
 }
 
-/* Of a length, or of all if it is 0. */
+/* The oldest of a length, or of all lengths if it is 0. */
 static uint32_t naive_oldest(const pair *p, uint32_t length)
 {
     for (uint32_t i = 0; i < p->n; i++)
@@ -69,7 +69,7 @@ static uint32_t naive_longest(const pair *p, uint32_t limit)
     return longest;
 }
 
-/* A slot keeps what it says after it was taken, until it is used again. */
+/* A slot keeps its contents after it was taken, until it is reused. */
 static void compare_entry(const ps_window *w, const entry *e)
 {
     assert_int_equal(w->slots[e->slot].length, e->length);
@@ -106,7 +106,7 @@ static void compare(const pair *p)
                          naive_longest(p, limit));
 }
 
-/* Whether a sequence may come: there is a place and a slot for it. */
+/* True if the window has room and a free slot for a sequence. */
 static bool has_room(const pair *p)
 {
     return p->n < p->size && p->n + p->n_taken < p->size + p->spare;
@@ -130,7 +130,7 @@ static void drop(entry *list, uint32_t *n, uint32_t at)
     memmove(list + at, list + at + 1, (*n - at) * sizeof *list);
 }
 
-/* Takes the oldest of a length, which must be there. */
+/* Takes the oldest of a length, which must exist. */
 static void take(pair *p, uint32_t length)
 {
     uint32_t slot = naive_oldest(p, length);
@@ -154,7 +154,7 @@ static void take_any(pair *p, uint64_t *random)
     take(p, p->list[random_below(random, p->n)].length);
 }
 
-/* Some steps release more than they take, and some fill more than that. */
+/* Some steps release more than they take, and some fill more than either. */
 static void step(pair *p, uint64_t *random, bool fills)
 {
     uint32_t dice = random_below(random, 100);
@@ -203,7 +203,7 @@ static void test_random(void **state)
                     1 + s * 100 + l * 10 + k);
 }
 
-/* Times near the end of the clock, and tokens beyond 32 bits. */
+/* Times near the end of the clock, and token counts beyond 32 bits. */
 static void test_greatest_numbers(void **state)
 {
     enum { SIZE = 300 };
@@ -226,7 +226,7 @@ static void test_greatest_numbers(void **state)
     ps_window_destroy(&w);
 }
 
-/* By tokens only with enough sequences, and by sequences without tokens. */
+/* Full by tokens only with enough sequences, or by sequences alone. */
 static void test_full(void **state)
 {
     ps_window w;

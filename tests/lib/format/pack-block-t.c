@@ -1,6 +1,6 @@
 /*
- * pack-block-t.c - blocks of packs, INDEX and END: byte by byte, there and
- * back, and refused when anything in them is wrong.
+ * pack-block-t.c - blocks of packs, INDEX and END: byte by byte, encoded and
+ * decoded, and refused when anything in them is wrong.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "format/block.h"
 #include "format/pack.h"
 
-/* Places in the head of a block. */
+/* Offsets in the head of a block. */
 enum {
     KIND = 4,
     N_PACKS = 8,
@@ -57,7 +57,7 @@ static void put_head(bytes *b, uint32_t kind, uint32_t n_packs,
     put_zeros(b, HEAD - ZERO);
 }
 
-/* New checksums of a block that is no block of packs. */
+/* New checksums for a block that is not a block of packs. */
 static void seal_block(bytes *b)
 {
     set_u64(b->data + BODY, XXH3_64bits(b->data + HEAD, b->size - HEAD));
@@ -120,7 +120,7 @@ static void test_heads(void **state)
     }
 }
 
-/* Numbers that do not go together, under a checksum that agrees. */
+/* Inconsistent numbers, under a valid checksum. */
 static void test_head_numbers(void **state)
 {
     static const struct {
@@ -171,7 +171,7 @@ static void test_head_numbers(void **state)
     }
 }
 
-/* Zeros, also in place of a hash of packs, may mean something later. */
+/* Zero bytes, and a zero instead of the packs' hash, are reserved. */
 static void test_head_zeros(void **state)
 {
     for (size_t at = ZERO; at < CHECKSUM; at++) {
@@ -207,8 +207,8 @@ static void put_pack_head(bytes *b, uint64_t checksum, uint32_t first_seq,
 }
 
 /*
- * Two packs: of ids 0 and 2, with 3 and 4 tokens, and of id 1 with 10.  The
- * three checksums are those that tests/support/packwrite.py gives them.
+ * Two packs: ids 0 and 2, with 3 and 4 tokens, and id 1, with 10.  The three
+ * checksums are those that tests/support/packwrite.py computes.
  */
 static bytes make_block(void)
 {
@@ -252,7 +252,7 @@ static void test_packs(void **state)
     assert_same_bytes(&b, &wanted);
 }
 
-/* Sequences that two packs share, or none has; and bytes behind them. */
+/* Sequences in two packs or in none, and bytes after the packs. */
 static void test_tiles(void **state)
 {
     static const struct {
@@ -283,7 +283,7 @@ static void test_tiles(void **state)
                       PS_ERR_CORRUPT, &err);
         free_bytes(&b);
     }
-    /* Numbers that are right modulo 2^32. */
+    /* Numbers that are correct modulo 2^32. */
     b = make_block();
     set_u32(b.data + HEADS + 12, UINT32_MAX);
     set_u32(b.data + HEADS + 40 + 8, UINT32_MAX);
@@ -301,7 +301,7 @@ static void test_entries(void **state)
         ps_result wanted;
     } cases[] = {
         {{{4096, 0, 9}, {4160, 1, 0}}, PS_OK},
-        {{{4096, 7, 9}, {8128, 8, 0}}, PS_OK}, /* of a stream that goes on */
+        {{{4096, 7, 9}, {8128, 8, 0}}, PS_OK}, /* of a resumed stream */
         {{{4032, 0, 0}, {4160, 1, 0}}, PS_ERR_CORRUPT}, /* in the header */
         {{{4096, 0, 0}, {4096, 1, 0}}, PS_ERR_CORRUPT},
         {{{4160, 0, 0}, {4096, 1, 0}}, PS_ERR_CORRUPT},
@@ -355,7 +355,7 @@ static void test_index(void **state)
 
 /* -------------------------------------------------------------------- END */
 
-/* END of 9 packs in 3 blocks behind 2 parts, at byte 8192. */
+/* END of 9 packs in 3 blocks after 2 parts, at byte 8192. */
 static bytes make_end(void)
 {
     bytes b = {0};
@@ -431,7 +431,7 @@ static void test_end(void **state)
     }
 }
 
-/* Each is found under a checksum that agrees. */
+/* Each is detected under a valid checksum. */
 static void test_end_numbers(void **state)
 {
     static const struct {
@@ -462,7 +462,7 @@ static void test_end_numbers(void **state)
         {359, 1, 1},
         {360, 320, 8},       /* the trailer */
         {360, 448, 8},
-        {368, 4352 + 384, 8}, /* so that a block would be behind END */
+        {368, 4352 + 384, 8}, /* a block would be after END */
         {368, 4095 + 384, 8},
         {368, 0, 8},
         {376, 0x88, 1},
@@ -479,7 +479,7 @@ static void test_end_numbers(void **state)
     }
 }
 
-/* As long as END can be, and entries beyond that, all in their order. */
+/* The longest END, and entries beyond that, all in order. */
 static void test_longest_end(void **state)
 {
     static const struct {

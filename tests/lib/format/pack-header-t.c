@@ -1,6 +1,6 @@
 /*
- * pack-header-t.c - the header of a pack stream: byte by byte, there and
- * back, and refused when its numbers or its table cannot be.
+ * pack-header-t.c - the header of a pack stream: byte by byte, encoded and
+ * decoded, and refused when its numbers or its table are invalid.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include "format/pack_header.h"
 #include "format/pack_layout.h"
 
-/* Places in the header. */
+/* Offsets in the header. */
 enum {
     AT_MAJOR = 12,
     AT_MINOR = 14,
@@ -117,8 +117,8 @@ static void round_trip(const ps_pack_info *info)
 }
 
 /*
- * `n` channels of all types, with names as long as they can be; of both kinds
- * in turn if `kind` is 0.
+ * `n` channels of all types, with names of maximum length; of both kinds in
+ * turn if `kind` is 0.
  */
 static ps_schema many_channels(uint32_t n, unsigned kind)
 {
@@ -162,7 +162,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* The longest dtype literals there can be fit, each in a line. */
+/* The longest possible dtype literals fit, each on a line. */
 static void check_dtype(const ps_pack_info *info)
 {
     size_t n = strlen(info->dtype);
@@ -189,7 +189,7 @@ static void test_largest_dtype(void **state)
     info = make_info(&sequences, PS_MAX_CAPACITY, PS_MAX_DEPTH, true);
     assert_int_equal(info.n_fields, PS_MAX_FIELDS);
     check_dtype(&info);
-    /* As many tokens as a row with so many channels can hold. */
+    /* As many tokens as fit a row with so many channels. */
     info = make_info(&tokens, 1, 1, true);
     info.capacity = capacity;
     info.block_packs = 1;
@@ -199,7 +199,7 @@ static void test_largest_dtype(void **state)
     assert_true(info.row_bytes > PS_MAX_ROW_BYTES / 8 * 7);
     assert_int_equal(info.n_fields, PS_MAX_FIELDS);
     check_dtype(&info);
-    /* One channel more, which fits if sequences are whole. */
+    /* One more channel, which fits if sequences are whole. */
     info = make_info(&all, 1, 1, false);
     check_dtype(&info);
     info.split = true;
@@ -296,7 +296,7 @@ static void test_layout(void **state)
     assert_int_equal(get_u32(h + AT_ALIGN), 5);
 }
 
-/* How long rows and blocks are, worked out on paper. */
+/* Sizes of rows and blocks, worked out on paper. */
 static void test_sizes(void **state)
 {
     static const struct {
@@ -378,7 +378,7 @@ static void test_limits(void **state)
 #undef EXPECT
 }
 
-/* Writes `n` bytes at a place, seals and decodes. */
+/* Writes `n` bytes at an offset, seals and decodes. */
 static void expect(size_t at, uint64_t value, size_t n, ps_result wanted)
 {
     ps_pack_info info = rich_info();

@@ -1,6 +1,6 @@
 /*
- * pack-t.c - the rules of a pack: those the reader enforces, and those of
- * ps_pack_check, each broken in turn under a new seal.
+ * pack-t.c - the rules of a pack, enforced by the reader or by ps_pack_check,
+ * each broken in turn under a new seal.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Places in heads, rows and sequence rows: rich_schema, a capacity of 20. */
+/* Offsets in heads, rows and sequence rows: rich_schema, a capacity of 20. */
 enum {
     FIRST_SEQ = 8,
     N_SEQ = 12,
@@ -46,7 +46,7 @@ static bytes make_packs(void)
     return b;
 }
 
-/* Seals `b` and expects a reader, or else ps_pack_check, to refuse it. */
+/* Seals `b` and expects the reader, or ps_pack_check, to refuse it. */
 static void expect_refused(bytes *b, bool by_check)
 {
     bool checked;
@@ -58,7 +58,7 @@ static void expect_refused(bytes *b, bool by_check)
     free_bytes(b);
 }
 
-/* The stream as it is: what the tests below start from. */
+/* The unchanged stream, from which the tests below start. */
 static void test_good(void **state)
 {
     bytes b = make_packs();
@@ -82,7 +82,7 @@ static void test_good(void **state)
     assert_int_equal(*row_at(&b, 0, TYPE_ID + 19), 7);
 }
 
-/* Each is written to pack 0, or its block, by itself. */
+/* Each is written to pack 0, or its block, alone. */
 static const struct {
     enum { IN_BLOCK, IN_HEAD, IN_ROW, IN_SEQ_0, IN_SEQ_1, IN_SEQ_2 } where;
     size_t at;
@@ -97,7 +97,7 @@ static const struct {
     {IN_BLOCK, 12, 6, 4, false}, /* sequences: they would fit its bytes */
     {IN_BLOCK, 16, 1, 8, false}, /* index of the first pack */
     {IN_BLOCK, 16, UINT64_MAX, 8, false},
-    {IN_BLOCK, 752, 1, 1, false}, /* behind the last sequence row */
+    {IN_BLOCK, 752, 1, 1, false}, /* after the last sequence row */
     {IN_BLOCK, 767, 1, 1, false},
     {IN_HEAD, FIRST_SEQ, 1, 4, false},
     {IN_HEAD, FIRST_SEQ, UINT32_MAX, 4, false},
@@ -137,7 +137,7 @@ static const struct {
     {IN_ROW, TYPE_ID + 18, 0, 1, true},
     {IN_ROW, TYPE_ID + 19, 6, 1, true},
     {IN_ROW, WEIGHT + 18 * 4, 0, 4, true},
-    /* gaps behind fields */
+    /* gaps after fields */
     {IN_ROW, WEIGHT + 80, 1, 1, true},
     {IN_ROW, ROW - 1, 1, 1, true},
     {IN_SEQ_0, GROUP + 2, 1, 1, true},
@@ -170,7 +170,7 @@ static void test_faults(void **state)
     }
 }
 
-/* Counts that agree with the sequences, but not within the capacity. */
+/* Counts that agree with the sequences but exceed the capacity. */
 static void test_beyond_capacity(void **state)
 {
     bytes b = make_packs();
@@ -181,7 +181,7 @@ static void test_beyond_capacity(void **state)
     expect_refused(&b, false);
 }
 
-/* Nor within the depth, with the block_bytes that it makes. */
+/* Counts beyond the depth, with the block_bytes that follows from them. */
 static void test_beyond_depth(void **state)
 {
     for (uint32_t depth = 2; depth <= 3; depth++) {
@@ -202,7 +202,7 @@ static void test_beyond_depth(void **state)
     }
 }
 
-/* Adds a field as a later version may, with a number for each token. */
+/* Adds a field of a later version, with one number per token. */
 static void add_novelty(bytes *b, uint32_t offset)
 {
     enum { AT_MINOR = 14, AT_N_FIELDS = 200, AT_TABLE = 256, ENTRY = 64 };
@@ -220,8 +220,8 @@ static void add_novelty(bytes *b, uint32_t offset)
 }
 
 /*
- * Unused places of a field that a later version has added are its own affair,
- * and so are gaps; those of the fields that we know are not.
+ * A later version defines the unused positions of its own fields, and the
+ * gaps; in known fields they are checked.
  */
 static void test_later_version(void **state)
 {
@@ -253,7 +253,7 @@ static void test_later_version(void **state)
     }
 }
 
-/* The tokens themselves are anybody's, unless there is a vocabulary. */
+/* Any token is valid, unless the stream has a vocabulary. */
 static void test_vocabulary(void **state)
 {
     const ps_packer_options o = {20, 6, 3, 500, .overlong = PS_OVERLONG_ERROR};
@@ -276,7 +276,7 @@ static void test_vocabulary(void **state)
     assert_non_null(strstr(err.text, "token 2 is 300"));
 }
 
-/* Every number in END that the packs, the blocks, or the others contradict. */
+/* Every number in END that contradicts packs, blocks or other numbers. */
 static void test_end(void **state)
 {
     static const size_t places[] = {
@@ -300,7 +300,7 @@ static void test_end(void **state)
     }
 }
 
-/* seal_packs would mend the digest; here only END itself is sealed. */
+/* seal_packs would correct the digest, so only END itself is sealed. */
 static void test_false_digest(void **state)
 {
     bytes b = make_packs();

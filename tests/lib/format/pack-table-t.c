@@ -1,6 +1,6 @@
 /*
- * pack-table-t.c - field tables of pack streams that were made to mislead,
- * and those of later versions.
+ * pack-table-t.c - misleading field tables of pack streams, and those of later
+ * versions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -95,8 +95,9 @@ static void decode(header *h, ps_pack_info *info, ps_result wanted)
 }
 
 /*
- * As a later version, whose dtype is not compared with the table, the
- * header gives `wanted`; as ours it is refused until the dtype is renewed.
+ * A header of a later version, whose dtype is not compared with the table,
+ * gives `wanted`; in the current version it is refused until the dtype is
+ * updated.
  */
 static void expect(header *h, ps_result wanted)
 {
@@ -116,8 +117,8 @@ static void expect(header *h, ps_result wanted)
 }
 
 /*
- * A layout that only a later version can have: with ours there is one way to
- * lay rows out.
+ * A layout that only a later version can have: the current version has one
+ * way to lay out rows.
  */
 static void expect_later(header *h)
 {
@@ -192,7 +193,7 @@ static void test_row_sizes(void **state)
     }
 }
 
-/* Any difference between the two descriptions of rows. */
+/* The dtype and the field table differ. */
 static void test_dtypes(void **state)
 {
     header h = make_header();
@@ -264,7 +265,7 @@ static void test_kinds_and_types(void **state)
     expect_u8(TYPE_ID, FILL + 1, 1, PS_ERR_CORRUPT); /* 0x107 in a u8 */
 }
 
-/* Right in itself, but it is not the piece_off we know. */
+/* Valid in itself, but not the known piece_off. */
 static void test_built_in_of_another_type(void **state)
 {
     header h = make_header();
@@ -276,7 +277,7 @@ static void test_built_in_of_another_type(void **state)
     assert_false(info.split);
 }
 
-/* The fields that the format brings have no unused places. */
+/* Built-in fields have no unused positions. */
 static void test_fills(void **state)
 {
     for (unsigned i = ID; i <= FULL_LEN; i++) {
@@ -290,7 +291,7 @@ static void test_fills(void **state)
     }
 }
 
-/* Bytes without a meaning are zero, but those of a later version. */
+/* Reserved bytes are zero, except in a later version. */
 static void test_unused_bytes(void **state)
 {
     static const struct {
@@ -326,7 +327,7 @@ static void test_names(void **state)
     expect_name(LABELS, "abcdefghijklmnopqrstuvwxyz", PS_ERR_CORRUPT);
     expect_name(LABELS, "input_ids", PS_ERR_CORRUPT);
     expect_name(LABELS, "first_seq", PS_ERR_CORRUPT);
-    /* Two fields of one name: which is meant?  Built in or not. */
+    /* Two fields with the same name, built in or not. */
     expect_name(LABELS, "weight", PS_ERR_CORRUPT);
     expect_name(LABELS, "group", PS_ERR_CORRUPT);
     expect_name(PIECE_OFF, "labels", PS_ERR_CORRUPT);
@@ -362,7 +363,7 @@ static void test_numbers_of_fields(void **state)
     expect(&h, PS_ERR_CORRUPT);
 }
 
-/* Makes field `i`, behind all others, one that only a later version knows. */
+/* Turns the last field, `i`, into one that only a later version knows. */
 static void add_field(header *h, unsigned i, const char *name)
 {
     unsigned char *entry = field(h, i);
@@ -378,7 +379,7 @@ static void add_field(header *h, unsigned i, const char *name)
     h->data[AT_MINOR] = 1;
 }
 
-/* The table has room for 28; a 29th would be where the dtype is. */
+/* The table has 28 entries; a 29th would overlap the dtype. */
 static void test_max_fields(void **state)
 {
     header h = make_header();
@@ -393,7 +394,7 @@ static void test_max_fields(void **state)
     }
 }
 
-/* It stands in the table, and changes nothing about the sequences. */
+/* An unknown field of a later version does not change the sequences. */
 static void test_later_version(void **state)
 {
     header h = make_header();
@@ -415,7 +416,7 @@ static void test_later_version(void **state)
     assert_true(info.split);
 }
 
-/* Without piece_off or full_len there are no pieces. */
+/* Without piece_off or full_len, sequences are not split. */
 static void test_half_of_split(void **state)
 {
     header h = make_header();
@@ -428,7 +429,7 @@ static void test_half_of_split(void **state)
     assert_false(info.split);
 }
 
-/* Says in what `a` differs from `b`. */
+/* Compares the description of how `a` differs from `b`. */
 static void expect_text(const ps_pack_info *a, const ps_pack_info *b,
                         const char *text)
 {

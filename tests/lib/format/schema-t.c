@@ -1,6 +1,6 @@
 /*
- * schema-t.c - schemas: which hold, which are equal, what payloads measure;
- * tokens against a vocabulary.
+ * schema-t.c - schemas: which are valid, which are equal, how large payloads
+ * are; tokens against a vocabulary.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static const struct {
 
 #define N_TYPES COUNT(types)
 
-/* A number that is no enumerator, without the compiler's knowledge. */
+/* An invalid enumerator, hidden from the compiler. */
 static ps_type odd_type(unsigned value)
 {
     ps_type type;
@@ -116,7 +116,7 @@ static void test_fills(void **state)
     }
 }
 
-/* Special ids are tokens that can occur; that of pad need not occur. */
+/* Special ids are tokens that can occur, except that of pad. */
 static void test_special_ids(void **state)
 {
     for (int i = 0; i < PS_SPECIALS; i++) {
@@ -175,7 +175,7 @@ static void test_whole_schemas(void **state)
     expect(&s, PS_ERR_ARGUMENT);
 }
 
-/* As many channels as there may be, each as wide as can be. */
+/* The maximum number of channels, each of maximum width. */
 static ps_schema widest_schema(void)
 {
     ps_schema s = ps_schema_raw(PS_U32);
@@ -200,7 +200,7 @@ static void test_number_of_channels(void **state)
     expect(&s, PS_ERR_ARGUMENT);
 }
 
-/* Says in what `a` differs from `b`. */
+/* Compares the description of how `a` differs from `b`. */
 static void expect_text(const ps_schema *a, const ps_schema *b,
                         const char *text)
 {
@@ -211,7 +211,7 @@ static void expect_text(const ps_schema *a, const ps_schema *b,
     assert_false(ps_schema_equal(a, b));
 }
 
-/* Each member counts; what stands behind the channels does not. */
+/* Every member counts; memory after the channels does not. */
 static void test_equality(void **state)
 {
     static const char *const texts[] = {
@@ -272,7 +272,7 @@ static void test_equality(void **state)
     assert_true(ps_schema_equal(&a, &b[N]));
 }
 
-/* Wide fills, which rich_schema has not. */
+/* Wide fills, which rich_schema lacks. */
 static void test_fills_differ(void **state)
 {
     ps_schema a = ps_schema_raw(PS_U16);

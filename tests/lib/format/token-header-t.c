@@ -1,6 +1,6 @@
 /*
  * token-header-t.c - the header and END of framed token records: byte by
- * byte, there and back, and refused when anything in them is wrong.
+ * byte, encoded and decoded, and refused when anything in them is wrong.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,7 @@ static header encode(const ps_schema *schema)
     return h;
 }
 
-/* As the reader does it: first how long, then what it says. */
+/* Decodes in the reader's order: first the size, then the contents. */
 static ps_result decode(const header *h, ps_schema *schema, ps_error *err)
 {
     size_t size;
@@ -40,7 +40,7 @@ static ps_result decode(const header *h, ps_schema *schema, ps_error *err)
     return ps_token_header_decode(h->data, size, schema, err);
 }
 
-/* All types, both kinds, names of every length, up to 23 of them. */
+/* Channels of all types, both kinds and names of every length, up to 23. */
 static ps_schema many_channels(uint32_t n)
 {
     ps_schema s = ps_schema_raw(PS_U32);
@@ -92,7 +92,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* What packstream(5) says, written down independently. */
+/* A header written independently, from packstream(5). */
 static bytes by_hand(void)
 {
     static const char magic[] = "\x89TOK\r\n\x1a\n";
@@ -165,7 +165,7 @@ static void test_magic_prefix(void **state)
     }
 }
 
-/* Writes `n` bytes at a place, seals and decodes. */
+/* Writes `n` bytes at an offset, seals and decodes. */
 static void expect(size_t at, uint64_t value, size_t n, ps_result wanted)
 {
     const ps_schema s = rich_schema(PS_U16);
@@ -208,7 +208,7 @@ static void test_numbers(void **state)
     expect(ENTRY, 0, 1, PS_ERR_CORRUPT);            /* no name */
     expect(ENTRY, '1', 1, PS_ERR_CORRUPT);
     expect(ENTRY + 1, '\n', 1, PS_ERR_CORRUPT);
-    expect(ENTRY + 7, 'x', 1, PS_ERR_CORRUPT);      /* behind the NUL */
+    expect(ENTRY + 7, 'x', 1, PS_ERR_CORRUPT);      /* after the NUL */
     expect(ENTRY, 0x736e656b6f74, 6, PS_ERR_CORRUPT); /* "tokens" */
     expect(ENTRY, 0x736c6562616c, 6, PS_ERR_CORRUPT); /* "labels" twice */
     expect(ENTRY + 24, 0, 1, PS_ERR_CORRUPT);       /* type */
@@ -222,7 +222,7 @@ static void test_numbers(void **state)
     expect(128 + 64 * 2 + 40, 256, 8, PS_ERR_CORRUPT); /* fill of a u8 */
 }
 
-/* More channels than there may be, in a header of the right size. */
+/* More channels than allowed, in a header of the right size. */
 static void test_too_many_channels(void **state)
 {
     static const uint32_t numbers[] = {24, 1000, 0x03fffff0};

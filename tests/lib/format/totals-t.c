@@ -1,6 +1,5 @@
 /*
- * totals-t.c - the books: counting packs, adding streams, and when they
- * balance.
+ * totals-t.c - totals: counting packs, adding streams, and when they balance.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +8,7 @@
 
 #include "format/totals.h"
 
-/* Sums add up; maxima and minima are over both. */
+/* Sums add up; maxima and minima cover both streams. */
 static void test_add(void **state)
 {
     const ps_totals a = {.packs = 2, .sequences = 5, .tokens = 70,
@@ -43,7 +42,7 @@ static void test_add(void **state)
     t = b;
     assert_true(ps_totals_add(&t, &a));
     assert_totals(&t, &wanted);
-    /* A stream without packs has no emptiest one. */
+    /* A stream without packs has no least full pack. */
     t = a;
     assert_true(ps_totals_add(&t, &empty));
     assert_int_equal(t.min_fill, 33);
@@ -53,7 +52,7 @@ static void test_add(void **state)
     assert_int_equal(t.min_fill, 33);
 }
 
-/* A sum that does not fit is told, whichever it is. */
+/* Any sum that exceeds 64 bits is reported. */
 static void test_add_beyond_64_bits(void **state)
 {
     ps_totals a;

@@ -1,6 +1,6 @@
 /*
- * block-t.c - blocks of input are reused, and last as long as they are held;
- * and what a pool and a sink do without memory.
+ * block-t.c - input blocks are reused, and last as long as they are held; and
+ * pools and sinks that run out of memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +43,7 @@ static ps_block *take_held(ps_pool *pool)
     return b;
 }
 
-/* All of it, the headroom too, so that a sanitizer sees what is not there. */
+/* Writes all of it and its headroom, so that a sanitizer checks the bounds. */
 static void paint(ps_block *b, int color)
 {
     memset(b->bytes - PS_BLOCK_HEADROOM, color, ALL);
@@ -112,7 +112,7 @@ static void test_every_holder_counts(void **state)
     ps_pool_close(pool);
 }
 
-/* Each held block goes with its own last release, and then the pool. */
+/* Each held block is freed by its last release, and then the pool. */
 static void test_close_while_held(void **state)
 {
     const size_t before = alloc_so_far().bytes;
@@ -159,7 +159,7 @@ static void test_has(void **state)
     ps_pool_close(pool);
 }
 
-/* A block that was taken for the end of an input serves the next one. */
+/* A block taken for the end of an input serves the next one. */
 static void test_reopened_source(void **state)
 {
     bytes b = {0};
@@ -188,7 +188,7 @@ static void test_reopened_source(void **state)
 
 /* ------------------------------------------------------------- no memory */
 
-/* A call that failed left the pool as it was, and gives nothing. */
+/* A failed call returns nothing and leaves the pool unchanged. */
 static void test_pool_without_memory(void **state)
 {
     const size_t before = alloc_so_far().blocks;
@@ -216,7 +216,7 @@ static void test_pool_without_memory(void **state)
     assert_int_equal(alloc_so_far().blocks, before);
 }
 
-/* Until it opens, every allocation of a sink fails once. */
+/* Retries until the sink opens; every allocation fails once. */
 static uint64_t open_stubbornly(const ps_output_options *o, int fd)
 {
     const size_t before = alloc_so_far().blocks;
@@ -246,7 +246,7 @@ static void test_sink_without_memory(void **state)
     for (uint32_t threads = 0; threads <= 3; threads++) {
         ps_output_options o = {.largest = 1000, .threads = threads};
 
-        /* Itself, the list of blocks, and a block at least. */
+        /* The sink, the list of blocks, and at least one block. */
         assert_true(open_stubbornly(&o, fd) >= 3 + threads);
         o = (ps_output_options){.largest = 1000,
                               .threads = threads,

@@ -1,10 +1,10 @@
 /*
- * fd-t.c - system calls that are cut short, interrupted, refused for now or
+ * fd-t.c - system calls that are cut short, interrupted, or fail, for now or
  * for good.
  *
- * This program has src/lib/io/fd.c compiled once more with read, pread, write
- * and poll renamed to the fakes below.  The rest of the library calls it as
- * ever, so whole streams go through the fakes as well.
+ * This program compiles src/lib/io/fd.c again with read, pread, write and poll
+ * renamed to the fakes below.  The rest of the library calls it as usual, so
+ * whole streams go through the fakes as well.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 
 #include "io/fd.h"
 
-/* What read and write do on a call. */
+/* Results of a call to read or write. */
 typedef enum act {
     WHOLE,     /* what the system would do */
     SHORT,     /* at most `max` bytes of it */
@@ -30,7 +30,7 @@ typedef enum act {
     BROKEN     /* EIO */
 } act;
 
-/* The fakes' script: the acts in turn, round and round. */
+/* The script of the fakes: the acts, repeated in order. */
 static struct {
     const act *acts;
     size_t n_acts;
@@ -52,7 +52,7 @@ static struct {
         script.max = n_max;                                           \
     } while (0)
 
-/* Whether to do the real thing; else *result and errno say what happens. */
+/* True if the real call is due; otherwise *result and errno are set. */
 static bool next_act(size_t *n, ssize_t *result)
 {
     act a = script.acts[script.calls++ % script.n_acts];
@@ -70,7 +70,7 @@ static bool next_act(size_t *n, ssize_t *result)
     return a == WHOLE || a == SHORT;
 }
 
-/* <unistd.h> and <poll.h> declare these in place of the real ones. */
+/* <unistd.h> and <poll.h> declare these instead of the real ones. */
 ssize_t fake_read(int fd, void *buf, size_t n)
 {
     ssize_t result;
@@ -133,7 +133,7 @@ static void test_read(void **state)
     assert_int_equal(script.events, POLLIN);
     SCRIPT(0, WHOLE);
     assert_int_equal(ps_read(fd, got, 8), 2);
-    assert_int_equal(ps_read(fd, got, 8), 0); /* the end is no error */
+    assert_int_equal(ps_read(fd, got, 8), 0); /* the end is not an error */
 }
 
 static void test_read_errors(void **state)
@@ -154,7 +154,7 @@ static void test_read_errors(void **state)
     assert_int_equal(script.calls, 1);
 }
 
-/* All bytes come, however they are cut up. */
+/* All bytes arrive, however they are cut up. */
 static void test_read_at(void **state)
 {
     char buf[8];
@@ -170,7 +170,7 @@ static void test_read_at(void **state)
     assert_memory_equal(buf, "12345678", 8);
     assert_int_equal(script.calls, 5);
 
-    /* Fewer only at the end; nothing behind it. */
+    /* Fewer only at the end; nothing after it. */
     SCRIPT(3, SHORT);
     assert_int_equal(ps_read_at(fd, buf, 8, 5), 5);
     assert_memory_equal(buf, "56789", 5);
@@ -257,7 +257,7 @@ static ps_result pack_and_unpack(const corpus *c, int fd, ps_error *err)
     return r;
 }
 
-/* Writes a corpus as records, twice, and reads them. */
+/* Writes a corpus as records, twice, and reads it. */
 static ps_result write_and_read(const corpus *c, int fd, ps_error *err)
 {
     ps_token_reader *reader = NULL;
@@ -289,8 +289,8 @@ static ps_result write_and_read(const corpus *c, int fd, ps_error *err)
 }
 
 /*
- * Calls of up to `max` bytes; each single one fails in turn, until there
- * are no more to fail, of which there are at least `min`.
+ * Calls move up to `max` bytes.  Each call fails in turn until none is left,
+ * after at least `min` of them.
  */
 static void break_each(const corpus *c,
                        ps_result (*work)(const corpus *, int, ps_error *),
@@ -322,7 +322,7 @@ static void test_every_call_fails(void **state)
     break_each(&c, pack_and_unpack, 29, 500);
     break_each(&c, write_and_read, 29, 400);
     break_each(&small, write_and_read, 3, 500);
-    /* More than the buffers hold, so that they are flushed in between. */
+    /* More than the buffers hold, so they are flushed in between. */
     break_each(&large, pack_and_unpack, 200000, 20);
     break_each(&large, write_and_read, 200000, 20);
 }
@@ -344,7 +344,7 @@ static void expect_records(const bytes *records, const corpus *c)
     (void)close(fd);
 }
 
-/* The bytes of a stream do not depend on how the system cuts them up. */
+/* The bytes of a stream do not depend on how system calls divide them. */
 static void test_streams_in_scraps(void **state)
 {
     static const size_t max[] = {1, 3, 64, 4095};

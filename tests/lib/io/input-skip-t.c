@@ -1,6 +1,6 @@
 /*
- * input-skip-t.c - an input in which bytes are passed over: what is handed
- * out then is what stands there, whether they had to be read or not.
+ * input-skip-t.c - after bytes are skipped, an input delivers the bytes at its
+ * new offset, whether the skipped ones were read or not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +35,7 @@ static ps_input *open_source(int fd)
     return s;
 }
 
-/* Looks at `want` bytes at `at`, or what there is of them. */
+/* Compares `want` bytes at `at`, or as many as there are. */
 static void check_bytes(ps_input *s, const bytes *b, size_t at, size_t want)
 {
     const unsigned char *data;
@@ -48,7 +48,7 @@ static void check_bytes(ps_input *s, const bytes *b, size_t at, size_t want)
     assert_memory_equal(data, b->data + at, got);
 }
 
-/* Steps of any size, within a block and over many, records larger too. */
+/* Steps of any size, within a block and across many; larger records too. */
 static void walk(const bytes *b, int fd, bool threaded, uint32_t longest,
                  uint64_t random)
 {
@@ -123,7 +123,7 @@ static void test_held_block(void **state)
     ps_input_free(s);
 }
 
-/* To the end, and behind it; from within a file, and after it was read. */
+/* To the end and past it, from within a file and after reading it all. */
 static void test_end(void **state)
 {
     bytes b = make_data(1000000);
@@ -150,7 +150,7 @@ static void test_end(void **state)
     }
 }
 
-/* So much that it cannot have been read. */
+/* A hole too large to have been read. */
 static void test_hole(void **state)
 {
     static const char last[] = "the end";
@@ -172,7 +172,7 @@ static void test_hole(void **state)
     ps_input_free(s);
 }
 
-/* A size that no file has is beyond its end, too. */
+/* A size larger than any file is past the end, too. */
 static void test_too_far(void **state)
 {
     static const uint64_t sizes[] = {UINT64_C(1) << 62, UINT64_C(1) << 63,
@@ -208,7 +208,7 @@ static void check_cannot(const bytes *b, int fd, bool threaded)
     (void)close(fd);
 }
 
-/* A pipe, a compressed file, and one that a thread reads. */
+/* A pipe, a compressed file, and a file that a thread reads. */
 static void test_cannot(void **state)
 {
     bytes b = make_data(1000);
@@ -233,6 +233,6 @@ int main(void)
         cmocka_unit_test(test_cannot),
     };
 
-    (void)alarm(600); /* for what would be read after all */
+    (void)alarm(600); /* in case the bytes are read after all */
     return run_as_tap("source-skip", tests, NULL);
 }

@@ -1,9 +1,9 @@
 /*
- * input-t.c - inputs that come in pieces of any size, plain and compressed,
- * read on a thread and without: the same bytes, and the same errors.
+ * input-t.c - inputs that arrive in pieces of any size, plain and compressed,
+ * give the same bytes and the same errors with a thread and without.
  *
- * This program has src/lib/io/read_ahead.c compiled once more with write
- * renamed to the fake below, which takes its time.
+ * This program compiles src/lib/io/read_ahead.c again with write renamed to a
+ * slow fake below.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@
 
 #include "io/input.h"
 
-/* The real one; false if nobody reads any more. */
+/* Writes everything; false if the reader has closed the pipe. */
 static bool write_out(int fd, const unsigned char *data, size_t n)
 {
     while (n > 0) {
@@ -36,7 +36,7 @@ static bool write_out(int fd, const unsigned char *data, size_t n)
     return true;
 }
 
-/* Only read_ahead.c writes by this, into its wakeup pipe. */
+/* read_ahead.c calls it only for its wakeup pipe. */
 ssize_t fake_write(int fd, const void *data, size_t n)
 {
     (void)poll(NULL, 0, 20);
@@ -45,7 +45,7 @@ ssize_t fake_write(int fd, const void *data, size_t n)
 
 /* ----------------------------------------------------------------- inputs */
 
-/* Bytes that a thread writes into a pipe, so many at a time. */
+/* Bytes that a thread writes into a pipe, a few at a time. */
 typedef struct input {
     bytes b;
     size_t chunk;
@@ -77,7 +77,7 @@ static void start_input(input *in, const bytes *b, size_t chunk)
     assert_int_equal(pthread_create(&in->thread, NULL, feed, in), 0);
 }
 
-/* Even if not all was read. */
+/* Also works if some input was not read. */
 static void end_input(input *in)
 {
     (void)close(in->fd);
@@ -108,7 +108,7 @@ static ps_input *open_source(int fd, bool threaded)
 
 #define HELD 24
 
-/* A place in a block that is to keep its bytes. */
+/* A position in a block, whose bytes must not change. */
 typedef struct place {
     ps_block *block;
     const unsigned char *data;
@@ -116,7 +116,7 @@ typedef struct place {
     size_t n;
 } place;
 
-/* A reader that takes random sizes, and holds some of what it got. */
+/* A reader that takes random sizes, and holds some blocks. */
 typedef struct reading {
     ps_input *input;
     place held[HELD];
@@ -151,7 +151,7 @@ static void let_all_go(reading *r)
         let_go(&r->held[i]);
 }
 
-/* Mostly records; some do not fit a block's headroom, or a block. */
+/* Mostly record sizes; some exceed a block's headroom, or a block. */
 static size_t random_size(uint64_t *random)
 {
     const uint32_t what = random_below(random, 40);
@@ -164,7 +164,7 @@ static size_t random_size(uint64_t *random)
     return random_below(random, 3000);
 }
 
-/* Peeks at `want` bytes where `left` are still to come. */
+/* Peeks at `want` bytes with `left` still to come. */
 static const unsigned char *peek(ps_input *s, size_t want,
                                  const unsigned char *wanted, size_t left)
 {
@@ -179,7 +179,7 @@ static const unsigned char *peek(ps_input *s, size_t want,
     return data;
 }
 
-/* Reads bytes `from`..`to` of what comes. */
+/* Reads bytes `from`..`to` of the input. */
 static void read_bytes(reading *r, const bytes *all, size_t from, size_t to)
 {
     ps_input *s = r->input;
@@ -209,7 +209,7 @@ static void read_to_end(reading *r, const bytes *all, size_t from)
     (void)peek(r->input, 300000, NULL, 0);
 }
 
-/* From byte `middle` on perhaps on a thread. */
+/* A thread may read from byte `middle` on. */
 static void read_chunks(const bytes *all, const bytes *as, size_t chunk,
                         size_t middle, bool threaded)
 {
@@ -230,7 +230,7 @@ static void read_chunks(const bytes *all, const bytes *as, size_t chunk,
     end_input(&in);
 }
 
-/* In drops and in streams; on a thread from the start or the middle. */
+/* In small pieces and in large, with a thread from the start or the middle. */
 static void test_reading(void **state)
 {
     static const struct {
@@ -258,7 +258,7 @@ static void test_reading(void **state)
     }
 }
 
-/* Other inputs, whether the one before was read to its end or not. */
+/* Reopens other inputs, whether the previous one was read to its end or not. */
 static void test_reopen(void **state)
 {
     bytes all = make_data(700000, 7);
@@ -304,7 +304,7 @@ static bool is_readable(int fd, int milliseconds)
 
 static const unsigned char abc[] = "abcabc";
 
-/* A pipe into which the hook writes when it is called. */
+/* A pipe into which the hook writes. */
 typedef struct wait_stand {
     ps_input *input;
     int ends[2];
@@ -353,7 +353,7 @@ static void read_abc(wait_stand *w)
     ps_input_take(w->input, 3);
 }
 
-/* Each wait calls it once, and what is there already none. */
+/* Each wait calls the hook once, and none is needed for buffered input. */
 static void test_wait_hook(void **state)
 {
     for (int threaded = 0; threaded < 2; threaded++) {
@@ -370,7 +370,7 @@ static void test_wait_hook(void **state)
     }
 }
 
-/* A late wakeup is for the wait that it belongs to, not for the next. */
+/* A late wakeup must not end the next wait. */
 static void test_late_wakeup(void **state)
 {
     wait_stand w;
@@ -431,7 +431,7 @@ static void test_read_errors(void **state)
     (void)close(fds[0]);
 }
 
-/* Whatever the thread waits for: input, or room; or nothing any more. */
+/* The thread is waiting for input, for a free block, or for nothing. */
 static void test_free_while_waiting(void **state)
 {
     bytes much = make_data(4000000, 3);
@@ -468,7 +468,7 @@ int main(void)
         cmocka_unit_test(test_free_while_waiting),
     };
 
-    (void)alarm(600); /* for what would wait without an end */
+    (void)alarm(600); /* in case a wait never ends */
     (void)signal(SIGPIPE, SIG_IGN);
     return run_as_tap("source", tests, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * output-t.c - what is put into a sink comes out, in its order, whoever writes
- * and compresses it; and what cannot be written is told.
+ * output-t.c - bytes put into a sink are written in order, whichever threads
+ * write and compress them; and failed writes are reported.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,12 +20,12 @@
 #include "io/output.h"
 
 #define LARGEST 3000
-#define PUT_LARGEST PS_IO_BYTES /* what is put is cut off there */
+#define PUT_LARGEST PS_IO_BYTES /* of a frame of put bytes */
 
 static void finalize(void *context, unsigned char *block);
 static void follow(void *context, const unsigned char *block);
 
-/* How many committed blocks have been shown, and whether one was wrong. */
+/* Number of committed blocks shown, and whether one was wrong. */
 static uint32_t n_followed;
 static bool is_wrong;
 static const ps_output_finalizer finalizer = {finalize, follow, &n_followed};
@@ -37,11 +37,11 @@ static const ps_output_finalizer finalizer = {finalize, follow, &n_followed};
         .level = 1, .max_frames = max, .finalizer = &finalizer          \
     }
 
-/* All that a sink can be opened as. */
+/* Every kind of sink. */
 static const ps_output_options kinds[] = {
     PLAIN(0), PLAIN(1), PLAIN(3), /* one is enough for it */
     PACKED(0, 0), PACKED(1, 0), PACKED(3, 0),
-    /* frames enough, and more than a table can have */
+    /* many frames, and more than a table can list */
     PACKED(0, 1000), PACKED(0, UINT32_MAX),
 };
 #define KINDS COUNT(kinds)
@@ -57,7 +57,7 @@ static ps_output *open_sink(int fd, const ps_output_options *o)
 
 /* -------------------------------------------------------------- finalizing */
 
-/* A block begins with its size and its number among those committed. */
+/* A block begins with its size and its number among the committed ones. */
 #define NUMBERED 8
 
 static void finalize(void *context, unsigned char *block)
@@ -72,13 +72,13 @@ static void follow(void *context, const unsigned char *block)
 {
     uint32_t *number = context;
 
-    /* In order, and finalized once. */
+    /* In order, and finalized only once. */
     if (get_u32(block + 4) != *number || block[NUMBERED] != ('x' ^ 0xa5))
         is_wrong = true;
     ++*number;
 }
 
-/* Fills a block of `n` bytes that begin with `x`. */
+/* Fills a block of `n` bytes, starting with `x`. */
 static void fill_block(unsigned char *block, uint32_t n, uint32_t number,
                        uint64_t *random)
 {
@@ -91,7 +91,7 @@ static void fill_block(unsigned char *block, uint32_t n, uint32_t number,
 
 /* ----------------------------------------------------------------- output */
 
-/* The content of frames, each unpacked by itself; a seek table has none. */
+/* The content of frames, each decompressed alone; a seek table has none. */
 static bytes unpack(const bytes *b)
 {
     bytes plain = {0};
@@ -130,7 +130,7 @@ static void assert_output(const bytes *output, const bytes *put,
 
 /* ---------------------------------------------------------- random orders */
 
-/* A sink, and what was put into it. */
+/* A sink, and the bytes put into it. */
 typedef struct stand {
     const ps_output_options *options;
     ps_output *output;
@@ -140,7 +140,7 @@ typedef struct stand {
     uint64_t random;
 } stand;
 
-/* One of three blocks is not kept. */
+/* One block in three is not committed. */
 static void commit(stand *s)
 {
     uint32_t n = NUMBERED + 1 + random_below(&s->random, LARGEST - NUMBERED);
@@ -160,7 +160,7 @@ static void commit(stand *s)
     assert_ok(ps_output_commit(s->output, n, keep, &err), &err);
 }
 
-/* Up to twice a plain block at a time. */
+/* Puts up to twice a plain block at a time. */
 static void put(stand *s)
 {
     static const uint32_t max[] = {1, 100, 3000, 20000, 2 * PUT_LARGEST};
@@ -174,7 +174,7 @@ static void put(stand *s)
     assert_ok(ps_output_put(s->output, s->all.data + before, n, &err), &err);
 }
 
-/* Whatever was put is in the file. */
+/* Everything put so far is in the file. */
 static void flush(stand *s)
 {
     ps_error err;
@@ -239,7 +239,7 @@ static void test_to_file(void **state)
     }
 }
 
-/* Neither the number of threads nor the time shows in the frames. */
+/* Frames depend neither on the number of threads nor on timing. */
 static void test_same_frames(void **state)
 {
     for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -260,7 +260,7 @@ static void test_same_frames(void **state)
     }
 }
 
-/* What was committed is one frame; what was put fills them. */
+/* A committed block is one frame; put bytes fill frames. */
 static void test_frames(void **state)
 {
     static const size_t sizes[] = {9, LARGEST, LARGEST, 3, PUT_LARGEST, 1};
@@ -294,13 +294,13 @@ static void test_frames(void **state)
                 ZSTD_getFrameContentSize(b.data + at, b.size - at), sizes[k]);
             at += ZSTD_findFrameCompressedSize(b.data + at, b.size - at);
         }
-        /* A table of as many entries. */
+        /* A table with that many entries. */
         assert_int_equal(b.size - at, 8 + 6 * 8 + 9);
         (void)close(fd);
     }
 }
 
-/* Another output goes on where one was: the same bytes. */
+/* Another output continues where one stopped: the bytes are the same. */
 static void test_where(void **state)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -352,7 +352,7 @@ static bool is_readable(int fd)
     return poll(&p, 1, 1) == 1;
 }
 
-/* Waits for `n` bytes; without an end if they do not come. */
+/* Waits for `n` bytes, for ever if they do not arrive. */
 static void expect(int fd, const unsigned char *data, size_t n)
 {
     unsigned char got[LARGEST];
@@ -380,7 +380,7 @@ static void close_with_pipe(ps_output *s, const int ends[2])
     (void)close(ends[1]);
 }
 
-/* They arrive with no further call, and nothing before. */
+/* They arrive without another call, and none before. */
 static void test_push(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -406,7 +406,7 @@ static void test_push(void **state)
     }
 }
 
-/* Of frames a whole one arrives, and without a push. */
+/* A complete frame arrives without a push. */
 static void test_cut_arrives(void **state)
 {
     for (size_t i = 3; i < KINDS; i++) {
@@ -445,7 +445,7 @@ static int open_broken(bool full)
     return ends[1];
 }
 
-/* Every call that waits for what was put tells it, however often. */
+/* Every call that waits for put bytes reports the error, repeatedly. */
 static void expect_failure(ps_output *s)
 {
     ps_error err;
@@ -467,7 +467,7 @@ static void break_it(const ps_output_options *o, bool full)
     ps_error err;
     ps_result r = PS_OK;
 
-    /* A few bytes, which nobody need write before they are flushed. */
+    /* A few bytes, which need not be written before the flush. */
     assert_ok(ps_output_put(s, data, 10, &err), &err);
     (void)ps_output_cut(s, NULL);
     expect_failure(s);
@@ -475,7 +475,7 @@ static void break_it(const ps_output_options *o, bool full)
     fill_block(ps_output_block(s), LARGEST, 0, &random);
     assert_result(ps_output_commit(s, LARGEST, true, &err), PS_ERR_IO, &err);
     ps_output_free(s);
-    /* Much, as fast as it goes. */
+    /* Many bytes, as fast as possible. */
     s = open_sink(fd, o);
     for (int i = 0; i < 100 && r == PS_OK; i++)
         r = ps_output_put(s, data, sizeof data, &err);
@@ -494,7 +494,7 @@ static void test_write_errors(void **state)
     }
 }
 
-/* A push does not wait, but one after it tells what became of it. */
+/* A push does not wait, but the next one reports its result. */
 static void test_push_tells_later(void **state)
 {
     int fd = open_broken(false);
@@ -525,7 +525,7 @@ int main(void)
         cmocka_unit_test(test_push_tells_later),
     };
 
-    (void)alarm(600); /* for what would wait without an end */
+    (void)alarm(600); /* in case a wait never ends */
     (void)signal(SIGPIPE, SIG_IGN);
     return run_as_tap("sink", tests, NULL);
 }

@@ -1,9 +1,9 @@
 /*
  * output-threads-t.c - every interleaving of the threads of an output: each
- * block is written once, whole and in order, a failure reaches the caller, and
+ * block is written once, complete and in order, failures reach the caller, and
  * no wakeup is lost.
  *
- * io/output.c is compiled here with the scheduler of interleave.h in place of
+ * io/output.c is compiled here with the scheduler of interleave.h instead of
  * its threads, with small blocks, and with a compressor that copies.
  *
  * SPDX-License-Identifier: MIT
@@ -21,27 +21,27 @@
 
 #include "interleave.h"
 
-/* ---- What the output calls, as this test has it ---- */
+/* ---- Replacements for the functions that the output calls ---- */
 
 #define BLOCK 4 /* bytes: one number */
 #define MAX_BLOCKS 16
 
-/* The scenario of a run, and what it came to. */
+/* The scenario of a run, and its result. */
 static struct {
     uint32_t threads;
     uint32_t blocks;
     bool compressed;
-    bool pushes;  /* behind every block */
+    bool pushes;  /* after every block */
     bool flushes; /* in the middle */
     uint32_t drops; /* the block that is not written; MAX_BLOCKS: none */
-    uint32_t fails; /* the block that cannot be, likewise */
+    uint32_t fails; /* the block whose write fails, likewise */
 } plan;
 
 typedef struct run {
     bool writes; /* a thread does */
     bool failed;
-    uint32_t written;   /* the next block, */
-    uint32_t followed;  /* and of those that are finalized */
+    uint32_t written;   /* next block to write */
+    uint32_t followed;  /* next block to finalize */
     uint32_t finalized[MAX_BLOCKS];
 } run;
 
@@ -100,7 +100,7 @@ static ps_result fake_compress(ps_compressor *c, const void *data, size_t n,
 
 /* ---- The scenario ---- */
 
-/* Blocks hold their numbers, from 1 on; the first one is put, not committed. */
+/* Blocks hold their numbers, from 1; the first is put, not committed. */
 static ps_result take(void *context, const void *bytes, size_t n,
                       ps_error *err)
 {
@@ -201,7 +201,7 @@ static void run_output(void)
     ps_output_free(out);
 }
 
-/* The bits of a scenario's number. */
+/* Bits of a scenario number. */
 enum { PUSHES = 1, FLUSHES = 2, COMPRESSED = 4, FAILS = 8, TWO = 16, ALL = 32 };
 
 static bool set_plan(size_t bits, bool spurious)
@@ -209,15 +209,15 @@ static bool set_plan(size_t bits, bool spurious)
     memset(&plan, 0, sizeof plan);
     plan.compressed = (bits & COMPRESSED) != 0;
     plan.threads = (bits & TWO) != 0 ? 2 : 1;
-    /* The ring has a block less, so it gets full and is begun again. */
+    /* The ring is one block smaller, so that it fills and wraps. */
     plan.blocks = plan.threads + SPARE_BYTES / BLOCK + 1;
     plan.pushes = (bits & PUSHES) != 0;
     plan.flushes = (bits & FLUSHES) != 0;
     plan.drops = (bits & FAILS) != 0 ? MAX_BLOCKS : 2;
     plan.fails = (bits & FAILS) != 0 ? 3 : MAX_BLOCKS;
 
-    /* Two threads only compress, and nothing comes of a push then; a flush
-       keeps the number of their states down. */
+    /* With two threads, which only compress, a push has no effect; a flush
+       limits the number of states. */
     if (plan.threads == 1)
         return true;
     return plan.compressed && !plan.pushes && (plan.flushes || !spurious);

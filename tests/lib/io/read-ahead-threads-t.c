@@ -1,10 +1,10 @@
 /*
  * read-ahead-threads-t.c - every interleaving of the thread that reads ahead
- * and its user: each piece comes once and in order, a user who stops is not
- * kept, and no wakeup is lost, neither of a condition nor of a pipe.
+ * and its user: each piece arrives once and in order, a user can stop at any
+ * time, and no wakeup is lost, of a condition or of a pipe.
  *
- * io/read_ahead.c is compiled here with the scheduler of interleave.h in place
- * of its threads, and with pipes that are numbers.
+ * io/read_ahead.c is compiled here with the scheduler of interleave.h instead
+ * of its threads, and with pipes that are counters.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,10 +26,10 @@
 /* ---- The scenario of a run ---- */
 
 static struct {
-    uint32_t pieces; /* after which the input ends, */
-    uint32_t come;   /* and after which nothing comes for ever */
-    bool polls;      /* the user looks whether there is something */
-    uint32_t stops;  /* the user, after so many pieces */
+    uint32_t pieces; /* after which the input ends */
+    uint32_t come;   /* after which it blocks for ever */
+    bool polls;      /* the user checks for input before it reads */
+    uint32_t stops;  /* pieces after which the user stops */
     bool fails;      /* the last read */
 } plan;
 
@@ -43,7 +43,7 @@ typedef struct job_state {
 
 static job_state *job;
 
-/* ---- What reading ahead calls, as this test has it ---- */
+/* ---- Replacements for the functions that read_ahead.c calls ---- */
 
 #define WAKEUP 10
 #define QUIT 20
@@ -96,7 +96,7 @@ static bool fake_would_wait(int fd)
     return job->read >= plan.come || interleave_choose(2) == 1;
 }
 
-/* A piece has as many bytes as its number, from 1 on. */
+/* The size of a piece in bytes is its number, from 1. */
 static ssize_t fake_input(int fd, void *bytes, size_t n)
 {
     interleave_step("reads");
@@ -108,7 +108,7 @@ static ssize_t fake_input(int fd, void *bytes, size_t n)
     return plan.fails ? -1 : 0;
 }
 
-/* Nothing is read into it. */
+/* A block into which nothing is read. */
 static ps_result fake_take(ps_pool *pool, ps_block **block, ps_error *err)
 {
     static unsigned char bytes[PS_BLOCK_BYTES];
@@ -167,7 +167,7 @@ static void run_read_ahead(void)
     ps_read_ahead_free(a);
 }
 
-/* Pieces that fill the queue and begin it again. */
+/* Enough pieces to fill the queue and wrap it. */
 #define PIECES (QUEUE + 3)
 #define NEVER UINT32_MAX
 

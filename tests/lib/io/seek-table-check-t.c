@@ -1,7 +1,7 @@
 /*
- * seek-table-check-t.c - frames that pass are compared with the seek table
- * behind them: none can be missing, other or too many, and no bit of the
- * table.
+ * seek-table-check-t.c - the frames of an input are compared with the seek
+ * table after them: missing, different and extra frames are detected, and
+ * every flipped bit of the table.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +17,9 @@
 #define HEADER PS_PACK_HEADER_BYTES
 #define MAGIC "\x89PKS\r\n\x1a\n"
 
-enum { UNCHECKED = 1, SKIPPED = 2, NO_MAGIC = 4 }; /* what a frame can be */
+enum { UNCHECKED = 1, SKIPPED = 2, NO_MAGIC = 4 }; /* kinds of frame, ORed */
 
-/* One that is made up: only its first and last bytes count. */
+/* A fake frame: only its first and last bytes matter. */
 typedef struct frame {
     uint32_t size;
     uint64_t plain;
@@ -42,7 +42,7 @@ static bytes make_frame(const frame *f, uint32_t checksum)
     return b;
 }
 
-/* Seen in pieces of `piece` bytes. */
+/* Passes bytes to the check in pieces of `piece` bytes. */
 static void see(ps_seek_check *c, const bytes *b, size_t piece)
 {
     size_t n;
@@ -58,7 +58,7 @@ static void see(ps_seek_check *c, const bytes *b, size_t piece)
     }
 }
 
-/* The same; the content comes between its bytes, and in pieces as well. */
+/* The same for a frame, with its content in between, in pieces as well. */
 static void see_frame(ps_seek_check *c, const frame *f, uint32_t checksum,
                       size_t piece)
 {
@@ -88,7 +88,7 @@ static void see_frames(ps_seek_check *c, const frame *frames, size_t n,
         see_frame(c, &frames[i], 77 + (uint32_t)i, piece);
 }
 
-/* The table of these frames; packstream(5). */
+/* The seek table of these frames; see packstream(5). */
 static bytes make_table(const frame *frames, size_t n, bool checksums)
 {
     bytes b = {0};
@@ -115,7 +115,7 @@ static void see_table(ps_seek_check *c, const frame *frames, size_t n,
     see(c, &b, b.size);
 }
 
-/* What comes of the frames and then of this table. */
+/* The result of checking the frames and then this table. */
 static ps_result result_of(const frame *frames, size_t n, const bytes *table,
                            ps_error *err)
 {
@@ -137,7 +137,7 @@ static void assert_so(const ps_seek_check *c, bool at_end, ps_result wanted,
         fail_msg("\"%s\" does not say \"%s\"", err.text, words);
 }
 
-/* In pieces of any size, one table or two, one behind the other. */
+/* Pieces of any size; one table, or two in a row. */
 static void test_right_tables(void **state)
 {
     for (size_t piece = 1; piece < 60; piece++) {
@@ -165,7 +165,7 @@ static void test_every_bit(void **state)
 
         assert_ok(result_of(few, N_FEW, &table, &err), &err);
         for (size_t bit = 0; bit < 8 * table.size; bit++) {
-            /* With another magic number it is no table. */
+            /* With another magic number it is not a table. */
             ps_result wanted = bit < 32 ? PS_ERR_TRUNCATED : PS_ERR_CORRUPT;
 
             table.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
@@ -176,7 +176,7 @@ static void test_every_bit(void **state)
     }
 }
 
-/* Cut, too long, or with less than a prefix, but a whole frame to zstd. */
+/* Cut, too long, or shorter than a prefix, but a complete frame to zstd. */
 static void test_every_size(void **state)
 {
     bytes table = make_table(few, N_FEW, false);
@@ -192,8 +192,8 @@ static void test_every_size(void **state)
 }
 
 /*
- * Only from where a frame is a header alone; others of that size behind it
- * belong to the same table.
+ * A table is required from the first frame that is a header alone, and covers
+ * later frames of that size as well.
  */
 static void test_when_it_is_wanted(void **state)
 {
@@ -219,7 +219,7 @@ static void test_when_it_is_wanted(void **state)
     }
 }
 
-/* A wrong table is not made good by what follows. */
+/* A wrong table is refused even if a right one follows. */
 static void test_joined(void **state)
 {
     ps_seek_check c = {.is_head = ps_is_pack_head};
@@ -239,8 +239,8 @@ static void test_joined(void **state)
 }
 
 /*
- * Where a frame has no checksum of its own, those of the table cannot be
- * compared; all else is.  Bytes to be skipped count as a frame.
+ * The table's checksum cannot be compared if the frame has none of its own;
+ * everything else can.  Skippable bytes count as a frame.
  */
 static void test_without_checksums(void **state)
 {
@@ -269,7 +269,7 @@ static void test_without_checksums(void **state)
     }
 }
 
-/* One frame without does not count for the next stream. */
+/* A frame without a checksum does not affect the next stream. */
 static void test_with_checksums_again(void **state)
 {
     static const frame without = {200, HEADER, UNCHECKED};

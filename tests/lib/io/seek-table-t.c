@@ -1,6 +1,6 @@
 /*
- * seek-table-t.c - seek tables: what was made can be read, and what was
- * tampered with is refused.
+ * seek-table-t.c - encoded seek tables can be decoded, and altered ones are
+ * refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@ static ps_seek_table *open_table(void)
     return table;
 }
 
-/* A table with sizes that look random, some of them 0 unpacked. */
+/* A table with random-looking sizes, some of them 0 when decompressed. */
 static ps_seek_table *make_table(uint32_t frames)
 {
     ps_seek_table *table = open_table();
@@ -37,7 +37,7 @@ static ps_seek_table *make_table(uint32_t frames)
     return table;
 }
 
-/* Encoded, in bytes of its own. */
+/* Encodes a table into new memory. */
 static bytes encode(ps_seek_table *table)
 {
     const unsigned char *data;
@@ -49,7 +49,7 @@ static bytes encode(ps_seek_table *table)
     return b;
 }
 
-/* Reads a table behind `before` bytes, its own among them. */
+/* Decodes a table that ends `before` bytes into a file, itself included. */
 static ps_result decode(const bytes *b, uint64_t before,
                         ps_seek_table **table, ps_error *err)
 {
@@ -63,7 +63,7 @@ static ps_result decode(const bytes *b, uint64_t before,
     return r;
 }
 
-/* Byte by byte what the specification of the format says. */
+/* Byte by byte, as the format's specification requires. */
 static void test_table_bytes(void **state)
 {
     static const unsigned char expected[] = {
@@ -88,7 +88,7 @@ static void test_table_bytes(void **state)
     ps_seek_table_free(table);
 }
 
-/* Each plain byte is found in its frame, frames without any in none. */
+/* Each plain byte is found in its frame; empty frames have none. */
 static void check_places(const ps_seek_table *table, uint32_t frames)
 {
     uint64_t random = frames + 1;
@@ -135,7 +135,7 @@ static void test_table_round_trip(void **state)
         assert_same_bytes(&again, &b);
         free_bytes(&again);
         ps_seek_table_free(back);
-        /* More may lie before it: another stream. */
+        /* Another stream may come before it. */
         assert_ok(decode(&b, before + 1000, &back, &err), &err);
         ps_seek_table_free(back);
         assert_result(decode(&b, before - 1, &back, &err), PS_ERR_CORRUPT,
@@ -145,7 +145,7 @@ static void test_table_round_trip(void **state)
     }
 }
 
-/* Tables of other programs may have checksums; they are passed over. */
+/* Checksums in tables of other programs are skipped. */
 static void test_table_with_checksums(void **state)
 {
     bytes b = {0};
@@ -191,7 +191,7 @@ static void test_table_every_cut(void **state)
     ps_seek_table_free(table);
 }
 
-/* A footer's number of frames is not believed beyond the file. */
+/* A frame count that exceeds the file is refused. */
 static void test_hostile_footer(void **state)
 {
     static const uint32_t frames[] = {0, 500, (1u << 27) + 1, UINT32_MAX};
@@ -209,7 +209,7 @@ static void test_hostile_footer(void **state)
     }
 }
 
-/* Sizes of 0, beyond the file, or beyond what will be allocated. */
+/* Sizes of 0, beyond the file, or too large to allocate. */
 static void test_hostile_sizes(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * zstd-frame-t.c - zstd frames: what was made can be read, what was tampered
- * with is refused.
+ * zstd-frame-t.c - frames from our compressor can be decompressed, and altered
+ * ones are refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ static ps_compressor *open_maker(int level)
     return maker;
 }
 
-/* A copy of the frame that a maker makes of `b`. */
+/* A copy of the frame that `maker` makes of `b`. */
 static bytes make_frame(ps_compressor *maker, const bytes *b)
 {
     const unsigned char *frame;
@@ -48,7 +48,7 @@ static bytes make_frame(ps_compressor *maker, const bytes *b)
     return copy;
 }
 
-/* Unpacks a frame with an opener of its own. */
+/* Decompresses a frame with a new decompressor. */
 static ps_result open_frame(const bytes *frame, unsigned char *to,
                             size_t plain, ps_error *err)
 {
@@ -100,7 +100,7 @@ static void test_frames(void **state)
     }
 }
 
-/* A checksum is in it: a flipped bit is not handed on as data. */
+/* The frame has a checksum, so a flipped bit is never returned as data. */
 static void test_frame_checksum(void **state)
 {
     ps_compressor *maker = open_maker(1);
@@ -120,7 +120,7 @@ static void test_frame_checksum(void **state)
     ps_compressor_free(maker);
 }
 
-/* What a maker made before leaves no trace in what it makes next. */
+/* A compressor's earlier frames do not affect its next one. */
 static void test_frames_know_no_history(void **state)
 {
     for (int level = -1; level <= 19; level += is_short() ? 5 : 1) {

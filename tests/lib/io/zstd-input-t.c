@@ -1,6 +1,6 @@
 /*
- * zstd-input-t.c - compressed input: whatever its frames, it reads like the
- * plain bytes.
+ * zstd-input-t.c - compressed input reads like the plain bytes, whatever its
+ * frames.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Appends a frame that decoders pass over; `which` < 16. */
+/* Appends a frame that decoders skip; `which` < 16. */
 static void put_skippable(bytes *b, unsigned which, uint32_t n)
 {
     put_u32(b, 0x184D2A50 + which);
@@ -21,7 +21,7 @@ static void put_skippable(bytes *b, unsigned which, uint32_t n)
         put_u8(b, 0x28); /* no zeros, and nearly zstd's magic */
 }
 
-/* Reads token records; gives how it ended and how many came. */
+/* Reads token records; returns the final result and the number of records. */
 static ps_result read_all(const bytes *b, const corpus *c, uint32_t *count,
                           ps_error *err)
 {
@@ -41,7 +41,7 @@ static ps_result read_all(const bytes *b, const corpus *c, uint32_t *count,
     return result;
 }
 
-/* The whole corpus comes out of `b`. */
+/* Reads the whole corpus from `b`. */
 static void expect_corpus(const bytes *b, const corpus *c)
 {
     uint32_t count;
@@ -133,7 +133,7 @@ static void test_every_cut(void **state)
     expect_corpus(&b, &c);
 }
 
-/* What comes before the cut is given out first. */
+/* Bytes before the cut are returned first. */
 static void test_cut_gives_what_came(void **state)
 {
     corpus c = rich_corpus(400, 400);
@@ -165,7 +165,7 @@ static void test_garbage_behind_a_frame(void **state)
     assert_true(read_all(&b, &c, &count, &err) > PS_END);
 }
 
-/* Plain bytes do not become zstd's in the middle of a stream. */
+/* A zstd frame in the middle of a plain stream is not decompressed. */
 static void test_frame_behind_plain_records(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -179,7 +179,7 @@ static void test_frame_behind_plain_records(void **state)
     assert_int_equal(count, c.count); /* zstd's magic as a count */
 }
 
-/* What was compressed twice is decompressed once. */
+/* Input that was compressed twice is decompressed once. */
 static void test_frame_in_a_frame(void **state)
 {
     corpus c = rich_corpus(3, 9);
@@ -195,7 +195,7 @@ static void test_frame_in_a_frame(void **state)
     assert_result(read_all(&twice, &c, &count, &err), PS_ERR_MAGIC, &err);
 }
 
-/* How many tokens come of `b`, if each read gives `piece` bytes. */
+/* Number of tokens in `b` if each read returns `piece` bytes. */
 static ps_result read_pieces(const bytes *b, size_t piece, uint64_t *tokens)
 {
     int ends[2];
@@ -224,13 +224,14 @@ static ps_result read_pieces(const bytes *b, size_t piece, uint64_t *tokens)
 }
 
 /*
- * Frames whose last block is empty, of a kind that zstd takes for damage or for
- * an end, as it sees all of the frame or not; or with a size that is wrong.
+ * Frames with an empty last block of a kind that zstd takes for damage or for
+ * an end, depending on how much of the frame it sees; and frames with a wrong
+ * size.
  */
 static void test_empty_blocks(void **state)
 {
     static const struct {
-        unsigned char rest[16]; /* behind the magic */
+        unsigned char rest[16]; /* after the magic */
         size_t n;
         ps_result result;
         uint64_t tokens;

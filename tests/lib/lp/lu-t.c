@@ -1,6 +1,6 @@
 /*
- * lu-t.c - solving with a sparse matrix, and with what becomes of it
- * when its columns are replaced.
+ * lu-t.c - solving with a sparse matrix, before and after some of its columns
+ * are replaced.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 #define MAX 60
 
-/* The same matrix in full. */
+/* The same matrix, dense. */
 typedef struct square {
     uint32_t n;
     double at[MAX][MAX]; /* row, column */
@@ -24,7 +24,7 @@ static double random_value(uint64_t *random)
     return (double)random_below(random, 7) - 3;
 }
 
-/* A column with few entries; at row `sure` it has one that is not small. */
+/* A column with few entries; the one in row `sure` is not small. */
 static void fill_column(square *s, uint32_t j, uint32_t sure,
                         uint64_t *random)
 {
@@ -35,7 +35,7 @@ static void fill_column(square *s, uint32_t j, uint32_t sure,
     s->at[sure][j] = 5 + (double)random_below(random, 3);
 }
 
-/* For matrices of any number of entries. */
+/* For matrices with any number of entries. */
 static void open_lu(ps_lu *lu, uint32_t n)
 {
     ps_mem mem = {0};
@@ -60,7 +60,7 @@ static void load(const square *s, ps_matrix *m)
     m->start[s->n] = m->entries.n;
 }
 
-/* Solves for random right-hand sides, both ways, and multiplies again. */
+/* Solves both ways for random right-hand sides, and multiplies back. */
 static void assert_solves(ps_lu *lu, const square *s, uint64_t *random)
 {
     double b[MAX], v[MAX], x[MAX];
@@ -88,8 +88,8 @@ static void assert_solves(ps_lu *lu, const square *s, uint64_t *random)
 }
 
 /*
- * Replaces column j; false if that would make the matrix nearly singular,
- * and then nothing is changed.
+ * Replaces column j; false, without a change, if that would make the matrix
+ * nearly singular.
  */
 static bool replace(ps_lu *lu, square *s, uint32_t j, uint64_t *random)
 {

@@ -1,5 +1,5 @@
 /*
- * checkpoint-blank-t.c - the state from before a stream begins.
+ * checkpoint-blank-t.c - the state from before a stream starts.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,7 +37,7 @@ static void test_says(void **unused)
     free(state);
 }
 
-/* It fits all, proves nothing, and there is nothing to go on from. */
+/* It fits every stream, verifies nothing, and has no point to resume from. */
 static void test_used(void **unused)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);

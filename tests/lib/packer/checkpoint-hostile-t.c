@@ -1,6 +1,6 @@
 /*
- * checkpoint-hostile-t.c - states with wrong numbers behind a right checksum:
- * each is refused, or what is resumed from it works, within bounds of memory.
+ * checkpoint-hostile-t.c - states with wrong numbers under a valid checksum:
+ * each is refused, or resuming from it works within its memory bound.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,12 +16,12 @@
 #include "format/totals.h"
 #include "lib-alloc.h"
 
-/* What resumes within this has no use for a number from a state as a size. */
+/* Memory for a resumed packer, far below a wrong number taken as a size. */
 #define MAX_BYTES ((size_t)8 << 20)
 
 static const char note[] = "a note";
 
-/* Where the numbers of the head are, and the parts behind it. */
+/* Offsets of the numbers in the head, and of the parts after it. */
 enum {
     AT_VERSION = 8,
     AT_KIND = 12,
@@ -37,13 +37,13 @@ enum {
     AT_DIGEST_OF_OPTIONS = 168 /* of the header */
 };
 
-/* Numbers of the output, from the end of the totals on; not compressed. */
+/* Offsets of the output's numbers from the end of the totals, uncompressed. */
 enum {
     AT_TABLE_BYTES = 0,
     AT_PLACE = 8, /* of the open block */
     AT_PARTS = 24,
     AT_BLOCKS = 28,
-    AT_ENTRIES = 32 /* then, behind them: */
+    AT_ENTRIES = 32 /* after them */
 };
 enum { AT_OPEN_PACKS = 8, AT_OPEN_SEQS = 12, AT_ROWS = 16 };
 
@@ -91,7 +91,7 @@ static bool is_known(ps_result r)
            r == PS_ERR_UNSUPPORTED || r == PS_ERR_LIMIT;
 }
 
-/* Goes on as far as it goes. */
+/* Continues for as long as it can. */
 static void use(subject *s, ps_packer *p, uint64_t from)
 {
     ps_result r = PS_OK;
@@ -107,7 +107,7 @@ static void use(subject *s, ps_packer *p, uint64_t from)
     assert_true(is_known(r));
 }
 
-/* Puts a new checksum behind `n` bytes, and gives them to all who read. */
+/* Updates the checksum after `n` bytes, and passes them to every reader. */
 static ps_result try_state(subject *s, unsigned char *state, size_t n,
                            ps_error *err)
 {
@@ -179,7 +179,7 @@ static void refuse_u64(subject *s, size_t at, uint64_t value)
     free(state);
 }
 
-/* What the head says, and what binds the state to its stream. */
+/* The numbers of the head, and those that tie the state to its stream. */
 static void test_head(void **unused)
 {
     static const ps_packer_options o = {40, 4, 9, 1, .compressed = true,
@@ -206,7 +206,7 @@ static void test_head(void **unused)
     refuse_u32(&s, AT_LEVEL, 2, PS_ERR_ARGUMENT, "with compression level 2");
     refuse_u32(&s, s.header, 0, PS_ERR_CORRUPT, "damaged");
 
-    /* A header that is right and another one, though all else fits. */
+    /* A valid header of another stream, with all else correct. */
     memcpy(state, s.good, s.size);
     state[s.header + PS_PACK_HEADER_BYTES - 9] ^= 1;
     seal_header(state + s.header, PS_PACK_HEADER_BYTES);
@@ -216,7 +216,7 @@ static void test_head(void **unused)
     seal_header(state + s.header, PS_PACK_HEADER_BYTES);
     refuse(&s, state, PS_ERR_ARGUMENT, "a different header");
 
-    /* Of an output of another length, and with bytes at its end. */
+    /* Another output length, and extra bytes at its end. */
     memcpy(state, s.good, s.size);
     store_u64(state + AT_OUTPUT_BYTES, length + 1);
     refuse(&s, state, PS_ERR_CORRUPT, "table");
@@ -227,14 +227,14 @@ static void test_head(void **unused)
     end(&s);
 }
 
-/* A number that is refused as a wrong one, where the next is still right. */
+/* A wrong number is refused as damage, though the next number up is right. */
 static void refuse_damage(subject *s, size_t at, uint32_t value)
 {
     assert_true(load_u32(s->good + at) != value);
     refuse_u32(s, at, value, PS_ERR_CORRUPT, "damaged");
 }
 
-/* The index and the open block, which must fit the packs so far. */
+/* The index and the open block must agree with the packs so far. */
 static void test_open_block(void **unused)
 {
     static const ps_packer_options o = {40, 4, 9, 1,
@@ -253,7 +253,7 @@ static void test_open_block(void **unused)
     const uint64_t at = load_u64(s.good + place + AT_PLACE);
     const uint64_t out = load_u64(s.good + AT_OUTPUT_PACKS);
 
-    /* All of it is there, and some blocks and packs. */
+    /* All of it exists, with some blocks and packs. */
     assert_int_equal(load_u64(s.good + place + AT_TABLE_BYTES), 0);
     assert_int_equal(load_u64(s.good + AT_PACKS), out + n_packs);
     assert_int_equal(load_u64(s.good + AT_OUTPUT_BYTES), at);
@@ -292,7 +292,7 @@ static void test_open_block(void **unused)
     end(&s);
 }
 
-/* What is not compressed says so; with no open block it could have ended. */
+/* A state records that packs are not compressed, and whether it has ended. */
 static void test_not_compressed(void **unused)
 {
     static const ps_packer_options o = {40, 4, 9, 1,
@@ -325,7 +325,7 @@ static void test_blank(void **unused)
     free(state);
 }
 
-/* Cut anywhere, and with wrong numbers anywhere behind the header. */
+/* Cuts anywhere, and wrong numbers anywhere after the header. */
 static void try_all(const ps_packer_options *o, uint32_t n, uint64_t seed)
 {
     static const uint64_t values[] = {0, 1, UINT32_MAX, UINT64_MAX};

@@ -1,6 +1,6 @@
 /*
- * checkpoint-t.c - a packer that is saved anywhere and resumed writes what
- * one that nobody disturbed does, and no damaged state is accepted.
+ * checkpoint-t.c - a packer that is saved anywhere and resumed writes the same
+ * bytes as an undisturbed one, and no damaged state is accepted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +16,8 @@
 static const char note[] = "a note";
 
 /*
- * Puts sequences `from` to `to`, of which those up to `again` come again; with
- * `drains` all that is held leaves after every so many of the others.
+ * Puts sequences `from` to `to`; those up to `again` are repeated input.  With
+ * `drains`, the packer is drained after every that many of the others.
  */
 static void put_some(ps_packer *p, const corpus *c, uint32_t from, uint32_t to,
                      uint32_t again, uint32_t drains)
@@ -31,7 +31,7 @@ static void put_some(ps_packer *p, const corpus *c, uint32_t from, uint32_t to,
     }
 }
 
-/* A packer that has got the first `n` sequences, on a file. */
+/* A packer that has received the first `n` sequences, writing to a file. */
 static ps_packer *packer_with(const corpus *c, const ps_packer_options *o,
                               uint32_t n, uint32_t drains, int *fd)
 {
@@ -44,7 +44,7 @@ static ps_packer *packer_with(const corpus *c, const ps_packer_options *o,
     return p;
 }
 
-/* What a packer that nobody disturbed makes of a corpus. */
+/* The output of an undisturbed packer for a corpus. */
 typedef struct expected {
     const corpus *c;
     const ps_packer_options *o;
@@ -72,7 +72,7 @@ static expected expect(const corpus *c, const ps_packer_options *o,
     return e;
 }
 
-/* The state of `p`, to be freed; it is checked against what was put. */
+/* The state of `p`, to be freed; it must agree with the sequences put. */
 static unsigned char *save(ps_packer *p, uint32_t n, size_t *size,
                            ps_state *says)
 {
@@ -91,7 +91,7 @@ static unsigned char *save(ps_packer *p, uint32_t n, size_t *size,
     return state;
 }
 
-/* Saved behind `n` sequences, if there was a pack by then, and resumed. */
+/* Saves after `n` sequences, if there is a pack by then, and resumes. */
 static bool resume_at(expected *e, uint32_t n)
 {
     int fd;
@@ -113,7 +113,7 @@ static bool resume_at(expected *e, uint32_t n)
     state = save(p, n, &size, &says);
     ps_packer_free(p);
     e->open += says.packs > says.output_packs;
-    /* What a process that was killed has written since is cut off. */
+    /* Bytes that a killed process wrote after the state are cut off. */
     assert_true(says.output_bytes <= e->packs.size);
     assert_int_equal(ftruncate(fd, (off_t)says.output_bytes), 0);
     assert_int_equal(lseek(fd, 0, SEEK_END), says.output_bytes);
@@ -137,7 +137,7 @@ static bool resume_at(expected *e, uint32_t n)
     return true;
 }
 
-/* Wherever it is saved; blocks may have no, some, or many packs by then. */
+/* Saves at every point; blocks can have no, some, or many packs by then. */
 static void resume_everywhere(const corpus *c, const ps_packer_options *o,
                               uint32_t drains)
 {
@@ -206,7 +206,7 @@ static void test_options(void **state)
             resume_everywhere(&c, &options[i], i % 3 == 0 ? 25 : 0);
 }
 
-/* The same at some places of a stream of sequences of one length. */
+/* The same at some points of a stream of equal lengths. */
 static void resume_at_places(const ps_packer_options *o, uint32_t length,
                              uint32_t count, const uint32_t *places, size_t n)
 {
@@ -225,7 +225,7 @@ static void resume_at_places(const ps_packer_options *o, uint32_t length,
     free(lengths);
 }
 
-/* Around the ends of the parts of the index, which a block a pack fills. */
+/* Around the ends of parts of the index, which one-pack blocks fill. */
 static void test_index(void **state)
 {
     static const uint32_t places[] = {1,    4095, 4096, 4097, 4100,
@@ -236,7 +236,7 @@ static void test_index(void **state)
     resume_at_places(&o, 2, 8195, places, COUNT(places));
 }
 
-/* Around the ends of blocks of 1 MiB of sequence rows, which have two packs. */
+/* Around the ends of two-pack blocks, which have 1 MiB of sequence rows. */
 static void test_many_sequences(void **state)
 {
     static const uint32_t places[] = {32768, 32769, 65535, 65536,
@@ -247,7 +247,7 @@ static void test_many_sequences(void **state)
     resume_at_places(&o, 1, 98320, places, COUNT(places));
 }
 
-/* With a window of no given size, which is full by its tokens. */
+/* With the default window, which is full by its tokens. */
 static void test_default_window(void **state)
 {
     static const uint32_t places[] = {24640, 24700};
@@ -267,8 +267,8 @@ static void test_default_window(void **state)
 }
 
 /*
- * `got` is the stream `all`, but for blocks that only have packs before one:
- * END lists the others, from their own header on.
+ * `got` is the stream `all` without the blocks whose packs all come before a
+ * given one: END lists the other blocks, at offsets from their own header.
  */
 static void assert_from(const bytes *got, const bytes *all, uint64_t first)
 {
@@ -304,7 +304,7 @@ static void assert_from(const bytes *got, const bytes *all, uint64_t first)
     assert_same_bytes(got, &wanted);
 }
 
-/* The header, and then the block of a pack and all after it. */
+/* The header, then the block of a pack and everything after it. */
 static void test_first_pack(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -338,7 +338,7 @@ static void test_first_pack(void **state)
     assert_result(ps_packer_check(&schema, &o, &err), PS_ERR_ARGUMENT, &err);
 }
 
-/* A state behind `n` sequences, or of the ended stream; to be freed. */
+/* A state after `n` sequences, or of the ended stream; to be freed. */
 static unsigned char *state_at(const corpus *c, const ps_packer_options *o,
                                uint32_t n, size_t *size)
 {
@@ -385,7 +385,7 @@ static void test_damaged_state(void **state)
     free(good);
 }
 
-/* Sequences that come again must be those that came. */
+/* Repeated input must be the same sequences. */
 static void test_other_input(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -420,7 +420,7 @@ static void test_other_input(void **state)
     free(saved);
 }
 
-/* Until all that came before has come again there is nothing to save. */
+/* No state can be saved until all earlier input has been repeated. */
 static void test_while_it_comes_again(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -455,8 +455,8 @@ static void test_while_it_comes_again(void **state)
 }
 
 /*
- * Resumed, it may begin with any pack that lies in no block before the state:
- * in the block that was open then, or later.
+ * A resumed packer can start its output with any pack that is not in a block
+ * before the state: one of the block that was open, or a later one.
  */
 static void test_first_pack_of_a_state(void **state)
 {
@@ -500,7 +500,7 @@ static void test_first_pack_of_a_state(void **state)
     }
 }
 
-/* The first option that differs is told, with both values. */
+/* The first different option is named, with both values. */
 static void test_what_differs(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -551,7 +551,7 @@ static void test_what_differs(void **state)
     free(saved);
 }
 
-/* Packs the corpus anew, and tells how that ends. */
+/* Packs the corpus again; returns the final result. */
 static ps_result prove(const corpus *c, const ps_packer_options *o,
                        const unsigned char *state, size_t size)
 {
@@ -579,7 +579,7 @@ static void test_prove(void **state)
     const ps_schema schema = ps_schema_raw(PS_U16);
     corpus c = make_corpus(&schema, 60, 40, 7);
 
-    /* Steps of three, too, have each option both on and off. */
+    /* Steps of three also cover each option both on and off. */
     for (unsigned kind = 0; kind < 8; kind += is_short() ? 3 : 1) {
         ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO,
                                .block_packs = kind & 1 ? 1 : 4,
@@ -605,7 +605,7 @@ static void test_prove(void **state)
     }
 }
 
-/* What is told of a stream that has ended is what was told then. */
+/* The state of an ended stream still reports the numbers of its end. */
 static void test_ended(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -638,7 +638,7 @@ static void test_ended(void **state)
     free(end);
 }
 
-/* To one who has all packs of a stream that ended, its END can be given. */
+/* The END of an ended stream can be written again after all of its packs. */
 static void test_end_again(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -672,7 +672,7 @@ static void test_end_again(void **state)
     free(end);
 }
 
-/* Without any pack there is a state when it has ended, and END in it. */
+/* Without packs there is a state once the stream has ended, with END in it. */
 static void test_no_pack(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);

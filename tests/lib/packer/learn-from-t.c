@@ -1,5 +1,5 @@
 /*
- * learn-from-t.c - a packer that is given the histogram of what is expected.
+ * learn-from-t.c - a packer that gets the histogram of the expected lengths.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 
 #define CAPACITY 512
 
-/* As those of Wikipedia: many as long as a pack, or nearly, and short ones. */
+/* Like Wikipedia: many as long as a pack or nearly so, and short ones. */
 #define LIKE_WIKIPEDIA \
     "mix:0.25*=512+0.15*normal:485,20+0.6*lognormal:4.9,0.7"
 
@@ -59,7 +59,7 @@ static uint64_t packed(const uint32_t *drawn, size_t n,
     return packs;
 }
 
-/* Packs above the bound, as a part of it. */
+/* Packs above the bound, as a fraction of it. */
 static double excess(double packs, double bound)
 {
     return packs / bound - 1;
@@ -77,8 +77,8 @@ static double bound_of(const uint32_t *drawn, size_t n, uint32_t depth)
 }
 
 /*
- * Small shards lose less to their bound with the histogram of the corpus, and
- * no more than the corpus in one piece.
+ * With the histogram of the corpus small shards exceed their bound by less, and
+ * by no more than the corpus in one piece.
  */
 static void test_shards_pack_as_the_whole(void **state)
 {
@@ -110,7 +110,7 @@ static void test_shards_pack_as_the_whole(void **state)
 
 /* ----------------------------------------------------------- the header */
 
-/* What the header says as soon as the packer is open. */
+/* The header of a packer that was just opened. */
 static ps_pack_info header_with(const ps_histogram *h)
 {
     const ps_packer_options o = {CAPACITY, 0, 64, 0, .learn_from = h};
@@ -124,8 +124,7 @@ static ps_pack_info header_with(const ps_histogram *h)
 }
 
 /*
- * The digest of the options tells histograms apart, however they were put
- * together.
+ * The digest of the options distinguishes histograms, however they were built.
  */
 static void test_header(void **state)
 {
@@ -174,7 +173,7 @@ static void test_refused(void **state)
 
 /* ----------------------------------------------------- streams and states */
 
-/* All packs of a corpus, with a stop behind `at` sequences if not 0. */
+/* All packs of a corpus, stopped and resumed after `at` sequences if not 0. */
 static bytes packs_with(const corpus *c, const ps_packer_options *o,
                         uint32_t at)
 {
@@ -206,7 +205,7 @@ static bytes packs_with(const corpus *c, const ps_packer_options *o,
     return got;
 }
 
-/* Aligned or not, and with any policy that has something to learn. */
+/* Aligned or not, with every policy that learns. */
 static void test_goes_on(void **state)
 {
     const ps_packer_options sets[] = {
@@ -238,7 +237,7 @@ static void test_goes_on(void **state)
 
 /* ---------------------------------------------------------------- memory */
 
-/* Opens a packer on nothing, and gives the most memory that it took. */
+/* Opens a packer without input, and returns its peak memory. */
 static size_t open_and_free(const ps_packer_options *o, uint64_t fails)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);
@@ -259,7 +258,7 @@ static size_t open_and_free(const ps_packer_options *o, uint64_t fails)
     return alloc_so_far().peak;
 }
 
-/* A length for each number of tokens: the bound counts the histogram, too. */
+/* A length for each number of tokens: the bound covers the histogram, too. */
 static void test_bound(void **state)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);
@@ -275,7 +274,7 @@ static void test_bound(void **state)
     ps_histogram_free(h);
 }
 
-/* Wherever memory runs out, that is said. */
+/* Wherever memory runs out, the error is reported. */
 static void test_no_memory(void **state)
 {
     ps_histogram *h = histogram_of("3:70 11:40 17:50 29:5 40:2");

@@ -1,5 +1,5 @@
 /*
- * packer-calls-t.c - what ps_packer refuses, and when it writes.
+ * packer-calls-t.c - calls that ps_packer refuses, and when it writes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -202,13 +202,13 @@ static void test_refused_sequences(void **state)
     s = good;
     s.payload = NULL;
     refuse_put(0, s, PS_OVERLONG_DROP, PS_ERR_ARGUMENT);
-    /* Only what is not kept may come without its payload. */
+    /* The payload can only be missing if the sequence is not kept. */
     s = (ps_sequence){.n_tok = 11};
     refuse_put(0, s, PS_OVERLONG_DROP, PS_OK);
     refuse_put(0, s, PS_OVERLONG_ERROR, PS_ERR_OVERLONG);
     refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_ARGUMENT);
     refuse_put(0, s, PS_OVERLONG_SPLIT, PS_ERR_ARGUMENT);
-    /* No record of that size could have been read. */
+    /* No record of that size can be read. */
     s = (ps_sequence){.n_tok = PS_MAX_SEQUENCE_BYTES / 2 + 1,
                       .payload = tokens,
                       .payload_bytes = PS_MAX_SEQUENCE_BYTES + 2};
@@ -216,7 +216,7 @@ static void test_refused_sequences(void **state)
     refuse_put(0, s, PS_OVERLONG_TRUNCATE, PS_ERR_LIMIT);
 }
 
-/* Blocks of as many packs, each of one sequence, with all before them. */
+/* Size of a stream of `n` blocks of that many packs with one sequence each. */
 static size_t with_blocks(size_t n, size_t packs)
 {
     /* The row and the sequence row take 24 and 16 bytes. */
@@ -224,7 +224,7 @@ static size_t with_blocks(size_t n, size_t packs)
            n * ((64 + packs * (24 + 40 + 16) + 63) / 64 * 64);
 }
 
-/* A pack leaves with the put that decides it, and flush passes it on. */
+/* A pack is emitted by the put that decides it; flush writes it. */
 static void test_flush(void **state)
 {
     ps_packer_options o = usual;
@@ -254,8 +254,8 @@ static void test_flush(void **state)
 }
 
 /*
- * A stream that was abandoned, or of which the packer was just freed, has the
- * packs that were decided, the latter only in whole blocks, and no END.
+ * An abandoned stream has all decided packs; if its packer was only freed, it
+ * has those of complete blocks.  Neither has END.
  */
 static void test_abandon(void **state)
 {

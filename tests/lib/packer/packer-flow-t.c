@@ -1,6 +1,6 @@
 /*
- * packer-flow-t.c - when packs leave a packer: drained, for want of memory,
- * after a delay, or full; and when their block is written.
+ * packer-flow-t.c - when packs leave a packer: drained, out of memory, after a
+ * delay, or full; and when their block is written.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ static uint64_t packs(const flow *f)
     return ps_packer_totals(f->p)->packs;
 }
 
-/* Ends the stream; the packs can be read, and are so many. */
+/* Ends the stream, which must be readable and have that many packs. */
 static void close_flow(flow *f, uint64_t wanted)
 {
     bytes b;
@@ -68,7 +68,7 @@ static void test_drain(void **state)
 {
     const ps_packer_options o = {10, 4, 100, 0, .policy = PS_POLICY_AUTO};
     flow f = open_flow(&o);
-    /* Of a row of 24 bytes, a head, and two sequence rows of 16. */
+    /* Head, row of 24 bytes, and two sequence rows of 16. */
     const size_t block = 64 + 24 + 40 + 32 + 32;
 
     drain(&f);
@@ -84,7 +84,7 @@ static void test_drain(void **state)
     close_flow(&f, 2);
 }
 
-/* Records that are rejected let time pass, and so do pieces. */
+/* Rejected records and pieces count towards the delay. */
 static void test_delay_by_others(void **state)
 {
     ps_packer_options o = {10, 4, 100, 0, .overlong = PS_OVERLONG_DROP,
@@ -109,7 +109,7 @@ static void test_delay_by_others(void **state)
     close_flow(&f, 101);
 }
 
-/* What does not fit lets others leave first: 768 bytes hold three. */
+/* A sequence that does not fit forces others out: 768 bytes hold three. */
 static void test_memory(void **state)
 {
     const ps_packer_options o = {100, 4, 100, 0,
@@ -124,7 +124,7 @@ static void test_memory(void **state)
     close_flow(&f, 20);
 }
 
-/* As many blocks with so many packs as `n_packs` says, which 0 ends. */
+/* The blocks have these numbers of packs, up to a 0 in `n_packs`. */
 static void assert_blocks(const flow *f, const uint32_t *n_packs)
 {
     bytes b = read_back(f->fd);
@@ -139,7 +139,7 @@ static void assert_blocks(const flow *f, const uint32_t *n_packs)
 }
 #define BLOCKS(...) ((const uint32_t[]){__VA_ARGS__})
 
-/* Only whole blocks are written, which only a drain and the end close. */
+/* Only closed blocks are written; only a drain or the end closes one early. */
 static void test_blocks(void **state)
 {
     const ps_packer_options sets[] = {
@@ -176,7 +176,7 @@ static void test_blocks(void **state)
     }
 }
 
-/* Without a cap the packs are those of a cap that nothing comes up to. */
+/* Without a depth cap, packs are the same as with a cap that is never met. */
 static void test_no_cap(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -198,7 +198,7 @@ static void test_no_cap(void **state)
             assert_int_equal(get_u32(b.data + 52), 64);
             assert_totals(&totals[0], &totals[1]);
             assert_int_equal(a.size, b.size);
-            /* The digest of END covers that of the options. */
+            /* The digest in END covers that of the options. */
             assert_memory_equal(
                 a.data + PS_PACK_HEADER_BYTES, b.data + PS_PACK_HEADER_BYTES,
                 (size_t)(end_at(&a, 0) - a.data) - PS_PACK_HEADER_BYTES);
@@ -206,8 +206,8 @@ static void test_no_cap(void **state)
 }
 
 /*
- * What is packed as it comes leaves no gap for want of a window: the open pack
- * is held, and closes as soon as it is full, or the next does not fit.
+ * Policies without a window leave no gap: the open pack is held, and closes
+ * once it is full or the next sequence does not fit.
  */
 static void test_open_pack(void **state)
 {
@@ -236,7 +236,7 @@ static void test_open_pack(void **state)
     }
 }
 
-/* The same in any order, with lengths of all kinds, aligned or not. */
+/* The same in any order, with all kinds of lengths, aligned or not. */
 static void test_no_gaps(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -270,7 +270,7 @@ static void test_no_gaps(void **state)
     }
 }
 
-/* Any option makes another digest. */
+/* Every option changes the digest. */
 static void test_options_digest(void **state)
 {
     const ps_packer_options base = {

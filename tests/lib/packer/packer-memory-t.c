@@ -1,6 +1,6 @@
 /*
- * packer-memory-t.c - no input makes a packer, a reader or what compresses
- * take more memory than they say in advance.
+ * packer-memory-t.c - for any input, a packer, a reader and a compressor stay
+ * within the memory bound they state in advance.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,12 +19,12 @@
 #include "lib-alloc.h"
 
 #define SEQUENCES 20000
-#define TOKENS (UINT64_C(1) << 26) /* beyond them there are no more sequences */
+#define TOKENS (UINT64_C(1) << 26) /* of a stream, at most */
 
-/* Lengths that are hard on something. */
+/* Sequences of lengths, each a worst case in some way. */
 enum kind { FULL, ONE, HALF, RISING, MIXED, KINDS };
 
-/* The i-th of a stream, up to `max`. */
+/* The i-th length of a stream, at most `max`. */
 static uint32_t length_of(int kind, uint32_t i, uint32_t max)
 {
     switch (kind) {
@@ -86,7 +86,7 @@ static const ps_packer_options sets[] = {
     {.capacity = 8192, .policy = PS_POLICY_CONCAT},
 };
 
-/* Puts sequences `from` to `to`, not included. */
+/* Puts sequences `from` up to `to`, not included. */
 static void put_kind(ps_packer *p, int kind, uint32_t from, uint32_t to)
 {
     static const unsigned char zeros[4 << 20];
@@ -106,7 +106,7 @@ static void put_kind(ps_packer *p, int kind, uint32_t from, uint32_t to)
     }
 }
 
-/* Saved and resumed, with both states there; `n` sequences were put. */
+/* Saves and resumes after `n` sequences, with both packers in memory. */
 static void stop_and_go(ps_packer **p, int fd, const ps_packer_options *o,
                         int kind, uint32_t n)
 {
@@ -127,7 +127,7 @@ static void stop_and_go(ps_packer **p, int fd, const ps_packer_options *o,
     free(states[1]);
 }
 
-/* The most that a packer takes for lengths of a kind; `saves` on its way. */
+/* Peak memory of a packer for one kind of lengths; `saves` in between. */
 static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
                       int kind, bool saves)
 {
@@ -151,7 +151,7 @@ static size_t peak_of(const ps_schema *schema, const ps_packer_options *o,
     return alloc_so_far().peak - before;
 }
 
-/* A bound far above what is ever needed would be of no use. */
+/* A bound far above the peak would be useless, so it is checked, too. */
 static void check_set(const ps_schema *schema, const ps_packer_options *o)
 {
     const uint64_t bounds[] = {ps_packer_memory(schema, o),
@@ -202,7 +202,7 @@ static void test_channels(void **state)
     check_set(&schema, &o);
 }
 
-/* More threads and a larger window take more; nonsense takes all there is. */
+/* More threads and larger windows need more; invalid options, the maximum. */
 static void test_orders(void **state)
 {
     const ps_schema raw = ps_schema_raw(PS_U16);
@@ -242,7 +242,7 @@ static void test_sums(void **state)
     assert_true(ps_mem_growing(UINT64_MAX / 2, 1, 1) == UINT64_MAX);
 }
 
-/* zstd's own word for what its levels take, against the table. */
+/* zstd's own estimates for its levels, against the table. */
 static void test_levels(void **state)
 {
     static const size_t sizes[] = {1, 5000, 70000, 524288, 600000, 2097152};
@@ -274,7 +274,7 @@ static void test_levels(void **state)
 
 /* ---- Readers ---- */
 
-/* Records of `n_tok` tokens, `n` of them, perhaps as a zstd frame. */
+/* `n` records of `n_tok` tokens each, optionally as a zstd frame. */
 static int open_records(uint32_t n_tok, uint32_t n, int window_log)
 {
     bytes plain = {0};

@@ -1,7 +1,6 @@
 /*
- * packer-reject-t.c - sequences that a packer leaves out: each is counted
- * under its reason, and may come again to one that goes on.
- *
+ * packer-reject-t.c - sequences that a packer rejects: each is counted under
+ * its reason, and can be repeated to a resumed packer.
  * SPDX-License-Identifier: MIT
  */
 
@@ -17,9 +16,9 @@ static const ps_packer_options usual = {
     CAPACITY, 4, 30, 0, .overlong = PS_OVERLONG_DROP, .max_delay = 40};
 
 /*
- * What becomes of sequence `id` of an input in which each reason occurs:
- * PS_REJECTS where it is packed.  Some that are dropped for their tokens are
- * longer than a pack, too.
+ * The fate of sequence `id` of an input in which each reason occurs; PS_REJECTS
+ * if it is packed.  Some that are rejected for their tokens are also longer
+ * than a pack.
  */
 static ps_reject fate(uint64_t id)
 {
@@ -43,7 +42,7 @@ static uint32_t length(uint64_t id)
     }
 }
 
-/* With a payload where `whole`, and else where there has to be one. */
+/* Puts a sequence, with its payload if `whole` or if it is needed. */
 static ps_result put(ps_packer *p, uint64_t id, bool whole, ps_error *err)
 {
     unsigned char payload[2 * 64] = {0};
@@ -56,7 +55,7 @@ static ps_result put(ps_packer *p, uint64_t id, bool whole, ps_error *err)
         s.payload = payload;
         s.payload_bytes = 2 * (size_t)s.n_tok;
     }
-    /* A packer knows by itself which are too long. */
+    /* A packer recognizes overlong sequences without help. */
     if (reason == PS_REJECTS ||
         (reason == PS_REJECT_OVERLONG && id % 2 == 0))
         return ps_packer_put(p, &s, err);
@@ -71,7 +70,7 @@ static void put_all(ps_packer *p, uint64_t from, uint64_t to, bool whole)
         assert_ok(put(p, id, whole, &err), &err);
 }
 
-/* The counts of the first `n` sequences. */
+/* The counts after the first `n` sequences. */
 static void assert_counts(const ps_packer *p, uint64_t n)
 {
     ps_rejected wanted[PS_REJECTS + 1] = {{0, 0}};
@@ -106,7 +105,7 @@ static bytes finish(ps_packer *p, int fd)
     return read_back(fd);
 }
 
-/* Every count, those of END too; ids go on over what was left out. */
+/* Every count, also in END; rejected sequences use up ids. */
 static void test_counts(void **state)
 {
     int fd = open_empty();
@@ -147,7 +146,7 @@ static void test_refused(void **state)
     ps_packer_free(p);
 }
 
-/* The state after `n` sequences, and what was written by then. */
+/* The state after `n` sequences, and the output so far. */
 static unsigned char *save_at(uint64_t n, int fd, size_t *size)
 {
     ps_packer *p = open_packer(fd, &usual);
@@ -171,7 +170,7 @@ static ps_packer *resume(int fd, const unsigned char *saved, size_t size)
     return p;
 }
 
-/* Saved anywhere and resumed, the counts and the packs are the same. */
+/* Saved anywhere and resumed, the counts and packs are the same. */
 static void test_again(void **state)
 {
     const uint64_t n = 200;
@@ -202,7 +201,7 @@ static void test_again(void **state)
     }
 }
 
-/* What is held was not left out: the input must be another one. */
+/* A sequence in the state cannot be rejected now: the input differs. */
 static void test_held_is_not_rejected(void **state)
 {
     const unsigned char payload[2 * 64] = {0};

@@ -1,6 +1,6 @@
 /*
- * packer-t.c - packs out: every sequence once or accounted for, totals that
- * balance, watermarks that keep their promise.
+ * packer-t.c - packing: every sequence is packed once or accounted for, totals
+ * balance, and watermarks hold.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,24 +11,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the head of a pack. */
+/* Offset in the head of a pack. */
 #define AT_WATERMARK 32
 
-/* What the packs of a stream show, counted here. */
+/* Counts over the packs of a stream. */
 typedef struct audit {
     const corpus *c;
     const ps_packer_options *options;
     const ps_pack_info *info;
-    uint32_t *kept; /* tokens of each sequence that came in packs */
+    uint32_t *kept; /* tokens of each sequence found in packs */
     uint32_t *pieces;
     uint64_t newest;
     uint64_t came; /* pieces in packs */
-    uint64_t done; /* of those, with ids up to the watermark */
+    uint64_t done; /* those with ids up to the watermark */
     uint64_t counted; /* the ids that `done` covers */
     ps_totals seen;
 } audit;
 
-/* Whether tokens and channels of a piece are those of its sequence. */
+/* Compares tokens and channels of a piece with those of its sequence. */
 static void check_payload(const audit *a, const ps_pack *pack, uint32_t i)
 {
     const ps_schema *s = &a->info->schema;
@@ -75,7 +75,7 @@ static void check_piece(audit *a, const ps_pack *pack, uint32_t i)
         a->newest = piece.id;
 }
 
-/* How many tokens of a sequence are to come in packs. */
+/* Tokens of a sequence that must appear in packs. */
 static uint32_t to_keep(const audit *a, uint32_t id)
 {
     const ps_packer_options *o = a->options;
@@ -87,7 +87,7 @@ static uint32_t to_keep(const audit *a, uint32_t id)
     return o->overlong == PS_OVERLONG_TRUNCATE ? o->capacity : 0;
 }
 
-/* Below the watermark everything is whole; it is as high as it can be. */
+/* Sequences below the watermark are complete; it is as high as possible. */
 static void check_watermark(const audit *a, const ps_pack *pack)
 {
     uint32_t id = 0;
@@ -99,7 +99,7 @@ static void check_watermark(const audit *a, const ps_pack *pack)
         assert_int_equal(to_keep(a, (uint32_t)w), 0);
 }
 
-/* No more pieces than the window come before those they should follow. */
+/* No more pieces than the window may overtake others. */
 static void check_overtaking(audit *a, const ps_pack *pack)
 {
     while (a->counted <= pack->watermark && a->counted < a->c->count)
@@ -137,7 +137,7 @@ static void check_pack(audit *a, const ps_pack *pack)
     t->tokens += pack->n_tok;
 }
 
-/* What came of each sequence goes to its place in the totals. */
+/* Adds each sequence's fate to the totals. */
 static void count_input(audit *a)
 {
     for (uint32_t i = 0; i < a->c->count; i++) {
@@ -161,14 +161,14 @@ static void count_input(audit *a)
     }
 }
 
-/* The delay that options promise. */
+/* The delay that the options guarantee. */
 static uint64_t promised_delay(const ps_packer_options *o)
 {
     uint32_t window = o->window;
 
     if (o->max_delay != 0)
         return o->max_delay;
-    /* What packs as it comes holds the open pack in any case. */
+    /* Policies without a window still hold the open pack. */
     if (o->policy == PS_POLICY_NEXTFIT || o->policy == PS_POLICY_CONCAT) {
         uint32_t fit = o->capacity / (o->align > 1 ? o->align : 1);
 
@@ -178,8 +178,8 @@ static uint64_t promised_delay(const ps_packer_options *o)
     return (uint64_t)window * (o->order == PS_PACKS_SHUFFLED ? 4 : 2);
 }
 
-/* Packs a corpus; after one in `drains` sequences, by chance, all is to
-   leave.  0: that never happens. */
+/* Packs a corpus, with a drain after one sequence in `drains`, at random;
+   0: never. */
 static bytes pack_corpus(const corpus *c, const ps_packer_options *options,
                          uint32_t drains, ps_totals *totals)
 {
@@ -208,7 +208,7 @@ static bytes pack_corpus(const corpus *c, const ps_packer_options *options,
     return b;
 }
 
-/* Packs a corpus, reads the packs back and checks all that is promised. */
+/* Packs a corpus, reads the packs back and checks every guarantee. */
 static void audit_packing(const corpus *c, const ps_packer_options *options,
                           uint32_t drains)
 {
@@ -228,7 +228,7 @@ static void audit_packing(const corpus *c, const ps_packer_options *options,
     a.info = ps_pack_reader_info(reader);
     assert_int_equal(a.info->max_displacement, promised_delay(options));
     assert_int_equal(a.info->align, options->align > 1 ? options->align : 1);
-    /* Without a cap it is the greatest in any pack. */
+    /* Without a cap, the depth is the greatest of any pack. */
     if (options->depth == 0 && options->policy != PS_POLICY_NONE)
         assert_int_equal(a.info->depth, totals.max_depth);
     else
@@ -272,7 +272,7 @@ static void test_every_overlong(void **state)
             }
 }
 
-/* Options by chance; all of them hold together. */
+/* Random options that are valid together. */
 static ps_packer_options random_options(uint64_t *random, ps_policy policy,
                                         ps_pack_order order)
 {
@@ -323,8 +323,8 @@ static void test_every_policy(void **state)
 }
 
 /*
- * Worked on paper: lengths 6 7 4 3 in a window of 3.  Full with 6 7 4, the
- * oldest takes 4; then 7 takes 3.
+ * Worked out on paper: lengths 6 7 4 3 in a window of 3.  It is full with
+ * 6 7 4, and the oldest takes 4; then 7 takes 3.
  */
 static void test_displacement(void **state)
 {

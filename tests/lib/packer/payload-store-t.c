@@ -95,7 +95,7 @@ static void test_random(void **state)
     close_pair(&p);
 }
 
-/* Ten thousand times what is held at a time goes through; memory stays. */
+/* Memory must not grow over ten thousand times the payload held. */
 static void test_memory_is_reused(void **state)
 {
     static unsigned char data[3000];
@@ -119,7 +119,7 @@ static void test_memory_is_reused(void **state)
     ps_store_free(store);
 }
 
-/* Slots of any size share the room that others gave back. */
+/* Slots of any size share memory that others released. */
 static void test_memory_is_shared(void **state)
 {
     static unsigned char data[60000];

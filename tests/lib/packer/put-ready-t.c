@@ -1,7 +1,7 @@
 /*
- * put-ready-t.c - ps_packer_put_ready makes the packs that a call for each
- * sequence makes, stops where it is told to, and leaves alone what it cannot
- * put.
+ * put-ready-t.c - ps_packer_put_ready makes the same packs as one call per
+ * sequence, respects its limits, and leaves sequences that it cannot put to the
+ * caller.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 /* Longer sequences are not ready. */
 #define CAPACITY 40
 
-/* Puts the next sequence by itself; false at the end. */
+/* Puts the next sequence alone; false at the end. */
 static bool put_one(ps_packer *p, ps_token_reader *r)
 {
     ps_sequence s;
@@ -31,8 +31,8 @@ static bool put_one(ps_packer *p, ps_token_reader *r)
 }
 
 /*
- * Puts all sequences of a reader, most of them as they are ready, by so many at
- * a time and up to so many packs more.  Returns how many were ready.
+ * Puts all sequences of a reader, most of them ready, at most that many at a
+ * time and up to that many new packs.  Returns how many were ready.
  */
 static uint64_t put_all(ps_packer *p, ps_token_reader *r, uint32_t most,
                         uint32_t packs)
@@ -63,7 +63,7 @@ static ps_packer *open_for(const corpus *c, const ps_packer_options *o, int fd)
     return p;
 }
 
-/* A packer, a reader of the records to put, and the packs that they make. */
+/* A packer, a reader of the records to put, and the packs expected. */
 typedef struct stand {
     corpus c;
     bytes records;
@@ -88,7 +88,7 @@ static stand open_stand(const ps_schema *schema, const ps_packer_options *o,
     return s;
 }
 
-/* Ends the stream, which must be the bytes that were wanted. */
+/* Ends the stream, which must have the expected bytes. */
 static void close_stand(stand *s)
 {
     bytes got;
@@ -106,7 +106,7 @@ static void close_stand(stand *s)
     free_corpus(&s->c);
 }
 
-/* With channels and without, what fits and what does not. */
+/* With and without channels; sequences that fit and that do not. */
 static void test_same_packs(void **state)
 {
     static const ps_overlong overlong[] = {
@@ -132,7 +132,7 @@ static void test_same_packs(void **state)
     }
 }
 
-/* Not one more than it may be, and none once there are the packs. */
+/* Stops exactly at the limit of sequences, and once the packs are there. */
 static void test_limits(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -159,7 +159,7 @@ static void test_limits(void **state)
     close_stand(&s);
 }
 
-/* Until a resumed packer has what it needs, it wants each sequence. */
+/* A resumed packer needs single calls until earlier input was repeated. */
 static void test_resumed(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -181,7 +181,7 @@ static void test_resumed(void **state)
     close_stand(&s);
 }
 
-/* Of what a packer or a reader refuses. */
+/* Sequences that the packer or the reader refuses. */
 static void test_refused(void **state)
 {
     static const uint32_t lengths[] = {3, 4, 5, 6};
@@ -199,7 +199,7 @@ static void test_refused(void **state)
     uint64_t n;
     ps_error err;
 
-    /* A token outside the vocabulary, in the third. */
+    /* The third has a token outside the vocabulary. */
     for (uint32_t i = 0; i < c.count; i++)
         for (size_t k = 0; k < c.samples[i].payload_bytes; k++)
             c.samples[i].payload[k] = i == 2 ? 0xff : 1;
@@ -211,12 +211,12 @@ static void test_refused(void **state)
     assert_int_equal(n, 1);
     assert_result(ps_token_reader_next(r, CAPACITY, &s, &err), PS_ERR_RANGE,
                   &err);
-    /* It is pending. */
+    /* The rejected sequence is pending. */
     assert_ok(ps_packer_put_ready(p, r, 9, 9, &n, &err), &err);
     assert_int_equal(n, 0);
     assert_ok(ps_token_reader_hold(r, &s, &err), &err);
     assert_int_equal(s.id, 2);
-    /* The packer does not know of it, and is to get the next. */
+    /* The packer has not seen it, and must not get the next one. */
     assert_result(ps_packer_put_ready(p, r, 9, 9, &n, &err), PS_ERR_ARGUMENT,
                   &err);
     ps_packer_free(p);

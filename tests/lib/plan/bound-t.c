@@ -1,8 +1,8 @@
 /*
- * bound-t.c - the bound on packs is the optimum of the linear relaxation,
- * and what nnlshp and ennlshp make comes near to it.
+ * bound-t.c - the bound on packs is the optimum of the linear relaxation, and
+ * plans of nnlshp and ennlshp come close to it.
  *
- * The relaxation is solved again here with all columns listed and a plain
+ * The relaxation is solved again here, with all columns listed and a plain
  * simplex method.
  *
  * SPDX-License-Identifier: MIT
@@ -36,7 +36,7 @@ static void assert_close(double a, double b, double error)
  * The bound
  */
 
-/* Against all columns listed; frees the histogram. */
+/* Compares with all columns listed; frees the histogram. */
 static void try_bound(ps_histogram *h, uint32_t capacity, uint32_t depth)
 {
     double known = relaxed_packs(h, capacity, depth);
@@ -70,8 +70,8 @@ static void test_relaxation(void **state)
 }
 
 /*
- * Of one length the bound says how many fit, to the token, though prices are
- * of units: 17 of 205 in 3,686 tokens, where 18 would in 1,843 units of two.
+ * With one length, the bound is exact to the token although prices are per
+ * unit: 17 of 205 fit in 3,686 tokens, but 18 would in 1,843 units of two.
  */
 static void test_bound_of_equals(void **state)
 {
@@ -90,8 +90,8 @@ static void test_bound_of_equals(void **state)
 }
 
 /*
- * Many lengths just above a quarter: three fit a pack.  Errors of rounding
- * must not add up to a bound above that.
+ * Many lengths just above a quarter: three fit a pack.  Rounding errors must
+ * not accumulate to a higher bound.
  */
 static void test_bound_of_many(void **state)
 {
@@ -128,7 +128,7 @@ static void test_bound_refuses(void **state)
     ps_histogram_free(h);
 }
 
-/* Without memory at any point: said, and nothing left behind. */
+/* Each allocation fails in turn: it is reported, and nothing leaks. */
 static void test_bound_memory(void **state)
 {
     uint64_t random = 3;
@@ -155,7 +155,7 @@ static void test_bound_memory(void **state)
  * Plans between bound and lpfhp
  */
 
-/* Both algorithms, against *bound and lpfhp; the packs of nnlshp. */
+/* Checks both algorithms against *bound and lpfhp; returns nnlshp's packs. */
 static uint64_t try_plans(const ps_histogram *h, const ps_plan_options *o,
                           double *bound)
 {
@@ -195,7 +195,7 @@ static void test_random_plans(void **state)
     assert_true(packs < 1.0001 * bounds);
 }
 
-/* Too many lengths for the exact method: rounded to units, and still right. */
+/* Too many lengths for the exact method: rounded to units, but still valid. */
 static void test_many_lengths(void **state)
 {
     static const uint32_t depths[] = {3, 6};
@@ -218,7 +218,7 @@ static void test_many_lengths(void **state)
     }
 }
 
-/* Few lengths of many tokens: exact, but columns are sought in units. */
+/* Few lengths of many tokens: exact, but columns are searched in units. */
 static void test_sparse_lengths(void **state)
 {
     uint64_t random = 6;
@@ -235,8 +235,8 @@ static void test_sparse_lengths(void **state)
 }
 
 /*
- * Short lengths of little weight are left out of the fit.  Beside so many
- * pairs that fill a pack exactly there is no room for them later.
+ * Short lengths of little weight are left out of the fit.  With so many pairs
+ * that fill a pack exactly, no pack has room for them later.
  */
 static void test_weight(void **state)
 {

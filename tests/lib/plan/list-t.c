@@ -75,7 +75,7 @@ static void test_pack_limit(void **state)
     ps_plan_free(plan);
 }
 
-/* What a check has to find: for "4:2 3:2", 10 tokens, 3 sequences. */
+/* Faults that a check must find in a plan for "4:2 3:2" (10 tokens). */
 static const struct {
     const char *plan;
     const char *text; /* NULL: nothing */

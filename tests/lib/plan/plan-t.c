@@ -1,6 +1,6 @@
 /*
- * plan-t.c - every plan of every algorithm keeps the promises, and the
- * algorithms do what their rules say.
+ * plan-t.c - every plan of every algorithm is valid, and each algorithm follows
+ * its rules.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,12 +29,12 @@ static ps_plan *make_plan(const ps_histogram *h, ps_algorithm algorithm,
 }
 
 /* ---------------------------------------------------------------------
- * Promises
+ * Guarantees
  */
 
 /*
- * What a plan says of itself agrees with its strategies.  It has no fewer
- * packs than possible, and no more than there are sequences.
+ * A plan's own numbers agree with its strategies.  It has at least the minimum
+ * number of packs, and at most one per sequence.
  */
 static void try_plan(const ps_histogram *h, ps_algorithm algorithm,
                      const ps_plan_options *o)
@@ -186,7 +186,7 @@ static void test_against_naive(void **state)
     free(naive);
 }
 
-/* Small cases that are done by hand. */
+/* Small cases worked out by hand. */
 typedef struct by_hand {
     const char *histogram;
     uint32_t capacity;
@@ -202,7 +202,7 @@ static const by_hand cases[] = {
     {"4:3", 10, UINT32_MAX, PS_PLAN_GREEDY, true, 1, 2},
     {"4:3", 10, 1, PS_PLAN_GREEDY, true, 1, 3},
     {"1:100000", 10, 4, PS_PLAN_GREEDY, true, 1, 25000},
-    /* Without repeats a length opens as many packs as there are of it. */
+    /* Without repeats, a length opens a pack for each of its sequences. */
     {"4:3", 10, UINT32_MAX, PS_PLAN_SPFHP, true, 1, 3},
     {"4:3", 10, UINT32_MAX, PS_PLAN_LPFHP, false, 1, 3},
     {"4:3", 10, UINT32_MAX, PS_PLAN_LPFHP, true, 1, 2},
@@ -285,8 +285,8 @@ static void test_refused(void **state)
 }
 
 /*
- * Without memory at any point: said, and nothing left behind.  Where many calls
- * want some, fewer and fewer of the later ones fail.
+ * Allocations fail one by one: each failure is reported, and nothing leaks.  If
+ * there are many, ever fewer of the later ones fail.
  */
 static void starve(ps_histogram *h, const ps_plan_options *o)
 {

@@ -1,5 +1,5 @@
 /*
- * window-plan-t.c - a stream's end is packed well, for little work.
+ * window-plan-t.c - the end of a stream is packed well with little work.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +47,7 @@ static ps_histogram *draw(const kind *k, uint32_t n, uint64_t *random)
     return h;
 }
 
-/* Packs of the plan above those that there must be. */
+/* The plan's packs above the lower bound. */
 static double excess(ps_effort effort, const kind *k, const ps_histogram *h,
                      uint32_t depth)
 {
@@ -64,7 +64,7 @@ static double excess(ps_effort effort, const kind *k, const ps_histogram *h,
     return packs - ceil(bound);
 }
 
-/* So many sequences of each kind, at each depth; the mean excess. */
+/* The mean excess for `n` sequences of each kind, at each depth. */
 static double try_all(ps_effort effort, uint32_t n, double max)
 {
     uint64_t random = n;
@@ -102,7 +102,7 @@ static void test_windows(void **state)
         assert_true(try_all(PS_EFFORT_LOW, 1024, 5) < 1);
 }
 
-/* More care is taken at the end. */
+/* The end is planned with more effort. */
 static void test_end(void **state)
 {
     assert_true(try_all(PS_EFFORT_HIGH, 64, 1) < 0.1);
@@ -112,7 +112,7 @@ static void test_end(void **state)
     assert_true(try_all(PS_EFFORT_HIGH, 4096, 2) < 0.25);
 }
 
-/* What work there may be is not overdrawn, but by what a first plan takes. */
+/* A plan exceeds its work limit only by the work of the first plan. */
 static void test_work(void **state)
 {
     uint64_t random = 9;
@@ -171,7 +171,7 @@ static void test_memory_told(void **state)
         }
 }
 
-/* Without memory at any point: said, and nothing left behind. */
+/* Each allocation fails in turn: it is reported, and nothing leaks. */
 static void test_memory(void **state)
 {
     uint64_t random = 8;

@@ -1,5 +1,5 @@
 /*
- * block-output-t.c - where blocks close, and the index behind them.
+ * block-output-t.c - where blocks close, and the index after them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,20 +16,20 @@
 #include "stream/block_output.h"
 
 /*
- * Packs of sequences of one token, which is the lower half of the id; `hash`
- * is the XXH3-64 of the stream that tests/support/packwrite.py makes of them.
+ * Packs of one-token sequences whose token is the lower half of the id; `hash`
+ * is the XXH3-64 of the stream that tests/support/packwrite.py writes for them.
  */
 typedef struct shape {
     uint32_t capacity;
     uint32_t block_packs;
     uint32_t n;           /* packs */
-    uint32_t n_seq[8];    /* of the first; then again */
+    uint32_t n_seq[8];    /* of the first packs, then repeated */
     uint32_t period;
-    uint32_t closed;      /* bit i: the block is closed behind pack i */
+    uint32_t closed;      /* bit i: the block is closed after pack i */
     uint64_t hash;
 } shape;
 
-/* Blocks that are closed early, and late. */
+/* Blocks that are closed early, or late. */
 static const shape few = {3, 4, 11, {1, 2, 3}, 3, 1 << 1 | 1 << 8,
                           UINT64_C(0x6b300ca566f50507)};
 /* More blocks than an INDEX block lists. */
@@ -55,7 +55,7 @@ static ps_pack_info info_of(const shape *s)
     return info;
 }
 
-/* Puts the first packs. */
+/* Puts the first `packs` packs. */
 static void put_packs(ps_block_output *b, const shape *s, uint32_t packs)
 {
     uint32_t id = 0;
@@ -105,7 +105,7 @@ static void open_output(ps_block_output *b, int fd, const ps_pack_info *info,
     assert_ok(ps_block_output_open(b, fd, info, options, &err), &err);
 }
 
-/* Writes a stream, or some, behind one another. */
+/* Writes one stream or several in a row. */
 static bytes write_streams(const shape *s, const ps_output_options *options,
                            uint32_t streams)
 {
@@ -129,8 +129,8 @@ static bytes write_streams(const shape *s, const ps_output_options *options,
 }
 
 /*
- * Blocks close when they are full, when they are told to, and before their
- * sequence rows would have more than 1 MiB, unless a single pack does.
+ * A block closes when it is full, on request, and before its sequence rows
+ * exceed 1 MiB, unless a single pack does.
  */
 static void test_streams(void **state)
 {
@@ -155,7 +155,7 @@ static void test_streams(void **state)
         }
 }
 
-/* Header, block, INDEX and END are a frame each. */
+/* Header, block, INDEX and END each have their own frame. */
 static void test_frames(void **state)
 {
     const shape *const shapes[] = {&few, &many};
@@ -187,7 +187,7 @@ static void test_frames(void **state)
         }
 }
 
-/* As many INDEX blocks as there may be. */
+/* The maximum number of INDEX blocks. */
 static void test_too_many_blocks(void **state)
 {
     const ps_pack_info info = info_of(&many);

@@ -1,6 +1,5 @@
 /*
- * pack-file-hostile-t.c - a file of packs that was damaged, cut or forged is
- * noticed.
+ * pack-file-hostile-t.c - damaged, cut and forged pack files are detected.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +21,7 @@ static bool is_within(const unsigned char *byte, const unsigned char *part,
     return byte >= part && byte < part + n;
 }
 
-/* Whether a byte is of pack `i`. */
+/* True if a byte is part of pack `i`. */
 static bool is_of_pack(const bytes *b, const unsigned char *byte, size_t i)
 {
     const size_t n_seq = get_u32(head_at(b, i, 12));
@@ -33,9 +32,9 @@ static bool is_of_pack(const bytes *b, const unsigned char *byte, size_t i)
                      n_seq * get_u32(b->data + 184));
 }
 
-/* A bit of the header or of END, and nothing opens; of a pack, and only that
-   pack is lost.  No pack is lost with the head of its block, which only says
-   what the index does. */
+/* With a bad bit in the header or END, nothing opens; in a pack, only that pack
+   is lost.  Damage to a block's head loses no pack: the index has the same
+   numbers. */
 static void test_plain_every_bit(void **state)
 {
     bytes b = make_pack_stream(6, 3, 2);
@@ -72,8 +71,8 @@ static void test_plain_every_bit(void **state)
 }
 
 /*
- * Some bits of a frame can flip without a change to what it holds, and then
- * the right packs come; of the seek table, none.
+ * Some bits of a frame can flip without changing its content, and then the
+ * packs are right; no bit of the seek table can.
  */
 static void test_compressed_every_bit(void **state)
 {
@@ -131,8 +130,8 @@ static void test_compressed_every_cut(void **state)
 }
 
 /*
- * A head alone has no checksum: what is beyond its limits is refused, the rest
- * is for whoever reads the pack.
+ * A head has no checksum of its own: values beyond its limits are refused, and
+ * others when the pack is read.
  */
 static void test_heads(void **state)
 {
@@ -169,7 +168,7 @@ static void test_heads(void **state)
     }
 }
 
-/* Of two streams the second may be cut away whole, but not in part. */
+/* The second of two streams can be missing as a whole, but not in part. */
 static void test_second_stream_cut(void **state)
 {
     bytes b = make_pack_stream(6, 3, 2);
@@ -198,7 +197,7 @@ static void test_bytes_behind_end(void **state)
 
 /* ---------------------------------------------------------------- forgery */
 
-/* A stream with block `k` in the place of block `i`. */
+/* A stream in which block `k` replaces block `i`. */
 static bytes replace_block(const bytes *good, size_t i, size_t k)
 {
     const unsigned char *here = block_at(good, i, 0);
@@ -212,7 +211,7 @@ static bytes replace_block(const bytes *good, size_t i, size_t k)
     return b;
 }
 
-/* A block in the place of another, packs for END, END for packs. */
+/* A block replaced by another, by END, or END by a block. */
 static void test_moved_blocks(void **state)
 {
     const bytes good = make_blocks(20, 3, 2, 1);
@@ -234,7 +233,7 @@ static void test_moved_blocks(void **state)
         }
 }
 
-/* END says that there are more or fewer packs. */
+/* END claims more or fewer packs. */
 static void test_lying_end(void **state)
 {
     bytes b = make_pack_stream(20, 3, 2);
@@ -258,7 +257,7 @@ static void test_lying_end(void **state)
     refuse_file(&b, PS_ERR_CORRUPT, "END's head");
 }
 
-/* Books that do not balance, a header that knows better. */
+/* Totals that do not balance, or that contradict the header. */
 static void test_lying_totals(void **state)
 {
     bytes b = make_pack_stream(20, 3, 2);
@@ -276,7 +275,7 @@ static void test_lying_totals(void **state)
     refuse_file(&b, PS_ERR_CORRUPT, "does not account for every");
 }
 
-/* Streams of which one has other packs. */
+/* Two streams whose packs differ in kind. */
 static void test_streams_of_other_kinds(void **state)
 {
     bytes b = make_pack_stream(9, 3, 2);
@@ -289,7 +288,7 @@ static void test_streams_of_other_kinds(void **state)
                 "cannot be joined to the first: the pad id is 3, not none");
 }
 
-/* A whole zstd file, but no table; two of them, one with a table. */
+/* A complete zstd file without a table; two of them, one with a table. */
 static void test_no_table(void **state)
 {
     bytes plain = make_pack_stream(9, 3, 2);
@@ -305,7 +304,7 @@ static void test_no_table(void **state)
     ps_seek_table_free(table);
 }
 
-/* Moves `by` from the size at `from` in the table to that at `to`. */
+/* Moves `by` bytes from the size at `from` in the table to that at `to`. */
 static void shift_size(bytes *b, size_t from, size_t to, uint32_t by)
 {
     set_u32(b->data + from, get_u32(b->data + from) - by);
@@ -313,8 +312,8 @@ static void shift_size(bytes *b, size_t from, size_t to, uint32_t by)
 }
 
 /*
- * Sizes that are wrong in two entries, but right in their sum, so that the
- * table itself shows nothing: frames that overlap or have gaps.
+ * Two entries have wrong sizes but the right sum, so the table itself looks
+ * valid: frames overlap or have gaps.
  */
 static void test_lying_table(void **state)
 {
@@ -341,7 +340,7 @@ static void test_lying_table(void **state)
     assert_int_equal(try_file_bytes(&b, NULL, &(ps_error){0}), PS_OK);
 }
 
-/* A frame's number of packs is right, but they are those of another. */
+/* Two frames with equally many packs are exchanged. */
 static void test_frames_exchanged(void **state)
 {
     bytes plain = make_blocks(60, 3, 2, 1);
@@ -364,8 +363,8 @@ static void test_frames_exchanged(void **state)
 }
 
 /*
- * Few bytes that promise much: what is allocated stays in proportion to the
- * file, not to the promise.
+ * A few bytes claim to be large: allocations stay in proportion to the file,
+ * not to the claim.
  */
 static void test_no_memory_for_promises(void **state)
 {
@@ -387,7 +386,7 @@ static void test_no_memory_for_promises(void **state)
         assert_in_range(alloc_so_far().peak - held, 0, 4u << 20);
         free_bytes(&b);
     }
-    /* A table that would be larger than the file. */
+    /* A table that would exceed the file. */
     put_u32(&b, 0xFD2FB528);
     put_u32(&b, 1u << 27);
     put_u8(&b, 0);
@@ -397,7 +396,7 @@ static void test_no_memory_for_promises(void **state)
     assert_in_range(alloc_so_far().peak - held, 0, 1u << 20);
 }
 
-/* The same of a reader, for a block of the largest rows. */
+/* The same for a reader, with a block of the largest rows. */
 static void test_no_memory_for_a_block(void **state)
 {
     ps_pack_info info = {.capacity = PS_MAX_CAPACITY,

@@ -1,6 +1,6 @@
 /*
- * pack-file-t.c - packs from any place of a file: they are those that a
- * reader of the whole file gives.
+ * pack-file-t.c - packs at any position of a file equal those that a reader of
+ * the whole file returns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +44,7 @@ static void test_index(void **state)
     check_packs(&b, &e);
 }
 
-/* A block in each frame, and cut without regard to them. */
+/* A frame per block, and frames cut without regard to blocks. */
 static void test_compressed(void **state)
 {
     static const size_t sizes[] = {0, 70000, 100, 333, 1000, 3000};
@@ -60,7 +60,7 @@ static void test_compressed(void **state)
     }
 }
 
-/* Frames without bytes, and several frames that the table has as one. */
+/* Empty frames, and several frames that are one entry of the table. */
 static void test_odd_frames(void **state)
 {
     bytes plain = make_pack_stream(30, 5, 3);
@@ -92,7 +92,7 @@ static void test_odd_frames(void **state)
     ps_seek_table_free(table);
 }
 
-/* One, several, many streams; some of them without a pack. */
+/* One, several and many streams, some of them without packs. */
 static bytes make_streams(uint32_t n, bool compressed)
 {
     bytes b = {0};
@@ -131,7 +131,7 @@ static void test_streams(void **state)
     }
 }
 
-/* Several streams behind one seek table. */
+/* Several streams before one seek table. */
 static void test_streams_compressed_as_one(void **state)
 {
     bytes plain = make_streams(6, false);
@@ -143,7 +143,7 @@ static void test_streams_compressed_as_one(void **state)
 
 /* ------------------------------------------------ without a descriptor */
 
-/* A file in memory, of which the bytes from `at` up to `end` can be read. */
+/* A file in memory, of which only bytes `at` up to `end` can be read. */
 typedef struct store {
     const bytes *b;
     uint64_t at;
@@ -165,7 +165,7 @@ static ps_result read_store(void *context, void *to, size_t n,
     return PS_OK;
 }
 
-/* A pack takes no bytes but those of its extent, once the index was read. */
+/* With the index in memory, a pack needs only the bytes of its extent. */
 static void check_extents(const bytes *b, const expected *e, bool compressed)
 {
     store s = {b, 0, b->size};
@@ -217,7 +217,7 @@ static void test_source(void **state)
     }
 }
 
-/* The index has a block of 64 bytes, fewer than its packs take. */
+/* The index lists a block of 64 bytes, fewer than its packs need. */
 static void test_wrong_extent(void **state)
 {
     bytes b = make_pack_stream(200, 5, 3);
@@ -268,7 +268,7 @@ static void test_no_regular_file(void **state)
     ps_pack_file_free(NULL);
 }
 
-/* Heads in a row: those that lie before the cut come, no other. */
+/* Consecutive heads: those before the cut are returned, the others not. */
 static void try_shrunk(size_t into)
 {
     bytes b = make_pack_stream(3000, 3, 2);
@@ -293,7 +293,7 @@ static void try_shrunk(size_t into)
                 ps_pack_file_head(file, left + i, &pack, &err),
                 into < 64 + 4 * 72 + 40 * (i + 1) ? PS_ERR_TRUNCATED : PS_OK);
     }
-    /* What was cut off has come back. */
+    /* The missing bytes are written again. */
     assert_int_equal(pwrite(fd, b.data + cut, b.size - (size_t)cut, cut),
                      b.size - (size_t)cut);
     for (uint64_t i = left - 1; i < e.n; i++)

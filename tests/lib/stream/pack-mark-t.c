@@ -1,5 +1,5 @@
 /*
- * pack-mark-t.c - marks that are damaged, made up or of another stream are
+ * pack-mark-t.c - marks that are damaged, forged or from another stream are
  * refused.
  *
  * SPDX-License-Identifier: MIT
@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 
-/* Where numbers of a mark are. */
+/* Offsets of numbers in a mark. */
 #define AT_FIRST_HEADER 8
 #define AT_HEADER 16
 #define AT_LAST 24
@@ -26,7 +26,7 @@
 #define AT_ZERO 320
 #define AT_CHECKSUM (PS_PACK_MARK_BYTES - 8)
 
-/* A mark as if it had been made so. */
+/* Updates the checksum of a mark. */
 static void seal_mark(mark *m)
 {
     set_u64(m->bytes + AT_CHECKSUM, XXH3_64bits(m->bytes, AT_CHECKSUM));
@@ -45,7 +45,7 @@ static ps_result try_mark(const given *g, input_kind kind, const mark *m,
     return result;
 }
 
-/* Every bit that flips, and every cut, whatever stands there instead. */
+/* Every bit flipped, and every cut, whatever bytes follow. */
 static void test_damaged_marks(void **state)
 {
     given g = make_streams((const uint32_t[]){12, 8, 0}, 9);
@@ -70,7 +70,7 @@ static void test_damaged_marks(void **state)
     }
 }
 
-/* A number that is not what a reader puts there. */
+/* A number that no reader would write. */
 typedef struct lie {
     size_t at;
     size_t bytes;
@@ -92,7 +92,7 @@ static void check_lie(const given *g, mark m, const lie *l)
     assert_result(try_mark(g, PLAIN_FILE, &m, &err), l->in_file, &err);
 }
 
-/* Marks with a right checksum that no reader has made. */
+/* Marks with a valid checksum that no reader has written. */
 static void test_forged_marks(void **state)
 {
     static const uint64_t large = UINT64_C(1) << 55;
@@ -134,7 +134,7 @@ static void test_forged_marks(void **state)
     }
 }
 
-/* One that leads to a header of larger rows, behind those of its own. */
+/* A mark of a header with larger rows, after those of its own. */
 static void test_forged_kind(void **state)
 {
     const ps_packer_options o = {60, 3, 5, 1,
@@ -157,8 +157,9 @@ static void test_forged_kind(void **state)
 }
 
 /*
- * Any number off by any bit: who reads what is before the place sees it; who
- * does not comes to no harm, and gets no pack that is not there.
+ * Any number with any bit flipped: a reader of the packs before the mark
+ * detects it; without them, reading does no harm and returns only existing
+ * packs.
  */
 static void test_forged_bits(void **state)
 {
@@ -186,7 +187,7 @@ static void test_forged_bits(void **state)
     }
 }
 
-/* Headers that are the same, or not; packs of another input. */
+/* Equal and different headers, with packs of another input. */
 static void test_other_streams(void **state)
 {
     static const uint32_t counts[] = {14, 9, 0};
@@ -205,7 +206,7 @@ static void test_other_streams(void **state)
                 assert_int_not_equal(
                     try_mark(&others[k], kind, &a.marks[i], &err), PS_OK);
         }
-    /* Which it is must be known before anything was read. */
+    /* The kind must be known before anything is read. */
     assert_result(try_mark(&others[0], PLAIN_FILE, &a.marks[3], &err),
                   PS_ERR_ARGUMENT, &err);
     assert_result(try_mark(&others[0], PLAIN_PIPE, &a.marks[3], &err),

@@ -1,6 +1,6 @@
 /*
- * pack-reader-resume-t.c - a reader is saved at every place of a stream, and
- * another one goes on there.  What is no mark is refused in pack-mark-t.c.
+ * pack-reader-resume-t.c - a reader is saved at every position of a stream, and
+ * another one resumes there.  pack-mark-t.c has the marks that are refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ static void check_resumed(const given *g, input_kind kind, uint64_t i)
     close_packs(r, fd);
 }
 
-/* From every place of one stream and of several, empty ones among them. */
+/* Every position of one stream and of several, empty ones among them. */
 static void test_every_place(void **state)
 {
     static const uint32_t streams[][5] = {
@@ -39,7 +39,7 @@ static void test_every_place(void **state)
     }
 }
 
-/* Behind END of the last stream others may stand by now. */
+/* Further streams may follow the END of the last one by now. */
 static void test_grown(void **state)
 {
     given before = make_streams((const uint32_t[]){12, 8, 0}, 3);
@@ -59,9 +59,8 @@ static void test_grown(void **state)
 }
 
 /*
- * A file larger than what is read at once, in which nothing before the place
- * is left but headers, ENDs, the head of the first block, and the block with
- * the last pack.
+ * A file larger than a read, with nothing left before the mark except headers,
+ * ENDs, the head of the first block, and the block of the last pack.
  */
 static void test_moving_on(void **state)
 {
@@ -111,11 +110,11 @@ static void test_within_file(void **state)
     }
 }
 
-/* ---------------------------------------------- what starts in the middle */
+/* ------------------------------------ streams that start in the middle */
 
 /*
- * The streams from `stream` on, with blocks of it only from the one that
- * begins with pack `first`, or from END; false if there is none.
+ * The streams from `stream` on, whose first blocks are missing up to the one
+ * that starts with pack `first`, or up to END; false without such a block.
  */
 static bool make_late(const given *g, uint32_t stream, uint64_t first,
                       bytes *b, uint64_t *gap)
@@ -141,7 +140,7 @@ static bool make_late(const given *g, uint32_t stream, uint64_t first,
     return true;
 }
 
-/* All that a packstream which was resumed may write for mark `i`. */
+/* Every output that a resumed packstream can write for mark `i`. */
 static void check_late(const given *g, uint32_t stream, uint64_t packs,
                        uint64_t i, uint64_t index)
 {
@@ -164,7 +163,7 @@ static void check_late(const given *g, uint32_t stream, uint64_t packs,
             if (wanted == PS_OK)
                 check_rest(r, &g->e, g->marks, i, gap);
             close_packs(r, fd);
-            r = open_packs(&b, kind, &fd); /* which is told nothing */
+            r = open_packs(&b, kind, &fd); /* without a mark */
             assert_result(ps_pack_reader_next(r, &pack, &err), PS_ERR_CORRUPT,
                           &err);
             close_packs(r, fd);
@@ -190,8 +189,8 @@ static void test_late(void **state)
 }
 
 /*
- * Where packs were skipped the header must do: a seed makes it another one.
- * END may come before the place.
+ * If packs were skipped, only the header identifies the stream: here its seed
+ * differs.  END may come before the mark.
  */
 static void test_late_others(void **state)
 {
@@ -224,7 +223,7 @@ static void test_late_others(void **state)
     }
 }
 
-/* A mark of a reader that began late is good for the whole stream. */
+/* A mark of a reader that began late is valid for the whole stream. */
 static void test_late_marks(void **state)
 {
     given g = make_streams((const uint32_t[]){20, 8, 0}, 7);
@@ -256,7 +255,7 @@ static void test_late_marks(void **state)
     }
 }
 
-/* The blocks behind the first, up to the place, are not there, or not all. */
+/* Some or all blocks between the first one and the mark are missing. */
 static void test_late_gaps(void **state)
 {
     given g = make_streams((const uint32_t[]){30, 0}, 7);
@@ -286,7 +285,7 @@ static void test_late_gaps(void **state)
         }
 }
 
-/* Around an INDEX block, and in a stream that has it without its blocks. */
+/* Around an INDEX block, and in a stream with INDEX but not its blocks. */
 static void test_index(void **state)
 {
     static const uint64_t places[] = {1, 4095, 4096, 4097};
@@ -318,8 +317,8 @@ static void test_index(void **state)
 /* ------------------------------------------------------- damaged streams */
 
 /*
- * What to expect of mark `i` where pack `k` is damaged, or the head of the
- * block that begins with it.
+ * Expected results for mark `i` if pack `k`, or the head of the block that
+ * starts with it, is damaged.
  */
 static void check_damaged(const given *g, const bytes *b, input_kind kind,
                           uint64_t k, bool is_block, uint64_t i)
@@ -333,7 +332,7 @@ static void check_damaged(const given *g, const bytes *b, input_kind kind,
     ps_error err;
     ps_result result = ps_pack_reader_resume(r, g->marks[i].bytes, &err);
 
-    /* The head of the first block tells what the input begins with. */
+    /* The head of the first block identifies the start of the input. */
     if ((k == 0 && is_block) || (k < i && is_read)) {
         assert_result(result, PS_ERR_CORRUPT, &err);
     } else {
@@ -370,7 +369,7 @@ static void test_damaged_packs(void **state)
         }
 }
 
-/* Once a pack was read it is too late. */
+/* A mark is refused once a pack was read. */
 static void test_not_fresh(void **state)
 {
     given g = make_streams((const uint32_t[]){9, 0}, 3);

@@ -1,13 +1,13 @@
 /*
  * pack-reader-share-t.c - ranks that read the same input get each pack once
- * between them, also after they were resumed, be they as many or not.
+ * between them, also after resuming with the same or another number of ranks.
  *
  * SPDX-License-Identifier: MIT
  */
 
 #include "pack-mark-fixture.h"
 
-/* Two streams, for numbers go on from one to the other. */
+/* Two streams, because pack numbers continue across streams. */
 static bytes make_two(void)
 {
     bytes b = make_pack_stream(17, 5, 3);
@@ -38,7 +38,7 @@ static worker start_worker(const bytes *b, uint32_t rank, uint32_t ranks,
     return w;
 }
 
-/* All that a rank gets from pack `i` on is its own, and nothing lacks. */
+/* From pack `i` on a rank gets its own packs, and all of them. */
 static void check_worker(const worker *w, const expected *e, uint64_t i,
                          uint32_t rank, uint32_t ranks)
 {
@@ -70,7 +70,7 @@ static void test_every_rank(void **state)
         }
 }
 
-/* The mark of a rank after it has taken `steps` packs, or all. */
+/* The mark of a rank after `steps` packs, or all. */
 static mark mark_after(const bytes *b, uint32_t rank, uint32_t ranks,
                        uint64_t steps)
 {
@@ -89,8 +89,8 @@ static mark mark_after(const bytes *b, uint32_t rank, uint32_t ranks,
 }
 
 /*
- * Other ranks go on with the mark of the last one: whatever its rank was, a
- * mark is one of the place alone.
+ * Other ranks resume with the mark of the last one: a mark is a position, and
+ * does not depend on the rank.
  */
 static void test_other_ranks(void **state)
 {
@@ -114,7 +114,7 @@ static void test_other_ranks(void **state)
         }
 }
 
-/* Damage in a pack of one rank is seen by all. */
+/* Every rank detects damage in a pack of one rank. */
 static void test_damage(void **state)
 {
     bytes b = make_two();

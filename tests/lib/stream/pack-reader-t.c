@@ -1,6 +1,6 @@
 /*
- * pack-reader-t.c - packs in: what the reader tells of a good stream, of
- * several, and when it has to wait.  What it refuses is in pack-t.c,
+ * pack-reader-t.c - reading packs: the reader's results for a valid stream and
+ * for several, and when it has to wait.  Refusals are tested in pack-t.c,
  * pack-header-t.c, pack-table-t.c and damage-t.c.
  *
  * SPDX-License-Identifier: MIT
@@ -32,7 +32,7 @@ static bytes rich_packs(uint32_t count, uint64_t seed, ps_totals *totals)
     return packs_from(make_corpus(&schema, count, 60, seed), &usual, totals);
 }
 
-/* The header as the packer filled it in. */
+/* The header as the packer wrote it. */
 static void test_info(void **state)
 {
     const ps_schema schema = rich_schema(PS_U32);
@@ -64,7 +64,7 @@ static void test_info(void **state)
     ps_pack_reader_free(r);
 }
 
-/* Without a cap, only the END of a file says how deep packs are. */
+/* Without a cap, only the END of a file states the depth of packs. */
 static void test_depth(void **state)
 {
     const ps_packer_options o = {40, 0, 30, 5, .align = 4};
@@ -99,7 +99,7 @@ static void test_depth(void **state)
     }
 }
 
-/* The blocks of a stream: indices and offsets of their packs. */
+/* Checks the blocks of a stream: indexes and offsets of their packs. */
 static uint64_t check_blocks(ps_pack_reader *r, const bytes *b, size_t start,
                              uint32_t stream)
 {
@@ -117,14 +117,14 @@ static uint64_t check_blocks(ps_pack_reader *r, const bytes *b, size_t start,
             assert_int_equal(pack.stream, stream);
             assert_int_equal(pack.index, index++);
             assert_int_equal(pack.offset, at);
-            /* A block is taken when its last pack is done with. */
+            /* A block is consumed with its last pack. */
             assert_int_equal(ps_pack_reader_offset(r), at);
         }
     }
     return index;
 }
 
-/* Indices, offsets and totals over two streams; then the end for good. */
+/* Indexes, offsets and totals over two streams; then the end, for good. */
 static void test_two_streams(void **state)
 {
     ps_totals totals[2];
@@ -149,7 +149,7 @@ static void test_two_streams(void **state)
     ps_pack_reader_free(r);
 }
 
-/* The counts of the header, where it has them, must be right. */
+/* Counts in the header, if any, must be right. */
 static void test_counts_in_header(void **state)
 {
     static const size_t places[] = {24, 32, 40, 64, 72};
@@ -171,7 +171,7 @@ static void test_counts_in_header(void **state)
     }
 }
 
-/* Each END is right by itself, but together they exceed 64 bits. */
+/* Each END is valid alone, but together they exceed 64 bits. */
 static void test_totals_beyond_64_bits(void **state)
 {
     const uint64_t rejected = UINT64_C(1) << 63;
@@ -191,10 +191,10 @@ static void test_totals_beyond_64_bits(void **state)
     assert_int_equal(n, 2 * t.packs);
 }
 
-/* Bytes that a later version adds to each row: 40 tokens. */
+/* Bytes that a later version adds to each row, of 40 tokens. */
 #define NOVELTY 40
 
-/* A block of packs with larger rows, and with a meaning for what is zero. */
+/* A block of packs with larger rows and a meaning for reserved zeros. */
 static void put_later_block(bytes *later, const bytes *b,
                             const unsigned char *block)
 {
@@ -214,14 +214,14 @@ static void put_later_block(bytes *later, const bytes *b,
     from += packs * PS_PACK_HEAD_BYTES;
     for (uint32_t i = 0; i < n_seqs; i++, from += seq_bytes) {
         put_bytes(later, from, seq_bytes);
-        later->data[later->size - 1] = 1; /* behind the last field */
+        later->data[later->size - 1] = 1; /* after the last field */
     }
     put_zeros(later, -(later->size - at) % 64);
     set_u64(later->data + at + 24, later->size - at);
     later->data[at + 32] = 1; /* in the head */
 }
 
-/* A header that says so. */
+/* A header with the later version's number. */
 static void put_later_header(bytes *later, const bytes *b)
 {
     const uint32_t row_bytes = get_u32(b->data + 20);
@@ -259,7 +259,7 @@ static bytes make_later(const bytes *b)
         set_u64(end + 192 + 24 * i,
                 (uint64_t)(block_at(&later, i, 0) - later.data));
     set_u64(later.data + later.size - 16, later.size);
-    /* What is zero in ours: in a head, behind a block, in END. */
+    /* Reserved in our version: bytes in a head, after a block, and in END. */
     set_u64(block_at(&later, 0, 0) + 48, 1);
     block_at(&later, 1, 0)[-1] = 2;
     set_u32(end + 180, 3);
@@ -267,7 +267,7 @@ static bytes make_later(const bytes *b)
     return later;
 }
 
-/* It reads as ever; the rules that we know still count. */
+/* It can be read, and the known rules still apply. */
 static void test_later_version(void **state)
 {
     ps_totals t;

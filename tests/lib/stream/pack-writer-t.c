@@ -1,6 +1,6 @@
 /*
- * pack-writer-t.c - packs that are handed on: a share is a stream that a reader
- * takes, of just these packs, and its END accounts for all of the input.
+ * pack-writer-t.c - copying packs: a share is a valid stream of exactly these
+ * packs, and its END accounts for the whole input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-/* Which packs of a stream go to the share: those of each bit, in turn. */
+/* Packs of a stream that go to the share: one bit each, repeated. */
 #define ALL UINT32_C(1)
 #define EVERY(n) (ALL | (n) << 8)
 
@@ -46,7 +46,7 @@ static void write_share(int fd, const expected *e, uint32_t which,
     ps_pack_writer_free(w);
 }
 
-/* The pack is what it was, but for index and checksum. */
+/* The pack is unchanged, except for index and checksum. */
 static void check_copy(const ps_pack_info *info, const ps_pack *a,
                        const ps_pack *b)
 {
@@ -60,7 +60,7 @@ static void check_copy(const ps_pack_info *info, const ps_pack *a,
                         (size_t)a->n_seq * info->seq_bytes);
 }
 
-/* END says of packs what they show, and of the input what the whole did. */
+/* END counts the share's own packs, and the input of the whole stream. */
 static void check_end(const ps_totals *t, const ps_totals *whole)
 {
     const uint64_t begun = t->sequences - t->extra_pieces;
@@ -230,7 +230,7 @@ static void test_streams(void **state)
     assert_string_equal(err.text, "stream 3 is out of range: the file has 3, "
                                   "numbered from 0");
 
-    /* They are those of each stream alone, joined. */
+    /* The same as the shares of the single streams, joined. */
     all.size = 0;
     for (uint32_t i = 0; i < COUNT(windows); i++) {
         int one = open_empty();
@@ -253,7 +253,7 @@ static void test_streams(void **state)
     ps_pack_file_free(file);
 }
 
-/* A file that is another one by now is not believed. */
+/* A file that has been replaced is refused. */
 static void test_stream_changes(void **state)
 {
     bytes b = make_blocks(20, 9, 3, 64);
@@ -278,7 +278,7 @@ static void test_stream_changes(void **state)
     ps_pack_file_free(file);
 }
 
-/* END of the old size is not taken for one of the new header's. */
+/* An END at the old offset is not taken for that of the new header. */
 static void test_stream_grows(void **state)
 {
     const ps_packer_options wide = {1 << 18, 3, 9, 1,
@@ -352,7 +352,7 @@ static void test_refused(void **state)
     ps_pack_writer_free(NULL);
 }
 
-/* Totals of the whole stream that its packs exceed. */
+/* The packs exceed the totals given for the whole stream. */
 static void test_wrong_totals(void **state)
 {
     const ps_pack_writer_options plain = {0};
@@ -382,7 +382,7 @@ static void test_wrong_totals(void **state)
     }
 }
 
-/* No descriptor takes bytes: with the first push, or the first full block. */
+/* The descriptor refuses writes: at the first push, or the first full block. */
 static void test_no_output(void **state)
 {
     bytes b = make_pack_stream(4000, 50, 3);
@@ -409,7 +409,7 @@ static void test_no_output(void **state)
     }
 }
 
-/* Where sequences may lack pieces they are not put together again. */
+/* Sequences that may lack pieces are not joined again. */
 static void test_unpacked(void **state)
 {
     const ps_pack_writer_options plain = {0};
@@ -433,7 +433,7 @@ static void test_unpacked(void **state)
     ps_pack_reader_free(r);
 }
 
-/* Any order, and ids that count on from another stream's. */
+/* Any order, and ids that continue from another stream. */
 static void test_shuffled(void **state)
 {
     const ps_pack_writer_options options = {.shuffled = true};

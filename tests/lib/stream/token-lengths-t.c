@@ -1,6 +1,6 @@
 /*
- * token-lengths-t.c - LENGTHS as a reader checks it, and as a file is read by
- * it from its end.
+ * token-lengths-t.c - LENGTHS, as a reader checks it and as it is read from the
+ * end of a file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,13 +25,13 @@ static bytes small_stream(void)
     return records_from(make_lengths(&schema, COUNT(lengths), lengths, 3));
 }
 
-/* Where LENGTHS begins. */
+/* Offset of LENGTHS. */
 static size_t at_lengths(const bytes *b)
 {
     return b->size - END - lengths_size(b);
 }
 
-/* Reads all; with `check` lengths are counted.  The offset where it ended. */
+/* Reads all, and counts lengths with `check`; returns the final offset. */
 static ps_result read_all(int fd, bool check, uint64_t *offset, ps_error *err)
 {
     ps_token_reader *r = open_tokens(fd, NULL);
@@ -47,7 +47,7 @@ static ps_result read_all(int fd, bool check, uint64_t *offset, ps_error *err)
     return result;
 }
 
-/* What the reader and ps_histogram_read make of a stream with a fault. */
+/* Expected results of the reader and ps_histogram_read for a faulty stream. */
 static void expect(const bytes *b, ps_result read, ps_result from_end,
                    const char *why)
 {
@@ -91,7 +91,7 @@ static void test_sound(void **state)
     assert_int_equal(offset, b.size);
 }
 
-/* Numbers of the record, each put wrong, with a checksum that agrees. */
+/* Wrong numbers in the record, under a valid checksum. */
 static void test_broken_rules(void **state)
 {
     static const struct {
@@ -128,7 +128,7 @@ static void test_broken_rules(void **state)
     }
 }
 
-/* The numbers by which it is found, and what it is next to. */
+/* The numbers that locate the record, and its neighbours. */
 static void test_misplaced(void **state)
 {
     bytes b = small_stream();
@@ -136,7 +136,7 @@ static void test_misplaced(void **state)
     const size_t at = at_lengths(&b);
     bytes other = {0};
 
-    /* The bytes before it, one too many or too few. */
+    /* The byte count before it, one too high or too low. */
     for (int i = -1; i <= 1; i += 2) {
         seal_lengths(b.data + at, n, at + (uint64_t)i);
         expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, NULL);
@@ -146,14 +146,14 @@ static void test_misplaced(void **state)
     seal_lengths(b.data + at, n, at);
     expect(&b, PS_END, PS_OK, NULL);
 
-    /* Its size, by which a reader from the end finds it. */
+    /* Its size, by which it is found from the end. */
     set_u64(b.data + at + n - 8, n + 12);
     expect(&b, PS_ERR_CORRUPT, PS_ERR_UNSUPPORTED, "it has 72 bytes");
     set_u64(b.data + at + n - 8, UINT64_MAX);
     expect(&b, PS_ERR_CORRUPT, PS_ERR_UNSUPPORTED, "it has 72 bytes");
     seal_lengths(b.data + at, n, at);
 
-    /* Entries: more than there can be, or are. */
+    /* More entries than possible, or than exist. */
     set_u32(b.data + at + 8, 65537);
     expect(&b, PS_ERR_CORRUPT, PS_ERR_CORRUPT, "65537 entries");
     set_u32(b.data + at + 8, 65536);
@@ -174,7 +174,7 @@ static void test_misplaced(void **state)
            "something other than END follows LENGTHS");
     free_bytes(&other);
 
-    /* None. */
+    /* No LENGTHS at all. */
     drop_lengths(&b);
     expect(&b, PS_END, PS_ERR_UNSUPPORTED, NULL);
 }
@@ -190,7 +190,7 @@ static void test_cut(void **state)
         expect(&b, PS_ERR_TRUNCATED, PS_ERR_TRUNCATED, NULL);
 }
 
-/* Each of joined streams counts; digests are for those who read records. */
+/* Each joined stream counts; only readers of records check digests. */
 static void test_joined(void **state)
 {
     bytes b = small_stream();
@@ -215,7 +215,7 @@ static void test_joined(void **state)
     expect(&b, PS_ERR_CORRUPT, PS_OK, NULL);
 }
 
-/* Equal sums of other lengths: only counting tells. */
+/* Other lengths with the same sums are found only by counting. */
 static void test_other_lengths(void **state)
 {
     bytes b = small_stream();
@@ -237,7 +237,7 @@ static void test_other_lengths(void **state)
     assert_int_equal(offset, at + HEAD);
 }
 
-/* Files that have none for other reasons. */
+/* Files without LENGTHS for other reasons. */
 static void test_other_files(void **state)
 {
     bytes b = small_stream();
@@ -273,7 +273,7 @@ static void test_other_files(void **state)
     assert_result(ps_histogram_read(&h, -1, &err), PS_ERR_IO, &err);
 }
 
-/* Passes on a byte of a stream for every second wait, or ends the read. */
+/* Passes on one byte of a stream at every second wait, or ends the read. */
 typedef struct trickle {
     bytes left;
     size_t at;
@@ -296,8 +296,8 @@ static ps_result on_wait(void *context, ps_error *err)
 }
 
 /*
- * A read that a hook ends within LENGTHS continues, and its mark is the place
- * before LENGTHS.
+ * A read that a hook interrupts within LENGTHS continues, and its mark is the
+ * position before LENGTHS.
  */
 static void test_interrupted(void **state)
 {
@@ -329,7 +329,7 @@ static void test_interrupted(void **state)
     (void)close(ends[0]);
 }
 
-/* A reader that was moved to a mark checks sums, and counts nothing. */
+/* A reader that starts at a mark checks sums, but cannot count. */
 static void test_after_a_mark(void **state)
 {
     bytes b = small_stream();
@@ -357,8 +357,8 @@ static void test_after_a_mark(void **state)
 }
 
 /*
- * More than one part of entries. The long form has the most that LENGTHS holds,
- * and one more: 4 GiB each.
+ * More than one part of entries.  The long form has as many as LENGTHS can
+ * hold, and one more: 4 GiB each.
  */
 static void test_many(void **state)
 {
@@ -391,7 +391,7 @@ static void test_many(void **state)
     free(payload);
     if (is_short())
         return;
-    /* One entry, whose length the reader could not count any more. */
+    /* One entry, with a length beyond the reader's counters. */
     at = b.size - 32;
     b.size = at;
     put_zeros(&b, 12);

@@ -1,6 +1,6 @@
 /*
- * token-reader-memory-t.c - no input makes a reader take more memory than the
- * bytes that really come, or a known bound.
+ * token-reader-memory-t.c - a reader's memory is limited by the bytes that
+ * arrive and by a known bound, whatever the input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Reads to the end, skipping or holding what has more than 1000 tokens. */
+/* Reads to the end; skips or holds sequences of more than 1000 tokens. */
 static ps_result read_all(int fd, bool hold, uint64_t *tokens, ps_error *err)
 {
     ps_token_reader *r = NULL;
@@ -34,7 +34,7 @@ static ps_result read_all(int fd, bool hold, uint64_t *tokens, ps_error *err)
     return result;
 }
 
-/* As read_all, from the start of `fd`; gives the most memory it took. */
+/* Like read_all, from the start of `fd`; returns the peak memory. */
 static size_t peak_of(int fd, bool hold, ps_result wanted, uint64_t tokens)
 {
     size_t before = alloc_so_far().bytes;
@@ -49,7 +49,7 @@ static size_t peak_of(int fd, bool hold, ps_result wanted, uint64_t tokens)
     return alloc_so_far().peak - before;
 }
 
-/* A claim costs nothing: the largest lawful one, and the largest there is. */
+/* A claimed length costs nothing: the longest valid one, and UINT32_MAX. */
 static void test_false_lengths(void **state)
 {
     static const uint32_t lengths[] = {
@@ -101,7 +101,7 @@ static void test_hold_takes_what_came(void **state)
     assert_true(peak_of(fd, true, PS_ERR_TRUNCATED, 0) < 40 * MIB);
 }
 
-/* 100 MiB that zstd makes a few KiB of. */
+/* 100 MiB that zstd compresses to a few KiB. */
 static int open_bomb(uint32_t records)
 {
     static const unsigned char zeros[1 << 20];
@@ -142,7 +142,7 @@ static void test_compressed_zeros(void **state)
     assert_true(peak_of(fd, true, PS_END, 100 * MIB / 2) < 16 * MIB);
 }
 
-/* A frame's header that asks for a window of 2^log bytes; nothing else. */
+/* A lone frame header that asks for a window of 2^log bytes. */
 static bytes wide_frame(unsigned log)
 {
     bytes b = {0};
@@ -168,7 +168,7 @@ static void test_giant_windows(void **state)
     }
 }
 
-/* A pack stream may claim a block of more than 256 MiB. */
+/* A pack stream can claim a block of more than 256 MiB. */
 static void test_false_block_size(void **state)
 {
     const ps_packer_options options = {

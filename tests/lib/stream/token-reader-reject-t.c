@@ -1,8 +1,7 @@
 /*
  * token-reader-reject-t.c - sequences that ps_token_reader leaves to its
- * caller: those with a token outside the vocabulary, too long or not, and
- * those without tokens.
- *
+ * caller: those with a token outside the vocabulary, overlong or not, and those
+ * without tokens.
  * SPDX-License-Identifier: MIT
  */
 
@@ -15,16 +14,16 @@
 #define VOCAB 1000
 #define NONE UINT32_MAX
 
-/* Of so many bytes each is a piece in which a reader passes over a record. */
+/* Bytes that a reader skips at a time. */
 #define PIECE 32768
 
-/* A sequence, and the place of its only token outside the vocabulary. */
+/* A sequence, and the position of its only token outside the vocabulary. */
 typedef struct odd {
     uint32_t n_tok;
     uint32_t bad;
 } odd;
 
-/* Tokens, and a channel of which no value is in the vocabulary. */
+/* Tokens, and a channel without any value in the vocabulary. */
 static void put_payload(bytes *b, uint32_t id, const odd *o, bool framed)
 {
     for (uint32_t i = 0; i < o->n_tok; i++)
@@ -97,7 +96,7 @@ static void assert_told(const ps_error *err, uint32_t id, uint32_t at)
     assert_non_null(strstr(err->text, text));
 }
 
-/* Held or skipped, with the check first where it was not made yet. */
+/* Holds or skips it; if it was not checked before, it is checked first. */
 static void take_left(ps_token_reader *r, uint32_t id, const odd *o,
                       bool framed, bool hold, bool checked)
 {
@@ -119,7 +118,7 @@ static void take_left(ps_token_reader *r, uint32_t id, const odd *o,
         assert_same(&s, id, o, framed);
 }
 
-/* Every other one that is left is held, or those between them. */
+/* Holds every other rejected sequence, or the ones in between. */
 static void read_odds(ps_token_reader *r, const odd *odds, uint32_t n,
                       uint32_t max, bool framed, uint32_t turn)
 {
@@ -145,7 +144,7 @@ static void read_odds(ps_token_reader *r, const odd *odds, uint32_t n,
         assert_null(s.payload);
         take_left(r, i, o, framed, turn++ % 2 == 0, !overlong);
     }
-    /* In a framed stream END has agreed with all that. */
+    /* In a framed stream, END agrees with all of it. */
     assert_result(ps_token_reader_next(r, max, &s, &err), PS_END, &err);
     assert_int_equal(ps_token_reader_mark(r).id, n);
 }
@@ -179,7 +178,7 @@ static void test_outside(void **state)
     }
 }
 
-/* What was passed over in part can no longer be held; nor is there a next. */
+/* A partly skipped sequence can no longer be held, nor is there a next one. */
 static void test_order_of_calls(void **state)
 {
     static const odd late = {PIECE, PIECE / 2};
@@ -203,7 +202,7 @@ static void test_order_of_calls(void **state)
     ps_token_reader_free(r);
 }
 
-/* A skip that goes on finds the end of the input where it is. */
+/* A skip that is continued detects the end of the input. */
 static void test_cut_behind_the_token(void **state)
 {
     static const odd early = {PIECE, 3};
@@ -236,7 +235,7 @@ static void assert_empty(ps_token_reader *r, uint64_t id, uint64_t offset)
     assert_int_equal(ps_token_reader_offset(r), offset + 4);
 }
 
-/* They have ids of their own, wherever they stand. */
+/* Empty sequences have their own ids, at any position. */
 static void test_empty(void **state)
 {
     bytes b = {0};
@@ -268,7 +267,7 @@ static void test_empty(void **state)
     ps_token_reader_free(r);
 }
 
-/* Results that are expected leave the ps_error as it is; others do not. */
+/* Expected results leave the ps_error unchanged; others set it. */
 static void test_expected(void **state)
 {
     static const odd odds[] = {{9, NONE}, {3, 1}, {9, 4}};

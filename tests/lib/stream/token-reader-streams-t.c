@@ -1,6 +1,6 @@
 /*
- * token-reader-streams-t.c - token records in: several streams and files,
- * control records, what follows END, and waiting for input.
+ * token-reader-streams-t.c - reading token records: several streams and files,
+ * control records, bytes after END, and waiting for input.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads on to the end; gives the result and how many sequences came. */
+/* Reads on to the end; returns the result and the number of sequences. */
 static ps_result read_on(ps_token_reader *r, uint64_t *sequences,
                          ps_error *err)
 {
@@ -76,7 +76,7 @@ static void test_concatenated_with_another_schema(void **state)
     expect(&all, 3, PS_ERR_CORRUPT);
 }
 
-/* Behind END: a header, or nothing. */
+/* After END only a header or the end of input is valid. */
 static void test_garbage_after_end(void **state)
 {
     static const char *const garbage[] = {"x", "\n", "\x89TOX",
@@ -125,7 +125,7 @@ static void test_false_end(void **state)
         *p = (unsigned char)(*p + cases[i].add);
         expect(&b, 3, cases[i].wanted);
 
-        /* After LENGTHS, what is not END is no record of a later format. */
+        /* After LENGTHS, anything except END is damage, not a later format. */
         b = rich_stream(3);
         p = b.data + b.size - cases[i].at;
         *p = (unsigned char)(*p + cases[i].add);
@@ -133,7 +133,7 @@ static void test_false_end(void **state)
     }
 }
 
-/* A control record cut behind its kind is known to be of a later format. */
+/* A control record cut after its kind is recognized as a later format's. */
 static void test_unknown_control_record(void **state)
 {
     bytes b = rich_stream(2);
@@ -146,7 +146,7 @@ static void test_unknown_control_record(void **state)
     expect(&b, 2, PS_ERR_TRUNCATED);
 }
 
-/* Only what has ended can go on with another file. */
+/* Another file can be appended only after the end of the first. */
 static void test_append(void **state)
 {
     bytes a = rich_stream(3);
@@ -257,7 +257,7 @@ static void test_refused_opens(void **state)
     refuse_open(fd, PS_U16, PS_ERR_MAGIC, 0);
 }
 
-/* A writer that works only when the reader is about to wait. */
+/* A writer that writes only when the reader is about to wait. */
 typedef struct lazy {
     int fd;
     uint32_t calls;
@@ -312,7 +312,7 @@ static void test_wait_hook_ends_the_read(void **state)
     (void)close(l.fd);
 }
 
-/* The hook goes with the reader to the next file. */
+/* The reader keeps its hook for the next file. */
 static void test_wait_hook_after_append(void **state)
 {
     lazy l = {.records = 0, .result = PS_OK};

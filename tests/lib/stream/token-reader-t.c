@@ -1,6 +1,6 @@
 /*
- * token-reader-t.c - token records in: whole, cut anywhere, hostile, held,
- * skipped, appended.
+ * token-reader-t.c - reading token records: complete, cut anywhere, hostile,
+ * held, skipped and appended.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What became of reading a whole input. */
+/* The outcome of reading a whole input. */
 typedef struct outcome {
     ps_result result; /* that ended it */
     uint64_t sequences;
@@ -18,7 +18,7 @@ typedef struct outcome {
     ps_error err;
 } outcome;
 
-/* Reads everything, skipping what is longer than `max_tokens`. */
+/* Reads everything, skipping sequences longer than `max_tokens`. */
 static outcome read_fd(int fd, uint32_t max_tokens)
 {
     outcome o = {.err = {PS_OK, 0, ""}};
@@ -96,7 +96,7 @@ static void test_round_trip(void **state)
     round_trip(&rich, 4, 400000); /* larger than the buffer */
 }
 
-/* Raw: whole records up to the cut are given; a boundary is the end. */
+/* Raw: complete records before the cut are returned; a boundary is the end. */
 static void test_every_cut_of_raw(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -121,7 +121,7 @@ static void test_every_cut_of_raw(void **state)
     assert_int_equal(whole, c.count);
 }
 
-/* Framed: only the whole is whole.  Nothing at all is an empty raw stream. */
+/* Framed: every cut is an error, except of everything: an empty raw stream. */
 static void test_every_cut_of_framed(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -162,7 +162,7 @@ static ps_result count_flush(void *context, ps_error *err)
     return PS_ERR_LIMIT;
 }
 
-/* Reads `b` with the hook or without; gives how it ended. */
+/* Reads `b` with the hook or without; returns the final result. */
 static ps_result read_flushes(const bytes *b, int *flushes,
                               uint64_t *sequences, ps_error *err)
 {
@@ -182,7 +182,7 @@ static ps_result read_flushes(const bytes *b, int *flushes,
     return result;
 }
 
-/* A length of 0 can be a flush record; how the hook ends, ends the read. */
+/* A length of 0 can be a flush record; an error of the hook ends the read. */
 static void test_flush_of_raw(void **state)
 {
     bytes b = {0};
@@ -219,7 +219,7 @@ static uint64_t chain_all(const bytes *b)
     return digest;
 }
 
-/* A framed stream's are passed over without a hook; END covers them. */
+/* Framed streams skip flush records without a hook; END covers them. */
 static void test_flush_of_framed(void **state)
 {
     ps_schema plain = ps_schema_raw(PS_U16);
@@ -251,7 +251,7 @@ static void test_flush_of_framed(void **state)
                   &err);
 }
 
-/* Lengths of a first record of which next to nothing comes. */
+/* Lengths of a first record of which almost nothing follows. */
 static void test_false_lengths(void **state)
 {
     static const struct {
@@ -279,7 +279,7 @@ static void test_false_lengths(void **state)
     }
 }
 
-/* Calls in the wrong order are refused, before and after an overlong one. */
+/* Calls in the wrong order are refused, before and after an overlong record. */
 static void test_order_of_calls(void **state)
 {
     bytes b = {0};
@@ -349,7 +349,7 @@ static void test_vocabulary(void **state)
     check_vocab(300, 400, 300, PS_ERR_RANGE); /* the stream's stays */
 }
 
-/* A mark is gone to before all else, and not into the header. */
+/* A seek to a mark must come before any read, and not lead into the header. */
 static void test_seek(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);

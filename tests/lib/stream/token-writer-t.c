@@ -1,5 +1,5 @@
 /*
- * token-writer-t.c - token records as ps_token_writer puts them, byte by byte.
+ * token-writer-t.c - the output of ps_token_writer, byte by byte.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ static ps_token_writer *open_raw(int fd)
     return w;
 }
 
-/* Four bytes raw, eight framed; both pass on what came before. */
+/* Four bytes raw, eight framed; both also write out buffered records. */
 static void test_flush_record(void **state)
 {
     static const unsigned char zeros[4];
@@ -61,7 +61,7 @@ static void test_flush_record(void **state)
     }
 }
 
-/* Header, records as they came, LENGTHS, END with counts and digest. */
+/* Header, records in order, LENGTHS, END with counts and digest. */
 static void test_framed(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -104,8 +104,8 @@ static void put_samples(ps_token_writer *w, const corpus *c, uint32_t from,
 }
 
 /*
- * The corpus, by a writer that is stopped after `stop` records and one that
- * resumes there, with the lengths or without.
+ * The corpus from a writer that stops after `stop` records and another that
+ * resumes there, with lengths or without.
  */
 static bytes write_in_two(const corpus *c, uint32_t stop, bool with_lengths)
 {
@@ -162,7 +162,7 @@ static void test_resumed(void **state)
     }
 }
 
-/* Lengths that are not those of the mark, or of a state that was damaged. */
+/* Lengths that differ from the mark, or come from a damaged state. */
 static void test_refused_lengths(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -197,7 +197,7 @@ static void test_refused_lengths(void **state)
     }
 }
 
-/* 65536 lengths are written; with one more there is no LENGTHS. */
+/* Up to 65536 different lengths LENGTHS is written; with one more it is not. */
 static void test_most_lengths(void **state)
 {
     unsigned char *payload;
@@ -225,7 +225,7 @@ static void test_most_lengths(void **state)
     free(payload);
 }
 
-/* Nothing has to be there before flush, everything after it. */
+/* Before flush nothing has to be written, after it everything. */
 static void test_flush(void **state)
 {
     int fd = open_empty();
@@ -270,8 +270,8 @@ static void test_refused_schemas(void **state)
 }
 
 /*
- * What no reader would take, and of which the payload is not even looked at;
- * then whatever comes behind END.
+ * Sequences that no reader would accept, refused without a look at the payload;
+ * then any put after END.
  */
 static void test_refused_puts(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * unpacker-hostile-t.c - pack streams whose every checksum is right and
- * whose ids, watermarks or pieces are not.
+ * unpacker-hostile-t.c - pack streams whose checksums are all valid, but whose
+ * ids, watermarks or pieces are not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
 #define MIB ((size_t)1 << 20)
 #define BAD PS_ERR_CORRUPT
 
-/* A pack as a test wants it: watermark, and up to four pieces. */
+/* A pack to write: its watermark, and up to four pieces. */
 typedef struct pack {
     uint64_t watermark;
     struct {
@@ -30,7 +30,7 @@ typedef struct pack {
     } pieces[4];
 } pack;
 
-/* What a stream of packs says of itself, kept as a packer would. */
+/* The stream so far, and the totals that a packer would keep. */
 typedef struct maker {
     ps_pack_info info;
     ps_totals totals;
@@ -60,7 +60,7 @@ static void begin(maker *m, uint32_t window, uint32_t depth, bool split)
     ps_pack_header_encode(&m->info, m->out.data);
 }
 
-/* Room for `n` bytes at the end. */
+/* Extends `b` by `n` bytes. */
 static unsigned char *room(bytes *b, uint64_t n)
 {
     put_zeros(b, (size_t)n);
@@ -105,7 +105,7 @@ static void add(maker *m, const pack *p)
                        built.max_seqlen);
 }
 
-/* END that agrees with everything, and the whole under seal. */
+/* Writes a valid END, and seals the stream. */
 static void end(maker *m)
 {
     const uint32_t n = (uint32_t)(m->index.size / PS_ENTRY_BYTES);
@@ -119,7 +119,7 @@ static void end(maker *m)
     seal_packs(&m->out);
 }
 
-/* Unpacks to the end; gives the result and how many sequences came. */
+/* Unpacks to the end; returns the result and the number of sequences. */
 static ps_result unpack(const bytes *b, ps_order order, uint64_t *n,
                         ps_error *err)
 {
@@ -140,16 +140,16 @@ static ps_result unpack(const bytes *b, ps_order order, uint64_t *n,
     return r;
 }
 
-/* Some packs, and what reading them in input order comes to. */
+/* Some packs, and the result of reading them in input order. */
 typedef struct story {
     pack packs[3];
     size_t n_packs;
-    uint64_t n;      /* sequences that come before the end */
-    ps_result whole; /* where there are no pieces; PS_OK: not tried */
-    ps_result split; /* where there may be */
+    uint64_t n;      /* sequences returned before the end */
+    ps_result whole; /* result without split; PS_OK: not tried */
+    ps_result split; /* result with split */
 } story;
 
-/* To the reader alone the stream is good, and in pack order as well. */
+/* The stream is valid to the reader, and in pack order as well. */
 static void expect(const story *s, bool split, ps_result wanted)
 {
     maker m;
@@ -174,7 +174,7 @@ static void expect(const story *s, bool split, ps_result wanted)
 }
 
 static const story stories[] = {
-    /* Good ones, of which the others are variations. */
+    /* Valid ones; the others are variations of them. */
     {{{1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
       {3, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
       {5, {{3, 2, 0, 2}}}}, 3, 5, PS_END, PS_END},
@@ -183,13 +183,13 @@ static const story stories[] = {
     {{{0, {{0, 5, 15, 20}, {1, 5, 0, 5}}},
       {0, {{0, 10, 0, 20}}},
       {2, {{0, 5, 10, 20}, {2, 3, 0, 3}}}}, 3, 3, PS_OK, PS_END},
-    /* An id twice: in one pack, in two, after it went. */
+    /* An id twice: in one pack, in two, after it was returned. */
     {{{1, {{0, 5, 0, 5}, {0, 4, 0, 4}}}}, 1, 1, BAD, BAD},
     {{{0, {{0, 5, 0, 5}}},
       {0, {{0, 5, 0, 5}, {1, 1, 0, 1}}}}, 2, 1, BAD, BAD},
     {{{1, {{0, 5, 0, 5}}},
       {2, {{0, 5, 0, 5}, {1, 1, 0, 1}}}}, 2, 1, BAD, BAD},
-    /* A watermark that is too high, falls, or is the highest there is. */
+    /* A watermark that is too high, decreases, or is the maximum. */
     {{{1, {{0, 5, 0, 5}, {2, 5, 0, 5}}},
       {5, {{1, 9, 0, 9}, {4, 3, 0, 3}}},
       {5, {{3, 2, 0, 2}}}}, 3, 4, BAD, PS_OK},
@@ -197,7 +197,7 @@ static const story stories[] = {
     {{{UINT64_MAX, {{0, 5, 0, 5}}},
       {UINT64_MAX, {{1, 5, 0, 5}}}}, 2, 1, BAD, PS_OK},
     {{{UINT64_MAX, {{0, 5, 0, 5}}}}, 1, 1, PS_END, PS_OK},
-    /* No watermark is above the highest id; the one below it is fine. */
+    /* No watermark exceeds the highest id; the next lower one is valid. */
     {{{0, {{0, 5, 0, 5}, {UINT64_MAX, 5, 0, 5}}}}, 1, 0, BAD, PS_OK},
     {{{0, {{0, 5, 0, 5}, {UINT64_MAX - 1, 5, 0, 5}}}}, 1, 2, PS_END, PS_OK},
 };
@@ -212,7 +212,7 @@ static void test_stories(void **state)
     }
 }
 
-/* One pack of up to four pieces of sequence 0; `n` come, then damage. */
+/* One pack of up to four pieces of sequence 0; `n` sequences, then damage. */
 #define REFUSE(n, ...)                                                  \
     do {                                                                \
         static const story s = {                                        \
@@ -249,7 +249,7 @@ static void test_pieces(void **state)
     REFUSE(0, {0, 5, 0, 0x80000000}, {1, 5, 0, 0x80000000});
 }
 
-/* `late` full packs of younger ones come before sequence 0. */
+/* `late` full packs of later sequences come before sequence 0. */
 static void out_of_order(uint32_t window, uint32_t late, bool zeros,
                          ps_result wanted)
 {
@@ -275,7 +275,7 @@ static void out_of_order(uint32_t window, uint32_t late, bool zeros,
     free_bytes(&m.out);
 }
 
-/* No more may wait than a window of that size can have let past. */
+/* No more sequences can wait than a window of that size lets overtake. */
 static void test_window(void **state)
 {
     for (uint32_t window = 1; window < 20; window++) {
@@ -288,7 +288,7 @@ static void test_window(void **state)
     out_of_order(PS_MAX_WINDOW, 100, true, PS_END);
 }
 
-/* To the token: one more than the window's packs can hold is too many. */
+/* Exact to the token: one more than the window's packs hold is too many. */
 static void test_window_to_the_token(void **state)
 {
     for (uint32_t n = CAPACITY - 1; n <= CAPACITY; n++) {
@@ -307,7 +307,7 @@ static void test_window_to_the_token(void **state)
     }
 }
 
-/* Nor more sequences, however short: `window` times the depth. */
+/* Nor more sequences, however short, than `window` times the depth. */
 static void test_window_of_short_sequences(void **state)
 {
     for (uint32_t packs = 1; packs < 5; packs++) {
@@ -332,7 +332,7 @@ static void test_window_of_short_sequences(void **state)
     }
 }
 
-/* The depth that counts is that of the stream, not of the first one. */
+/* The depth of each stream applies, not that of the first. */
 static void test_deeper_stream(void **state)
 {
     const pack shallow = {1, {{0, 1, 0, 0}}};

@@ -1,6 +1,6 @@
 /*
- * unpacker-t.c - the original records again: in both orders, joined from
- * pieces, out of several streams.
+ * unpacker-t.c - restores the original records: in both orders, joined from
+ * pieces, from several streams.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ static void close_unpacker(opened *o)
     (void)close(o->fd);
 }
 
-/* The end has come, and stays. */
+/* The end is reached, and stays so. */
 static void expect_end(opened *o)
 {
     ps_sequence s;
@@ -44,7 +44,7 @@ static void expect_end(opened *o)
         assert_result(ps_unpacker_next(o->unpacker, &s, &err), PS_END, &err);
 }
 
-/* In input order the next sequence is number `i` of the corpus. */
+/* The next sequence in input order is number `i` of the corpus. */
 static void expect_sample(opened *o, const corpus *c, uint32_t i)
 {
     ps_sequence s;
@@ -55,7 +55,7 @@ static void expect_sample(opened *o, const corpus *c, uint32_t i)
     assert_sample(c, i, &s);
 }
 
-/* Packs a corpus and gets it back in input order. */
+/* Packs a corpus and restores it in input order. */
 static void round_trip(const corpus *c, const ps_packer_options *options)
 {
     bytes b = corpus_packs(c, options, NULL);
@@ -81,7 +81,7 @@ static void test_input_order(void **state)
         }
 }
 
-/* Pieces are joined with their channels, whatever the sizes. */
+/* Pieces of any size are joined, with their channels. */
 static void test_split(void **state)
 {
     static const uint32_t capacities[] = {1, 2, 3, 10, 99, 100, 101};
@@ -98,7 +98,7 @@ static void test_split(void **state)
         }
 }
 
-/* In pack order everything comes as it lies there: told by the pieces. */
+/* In pack order, sequences arrive in file order: compared with the pieces. */
 static void test_pack_order(void **state)
 {
     const ps_schema schema = rich_schema(PS_U16);
@@ -134,7 +134,7 @@ static void test_pack_order(void **state)
     close_unpacker(&o);
 }
 
-/* Dropped sequences leave gaps in the ids; cut ones come cut. */
+/* Dropped sequences leave gaps in the ids; truncated ones stay short. */
 static void test_dropped_and_truncated(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -165,7 +165,7 @@ static void test_dropped_and_truncated(void **state)
     close_unpacker(&o);
 }
 
-/* Streams one after another, some of them empty: ids start again. */
+/* Joined streams, some of them empty: ids restart. */
 static void test_concatenated(void **state)
 {
     static const uint32_t counts[] = {0, 50, 0, 0, 1, 80, 0};
@@ -191,7 +191,7 @@ static void test_concatenated(void **state)
         free_corpus(&c[i]);
 }
 
-/* The window of a later stream may be larger than that of the first. */
+/* The window of a later stream can be larger than the first one's. */
 static void test_concatenated_windows(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -212,7 +212,7 @@ static void test_concatenated_windows(void **state)
     close_unpacker(&o);
 }
 
-/* What is held has a bound in bytes: 4 GiB, or what the caller says. */
+/* Held sequences are limited in bytes: to 4 GiB, or the caller's maximum. */
 static void test_max_bytes(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
@@ -239,11 +239,11 @@ static void test_max_bytes(void **state)
         *(r == PS_END ? &high : &low) = middle;
         close_unpacker(&o);
     }
-    /* Some hundred sequences, of 40 bytes and what goes with them. */
+    /* A few hundred sequences of 40 bytes, with their overhead. */
     assert_in_range(high, 5000, 100000);
 }
 
-/* A cut stream gives what is certain, then says that it is cut. */
+/* A cut stream returns the sequences that are certain, then the error. */
 static void test_cut(void **state)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);
