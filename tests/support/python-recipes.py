@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import packstream
+from packstream import views
 
 PACKS, CAPACITY, VOCAB = 48, 64, 200
 
@@ -923,6 +924,61 @@ def flex(path):
     once(watch.found)
 
 
+def shared_prefixes():
+    """Logits of responses that share a prompt are those of each prompt and
+    response alone: with the dense mask and with FlexAttention."""
+    import torch
+    from flex_attention import block_mask
+    torch.compiler.set_stance("force_eager")
+    rng = np.random.default_rng(3)
+    sequences, alone = [], []
+    for group in range(30):
+        prompt = rng.integers(1, VOCAB, rng.integers(2, 25)).tolist()
+        sequences.append({"tokens": prompt[:-1], "prompt": group})
+        alone.append((prompt[:-1], len(prompt) - 1))
+        for _ in range(rng.integers(1, 4)):
+            response = rng.integers(1, VOCAB, rng.integers(1, 15)).tolist()
+            sequences.append({"tokens": prompt[-1:] + response,
+                              "prompt": group})
+            alone.append((prompt + response, len(response) + 1))
+    for align in 1, 4:
+        packer = packstream.Packer(
+            96, vocab_size=VOCAB, group="prompt", align=align, channels={
+                "prompt": packstream.Channel("int64", per="sequence")})
+        batch = next(packer.pack(sequences, 1000))
+        assert views.prefix_saved(batch, "prompt") == \
+            sum(len(tokens) for tokens, _ in alone) - batch["n_tok"].sum()
+        dense = torch.from_numpy(views.prefix_mask(batch, "prompt"))[:, None]
+        flex = block_mask(batch, "cpu", group="prompt")
+        own = torch.from_numpy(views.segments(batch))
+        unshared = (own[:, :, None] == own[:, None]).tril()[:, None]
+        for kind, mask, wanted in (("sdpa", dense, True),
+                                   ("flex_attention", flex, True),
+                                   ("sdpa", unshared, False)):
+            model = llama(kind)
+            assert same_logits(model, batch, mask, alone) == wanted
+
+
+def same_logits(model, batch, mask, alone):
+    """True if the logits of each sequence of the batch are the last ones of
+    its tokens alone; alone[id] has these tokens and how many are its own."""
+    import torch
+    worst = 0
+    with torch.no_grad():
+        found = model(
+            torch.from_numpy(batch["tokens"].astype(np.int64)),
+            attention_mask=mask, position_ids=torch.from_numpy(
+                views.prefix_positions(batch, "prompt")).long()).logits
+        for row, cu, ids, n in zip(found, batch["cu"], batch["seq_id"],
+                                   batch["n_seq"]):
+            for at, i in zip(cu[:n], ids[:n]):
+                tokens, own = alone[i]
+                wanted = model(torch.tensor([tokens])).logits[0, -own:]
+                worst = max(worst, float((row[at:at + own] - wanted).abs()
+                                         .max() / wanted.abs().max()))
+    return worst < 1e-4
+
+
 def jax_model(path):
     """The losses of a batch are those of its separate sequences; a step lowers
     them."""
@@ -955,7 +1011,6 @@ def jax_model(path):
 def xformers(path):
     """Its mask is that of the segments; attention is that of sequences."""
     import torch
-    from packstream import views
     from xformers_mask import unpadded
     for batch in packstream.open(path).batches(5):
         tokens, targets, positions, mask = unpadded(batch)
@@ -974,7 +1029,6 @@ def torchtitan(path):
     """Its loader returns each sequence once, its mask is that of the segments,
     and it resumes from a state."""
     import torch
-    from packstream import views
     from torchtitan.models.common.attention import get_document_mask_mod
     from torchtitan_loader import PackLoader
 

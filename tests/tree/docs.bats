@@ -143,6 +143,11 @@ python3_is() {
     packcat rows.pks | cmp - data.tok
 }
 
+@test "groups and shared prefixes" {
+    skip_without_numpy
+    run_sections groups.md 0 9
+}
+
 @test "text and chats" {
     unset PYTHONPATH        # the package as pip installs it
     skip_without_modules "${PEERS_PYTHON-}" packstream._native tokenizers \

@@ -62,6 +62,7 @@ packed_rows
 readme ${abs_top_srcdir:?}/python/README.md ../x.pks
 bert ../x.pks
 flex ../x.pks
+shared_prefixes
 jax_model ../x.pks
 END
 }
@@ -103,7 +104,7 @@ setup() {
 }
 
 @test "Trainer; SFTTrainer of TRL; BERT; FlexAttention with block masks" {
-    holds hf_trainer trl_sft_trainer bert flex
+    holds hf_trainer trl_sft_trainer bert flex shared_prefixes
 }
 
 @test "each attention of transformers; models that mix sequences are refused" {
