@@ -1,4 +1,4 @@
-# ps-bert.m4 - what the example that trains a BERT needs.
+# ps-bert.m4 - libraries for the trainer.
 # SPDX-License-Identifier: MIT
 
 # PS_BERT

@@ -1,4 +1,4 @@
-# ps-hostcuda.m4 - what builds CUDA sources without CUDA, for tests.
+# ps-hostcuda.m4 - a compiler for CUDA sources without CUDA, for tests.
 # SPDX-License-Identifier: MIT
 
 # PS_CXX_LINKS(FLAGS, IF_YES, IF_NO)

@@ -5,7 +5,7 @@
 # Sets PYTHON_DIR to the folder of the interpreter, and a colon, where python3
 # on the PATH is a script that looks for it, such as that of pyenv: this takes
 # longer than python3 takes to start, and tests start it a thousand times.
-# Else it is empty.
+# Otherwise it is empty.
 AC_DEFUN([PS_PYTHON_DIR], [
     AC_CACHE_CHECK([for a folder of python3 itself], [ps_cv_python_dir], [
         ps_cv_python_dir=none

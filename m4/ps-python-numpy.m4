@@ -3,7 +3,7 @@
 
 # PS_PYTHON_NUMPY
 # Sets PYTHON_NUMPY to the first of python3 on the PATH and the system's own
-# that can import numpy, else to "no".
+# that can import numpy, otherwise to "no".
 AC_DEFUN([PS_PYTHON_NUMPY], [
     AC_ARG_VAR([PYTHON_NUMPY], [a python3 that has numpy, for tests])
     AC_CACHE_CHECK([for a python3 with numpy], [ps_cv_python_numpy], [

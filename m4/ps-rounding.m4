@@ -1,10 +1,10 @@
-# ps-rounding.m4 - that doubles are rounded after each operation.
+# ps-rounding.m4 - rounds doubles after each operation.
 #
 # PS_ROUNDING
 #
 # Substitutes FP_CFLAGS.  The packs of an input are the same bytes on every
-# machine only where no operation keeps more bits than a double has, as the x87
-# unit of 32-bit x86 does: there SSE2 is to compute instead.
+# machine only if no operation keeps more bits than a double has.  The x87 unit
+# of 32-bit x86 does, so SSE2 is used there.
 #
 # SPDX-License-Identifier: MIT
 

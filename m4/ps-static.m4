@@ -1,9 +1,9 @@
-# ps-static.m4 - programs that are one file each.
+# ps-static.m4 - statically linked programs.
 # SPDX-License-Identifier: MIT
 
 # PS_STATIC_ASK
-# Adds --enable-static-programs.  To be called before libraries are looked for,
-# as each then names those that it needs itself.
+# Adds --enable-static-programs.  Call it before the checks for libraries, so
+# that each library lists its own dependencies.
 AC_DEFUN([PS_STATIC_ASK], [
     AC_ARG_ENABLE([static-programs],
         [AS_HELP_STRING([--enable-static-programs],
@@ -14,7 +14,7 @@ AC_DEFUN([PS_STATIC_ASK], [
 ])
 
 # PS_STATIC
-# Sets PROGRAM_LDFLAGS, for libtool; fails where a library has no static form.
+# Sets PROGRAM_LDFLAGS, for libtool; fails if a library has no static form.
 AC_DEFUN([PS_STATIC], [
     AS_IF([test "$enable_static_programs" = yes], [
         AS_IF([test "$enable_static" = no],

@@ -1,4 +1,4 @@
-# ps-version-script.m4 - can the linker hide what is not in the interface?
+# ps-version-script.m4 - whether the linker can hide internal symbols.
 # SPDX-License-Identifier: MIT
 
 # PS_VERSION_SCRIPT

@@ -1,8 +1,8 @@
-# ps-warnings.m4 - the warnings that the compiler at hand knows.
+# ps-warnings.m4 - warnings that the compiler supports.
 # SPDX-License-Identifier: MIT
 
 # PS_CC_FLAG(FLAG)
-# Appends FLAG to WARN_CFLAGS if the compiler takes it without a word.
+# Appends FLAG to WARN_CFLAGS if the compiler accepts it silently.
 AC_DEFUN([PS_CC_FLAG], [
     AS_VAR_PUSHDEF([known], [ps_cv_cc_flag_$1])
     AC_CACHE_CHECK([whether $CC takes $1], [known], [
@@ -30,7 +30,7 @@ AC_DEFUN([PS_CC_FLAG], [
 #   -Winline, -Wunsafe-loop-optimizations    about the optimiser, not the code
 #   -Wtraditional, -Wc++-compat    we write C11
 #   -Weverything          switches on warnings that contradict one another
-#   -Wdeclaration-after-statement  declarations stand where they are needed
+#   -Wdeclaration-after-statement  variables are declared where needed
 #   -Wstack-usage, -Wframe-larger-than  depend on the optimiser's choices
 AC_DEFUN([PS_WARNINGS], [
     AC_ARG_ENABLE([werror],

@@ -2,8 +2,8 @@
 #
 # PS_XXH_DISPATCH
 #
-# Adds -DHAVE_XXH_DISPATCH to XXHASH_CFLAGS where the header and the library
-# have the functions that do so: those for x86, if they were built in.  What is
+# Adds -DHAVE_XXH_DISPATCH to XXHASH_CFLAGS if the header and the library
+# have these functions, which exist for x86 if they were built in.  The library
 # linked later may lack them (base/hash.h).
 #
 # SPDX-License-Identifier: MIT

@@ -5,7 +5,7 @@
 #     tests/soak.sh BUILD_DIR [--minutes=N] [--bytes=N]
 #
 # In each round a stream of --bytes (200000000) is packed with other options by
-# jobs that are killed at random instants, until one finishes; then
+# jobs that are killed at random times, until one finishes; then
 # `packstat --verify --against` compares the packs with the input.  Prints the
 # peak of resident memory of all jobs of a round, sampled 20 times a second.
 # Exits with 0 if all rounds were correct.

@@ -168,7 +168,6 @@ def peak(command):
     Its output goes to a full pipe, so that it blocks there when its work is
     done.  Unlike with wait4, the memory of the process that it was forked from
     is not included.
-    process that it was forked from.
     """
     reader, writer, filled = full_pipe()
     start = time.perf_counter()

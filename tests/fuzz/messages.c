@@ -1,5 +1,5 @@
 /*
- * messages.c - src/cli/message.c compiled once more, with messages written to a
+ * messages.c - src/cli/message.c compiled again, with messages written to a
  * file in memory.
  *
  * SPDX-License-Identifier: MIT

@@ -5,7 +5,6 @@
  * The input: what to do, then a plain stream.  It is cut into frames, a table
  * is added, and then some bytes, counted from the end, may be changed.  If none
  * is, all readers must see the same as without compression.
- * compression.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * bert_state.c - prints what the model computes for a toy batch.
+ * bert_state.c - prints the model's results for a toy batch.
  *
  * usage: bert_state varlen|dense
  *

@@ -151,7 +151,7 @@ static void test_moved_blocks(void **state)
     }
 }
 
-/* Replaces a pack by one of another stream with as many sequences. */
+/* Replaces a pack by another stream's with as many sequences. */
 static void put_pack(bytes *to, size_t i, const bytes *from, size_t k)
 {
     const size_t n_seq = get_u32(head_at(from, k, 12));
@@ -188,7 +188,7 @@ static void test_moved_packs(void **state)
     assert_true(moved > 4);
 }
 
-/* A pack or END replaced by the same one of another stream. */
+/* A pack or END replaced by another stream's. */
 static void test_foreign_packs(void **state)
 {
     bytes b = make_packs();

@@ -60,8 +60,8 @@ bell() {
     done <recommended
 }
 
-# Of very many sequences it tries a sample.  The last pack of a stream of 8,000
-# is not in the sample's.
+# It tries a sample if there are very many sequences.  The last pack of a stream
+# of 8,000 is not in the sample's.
 @test "a sample of very many sequences predicts the packing of all" {
     bell 8000 >x.tok
     packstat --histogram x.tok | sed 's/$/000000000000/' >h

@@ -126,7 +126,7 @@ refused() {
         --rejects=link --overlong=drop --state=s -o o x
     absent s s.new o
     rm other/far other/farther
-    # Nor is a dangling link more than that.
+    # A link to itself is refused as well.
     ln -s round round
     refused 1 "round: Too many levels of symbolic links" --state=s -o round x
     [ ! -e s ]
@@ -244,7 +244,7 @@ x" ]
         job --state=s -o out x
         cmp s good
     done
-    # A second name of the state is more than that.
+    # A hard link to the state is not a temporary file.
     ln s s.new
     refused 1 "s.new: needed as the temporary file of s" \
         --state=s --resume -o out x

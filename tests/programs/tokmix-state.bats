@@ -154,7 +154,7 @@ tokens() {
     number "$1" $(($(size "$1") - 16)) 8
 }
 
-# share NAME: its share of the tokens, as a multiple of its share by weight.
+# share NAME: its share of the tokens, and its weight.
 share() {
     awk -v own="$(tokens "$1.tok")" -v all="$(tokens wanted)" \
         -v weight="$([ "$1" = a ] && echo 0.6 || echo 0.2)" \

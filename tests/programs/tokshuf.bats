@@ -119,7 +119,7 @@ ids() {
         tokshuf --split=1:x,1:./x a.tok
     refused 1 './y: named for two outputs: give each its own name' \
         tokshuf --split=1:y,1:./y a.tok
-    # A temporary name must not be that of another output.
+    # Another output must not have a temporary name.
     echo old >y.new
     refused 1 'y.new: named for two outputs: give each its own name' \
         tokshuf --split=1:y.new,1:./y a.tok

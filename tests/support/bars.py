@@ -30,7 +30,7 @@ def main(columns, codeset, *command):
     try:
         while part := os.read(master, 1 << 16):
             shown += part
-    except OSError:  # the other side has closed
+    except OSError:  # the other end is closed
         pass
     assert p.wait() == 0
     shown = shown.decode().replace("\r", "").splitlines()
@@ -43,7 +43,7 @@ def main(columns, codeset, *command):
                         for bar in bars), bars
     assert max(len(line) for line in shown if "|" in line) == int(columns), \
         shown
-    # The last histogram has bars of its own scale: its longest is of its top.
+    # The last histogram has its own scale: its longest bar is its maximum.
     longest = max(map(len, bars))
     for top in [counts[bars.index(bar)] for bar in bars
                 if len(bar) == longest][:1]:

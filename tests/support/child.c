@@ -1,5 +1,5 @@
 /*
- * child.c - work in a child process with its output caught.
+ * child.c - runs work in a child process and captures its output.
  *
  * SPDX-License-Identifier: MIT
  */

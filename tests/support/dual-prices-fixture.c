@@ -1,5 +1,5 @@
 /*
- * dual-prices-fixture.c - dual prices that learn of streams of lengths.
+ * dual-prices-fixture.c - dual prices that learn from streams of lengths.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* How far a dual may be from the optimum: the relaxation stops near it. */
+/* Distance of a dual from the optimum: the relaxation stops near it. */
 #define NEAR 0.003
 
 ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,

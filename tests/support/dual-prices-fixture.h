@@ -1,5 +1,5 @@
 /*
- * dual-prices-fixture.h - dual prices that learn of streams of lengths.
+ * dual-prices-fixture.h - dual prices that learn from streams of lengths.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,17 +15,16 @@ ps_dual_prices *open_prices(uint32_t capacity, uint32_t depth,
                             uint32_t window);
 void close_prices(ps_dual_prices *p);
 
-/* Some of a length come, and leave. */
+/* Some sequences of a length arrive, and leave. */
 void come(ps_dual_prices *p, uint32_t length, uint32_t times);
 
 /*
- * Learns, in coarse units if many lengths came; the window is empty, unless
- * few did.  Fails the test if prices fall, or end above that
- * of a pack.
+ * Learns, in coarse units if many lengths arrived, which needs an empty window.
+ * Fails the test if prices decrease with length, or end above that of a pack.
  */
 bool learn(ps_dual_prices *p);
 
-/* Draws lengths at random, and learns whenever it is time. */
+/* Draws random lengths, and learns whenever it is due. */
 void stream(ps_dual_prices *p, const uint32_t *lengths, uint32_t n,
             uint64_t records, uint64_t *random);
 

@@ -1,10 +1,10 @@
-"""hostile.py - raw token records of lengths that are hard on a packer.
+"""hostile.py - raw token records with worst-case lengths for a packer.
 
     hostile.py KIND L MEGABYTES [WIDTH]
 
-writes records until there are so many bytes: of L tokens each (full), of one
-token (one), of just more than half (half), or of up to 512 lengths from few
-tokens to L: in order, each as often (sorted), or by turns (mixed).
+writes MEGABYTES of records: of L tokens each (full), of one token (one), of
+just more than L / 2 (half), or of up to 512 lengths from few tokens to L,
+equally often: in order (sorted), or in turn (mixed).
 
 SPDX-License-Identifier: MIT
 """
@@ -24,7 +24,7 @@ def lengths(kind, most):
         return [most // 2 + 1]
     n = min(most, 512)
     rising = [most - (n - 1 - i) * (most // n) for i in range(n)]
-    # By steps that have no factor in common with the number of lengths.
+    # In steps coprime to the number of lengths.
     step = next(k for k in range(n * 5 // 8 | 1, 2 * n, 2)
                 if math.gcd(k, n) == 1)
     return (rising if kind == "sorted"

@@ -11,7 +11,7 @@
     python3 imports.py peer PACKAGE NAME
     python3 imports.py damage FILE FLIPS GOOD CMD...
 
-Each writer is the plainest there is: numpy's own, or struct, used as in the
+Each writer is as simple as possible: numpy's own, or struct, used as in the
 program that defines the form.  Lists are JSON.
 
 `changed` makes NAME.0, NAME.1 and so on from the lines on stdin: SAMPLE,
@@ -21,11 +21,11 @@ record that the line has in hexadecimal.
 `peer` has the program that defines a form write the content that the tests
 expect, and exits with 77 if it is not installed.
 
-`damage` runs CMD, which reads FILE, on every beginning of it and with every
-byte changed in some ways.  CMD must end with 0 or 65, and with just one line
-of text if not with 0.  A beginning is to be refused, unless its length is
-among GOOD (numbers with commas, or "all" or "none"); so is a changed byte
-if FLIPS is "refused".
+`damage` runs CMD, which reads FILE, on every prefix of the file and with every
+byte changed in some ways.  CMD must exit with 0, or with 65 and exactly one
+line of text.  A prefix must be refused unless its length is in GOOD (numbers
+with commas, "all" or "none"), and a changed byte must be if FLIPS is
+"refused".
 
 SPDX-License-Identifier: MIT
 """
@@ -200,7 +200,7 @@ def example(sample, options):
 def tfrecord(name, samples, *options):
     data = b""
     for sample in json.loads(samples):
-        # A text is a record's bytes, in hexadecimal.
+        # A string is a record's bytes in hexadecimal.
         data += framed(bytes.fromhex(sample) if isinstance(sample, str)
                        else example(sample, options))
     write(name, data)
@@ -291,8 +291,8 @@ def damage(name, flips, good, *command):
         data = file.read()
     sizes = [] if good in ("all", "none") else map(int, good.split(","))
     sizes = range(len(data)) if good == "all" else set(sizes)
-    # The middle of a large header is padding: one byte in seven of it.  One in
-    # three of the others is tried, or all with LONG.
+    # One byte in seven is tried in the middle of a large header, which is
+    # padding, and one in three elsewhere; or all with LONG.
     every = 1 if os.environ.get("LONG") else 3
     places = [i for i in range(len(data)) if i in sizes or i % (
         7 if 256 <= i < len(data) - 256 else every) == 0]

@@ -3,13 +3,12 @@
     memory.py [--whole] COMMAND [ARGUMENT]... <INPUT
 
 runs the command, feeds it the input, and prints its peak resident memory in
-KiB, read from /proc when all of the input was used and the command waits for
-more.  (The figure that a parent gets of a child that has ended will not do: it
-is never less than the parent's own memory.)  Exits with 77 if /proc does not
-have it.
+KiB, read from /proc when the command has read all input and waits for more.
+(The figure that a parent gets after its child has ended is useless: it is at
+least the parent's own memory.)  Exits with 77 if /proc does not have it.
 
-With --whole it is the peak up to the end; some ten megabytes, which this
-program uses itself, may then hide smaller figures.
+With --whole it is the peak up to the end.  Figures below this program's own
+ten megabytes or so are then not visible.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,5 +1,5 @@
 /*
- * pack-mark-fixture.c - what the tests of marks and shared readers share.
+ * pack-mark-fixture.c - shared by the tests of marks and shared readers.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -88,7 +88,7 @@ mark *read_marks(const bytes *b, const expected *e)
     return marks;
 }
 
-/* The same of a reader that began in the middle of a stream. */
+/* The same for a reader that started in the middle of a stream. */
 static bool is_late_mark(const ps_pack_reader *r, const mark *wanted)
 {
     const mark here = save_mark(r);

@@ -2,13 +2,13 @@
 
     python3 packcat-forms.py FORM OUTPUT PACKS [KEY=VALUE]...
 
-Reads the pack stream PACKS as packstream(5) defines it, computes what its
-sequences look like in the FORM, and compares that with the OUTPUT: a
-difference is an AssertionError.  Shares no code with the programs, and needs
+Reads the pack stream PACKS as packstream(5) defines it, converts its sequences
+to the FORM, and compares them with the OUTPUT: a difference is an
+AssertionError.  Shares no code with the programs, and needs
 only the standard library.
 
-Keys: order=input for sequences, and not packs, in their order; room=N for
-the number of predictions in an example.
+Keys: order=input for sequences in input order instead of packs; room=N for the
+number of predictions in an example.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,4 +1,4 @@
-"""packdraw.py - random sequences and streams, the same for a seed.
+"""packdraw.py - random sequences and streams, determined by a seed.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,9 +1,9 @@
 """packformat.py - token records and pack streams for packstream-checks.py.
 
 Written from packstream(5) with the standard library; only the hash comes
-from the library that defines it.  A sequence is a list of bytes objects, a
-`lane` each: its tokens, then a lane for every channel in table order.
-Per-token lanes hold an element for each token, per-sequence lanes one.
+from the library that defines it.  A sequence is a list of bytes objects, the
+`lanes`: its tokens, then one for every channel in table order.  Per-token
+lanes hold an element for each token, per-sequence lanes one.
 
 SPDX-License-Identifier: MIT
 """

@@ -409,7 +409,7 @@ def drain(master):
             if not part:
                 return data
             data += part
-    except OSError:  # the other side has closed
+    except OSError:  # the other end is closed
         return data
 
 

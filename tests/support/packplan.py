@@ -58,7 +58,7 @@ def brute(seed):
 
         best = sum(lengths) / (fewest_packs(lengths, capacity) * capacity)
         enough = row["bound_efficiency"] * (1 - found["within"])
-        # The bound is one, and the promise can be kept.
+        # The bound holds, and the prediction can be met.
         assert best < row["bound_efficiency"] + 1e-8, row
         assert math.isclose(row["efficiency"], best,
                             rel_tol=1e-8), (lengths, row, best)

@@ -4,22 +4,22 @@ Decodes pack streams as packstream(5) defines them, see packformat.py.  Tests
 call it as model, of helpers.bash:
 
     packstat.py agree FILE <JSON      fails unless JSON is right about FILE
-    packstat.py lengths FILE          the length of every piece, one a line
-    packstat.py pieces FILE           the lines "id: tokens", in their order
+    packstat.py lengths FILE          the length of every piece, one per line
+    packstat.py pieces FILE           lines "id: tokens", in pack order
     packstat.py rows FILE             the tokens of every pack, padding too
-    packstat.py poke FILE PLACE N ... writes a number to each place; checksums,
-                                      digest and index are right afterwards
+    packstat.py poke FILE PLACE N ... writes a number to each place; updates
+                                      checksums, digest and index
     packstat.py get FILE PLACE        the number there
-    packstat.py at FILE PLACE         the byte where it is
-    packstat.py places FILE           a byte of every field, one a line
+    packstat.py at FILE PLACE         its offset in the file
+    packstat.py places FILE           an offset in every field, one per line
     packstat.py window FILE           the smallest window its order allows
-    packstat.py aligned FILE N        fails unless all begins at multiples
+    packstat.py aligned FILE N        fails unless sequences start at multiples
 
 A place is "header OFFSET", "block N FIELD", "PACK FIELD", "PACK row BYTE",
-"PACK FIELD ELEMENT", "PACK sequences BYTE" or "end FIELD".  A pack is a number or
-"all"; a field without an element is one of the pack's head, else an element of
-the row or of one of its sequences.
-Places are those of the first stream of a file, which need not be sound.
+"PACK FIELD ELEMENT", "PACK sequences BYTE" or "end FIELD".  A pack is a number
+or "all".  A field without an element is in the pack's head, otherwise in its
+row or sequence rows.  Places are in the first stream of a file, which need not
+be valid.
 
 SPDX-License-Identifier: MIT
 """
@@ -54,7 +54,7 @@ class Places:
                                                             at)
             self.fields[name.rstrip(b"\0").decode()] = (
                 offset, CODE_OF[number], kind == PER_TOKEN)
-        # A block is its offset, and its packs: head, row, sequences, how many.
+        # Per block: its offset, and its packs' head, row, sequences and count.
         self.blocks, at = [], 4096
         while get(data, at + 4, "I") == 0:
             self.blocks.append((at, list(self.packs_at(at))))
@@ -303,8 +303,8 @@ def window(data):
 
 
 def aligned(data, align):
-    """Decoding checks that sequences begin at multiples, no further apart than
-    necessary, and that padding is between them."""
+    """Decoding checks that sequences begin at the nearest multiples, with
+    padding between them."""
     for stream in streams(data):
         assert stream.align == align
 

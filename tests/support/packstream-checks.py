@@ -1,4 +1,4 @@
-"""packstream-checks.py - checks of packstream that a shell cannot make well.
+"""packstream-checks.py - checks of packstream too complex for a shell.
 
     packstream-checks.py CHECK [ARGUMENT]...
 
@@ -24,7 +24,7 @@ from packformat import (PER_SEQUENCE, PER_TOKEN, Packs, Schema, end,
 
 SECONDS = 600  # no run may take longer
 
-# One in so many similar cases is tried; all of them with LONG.
+# One in EVERY similar cases is tried; all of them with LONG.
 EVERY = 1 if os.environ.get("LONG") else 7
 
 
@@ -134,8 +134,8 @@ def check_counts(packs, overlong, policy):
 # Order
 
 def check_bound(packs):
-    """Never have more pieces than the window overtaken a sequence, or a piece
-    of it, that follows later.  Returns the highest number that have."""
+    """No more pieces than the window may overtake a sequence, or a piece of
+    it.  Returns the highest number that did."""
     last, came, done, oldest, worst = {}, {}, 0, 0, 0
     for piece in packs.pieces():
         last[piece.id] = piece.pack
@@ -153,8 +153,8 @@ def check_bound(packs):
 
 
 def bound():
-    """Long sequences in front, and short ones that fit nowhere: the bounds
-    hold, and sequences do wait."""
+    """Long sequences first, and short ones that fit nowhere: the bounds hold,
+    and sequences do wait."""
     rng = random.Random(3)
     schema = Schema()
     lengths = [rng.choice([2, 3, 59, 60, 61]) for _ in range(1500)]
@@ -198,14 +198,14 @@ def least_memory(*options, data):
 def check_algorithm(name, options, seed):
     schema, sequences, drawn = draw_stream(seed, 3)
     at = drawn.index("-L") + 1
-    drawn[at] = min(drawn[at], 16)  # so that packs are many
+    drawn[at] = min(drawn[at], 16)  # so that there are many packs
     if name != "concat":
         options = options + ["--overlong=split"]
     data = schema.stream(sequences)
     if "least" in options:
         others = [o for o in options if o not in ("-M", "least")]
         least = least_memory("-a", name, *drawn, *others, data=data)
-        # Some more, for the sequences that are longer than a pack.
+        # Some more, because some sequences are longer than a pack.
         options = [least + (6 << 20) if o == "least" else o for o in options]
     made = run("packstream", "-a", name, *drawn, *options, data=data)
     packs = Packs(made, schema)
@@ -299,12 +299,12 @@ def cuts_of_framed():
 
 
 def cut_control(at, lengths, end, _):
-    """Where the control record that is cut at byte `at` begins, how much of
-    it is there, and how much the reader knows that it has."""
+    """The start of the control record that is cut at byte `at`, the bytes of
+    it that exist, and the size that the reader expects."""
     if at >= end:
         return end, at - end, 32
     got = at - lengths
-    # As long as the kind or the number of lengths is not there, END is likely.
+    # Without the kind or the number of lengths, END is assumed.
     return lengths, got, 4 if got < 4 else 32 if got < 8 else \
         12 if got < 12 else end - lengths
 
@@ -331,7 +331,7 @@ def flips():
 
 def edit(path, *values):
     """Puts numbers, as OFFSET CODE NUMBER, into the header of a framed
-    stream and gives it the checksum that it needs."""
+    stream and updates the checksum."""
     with open(path, "rb") as file:
         data = bytearray(file.read())
     size, = struct.unpack_from("<I", data, 16)

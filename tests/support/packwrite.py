@@ -1,7 +1,7 @@
 """packwrite.py - writes pack streams, valid or with one rule broken.
 
-Written from packstream(5), on top of packformat.py.  A stream is built first,
-and a test may then change numbers in it; bytes() computes the checksums, the
+Written from packstream(5), on top of packformat.py.  A test builds a stream,
+and can then change numbers in it; bytes() computes the checksums, the
 digest and the index last, so that only the rule itself reveals the change.
 
 SPDX-License-Identifier: MIT
@@ -45,13 +45,13 @@ def get(data, places, name):
 
 class PackStream:
     """Packs of (id, sequence, offset, length): whole sequences have offset 0,
-    and pieces say how long their sequence is.  `fills` are those of the
+    and pieces have the length of their sequence.  `fills` are those of the
     channels.  `sizes` are the packs of the first blocks; the others are
     closed when they are full.
 
     Pack i is rows[i], heads[i] and sequences[i], END without its index `last`;
-    first_seq, the block heads and the index are made by bytes(), and can be
-    changed there: alter()."""
+    bytes() makes first_seq, the block heads and the index, which alter() can
+    change there."""
 
     def __init__(self, schema, packs, capacity, depth=0, window=8, fills=(),
                  split=False, align=1, pad_id=0, block_packs=None, sizes=()):
@@ -59,7 +59,7 @@ class PackStream:
         self.split, self.align, self.pad_id = split, align, pad_id
         self.window, self.fills, self.packs = window, fills, packs
         self.sizes, self.alterations, self.indexed = sizes, [], INDEXED
-        self.numbers = {}       # of packs, in checksums, if they are others
+        self.numbers = {}       # pack indexes for checksums, if different
         self.layout = Layout(schema, fills, capacity, pad_id, split)
         self.fields = self.layout.fields
         self.size_blocks(block_packs)
@@ -110,8 +110,8 @@ class PackStream:
     # -- Packs
 
     def set(self, i, name, value, element):
-        """Writes a number of pack i: at a position of its row, or of one of
-        its sequences."""
+        """Writes a number of pack i: at an offset in its row, or in one of its
+        sequence rows."""
         field = self.fields[name]
         step = field.size if field.kind == PER_TOKEN else self.seq_bytes
         struct.pack_into(
@@ -228,9 +228,8 @@ class PackStream:
         self.header[2048:4088] = text.ljust(2040, b"\0")
 
     def alter(self, block, change, sealed=True):
-        """Has bytes() call change(data) with block number `block` as a
-        bytearray, -1 for END, before its checksums are worked out, or after
-        that."""
+        """Makes bytes() call change(data) with block number `block` as a
+        bytearray, -1 for END, before or after its checksums are computed."""
         self.alterations.append((block, change, sealed))
 
     # -- Bytes

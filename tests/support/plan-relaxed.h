@@ -1,6 +1,6 @@
 /*
- * plan-relaxed.h - the linear relaxation of packing, solved the plain way:
- * every column listed, one dense tableau, Bland's rule.
+ * plan-relaxed.h - the linear relaxation of packing, solved naively: every
+ * column listed, a single dense tableau, Bland's rule.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * policy-harness.c - a policy on a window of its own.
+ * policy-harness.c - a policy on its own window.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -55,7 +55,7 @@ bool is_ready(const stand *s)
     return s->calls->is_ready != NULL && s->calls->is_ready(s->state);
 }
 
-/* Takes a slot off the list, which is to be the oldest of its length. */
+/* Removes a slot from the list; it must be the oldest of its length. */
 static void take(stand *s, uint32_t slot)
 {
     uint32_t at = 0;

@@ -1,4 +1,4 @@
-# resumed.bash - jobs that are stopped half way, for `load resumed`.
+# resumed.bash - jobs that are stopped halfway, for `load resumed`.
 #
 # SPDX-License-Identifier: MIT
 
@@ -19,7 +19,7 @@ setup() {
     cp "$BATS_FILE_TMPDIR"/[xy] .
 }
 
-# What `run` of bats sets is not set here.
+# Variables that bats' `run` sets are not set here.
 # shellcheck disable=SC2154
 
 # refused STATUS WORDS FILE OPTION...: the job does not resume, and leaves FILE,
@@ -40,12 +40,12 @@ refused() {
     done
 }
 
-# half_done INPUT OPTION...: part of a job on standard output, which is
-# appended to `out`; its input is cut in a record.
+# half_done INPUT OPTION...: runs a job whose input is cut within a record, with
+# its standard output appended to `out`.
 half_done() {
     local input=$1
     shift
-    # shellcheck disable=SC2016 # it is for the other shell
+    # shellcheck disable=SC2016 # expanded by the other shell
     run -65 bash -c 'head -c 400001 "$0" |
         packstream -q --state=s --state-every=30 "$@" >>out' "$input" "$@"
     [ -s s ]

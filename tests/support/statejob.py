@@ -17,7 +17,7 @@ import time
 
 from packformat import Schema, read_framed
 
-SECONDS = 600  # nothing may take longer
+SECONDS = 600  # limit for each wait
 
 
 def write(name, data):
@@ -71,8 +71,8 @@ def limit(size):
 
 
 class Waiting:
-    """A job with an input that is a pipe, which stays open; it has taken all
-    that was written there."""
+    """A job whose input is a pipe that stays open, and from which it has read
+    everything written so far."""
 
     def __init__(self, command, data):
         if not os.path.exists("in"):

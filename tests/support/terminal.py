@@ -3,8 +3,8 @@
     terminal.py FIRST LAST PROG [OPTION]...
 
 gives PROG the file FIRST repeatedly until a terminal shows a line of progress,
-and then LAST.  The program has to fail with one message, and to erase the line
-before it.  Prints nothing, or fails with a traceback.
+and then LAST.  The program must fail with one message, and erase the line
+first.  Prints nothing, or fails with a traceback.
 
 SPDX-License-Identifier: MIT
 """
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-SECONDS = 600  # nothing may take longer
+SECONDS = 600  # limit for each wait
 
 
 def come(master, seconds):
@@ -26,7 +26,7 @@ def come(master, seconds):
         return b""
     try:
         return os.read(master, 1 << 16)
-    except OSError:  # the other side has closed
+    except OSError:  # the other end is closed
         return b""
 
 

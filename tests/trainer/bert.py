@@ -1,6 +1,6 @@
 """bert.py - checks the output of the example that trains a BERT.
 
-    bert.py sequences TEXT MASKED PLAIN    pairs are in the text, masks right
+    bert.py sequences TEXT MASKED PLAIN    pairs are in the text, masks valid
     bert.py falls LOSSES LEAST             the loss falls by LEAST, or more
     bert.py same MOST LOSSES LOSSES...     no step's losses differ by more
     bert.py lamb STATE LOSSES FACTOR       a checkpoint after these steps, the

@@ -1,5 +1,5 @@
 /*
- * exchange-packs.c - which sequences ranks train on.
+ * exchange-packs.c - prints the sequences that ranks train on.
  *
  *     exchange-packs PACKS NAME...
  *

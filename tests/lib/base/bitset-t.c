@@ -10,7 +10,7 @@
 
 #include "base/bitset.h"
 
-/* The naive set: a byte for each number. */
+/* The naive set: a byte per number. */
 typedef struct pair {
     ps_bitset set;
     unsigned char *has;
@@ -48,7 +48,7 @@ static void drop(pair *p, uint32_t number)
     p->has[number] = 0;
 }
 
-/* Both give the same greatest member at or below `limit`. */
+/* Both return the same greatest member at or below `limit`. */
 static void compare(const pair *p, uint32_t limit)
 {
     uint32_t number = UINT32_MAX;
@@ -89,7 +89,7 @@ static void test_every_small_size(void **state)
     }
 }
 
-/* One member at a time: at the seams of words and of words of words. */
+/* One member at a time, at the boundaries of words at both levels. */
 static void test_seams(void **state)
 {
     static const uint32_t seams[] = {0,    1,    62,   63,     64,     65,

@@ -1,5 +1,5 @@
 /*
- * error-t.c - results as words, and what a failure leaves in a ps_error.
+ * error-t.c - names of results, and the ps_error after a failure.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -52,7 +52,7 @@ static void test_fail(void **state)
     assert_int_equal(ps_fail(NULL, PS_ERR_RANGE, "x"), PS_ERR_RANGE);
 }
 
-/* A text that is too long is cut, and ends. */
+/* A text that is too long is truncated, and terminated. */
 static void test_long_text(void **state)
 {
     char longest[1000];
@@ -65,7 +65,7 @@ static void test_long_text(void **state)
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
-/* Whatever is put into it, a text is printable and of one line. */
+/* A text is printable and a single line, whatever is formatted into it. */
 static void test_odd_text(void **state)
 {
     ps_error err;
@@ -84,7 +84,7 @@ static void test_errno(void **state)
     assert_int_equal(err.sys_errno, ENOSPC);
     assert_true(strncmp(err.text, "cannot write: ", 14) == 0);
     assert_string_equal(err.text + 14, strerror(ENOSPC));
-    errno = 99999; /* no such error: a sentence nevertheless */
+    errno = 99999; /* an unknown error: still a sentence */
     assert_result(ps_fail_errno(&err, "cannot write"), PS_ERR_IO, &err);
     assert_int_equal(err.sys_errno, 99999);
     assert_int_equal(ps_fail_errno(NULL, "x"), PS_ERR_IO);

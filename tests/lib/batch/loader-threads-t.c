@@ -1,10 +1,10 @@
 /*
- * loader-threads-t.c - every interleaving of the thread of a loader and its
- * user: batches come once and in order, none is overwritten while the user may
- * look at it, a user who stops is not kept, and no wakeup is lost.
+ * loader-threads-t.c - every interleaving of a loader's thread and its user:
+ * batches arrive once and in order, none is overwritten while the user may read
+ * it, a user can stop at any time, and no wakeup is lost.
  *
- * The loader is compiled here with the scheduler of interleave.h in place of
- * its thread, and filled with numbers.
+ * The loader is compiled here with the scheduler of interleave.h instead of its
+ * thread, and with numbers instead of batches.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,9 +27,9 @@
 static struct {
     uint32_t buffers;
     uint32_t keep;
-    uint32_t batches; /* after which the input ends, */
-    uint32_t come;    /* and after which nothing comes for ever */
-    uint32_t stops;   /* the user, after so many batches */
+    uint32_t batches; /* after which the input ends */
+    uint32_t come;    /* after which it blocks for ever */
+    uint32_t stops;   /* batches after which the user stops */
 } plan;
 
 typedef struct job_state {
@@ -41,7 +41,7 @@ typedef struct job_state {
 
 static job_state *job;
 
-/* ---- What the loader calls, as this test has it ---- */
+/* ---- Replacements for the functions that the loader calls ---- */
 
 static ps_result fake_settle(const ps_pack_info *info,
                              const ps_loader_options *options,
@@ -85,7 +85,7 @@ static bool fake_wait_input(int fd, int quit)
     return job->quit == 0;
 }
 
-/* Batches are numbers from 1 on. */
+/* Batches are numbers from 1. */
 static void fake_fill(ps_loader *l, ps_slot *slot)
 {
     ps_result r = PS_OK;
@@ -121,7 +121,7 @@ static void fake_fill(ps_loader *l, ps_slot *slot)
 
 /* ---- The user ---- */
 
-/* The batches that are kept are as they were. */
+/* Batches that are kept must not change. */
 static void check_kept(const ps_batch *kept, uint32_t n)
 {
     for (uint32_t i = 0; i < plan.keep && i < n; i++)
@@ -167,7 +167,7 @@ static void run_loader(void)
     ps_loader_free(l);
 }
 
-/* Batches go round the buffers. */
+/* The buffers are used in rotation. */
 static const struct {
     uint32_t buffers;
     uint32_t keep;

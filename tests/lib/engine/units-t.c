@@ -1,6 +1,5 @@
 /*
- * units-t.c - lengths in units, which a multiplication finds, against
- * divisions.
+ * units-t.c - lengths in units, computed by multiplication, against divisions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +9,7 @@
 #include "engine/units.h"
 #include "packstream.h"
 
-/* Lengths about a multiple of a unit, where a rounded inverse would show. */
+/* Lengths near multiples of a unit, where a rounded inverse would fail. */
 static void check_about(const ps_units *u, uint32_t capacity, uint32_t length)
 {
     for (uint32_t l = length - 1; l <= length + 1; l++) {

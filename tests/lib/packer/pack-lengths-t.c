@@ -1,6 +1,6 @@
 /*
- * pack-lengths-t.c - packs by lengths alone are those that a packer makes,
- * and streams that go to a hook are those that go to a file.
+ * pack-lengths-t.c - packing lengths alone gives a packer's packs, and streams
+ * to a hook equal those to a file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@ static ps_result take(void *context, const void *data, size_t n, ps_error *err)
     return PS_OK;
 }
 
-/* Takes some writes, and then none. */
+/* Accepts some writes, then fails. */
 typedef struct torn {
     unsigned left;
     ps_result result;
@@ -42,7 +42,7 @@ static ps_result take_some(void *context, const void *data, size_t n,
     return t->result;
 }
 
-/* A stream of MANY sequences, of which a hook takes the bytes. */
+/* A stream of MANY sequences, written through a hook. */
 static bytes packed(const corpus *c, ps_packer_options o)
 {
     bytes b = {0};
@@ -95,7 +95,7 @@ static void test_hook_fails(void **state)
 
         o.write = take_some;
         o.write_context = &hook;
-        /* The header is written at once. */
+        /* The header is written immediately. */
         assert_result(ps_packer_open(&p, -1, &schema, &o, &err),
                       hooks[i].left > 0 ? PS_OK : hook.result, &err);
         assert_int_equal(p != NULL, hooks[i].left > 0);
@@ -108,7 +108,7 @@ static void test_hook_fails(void **state)
     }
 }
 
-/* Compares the packs by lengths with those of a stream. */
+/* Compares packs made from lengths with those of a stream. */
 static void check_same_packs(const ps_packer_options *o, uint64_t seed)
 {
     const ps_schema schema = ps_schema_raw(PS_U16);

@@ -106,7 +106,7 @@ static void put_kind(ps_packer *p, int kind, uint32_t from, uint32_t to)
     }
 }
 
-/* Saves and resumes after `n` sequences, with both packers in memory. */
+/* Saves, resumes up to `n` sequences and saves again, keeping both states. */
 static void stop_and_go(ps_packer **p, int fd, const ps_packer_options *o,
                         int kind, uint32_t n)
 {

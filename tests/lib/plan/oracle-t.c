@@ -1,10 +1,10 @@
 /*
- * oracle-t.c - the published algorithms give, on the published
- * histograms, the packs that their authors' program gives.
+ * oracle-t.c - on the published histograms, the published algorithms make the
+ * packs of their authors' program.
  *
  * The histograms and the expected numbers are not part of the project.  They
- * are looked for in the folder that SHARED_DATA names, else in
- * ../shared/data beside the source tree; without them the test is skipped.
+ * are read from the folder SHARED_DATA, or from ../shared/data beside the
+ * source tree; without them the test is skipped.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ typedef struct row {
     uint32_t max_depth;
 } row;
 
-/* Opens a file of the data folder, or gives NULL. */
+/* Opens a file of the data folder, or returns NULL. */
 static FILE *open_shared(const char *name, const char *ending)
 {
     const char *folder = getenv("SHARED_DATA");
@@ -68,7 +68,7 @@ static ps_histogram *read_histogram(const char *name)
     return h;
 }
 
-/* False for a line that does not hold numbers of packs to be matched. */
+/* False for a line without expected numbers of packs. */
 static bool parse_row(const char *line, row *r)
 {
     return sscanf(line,
@@ -123,11 +123,11 @@ static void test_oracle(void **state)
             rows++;
         }
     (void)fclose(f);
-    /* A table that is read wrongly must not pass for one that agrees. */
+    /* A table that was not parsed must not pass. */
     assert_int_equal(rows, 20);
 }
 
-/* The relaxation's optimum at depth 3, and what nnlshp has to reach there. */
+/* The relaxation's optimum at depth 3, and nnlshp's required packs. */
 static void try_target(const char *name, uint32_t capacity, double optimum,
                        uint64_t max)
 {

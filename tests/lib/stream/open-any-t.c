@@ -1,5 +1,5 @@
 /*
- * open-any-t.c - finding out what an input holds, and waiting for pipes.
+ * open-any-t.c - detecting the type of an input, and waiting for pipes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,8 +11,8 @@
 #include "io/fd.h"
 
 /*
- * Opens `b`, and what zstd makes of it, and expects a reader of that kind,
- * which reads to the end.
+ * Opens `b`, plain and compressed by zstd, and expects a reader of that kind
+ * that reads to the end.
  */
 static void expect(const bytes *b, bool is_packs, bool framed)
 {
@@ -66,7 +66,7 @@ static void test_kinds(void **state)
     expect(&b, false, false);
 }
 
-/* The width given counts for raw records, and for them alone. */
+/* The given width applies only to raw records. */
 static void test_width(void **state)
 {
     bytes b = {0};
@@ -124,7 +124,7 @@ static void test_refused(void **state)
     refuse_data("\x28\xb5\x2f\xfd\x08\0\1\0\0", 9, PS_ERR_CORRUPT);
 }
 
-/* Only an empty pipe that somebody may still write to makes us wait. */
+/* Only an empty pipe with an open writer is waited for. */
 static void test_would_wait(void **state)
 {
     int ends[2];

@@ -1,6 +1,6 @@
 /*
- * steps-t.cc - what turns operations into steps: staged batches, LAMB, the
- * sums for finish(), and failures.
+ * steps-t.cc - the parts of a step around its operations: staged batches,
+ * LAMB, the sums for finish(), and failures.
  *
  * SPDX-License-Identifier: MIT
  */
