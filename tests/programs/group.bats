@@ -16,7 +16,7 @@ pairs() {
         srand(7)
         for (g = 0; g < n; g++)
             for (k = int(2 + 2 * rand()); k > 0; k--) {
-                printf "{\"pair\": %d, \"mask\": [", g
+                printf "{\"pair\": %d, \"row\": %d, \"mask\": [", g, k
                 m = int(1 + 40 * rand())
                 for (i = 0; i < m; i++) printf "%s%d", i ? ", " : "", i % 2
                 printf "], \"input_ids\": ["
@@ -49,7 +49,7 @@ pairs() {
 @test "what cannot be grouped is refused" {
     local program=packstream operands=(-L 128 x.tok)
     pairs 40 >x.tok
-    bad_option "the sequences have no channel 'row' to group by" --group=row
+    bad_option "the sequences have no channel 'x' to group by" --group=x
     bad_option "channel 'mask' has a value per token: groups need one per \
 sequence" --group=mask
     bad_option "policy concat cuts sequences wherever a pack ends and cannot \
@@ -73,8 +73,14 @@ sequences" --group=pair -d 4
         --state-every=2 -o out - < <(head -c 9000 x.tok)
     refused 64 'saved with groups' packstream -w 20 -L 128 --state=s \
         --resume -o out x.tok
+    refused 64 'saved with groups by another channel' packstream -w 20 \
+        -L 128 --group=row --state=s --resume -o out x.tok
     packstream -w 20 -L 128 --group=pair --state=s --resume -o out x.tok
     packstream -w 20 -L 128 --group=pair x.tok | cmp - out
     refused 64 'saved with groups' packstream -w 20 -L 128 --state=s \
         --resume -o out x.tok
+    rm s
+    packstream -L 128 --state=s -o out x.tok
+    refused 64 'saved with no groups' packstream -L 128 --group=pair \
+        --state=s --resume -o out x.tok
 }

@@ -37,6 +37,17 @@ class Trial:
             *rng.choice([[], [], ["--max-delay=90"], ["--zstd"]]),
             *rng.choice([[], [], ["--flush-every=70"]])]
         self.flushes = 70 if "--flush-every=70" in self.options else 0
+        # Some sequences have a token outside the vocabulary.
+        self.outside = set()
+        if rng.random() < 0.3:
+            self.outside = {k for k in range(len(self.sequences))
+                            if rng.random() < 0.1}
+            for k in self.outside:
+                self.sequences[k][0] = b"\xff\xff" + self.sequences[k][0][2:]
+            self.options += ["--vocab=65535", "--out-of-vocab=drop"]
+            self.groups = [list(group) for _, group in itertools.groupby(
+                (k for k in range(len(self.sequences))
+                 if k not in self.outside), self.value)]
 
     def draw(self, rng):
         """Sequences, and groups as lists of their numbers."""
@@ -73,7 +84,8 @@ class Trial:
     def parts(self):
         """The groups as they are packed: lists of (number, offset, length)
         that share a pack; and what is rejected: (number, reason)."""
-        parts, rejected, self.overlongs = [], [], 0
+        parts, self.overlongs = [], 0
+        rejected = [(k, 3) for k in self.outside]
         for group in self.cut_by_flushes():
             whole = [(k, 0, self.length(k)) for k in group]
             most = self.capacity // self.align
@@ -134,11 +146,14 @@ class Trial:
     def run(self, name, *more, data=None, status=0):
         done = subprocess.run(
             ["packstream", "-q", *self.options, *more,
-             *(["--rejects=" + name + ".rej"] if self.overlong != "split"
-               else []), "-o", name],
+             *(["--rejects=" + name + ".rej"] if self.has_rejects() else []),
+             "-o", name],
             input=data, capture_output=True, timeout=600, check=False)
         assert done.returncode == status, (self.options, done)
         return done.stderr
+
+    def has_rejects(self):
+        return self.overlong != "split" or self.outside
 
     def check(self, packs):
         wanted, rejected = self.parts()
@@ -162,14 +177,15 @@ class Trial:
         return rejected
 
     def check_rejects(self, rejected):
-        if self.overlong == "split":
+        if not self.has_rejects():
             assert not rejected
             return
         with open("out.rej", "rb") as file:
             sequences = read_framed(file.read(), False)[1]
-        assert [(int.from_bytes(s[-2], "little"), s[-1][0])
-                for s in sequences] == rejected, self.options
-        for s, (k, _) in zip(sequences, rejected):
+        found = [(int.from_bytes(s[-2], "little"), s[-1][0])
+                 for s in sequences]
+        assert sorted(found) == sorted(rejected), self.options
+        for s, (k, _) in zip(sequences, found):
             assert s[:-2] == self.sequences[k]
 
     def go(self, rng):

@@ -288,6 +288,43 @@ static void test_streams_of_other_kinds(void **state)
                 "cannot be joined to the first: the pad id is 3, not none");
 }
 
+/*
+ * Each number of END and of the last INDEX block is changed, under valid
+ * checksums.  The file need not be refused, but every pack of it ends well.
+ */
+static void change_numbers(bytes *b, size_t from, size_t to)
+{
+    for (size_t at = from; at < to; at += 4) {
+        const uint32_t was = get_u32(b->data + at);
+        const uint32_t values[] = {0, 1, was + 1, was - 1, was + 4096,
+                                   UINT32_MAX};
+
+        for (size_t i = 0; i < COUNT(values); i++) {
+            ps_error err;
+
+            set_u32(b->data + at, values[i]);
+            seal_packs(b);
+            (void)try_file_bytes(b, NULL, &err);
+        }
+        set_u32(b->data + at, was);
+    }
+    seal_packs(b);
+    assert_int_equal(try_file_bytes(b, NULL, &(ps_error){0}), PS_OK);
+}
+
+static void test_lying_numbers(void **state)
+{
+    bytes b = make_blocks(20, 3, 2, 1);
+    size_t end = (size_t)(end_at(&b, 0) - b.data);
+
+    change_numbers(&b, end, b.size);
+    free_bytes(&b);
+    /* An INDEX block lists 4,096 blocks. */
+    b = make_blocks(9000, 1, 2, 1);
+    end = (size_t)(end_at(&b, 0) - b.data);
+    change_numbers(&b, end + 184, end + 192 + 48);
+}
+
 /* A complete zstd file without a table; two of them, one with a table. */
 static void test_no_table(void **state)
 {
@@ -442,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_moved_blocks),
         cmocka_unit_test(test_lying_end),
         cmocka_unit_test(test_lying_totals),
+        cmocka_unit_test(test_lying_numbers),
         cmocka_unit_test(test_streams_of_other_kinds),
         cmocka_unit_test(test_no_table),
         cmocka_unit_test(test_lying_table),

@@ -128,6 +128,45 @@ static void test_broken_rules(void **state)
     }
 }
 
+/*
+ * Each number from LENGTHS to the end, and of the header, is changed.  Neither
+ * reader need refuse it, and none is misled beyond the file.
+ */
+static void test_lying_numbers(void **state)
+{
+    bytes b = small_stream();
+    const size_t n = lengths_size(&b);
+    const size_t at = at_lengths(&b);
+    const size_t header = get_u32(b.data + 16);
+
+    for (size_t k = 8; k < b.size; k = k + 4 == header ? at : k + 4)
+        for (int i = 0; i < 5; i++) {
+            const uint32_t was = get_u32(b.data + k);
+            const uint32_t values[] = {0, was + 1, was - 1, was + (1u << 20),
+                                       UINT32_MAX};
+            int fd;
+            ps_histogram *h;
+            ps_token_reader *r;
+            ps_error err;
+
+            set_u32(b.data + k, values[i]);
+            seal_header(b.data, header);
+            if (k < at + n - 8)
+                seal_lengths(b.data + at, n, at);
+            fd = open_bytes(&b);
+            if (ps_histogram_read(&h, fd, &err) == PS_OK)
+                ps_histogram_free(h);
+            rewind_fd(fd);
+            if (ps_token_reader_open(&r, fd, PS_U16, NULL, &err) == PS_OK)
+                ps_token_reader_free(r);
+            (void)close(fd);
+            set_u32(b.data + k, was);
+        }
+    seal_header(b.data, header);
+    seal_lengths(b.data + at, n, at);
+    expect(&b, PS_END, PS_OK, NULL);
+}
+
 /* The numbers that locate the record, and its neighbours. */
 static void test_misplaced(void **state)
 {
@@ -413,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sound),
         cmocka_unit_test(test_broken_rules),
+        cmocka_unit_test(test_lying_numbers),
         cmocka_unit_test(test_misplaced),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_joined),
