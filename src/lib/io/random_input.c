@@ -5,8 +5,7 @@
  * SPDX-License-Identifier: MIT
  *
  * For an uncompressed file the last read is cached, with read-ahead if reads
- * are sequential, and so is the current run.  For a compressed file the last
- * frame is cached.
+ * are sequential.  For a compressed file the last frame is cached.
  */
 
 #include "io/random_input.h"
@@ -47,7 +46,6 @@ struct ps_random_input {
     uint64_t file_size;      /* when opened, bytes */
     uint64_t size;           /* uncompressed, bytes */
     piece kept;              /* last read, or last frame */
-    piece run;               /* last read of ps_random_input_read_run */
     ZSTD_DCtx *zstd;         /* NULL: an uncompressed file */
     buffer compressed;       /* one frame of the file, or a seek table */
     buffer joined;           /* bytes from several frames */
@@ -219,49 +217,23 @@ static ps_result read_compressed(ps_random_input *f, uint64_t offset, size_t n,
     return PS_OK;
 }
 
-/*
- * Reads an uncompressed file.  Bytes that are not cached are read into piece
- * `p`.
- */
-static ps_result read_plain(ps_random_input *f, piece *p, uint64_t offset,
-                            size_t n, size_t most,
-                            const unsigned char **bytes, ps_error *err)
-{
-    ps_result r = PS_OK;
-
-    if (has(&f->kept, offset, n))
-        p = &f->kept;
-    else if (has(&f->run, offset, n))
-        p = &f->run;
-    else
-        r = read_piece(f, p, offset, n, most, err);
-    if (r == PS_OK)
-        *bytes = p->buffer.bytes + (size_t)(offset - p->at);
-    return r;
-}
-
 ps_result ps_random_input_read(ps_random_input *f, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err)
 {
     const bool goes_on = f->kept.at < f->kept.end && f->kept.end == offset;
     size_t most = n;
+    ps_result r = PS_OK;
 
     if (f->zstd != NULL)
         return read_compressed(f, offset, n, bytes, err);
     /* Sequential reads are likely to continue. */
     if (goes_on && n > 0 && n < PS_IO_BYTES)
         most = PS_IO_BYTES / n * n;
-    return read_plain(f, &f->kept, offset, n, most, bytes, err);
-}
-
-ps_result ps_random_input_read_run(ps_random_input *f, uint64_t offset,
-                                   size_t n, const unsigned char **bytes,
-                                   ps_error *err)
-{
-    if (f->zstd != NULL)
-        return read_compressed(f, offset, n, bytes, err);
-    return read_plain(f, &f->run, offset, n, ps_mem_max(n, PS_IO_BYTES), bytes,
-                      err);
+    if (!has(&f->kept, offset, n))
+        r = read_piece(f, &f->kept, offset, n, most, err);
+    if (r == PS_OK)
+        *bytes = f->kept.buffer.bytes + (size_t)(offset - f->kept.at);
+    return r;
 }
 
 /*
@@ -448,7 +420,6 @@ void ps_random_input_free(ps_random_input *f)
     free(f->segments);
     (void)ZSTD_freeDCtx(f->zstd);
     free(f->kept.buffer.bytes);
-    free(f->run.buffer.bytes);
     free(f->compressed.bytes);
     free(f->joined.bytes);
     free(f);

@@ -54,14 +54,6 @@ ps_result ps_random_input_read(ps_random_input *file, uint64_t offset, size_t n,
                                const unsigned char **bytes, ps_error *err);
 
 /*
- * The same for ascending reads with gaps that are cheaper to read than to skip.
- * It reads ahead, and caches separately from ps_random_input_read.
- */
-ps_result ps_random_input_read_run(ps_random_input *file, uint64_t offset,
-                                   size_t n, const unsigned char **bytes,
-                                   ps_error *err);
-
-/*
  * Of `*n` >= 1 bytes at `*offset`: which bytes of the file a read of them reads
  * at most.
  */
