@@ -1,6 +1,6 @@
 /*
- * balance.c - whether the window has more or less of short, middle and long
- * sequences than the stream.
+ * balance.c - keep the mixture of lengths in the window like that of the
+ * stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@ void ps_balance_destroy(ps_balance *b)
     free(b->by_unit);
 }
 
-/* Finds the place of the lengths of each unit between the knots. */
+/* Sets `place` of each unit. */
 static void place_units(ps_balance *b)
 {
     uint32_t i = 0;
@@ -75,7 +75,7 @@ void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
     uint32_t knot = 1;
 
     b->units = units;
-    /* Knots between the first length and the last stand at quantiles. */
+    /* All knots except the first and last are at quantiles. */
     for (uint32_t u = 1; u <= b->units; u++)
         total += count[u];
     for (uint32_t u = 1; u <= b->units; u++) {
@@ -94,7 +94,7 @@ void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
         if (b->knot[i] <= b->knot[i - 1])
             b->knot[i] = b->knot[i - 1] + 1;
 
-    /* What the stream has of each, and the window. */
+    /* Shares of the stream, and counts of the window. */
     place_units(b);
     count_window(b, in_window);
     for (uint32_t u = 1; u <= b->units; u++) {
@@ -112,7 +112,7 @@ void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
     b->arrivals = 0;
 }
 
-/* Between two knots weights change evenly. */
+/* Interpolates the weights between knots. */
 static void weigh_units(ps_balance *b)
 {
     for (uint32_t u = 1; u <= b->units; u++) {
@@ -132,7 +132,7 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
     int64_t memory = (int64_t)TUNE_SHARE_WINDOWS * b->window_size;
     int64_t all = b->arrivals;
 
-    /* The shares move towards those of the sequences that arrived. */
+    /* Move the shares towards those of recent arrivals. */
     for (uint32_t i = 0; all > 0 && i < PS_BALANCE_KNOTS; i++) {
         int64_t late = b->arrived[i] * (SHARE_ONE / PS_BALANCE_WHOLE) / all;
         int64_t step = late - b->share[i];
@@ -155,7 +155,7 @@ void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong)
     weigh_units(b);
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- Saving and loading ---- */
 
 void ps_balance_save(const ps_balance *b, ps_saver *saver)
 {

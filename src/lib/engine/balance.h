@@ -1,13 +1,13 @@
 /*
- * balance.h - whether the window has more or less of short, middle and long
- * sequences than the stream.
+ * balance.h - keep the mixture of lengths in the window like that of the
+ * stream.
  *
- * Left to chance, the mixture of lengths in the window drifts away from that
- * of the stream, until it is full of what does not fit together.  A small
- * weight on lengths that are there too often steers back.
+ * Left to chance, the window drifts away from the stream's mixture until it is
+ * full of lengths that do not fit together.  A small weight on overrepresented
+ * lengths corrects this.
  *
- * Lengths are told apart by a few knots at quantiles of the stream; between
- * two knots a sequence counts for both, in proportion.
+ * Lengths are represented by a few knots at quantiles of the stream.  A
+ * sequence between two knots counts towards both, by linear interpolation.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,23 +24,24 @@
 
 #define PS_BALANCE_KNOTS 8
 
-/* Parts of a sequence that count for a knot. */
+/* A sequence is divided into this many parts between two knots. */
 #define PS_BALANCE_WHOLE 256
 
 typedef struct ps_balance {
     uint32_t knot[PS_BALANCE_KNOTS]; /* units of length, ascending */
-    uint32_t units; /* of the capacity */
-    uint16_t *place; /* by unit: the knot below it, and parts above that */
+    uint32_t units;                  /* of the capacity */
+    uint16_t *place; /* by unit: the knot at or below it, and the parts that
+                        count towards the next knot */
     int64_t in_window[PS_BALANCE_KNOTS]; /* parts */
     int64_t arrived[PS_BALANCE_KNOTS];   /* parts since the last weighing */
     int64_t arrivals;                    /* sequences since then */
     int64_t share[PS_BALANCE_KNOTS];     /* of the stream, times 2^30 */
-    int32_t weight[PS_BALANCE_KNOTS];    /* of a sequence there, */
-    int32_t *by_unit;                    /* and of one of each length */
+    int32_t weight[PS_BALANCE_KNOTS];    /* added to scores at each knot */
+    int32_t *by_unit;                    /* the same for each length in units */
     uint32_t window_size;
 } ps_balance;
 
-/* Which knot is at or below a unit, and how far it is on to the next. */
+/* Returns the knot at or below a unit; *part counts towards the next one. */
 static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t unit,
                                        uint32_t *part)
 {
@@ -50,13 +51,13 @@ static inline uint32_t ps_balance_find(const ps_balance *b, uint32_t unit,
     return place / (2 * PS_BALANCE_WHOLE);
 }
 
-/* To be added to the score of a sequence. */
+/* Weight to add to the score of a sequence. */
 static inline int32_t ps_balance_of(const ps_balance *b, uint32_t unit)
 {
     return b->by_unit[unit];
 }
 
-/* A sequence came to the window, or left it. */
+/* Count a sequence that entered or left the window. */
 static inline void ps_balance_admit(ps_balance *b, uint32_t unit)
 {
     uint32_t part;
@@ -79,25 +80,25 @@ static inline void ps_balance_take(ps_balance *b, uint32_t unit)
 }
 
 /*
- * A length is told in units, rounded as ps_units_round does; the capacity is
- * so many.  Until something is known no length has a weight.  Sets
- * mem->failed without memory.
+ * Initialises it for a capacity of `units`; lengths are in units, as rounded by
+ * ps_units_round.  All weights are 0 at first.  Sets mem->failed if memory runs
+ * out.
  */
 void ps_balance_init(ps_balance *b, uint32_t units, uint32_t window_size,
                      ps_mem *mem);
 void ps_balance_destroy(ps_balance *b);
 
 /*
- * New knots, for a stream with these counts by unit, of which there are so
- * many, and a window with so many of each.
+ * Sets new knots from the counts of the stream by unit, and counts the window
+ * again.
  */
 void ps_balance_learn(ps_balance *b, uint32_t units, const double *count,
                       const double *in_window);
 
-/* New weights, for a window of so many; `strong` ones are greater. */
+/* Sets new weights for a window of `sequences`, greater if `strong`. */
 void ps_balance_weigh(ps_balance *b, uint32_t sequences, bool strong);
 
-/* All but what is in the window, which the load is told, as in learning. */
+/* Save and load everything except the counts of the window. */
 void ps_balance_save(const ps_balance *b, ps_saver *saver);
 void ps_balance_load(ps_balance *b, uint32_t units, const double *in_window,
                      ps_restorer *restorer);

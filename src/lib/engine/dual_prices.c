@@ -1,9 +1,8 @@
 /*
- * dual_prices.c - what sequences of each length are worth to packs that are
- * still to come.
+ * dual_prices.c - value of each length to future packs.
  *
- * All is counted in records and additions, not in time: prices follow from
- * the input alone.
+ * Intervals and effort are measured in records and additions, not in time, so
+ * prices depend on the input alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,13 +16,13 @@
 
 #include "lp/column_gen.h"
 
-/* Counts below that, of lengths that no longer arrive, become 0. */
+/* Smaller counts, of lengths that no longer arrive, become 0. */
 #define MIN_COUNT 0x1p-10
 
-/* More are never counted. */
+/* Counts are limited to integers that a double represents exactly. */
 #define MAX_COUNT 9007199254740992.0 /* 2^53 */
 
-/* What errors of rounding may be, as a part. */
+/* Bound on the relative rounding error. */
 #define ROUNDING 1e-6
 
 static void scale(ps_dual_prices *p)
@@ -38,7 +37,7 @@ static void scale(ps_dual_prices *p)
     }
 }
 
-/* Prices for these units, of which nothing is known. */
+/* Starts again with these units and no knowledge. */
 static void set_units(ps_dual_prices *p, uint32_t max)
 {
     const ps_units units = ps_units_of(p->capacity, max);
@@ -50,7 +49,7 @@ static void set_units(ps_dual_prices *p, uint32_t max)
     ps_price_cuts_reset(&p->cuts, units.count, p->depth);
     memcpy(p->price, ps_price_cut(&p->cuts, 0),
            ((size_t)units.count + 1) * sizeof *p->price);
-    /* Behind the last unit there may be some tokens more. */
+    /* The last unit may be followed by a fraction of a unit. */
     for (uint32_t u = 0; u <= units.count + 1; u++) {
         p->size_part[u] =
             TUNE_LINEAR * fmin((double)u * units.size / p->capacity, 1);
@@ -110,7 +109,7 @@ uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth)
 
 /* ---- Units ---- */
 
-/* Counts by fine units become counts by those in use. */
+/* Converts counts by fine units to the units in use. */
 static void move_counts(const ps_dual_prices *p, const ps_units *fine,
                         double *count)
 {
@@ -142,7 +141,7 @@ bool ps_dual_prices_coarsen(ps_dual_prices *p)
 
 /* ---- Learning ---- */
 
-/* Counts below the least become 0. */
+/* Sets counts below the minimum to 0. */
 static void scale_counts(ps_dual_prices *p, double factor)
 {
     p->total = 0;
@@ -169,8 +168,8 @@ void ps_dual_prices_expect(ps_dual_prices *p, const ps_histogram *h)
 }
 
 /*
- * How much a window differs from the stream, as a multiple of what chance
- * explains: the statistic of Cramer and von Mises over its expectation.
+ * How much a window differs from the stream, as a multiple of random variation:
+ * the Cramer-von Mises statistic divided by its expectation.
  */
 static double window_variation(const ps_dual_prices *p)
 {
@@ -192,7 +191,7 @@ static double window_variation(const ps_dual_prices *p)
     return expected > ROUNDING ? off * p->recent_total / expected : 1;
 }
 
-/* The window, and the sequences that are expected. */
+/* Sets the demand: the window and the expected sequences. */
 static void set_demand(ps_dual_prices *p)
 {
     double expected = TUNE_HORIZON * sqrt(p->window_size) * p->variation /
@@ -204,7 +203,7 @@ static void set_demand(ps_dual_prices *p)
                                p->units.count);
 }
 
-/* Learns a cut for the demand, of which some is not 0. */
+/* Solves for the demand, which is not all 0. */
 static ps_result learn_cut(ps_dual_prices *p, double work, ps_error *err)
 {
     double before = ps_price_cuts_value(&p->cuts, p->demand);
@@ -248,7 +247,7 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
     uint64_t more;
     ps_result r = PS_OK;
 
-    /* What was expected is dropped if the first window is quite unlike it. */
+    /* Forget the histogram if the first window differs too much from it. */
     if (!p->known && p->total > p->recent_total && p->recent_total > 0 &&
         window_variation(p) > TUNE_MISFIT) {
         memcpy(p->count, p->recent,
@@ -260,12 +259,12 @@ ps_result ps_dual_prices_learn(ps_dual_prices *p, ps_error *err)
         r = learn_cut(p, fmin(allowed - p->work, TUNE_MAX_WORK), err);
     }
 
-    /* Older counts fade. */
+    /* Give older arrivals less weight. */
     if (p->total > (double)TUNE_MEMORY_WINDOWS * p->window_size)
         scale_counts(p, 0.5);
     find_mean(p);
 
-    /* When to learn again. */
+    /* Decide when to solve again. */
     if (p->interval < p->window_size)
         p->interval = p->window_size;
     p->interval = p->interval < max ? p->interval : max;
@@ -291,7 +290,7 @@ bool ps_dual_prices_follow(ps_dual_prices *p)
     if (p->recent_total < p->window_size)
         return false;
 
-    /* Once in a window: what kind of stream this is. */
+    /* Once per window, classify the stream. */
     p->variation += (fmax(window_variation(p), 1) - p->variation) /
                     TUNE_VARIATION_WINDOWS;
     memset(p->recent, 0, ((size_t)p->units.count + 1) * sizeof *p->recent);
@@ -304,7 +303,7 @@ bool ps_dual_prices_follow(ps_dual_prices *p)
     return true;
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- Saving and loading ---- */
 
 void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
 {
@@ -324,7 +323,7 @@ void ps_dual_prices_save(const ps_dual_prices *p, ps_saver *saver)
     ps_price_cuts_save(&p->cuts, saver);
 }
 
-/* Returns their sum. */
+/* Loads counts and returns their sum. */
 static double load_counts(const ps_dual_prices *p, double *count,
                           ps_restorer *restorer)
 {
@@ -339,7 +338,7 @@ static double load_counts(const ps_dual_prices *p, double *count,
     return sum;
 }
 
-/* Without counts nothing can have been learned. */
+/* Without counts nothing can have been solved. */
 void ps_dual_prices_load(ps_dual_prices *p, ps_restorer *restorer)
 {
     double counted;

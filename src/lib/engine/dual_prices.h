@@ -1,19 +1,18 @@
 /*
- * dual_prices.h - what sequences of each length are worth to packs that are
- * still to come.
+ * dual_prices.h - value of each length to future packs.
  *
- * Gilmore and Gomory (1961) price a piece by the dual of the relaxation of
- * cutting stock: at the optimum no pack is worth more than one, and a pack
- * that is worth one is a pack of a best plan.  The demand that is priced here
- * is the window, and the sequences that are expected before that is empty.
- * So prices answer to the window: lengths that it has too much of become
- * dear, and leave sooner.  Solving again for what is left is known to lose no
- * more than a constant to a plan that knows the whole stream (Jasin and Kumar
+ * Gilmore and Gomory (1961) price pieces by the dual variables of the LP
+ * relaxation of cutting stock.  At the optimum no pack is worth more than 1,
+ * and packs worth exactly 1 belong to an optimal plan.  The demand priced here
+ * consists of the window and the sequences expected before it would be empty.
+ * Prices therefore follow the window: overrepresented lengths get expensive and
+ * are packed sooner.  Re-solving for the remaining demand is known to lose at
+ * most a constant against a plan that knows the whole stream (Jasin and Kumar
  * 2012; Banerjee and Freund 2020 for bin packing).
  *
- * Solving takes too long to do it for each pack.  Some solutions are kept
+ * Solving the LP for every pack would be too slow.  Several solutions are kept
  * (price_cuts.h), and the prices in use are a mean of those that are nearly
- * right for the demand of the moment.
+ * optimal for the current demand.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,54 +25,55 @@
 #include "engine/units.h"
 #include "packstream.h"
 
-/* The score of a full pack: prices are parts of it. */
+/* Score of a full pack, whose price is 1. */
 #define PS_SCORE_ONE (INT32_C(1) << 22)
 
-/* Here so that counting can be inline; the policy reads some members. */
+/* Public for inline functions; the policy reads some members. */
 typedef struct ps_dual_prices {
     uint32_t capacity;
     uint32_t depth;
     uint32_t window_size;
-    ps_units units;    /* arrays are by length in these */
-    bool few;          /* they are fine, as few lengths arrived so far */
-    uint32_t max_depth; /* the depth, in any units */
-    double *count;     /* sequences that arrived; older ones fade */
-    double *recent;    /* those since the variation was worked out */
-    double *in_window; /* those in the window */
-    double *demand;    /* those, and expected ones */
-    double *price;     /* those in use: a mean of cuts, from 0 to 1 */
-    double *size_part; /* what is added to them for size */
-    int32_t *scaled;   /* the two together: ps_dual_price_of */
+    ps_units units;     /* unit of the arrays' index, a length */
+    bool few;           /* units are fine, since few lengths arrived so far */
+    uint32_t max_depth; /* depth; `depth` is at most the number of units */
+    double *count;      /* arrivals, older ones with less weight */
+    double *recent;     /* sequences since the variation was computed */
+    double *in_window;  /* sequences in the window */
+    double *demand;     /* in_window plus expected sequences */
+    double *price;      /* in use: a mean of cuts, 0 to 1 */
+    double *size_part;  /* added to the price in proportion to length */
+    int32_t *scaled;    /* price and size_part, as scores */
     ps_price_cuts cuts;
-    double near;  /* a cut counts that is below the highest by this part */
-    double total; /* of count */
-    double recent_total;
-    double variation;  /* of windows, as a multiple of what chance explains */
-    double work;       /* additions so far */
-    uint64_t mean;     /* length, in 1/256 token; 0: unknown */
-    uint64_t arrivals; /* sequences */
-    uint64_t next;     /* learn when so many arrived */
-    uint64_t interval; /* records */
-    bool known;        /* there is a cut that was learned */
-    bool linear;       /* they are nearly the lengths' parts of the capacity */
+    double near;         /* cuts less than this fraction below the highest are
+                            used */
+    double total;        /* sum of `count` */
+    double recent_total; /* sum of `recent` */
+    double variation;    /* of windows, as a multiple of random variation */
+    double work;         /* additions done for solving */
+    uint64_t mean;       /* length, in 1/256 token; 0: unknown */
+    uint64_t arrivals;   /* sequences */
+    uint64_t next;       /* number of arrivals at which to solve again */
+    uint64_t interval;   /* arrivals between two solutions */
+    bool known;          /* there is a solved cut */
+    bool linear;         /* prices are nearly proportional to length */
 } ps_dual_prices;
 
-/* Sets mem->failed without memory. */
+/* Sets mem->failed if memory runs out. */
 void ps_dual_prices_init(ps_dual_prices *prices, uint32_t capacity,
                          uint32_t depth, uint32_t window_size, ps_mem *mem);
 void ps_dual_prices_destroy(ps_dual_prices *prices);
 
-/* The most memory that they take while they are learned besides. */
+/* Upper bound on the additional memory of ps_dual_prices_learn, bytes. */
 uint64_t ps_dual_prices_learn_bytes(uint32_t capacity, uint32_t depth);
 
 /*
- * Counts the sequences of a histogram, of lengths up to the capacity, as if
- * they had arrived, but as no more than 64 windows of them.
+ * Counts the sequences of a histogram, with lengths up to the capacity, as if
+ * they had arrived, scaled down to at most 64 windows.
  */
 void ps_dual_prices_expect(ps_dual_prices *prices,
                            const ps_histogram *histogram);
 
-/* A sequence arrived.  A full pack says nothing of what others are worth. */
+/* Counts an arrival.  A sequence that fills a pack affects no other price. */
 static inline void ps_dual_prices_admit(ps_dual_prices *p, uint32_t length)
 {
     uint32_t u;
@@ -89,14 +89,14 @@ static inline void ps_dual_prices_admit(ps_dual_prices *p, uint32_t length)
     p->recent_total++;
 }
 
-/* A sequence left the window. */
+/* Counts a sequence that left the window. */
 static inline void ps_dual_prices_take(ps_dual_prices *p, uint32_t length)
 {
     if (length < p->capacity)
         p->in_window[ps_units_round(&p->units, length)]--;
 }
 
-/* Counts so many sequences of a length in the window, after a load. */
+/* Counts sequences of a length that are in the window, after loading. */
 static inline void ps_dual_prices_recount(ps_dual_prices *p, uint32_t length,
                                           uint32_t sequences)
 {
@@ -105,24 +105,25 @@ static inline void ps_dual_prices_recount(ps_dual_prices *p, uint32_t length,
 }
 
 /*
- * Lengths are counted in fine units while few different ones arrive, which
- * makes sums of them exact.  Changes to coarse units once there are many, and
- * returns true: the caller counts the window again, and learns.
+ * While few distinct lengths arrive, units are fine, so that sums of lengths
+ * are exact.  Once there are many, this changes to coarse units and returns
+ * true; the caller must then count the window again and call
+ * ps_dual_prices_learn.
  */
 bool ps_dual_prices_coarsen(ps_dual_prices *prices);
 
-/* Learns a cut for the window and what is expected.  PS_ERR_MEMORY. */
+/* Solves for the current demand and keeps the cut.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_dual_prices_learn(ps_dual_prices *prices, ps_error *err);
 
 /*
- * Takes the prices of the cuts that are highest for that, of those known.
- * True once in a window of the stream: this call completed one.
+ * Sets the prices from the cuts that are highest for the current demand.
+ * Returns true once per window of arrivals.
  */
 bool ps_dual_prices_follow(ps_dual_prices *prices);
 
 /*
- * The price of a length up to the capacity, from 0 to PS_SCORE_ONE; it does
- * not fall with the length.
+ * Price of a length up to the capacity, from 0 to PS_SCORE_ONE.  It never
+ * decreases with the length.
  */
 static inline int32_t ps_dual_price_of(const ps_dual_prices *p,
                                        uint32_t length)
@@ -136,8 +137,8 @@ static inline int32_t ps_dual_price_of(const ps_dual_prices *p,
 }
 
 /*
- * All but what is in the window, which is counted after the load.  The load
- * fails if it cannot be what was saved.
+ * Save and load everything except the counts of the window.  Loading sets
+ * restorer->failed if the numbers are invalid.
  */
 void ps_dual_prices_save(const ps_dual_prices *prices, ps_saver *saver);
 void ps_dual_prices_load(ps_dual_prices *prices, ps_restorer *restorer);

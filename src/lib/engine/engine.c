@@ -1,8 +1,8 @@
 /*
- * engine.c - decides which sequences make a pack, and when it leaves.
+ * engine.c - decide when packs are due, and have the policy choose them.
  *
- * A pack leaves when the window is full, when a sequence has waited as long
- * as it may, or when the policy says that no waiting can better it.
+ * A pack is due when the window is full, when a sequence has waited as long as
+ * allowed, or when the policy says that waiting cannot improve it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,15 +15,16 @@
 #include "base/error.h"
 #include "base/mem_bound.h"
 
-/* Of a sequence in a state. */
+/* Size of a sequence in a state. */
 #define SEQUENCE_BYTES 12
 
-/* A window with tokens for fewer packs leaves too little to choose from. */
+/* A window with tokens for fewer packs offers too little choice. */
 #define FEW_PACKS 8
 
 /*
- * So many different lengths there can be in the window.  Where it is full by
- * tokens, the first n numbers have no more of them than that and one sequence.
+ * Upper bound on the number of distinct lengths in the window.  If the window
+ * is limited by tokens, the sum of n distinct lengths, at least n (n + 1) / 2,
+ * is limited, too.
  */
 static uint32_t most_lengths(const ps_engine_options *o)
 {
@@ -36,7 +37,7 @@ static uint32_t most_lengths(const ps_engine_options *o)
     return n > o->least ? (uint32_t)n : o->least < most ? o->least : most;
 }
 
-/* Sequences that are shuffled may wait in the window for half of the time. */
+/* With shuffling, the window may use half of the allowed delay. */
 static ps_policy_setup setup_for(const ps_engine_options *o,
                                  ps_window *window)
 {
@@ -57,7 +58,7 @@ static ps_policy_setup setup_for(const ps_engine_options *o,
     };
 }
 
-/* For the window, for a pack that leaves, and for packs that wait. */
+/* For the window, the pack being emitted, and packs that wait. */
 uint32_t ps_engine_slots_for(const ps_engine_options *o)
 {
     uint32_t slots = o->window + o->depth;
@@ -137,7 +138,7 @@ void ps_engine_free(ps_engine *e)
     free(e);
 }
 
-/* Of the window, or of the packs that wait. */
+/* The oldest is in the window or in a pack that waits. */
 uint32_t ps_engine_oldest(const ps_engine *e)
 {
     const ps_window_slot *slots = e->window.slots;
@@ -152,7 +153,7 @@ uint32_t ps_engine_oldest(const ps_engine *e)
 
 /* ---- What is due ---- */
 
-/* How many records came after the sequence in a slot. */
+/* Number of records that arrived after the sequence in a slot. */
 static uint64_t age(const ps_engine *e, uint32_t slot)
 {
     uint64_t time = e->window.slots[slot].time;
@@ -160,7 +161,7 @@ static uint64_t age(const ps_engine *e, uint32_t slot)
     return e->now > time ? e->now - time : 0;
 }
 
-/* True if a pack is to leave the window. */
+/* True if a pack must be chosen from the window. */
 static bool has_due_pack(const ps_engine *e, ps_emit_mode mode)
 {
     const ps_window *w = &e->window;
@@ -172,7 +173,7 @@ static bool has_due_pack(const ps_engine *e, ps_emit_mode mode)
            (e->calls->is_ready != NULL && e->calls->is_ready(e->policy));
 }
 
-/* True if the oldest of the packs that wait is to leave at once. */
+/* True if the oldest waiting pack must be emitted now. */
 static bool has_due_shuffled(const ps_engine *e)
 {
     uint32_t oldest = ps_shuffle_oldest(e->shuffle);
@@ -180,7 +181,7 @@ static bool has_due_shuffled(const ps_engine *e)
     return oldest != PS_NO_SLOT && age(e, oldest) >= e->max_delay;
 }
 
-/* When a pack is due because of time alone, if none is due now. */
+/* Time at which a pack becomes due by delay alone. */
 static uint64_t next_due(const ps_engine *e)
 {
     uint64_t time;
@@ -191,7 +192,7 @@ static uint64_t next_due(const ps_engine *e)
     return time > UINT64_MAX - e->max_wait ? UINT64_MAX : time + e->max_wait;
 }
 
-/* No pack is due before idle_until, unless this sequence makes one due. */
+/* Keeps idle_until, unless this sequence makes a pack due. */
 uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length, uint64_t time)
 {
     const ps_policy_calls *calls = e->calls;
@@ -207,9 +208,9 @@ uint32_t ps_engine_admit_at(ps_engine *e, uint32_t length, uint64_t time)
     return slot;
 }
 
-/* ---- Packs leave ---- */
+/* ---- Emitting packs ---- */
 
-/* The policy chooses a pack, which leaves the window. */
+/* Has the policy choose a pack, and removes it from the window. */
 static ps_result choose(ps_engine *e, ps_emit_mode mode, uint32_t *n,
                         ps_error *err)
 {
@@ -221,7 +222,7 @@ static ps_result choose(ps_engine *e, ps_emit_mode mode, uint32_t *n,
     return e->calls->choose(e->policy, e->now, mode, e->slots, n, err);
 }
 
-/* Takes note of the delays in a pack that leaves, and releases its slots. */
+/* Records the delays in a pack being emitted, and releases its slots. */
 static void release(ps_engine *e, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -246,7 +247,7 @@ static void put_shuffled(ps_engine *e, const uint32_t *slots, uint32_t n)
     ps_shuffle_put(e->shuffle, slots, n, tokens, oldest, at[oldest].time);
 }
 
-/* Decides on a pack, which then waits among those that are shuffled. */
+/* Chooses a pack, which then waits to be shuffled. */
 static ps_result choose_shuffled(ps_engine *e, ps_emit_mode mode,
                                  ps_error *err)
 {
@@ -303,7 +304,7 @@ ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
         if (e->window.count > 0)
             r = choose(e, PS_EMIT_DUE, n, err);
     } else {
-        /* Half of the sequences wait in packs, so that they are mixed. */
+        /* Keep half of the sequences in waiting packs, so that they mix. */
         while (r == PS_OK && !ps_shuffle_is_full(s) &&
                e->window.count > s->sequences)
             r = choose_shuffled(e, PS_EMIT_DUE, err);
@@ -316,10 +317,10 @@ ps_result ps_engine_evict(ps_engine *e, const uint32_t **slots, uint32_t *n,
 }
 
 /*
- * ---- Saved between two records, and loaded ----
+ * ---- Saving and loading ----
  *
- * Of each sequence its time and length are saved: first of those in packs
- * that wait to be shuffled, then of the window by age.  Slots are given anew,
+ * A state has the time and length of each sequence: first of those in packs
+ * waiting to be shuffled, then of the window by age.  Slots are assigned anew,
  * since nothing depends on their numbers.
  */
 
@@ -358,8 +359,8 @@ uint32_t ps_engine_save(const ps_engine *e, ps_saver *saver, uint32_t *slots)
 }
 
 /*
- * Loads the sequences of a pack that waits to be shuffled, or those of the
- * window, and says how many they are.
+ * Loads the sequences of a waiting pack, or of the window, and returns their
+ * number.
  */
 static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
                                const ps_engine_options *o, bool waits,
@@ -376,12 +377,12 @@ static uint32_t load_sequences(ps_engine *e, ps_restorer *restorer,
         uint64_t time = ps_load_u64(restorer);
         uint32_t length = ps_load_within(restorer, 1, o->capacity);
 
-        /* Of the window, each came after the one before it. */
+        /* In the window, times increase. */
         if (time > e->now || (waits && length > room) ||
             (!waits && k > 0 && time <= at[slots[k - 1]].time))
             restorer->failed = true;
         slots[k] = ps_window_admit(&e->window, length, time);
-        /* The window is empty so far: the sequence leaves it again. */
+        /* The window is still empty: remove the sequence again. */
         if (waits)
             (void)ps_window_take(&e->window, length);
         room -= length;
@@ -406,7 +407,7 @@ ps_result ps_engine_load(ps_engine *e, ps_restorer *restorer,
         packs = ps_load_count(restorer, PS_SHUFFLE_MAX_PACKS,
                               4 + SEQUENCE_BYTES);
     }
-    /* The packs that wait, and then the window. */
+    /* Waiting packs, then the window. */
     for (uint32_t i = 0; i <= packs && !restorer->failed; i++) {
         const uint32_t count =
             load_sequences(e, restorer, o, i < packs, slots);

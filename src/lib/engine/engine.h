@@ -1,24 +1,26 @@
 /*
- * engine.h - decides which sequences make a pack, and when it leaves.
+ * engine.h - choose the sequences of each pack, and when it is emitted.
  *
- * This room sees lengths and slots; no payload, no input or output, no clock
- * but the count of records.  What it decides follows from that alone, on
- * every machine alike.  It calls base, lp and plan.
+ * Main header of module engine.  The engine knows the lengths of sequences and
+ * their slots, but no payloads.  It does no I/O, and its only clock is the
+ * number of input records.  Its decisions follow from these alone and are the
+ * same on every machine.  The module uses base, lp and plan.
  *
- * engine.c admits sequences to the window (window.h) and says when a pack is
- * due; shuffle.h keeps decided packs that leave in random order.  A policy
- * (policy.h) chooses the sequences of a pack: policy_plan.c by a plan for the
- * whole window, policy_simple.c as they come, and policy_auto.c by scores:
+ * engine.c admits sequences to the window (window.h) and decides when a pack is
+ * due.  shuffle.h holds chosen packs that are emitted in random order.  A
+ * policy (policy.h) chooses the sequences of a pack: policy_plan.c by a plan
+ * for the whole window, policy_simple.c in input order or by best fit, and
+ * policy_auto.c by scores:
  *
- *   dual_prices.h  what a length is worth to packs still to come, by prices
- *                  that were right for some demand (price_cuts.h)
- *   balance.h      whether the window has too much of it
- *   score.h        the two together, and age, for each length in the window
- *   value.h        the most that some room can be filled with
+ *   dual_prices.h  value of a length to future packs, from the dual prices of
+ *                  recent demands (price_cuts.h)
+ *   balance.h      correction for lengths that the window has too many of
+ *   score.h        score of each length: price, balance and age
+ *   value.h        greatest total score that fits some capacity (a knapsack)
  *   pack_builder.h builds a pack from scores and values, or by best fit
- *   shadow.h       whether best fit is the better of the two
+ *   shadow.h       decides whether best fit packs as well
  *   tuning.h       the constants of all these
- *   kernels.h      the loops that all this spends its time in
+ *   kernels.h      the inner loops
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,115 +33,113 @@
 #include "engine/window.h"
 
 /*
- * Here so that some functions can be inline; others may read n_slots, delay,
- * and the tokens of the window.
+ * Public for inline functions.  Other modules may read n_slots, delay, scarce,
+ * evicted and the window.
  */
 typedef struct ps_engine {
     const ps_policy_calls *calls;
-    void *policy; /* its state */
+    void *policy; /* state of the policy */
     ps_window window;
-    ps_shuffle *shuffle; /* NULL: packs leave as they are decided */
-    uint64_t max_delay;
-    uint64_t max_wait;   /* that part of it that the window may use up */
-    uint64_t now;        /* records that came */
-    uint64_t idle_until; /* before this, no decision is due */
-    uint64_t delay;      /* the most records that came while one waited */
-    uint64_t few_tokens; /* with fewer in a full window packs are less full */
-    uint64_t scarce;     /* packs that left a full window with fewer, */
-    uint64_t evicted;    /* and packs that were evicted from such a window */
-    uint32_t n_slots;    /* slots are below: the window, and decided packs */
-    uint32_t *slots; /* of the last decision */
+    ps_shuffle *shuffle; /* NULL: packs are emitted when they are chosen */
+    uint64_t max_delay;  /* records */
+    uint64_t max_wait;   /* part of max_delay for the window, records */
+    uint64_t now;        /* records so far */
+    uint64_t idle_until; /* nothing is due before this time */
+    uint64_t delay;      /* maximum delay so far, records */
+    uint64_t few_tokens; /* a full window with fewer is too small to choose
+                            from */
+    uint64_t scarce;     /* packs chosen from a full window with fewer */
+    uint64_t evicted;    /* packs evicted from a window with fewer */
+    uint32_t n_slots;    /* slots of the window and of chosen packs */
+    uint32_t *slots;     /* of the last pack */
 } ps_engine;
 
-/* As in ps_packer_options, but the depth is known, and no default is left. */
+/* As in ps_packer_options, with all defaults filled in.  Lengths in units. */
 typedef struct ps_engine_options {
     uint32_t capacity;
     uint32_t depth;
-    uint32_t window; /* the most sequences; so many fill it, */
-    uint32_t least;  /* or, if this is not 0, so many */
-    uint64_t enough; /* with so many tokens */
+    uint32_t window; /* maximum number of sequences; the window is full then */
+    uint32_t least;  /* if not 0, it is also full with this many sequences */
+    uint64_t enough; /* of this many tokens */
     ps_policy policy;
     ps_pack_order order;
     uint64_t seed;
-    uint64_t max_delay; /* at least 1 */
+    uint64_t max_delay; /* records, at least 1 */
     bool even_cost;
-    const ps_histogram *learn_from; /* lengths up to the capacity that are
-                                       expected, or NULL; for the open only */
+    const ps_histogram *learn_from; /* expected lengths, or NULL; read only
+                                       while opening */
 } ps_engine_options;
 
-/* Within the limits that ps_geometry_check checks.  PS_ERR_MEMORY. */
+/* The options must pass ps_geometry_check.  PS_OK, PS_ERR_MEMORY. */
 ps_result ps_engine_open(ps_engine **engine,
                          const ps_engine_options *options, ps_error *err);
 void ps_engine_free(ps_engine *engine);
 
-/* The most memory that such an engine takes, and how many slots it has. */
+/* Upper bound on the memory of an engine in bytes, and its number of slots. */
 uint64_t ps_engine_bytes(const ps_engine_options *options);
 uint32_t ps_engine_slots_for(const ps_engine_options *options);
 
 /*
- * A record of the input came, which may be admitted, whole or in pieces, or
- * rejected.  Decisions may be due then, before it is admitted.
+ * Counts an input record, before it is admitted, whole or in pieces, or
+ * rejected.  Packs may become due.
  */
 static inline void ps_engine_tick(ps_engine *engine)
 {
     engine->now++;
 }
 
-/* True if no decision can be due; false says nothing. */
+/* True only if no pack is due. */
 static inline bool ps_engine_is_idle(const ps_engine *engine)
 {
     return engine->now < engine->idle_until;
 }
 
 /*
- * Admits a sequence of 1..capacity tokens that has waited since `time`, after
- * that of the one admitted last, and returns its slot.  No decision is due.
+ * Admits a sequence of 1 to `capacity` units that has waited since `time`,
+ * which is after that of the sequence admitted before.  Returns its slot.  Call
+ * it only when no pack is due.
  */
 uint32_t ps_engine_admit_at(ps_engine *engine, uint32_t length, uint64_t time);
 
-/* The same for a sequence that came with the last record. */
+/* The same for the last record. */
 static inline uint32_t ps_engine_admit(ps_engine *engine, uint32_t length)
 {
     return ps_engine_admit_at(engine, length, engine->now);
 }
 
 /*
- * The next pack: how many sequences, and their slots at *slots, which stay
- * valid until the next admit.  None if no decision is due; with FLUSH and
- * LAST, when all packs have left.  PS_ERR_MEMORY.
+ * Returns the next pack: *n slots at *slots, valid until the next admit.  *n is
+ * 0 if no pack is due or, with PS_EMIT_DRAIN and _FINISH, if nothing is left.
+ * PS_OK, PS_ERR_MEMORY.
  */
 ps_result ps_engine_decide(ps_engine *engine, ps_emit_mode mode,
                            const uint32_t **slots, uint32_t *n,
                            ps_error *err);
 
-/*
- * As ps_engine_decide, but a pack leaves though none may be due, if there is
- * any sequence.
- */
+/* Returns a pack even if none is due; *n is 0 if no sequence is held. */
 ps_result ps_engine_evict(ps_engine *engine, const uint32_t **slots,
                           uint32_t *n, ps_error *err);
 
 /*
- * Saves all that decisions depend on, while none is due.  Writes the slots in
- * use, at most n_slots, in an order that the load repeats, and
- * returns how many there are.
+ * Saves everything that decisions depend on.  No pack may be due.  Writes the
+ * slots in use, at most n_slots, to `slots` and returns their number.
  */
 uint32_t ps_engine_save(const ps_engine *engine, ps_saver *saver,
                         uint32_t *slots);
 
 /*
- * Loads that into an engine that was opened with the same options; the
- * sequences may get other slots.  PS_ERR_MEMORY, PS_ERR_CORRUPT (it cannot be
- * what was saved).
+ * Loads it into an engine just opened with the same options.  *slots lists the
+ * sequences in the order in which they were saved; their slots may differ.
+ * PS_OK, PS_ERR_MEMORY, PS_ERR_CORRUPT.
  */
 ps_result ps_engine_load(ps_engine *engine, ps_restorer *restorer,
                          const ps_engine_options *options, uint32_t *slots,
                          uint32_t *n, ps_error *err);
 
-/* The slot of the oldest sequence that has not left, or PS_NO_SLOT. */
+/* Slot of the oldest sequence held, or PS_NO_SLOT. */
 uint32_t ps_engine_oldest(const ps_engine *engine);
 
-/* Tokens in a slot that was admitted or just decided on. */
+/* Length in units of the sequence in a slot, also just after it was chosen. */
 static inline uint32_t ps_engine_length(const ps_engine *engine,
                                         uint32_t slot)
 {

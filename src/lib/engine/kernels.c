@@ -1,9 +1,9 @@
 /*
- * kernels.c - loops over two runs of numbers, side by side.
+ * kernels.c - the inner loops of the engine, for several instruction sets.
  *
- * Loops without a branch, which compilers turn into vector instructions;
- * each variant is the same code, compiled for other ones.  What a variant
- * needs of the machine is asked for in one place, at the end.
+ * The loops have no branches, so compilers vectorize them.  Every variant is
+ * the same code compiled for another instruction set.  The end of the file
+ * checks what the machine supports.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,8 +11,8 @@
 #include "engine/kernels.h"
 
 /*
- * The index of the greatest sum is sought in one block alone: small ones save
- * more of that than looking at each sum of a block costs.
+ * Groups per block.  Only the block with the maximum is searched for its index,
+ * so small blocks save more than comparing the maxima of blocks costs.
  */
 #define BLOCK_GROUPS 8
 
@@ -23,8 +23,9 @@
 #endif
 
 /*
- * GCC vectorizes such loops only at -O3.  Clang would interleave several
- * vectors, and do the rest one by one; runs are too short for that to pay.
+ * GCC vectorizes these loops only at -O3.  Clang would interleave several
+ * vectors and process the rest one by one, which does not pay for such short
+ * arrays.
  */
 #if defined(__clang__)
 #define VECTORS
@@ -65,17 +66,17 @@ IN_LINE uint32_t last_of(const int32_t *a, const int32_t *b, uint32_t groups,
 }
 
 /*
- * Groups are whole at the end; the first one begins before the runs.  The
- * greatest sum of each block first; then its index, in the last block of the
- * greatest.
+ * The last group ends with the arrays, so the first may begin before them.
+ * Finds the maximum of each block, and then its index in the last block that
+ * has the overall maximum.
  */
 IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
                           int32_t min)
 {
     uint32_t groups = (n + PS_SEARCH_GROUP - 1) / PS_SEARCH_GROUP;
     uint32_t before = groups * PS_SEARCH_GROUP - n;
-    uint32_t best = 0; /* the first number of its block, */
-    uint32_t size = 0; /* and the groups in that */
+    uint32_t best = 0; /* first index of the best block */
+    uint32_t size = 0; /* its groups */
     ps_max_sum max = {min - 1, 0};
 
     a -= before;
@@ -97,7 +98,7 @@ IN_LINE ps_max_sum search(const int32_t *a, const int32_t *b, uint32_t n,
     return max;
 }
 
-/* For each of n rooms, of which `from` is the value of what is left. */
+/* For n capacities; `from` has the values of what remains. */
 IN_LINE void add_one(int32_t best, const int32_t *restrict from,
                      int32_t *restrict to, uint32_t n)
 {
@@ -108,7 +109,7 @@ IN_LINE void add_one(int32_t best, const int32_t *restrict from,
     }
 }
 
-/* Shorter rooms first: the value of each is final before others use it. */
+/* In ascending order, because each value depends on smaller capacities. */
 IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
 {
     to[units] = 0;
@@ -125,7 +126,7 @@ IN_LINE void fill_any(const int32_t *best, int32_t *to, uint32_t units)
     }
 }
 
-/* Compilers vectorize this if the index is as wide as a pointer. */
+/* Compilers vectorize this only if the index is as wide as a pointer. */
 IN_LINE double dot(const double *a, const double *b, size_t n)
 {
     double sum[PS_SEARCH_GROUP] = {0};
@@ -150,8 +151,8 @@ IN_LINE void add_times(double factor, const double *restrict from,
 }
 
 /*
- * The loops of one variant, and all that is known of it.  `target` is an
- * attribute, or nothing.
+ * Defines the loops of one variant.  `target` is a function attribute, or
+ * empty.
  */
 #define VARIANT(set, target)                                                \
     VECTORS target                                                          \
@@ -188,7 +189,7 @@ IN_LINE void add_times(double factor, const double *restrict from,
 
 VARIANT(plain, )
 
-/* ---- Variants, the fastest last ---- */
+/* ---- Variants, fastest last ---- */
 
 #if defined(__x86_64__) && defined(__GNUC__)
 

@@ -1,9 +1,8 @@
 /*
- * kernels.h - loops over two runs of numbers, side by side.
+ * kernels.h - the inner loops of the engine, for several instruction sets.
  *
- * A packer spends most of its time here.  The same loops are compiled for
- * several instruction sets; an engine uses the fastest that the machine has.
- * All of them give the same answers.
+ * The engine spends most of its time here.  It uses the fastest variant that
+ * the machine supports.  All variants return the same results.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +15,9 @@
 #include <stdint.h>
 
 /*
- * Loops work on groups of so many numbers.  They also read up to a group less
- * one of numbers in front of each run, whose sums must be too small to matter.
+ * Searches process groups of this many elements, and read up to one element
+ * less than a group before the start of each array.  The sums of those elements
+ * must be too small to win.
  */
 #define PS_SEARCH_GROUP 16
 
@@ -27,42 +27,43 @@ typedef struct ps_max_sum {
 } ps_max_sum;
 
 /*
- * The greatest of the sums a[i] + b[i] of two runs of n numbers each, and the
- * last index that has it.  If no sum is at least `min`, the sum is less than
- * that, and the index says nothing.
+ * Returns the maximum of a[i] + b[i] for i < n, and the last index with it.  If
+ * no sum reaches `min`, the result's sum is below `min` and its index
+ * undefined.
  */
 typedef ps_max_sum (*ps_search)(const int32_t *a, const int32_t *b, uint32_t n,
                               int32_t min);
 
 /*
- * Rows of a knapsack are reversed: the value of room c, from 0 to `units`,
- * stands at units - c.  Values do not fall with the room, and none is below 0.
+ * Rows of a knapsack table are reversed: the value of capacity c, from 0 to
+ * `units`, is at index units - c.  Values are at least 0 and never decrease
+ * with the capacity.
  *
- * A row for any number of sequences: to[c] becomes the greatest of best[i] +
- * to[c - i] for i from 1 to c, of 0 and of to[c - 1].
+ * Fills the row for any number of sequences.  With V(c) for the value of
+ * capacity c, V(c) = max(0, V(c - 1), best[i] + V(c - i) for 1 <= i <= c).
  */
 typedef void (*ps_knapsack_any)(const int32_t *best, int32_t *to,
                                 uint32_t units);
 
 /*
- * A row for one sequence more: from room i on, to[c] becomes best + from[c -
- * i] if that is greater.  `to` and `from` do not overlap.
+ * Extends a row by one sequence of length i and score `best`: for capacities
+ * c >= i, to(c) = max(to(c), best + from(c - i)).  The rows must not overlap.
  */
 typedef void (*ps_knapsack_more)(int32_t best, uint32_t i,
                                  const int32_t *from, int32_t *to,
                                  uint32_t units);
 
 /*
- * The sum of the products a[i] * b[i].  A group of sums is made side by side,
- * and these are added up in one order, so that all variants round alike.
+ * Dot product.  Partial sums are always added in the same order, so all
+ * variants round alike.
  */
 typedef double (*ps_dot)(const double *a, const double *b, uint32_t n);
 
-/* Adds factor * from[i] to to[i]; the two do not overlap. */
+/* to[i] += factor * from[i].  The arrays must not overlap. */
 typedef void (*ps_add_times)(double factor, const double *from, double *to,
                              uint32_t n);
 
-/* All of them for one instruction set. */
+/* The loops for one instruction set. */
 typedef struct ps_kernels {
     const char *name;
     ps_search search;
@@ -72,12 +73,12 @@ typedef struct ps_kernels {
     ps_add_times add_times;
 } ps_kernels;
 
-/* The fastest that this machine can do. */
+/* The fastest variant that this machine supports. */
 const ps_kernels *ps_kernels_best(void);
 
 /*
- * By number, and whether this machine can do it; 0 is plain and always
- * works.  NULL beyond the last.
+ * Variant `i`, and whether this machine supports it.  Variant 0 is plain C and
+ * always works.  NULL: there is no variant `i`.
  */
 const ps_kernels *ps_kernels_variant(unsigned number, bool *works);
 

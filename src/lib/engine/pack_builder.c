@@ -1,8 +1,8 @@
 /*
- * pack_builder.c - builds a pack of sequences in the window.
+ * pack_builder.c - build a pack from sequences in the window.
  *
- * A walk along the value function (value.h) adds the best next length, until
- * one or two lengths fill what is left exactly and are worth as much.
+ * Adds the best next length by the value function (value.h), until one or two
+ * lengths fill the remaining capacity exactly and are worth as much.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include "engine/pack_builder.h"
 #include "engine/tuning.h"
 
-/* Runs of so many scores, or so many for each sequence, are searched whole. */
+/* Up to this many scores, or scores per sequence, are searched linearly. */
 #define SHORT_RUN 2048
 #define RUN_PER_SEQUENCE 8
 
@@ -24,13 +24,13 @@ void ps_pack_place(ps_pack_builder *b, ps_candidate *p, uint32_t length)
     ps_score_place(b->score, length);
 }
 
-/* One or two lengths, and their score together. */
+/* One or two lengths and their total score. */
 typedef struct choice {
     int32_t score;
     uint32_t length[2];
 } choice;
 
-/* The best of the longest that fit; a shorter one leaves a gap. */
+/* The best of the longest lengths that fit; shorter ones leave a gap. */
 static choice find_last(const ps_pack_builder *b, uint32_t room)
 {
     choice c = {.score = PS_SCORE_NONE};
@@ -44,21 +44,21 @@ static choice find_last(const ps_pack_builder *b, uint32_t room)
     return c;
 }
 
-/* The best one or two lengths that fill the room exactly. */
+/* The best one or two lengths that fill `room` exactly. */
 static choice find_exact(const ps_pack_builder *b, uint32_t room,
                          uint32_t places)
 {
     const ps_window *w = b->window;
     const ps_score *s = b->score;
     const int32_t *score = s->score;
-    uint32_t n = (room - 1) / 2; /* lengths of which the half is longer */
+    uint32_t n = (room - 1) / 2; /* maximum of the shorter of two lengths */
     choice c = {score[room], {room, 0}};
 
     if (places < 2 || room < 2 ||
         (uint64_t)room * w->count > TUNE_PAIR_MEANS * w->tokens)
         return c;
 
-    /* Two different lengths, the shorter first. */
+    /* Two distinct lengths, the shorter first. */
     if (n <= SHORT_RUN || n <= RUN_PER_SEQUENCE * w->count) {
         ps_max_sum max =
             b->search(score + 1, s->reversed + (s->capacity - room) + 1, n,
@@ -76,14 +76,14 @@ static choice find_exact(const ps_pack_builder *b, uint32_t room,
         }
     }
 
-    /* Twice the same. */
+    /* Two equal lengths. */
     if (room % 2 == 0 && 2 * score[room / 2] > c.score &&
         ps_score_left(s, room / 2) >= 2)
         c = (choice){2 * score[room / 2], {room / 2, room / 2}};
     return c;
 }
 
-/* The length with the best score and value of what it leaves. */
+/* The length with the best sum of its score and the value of what remains. */
 static choice find_next(const ps_pack_builder *b, uint32_t room,
                         uint32_t places)
 {
@@ -150,8 +150,8 @@ bool ps_pack_place_oldest(ps_pack_builder *b, ps_candidate *p)
 }
 
 /*
- * The room that best fit leaves behind a first length; none where not even
- * the shortest fits: waiting for more would not help.
+ * Capacity that best fit leaves unused after a first length.  0 if nothing fits
+ * beside it, since waiting would not help.
  */
 static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
                            uint32_t places)
@@ -159,7 +159,7 @@ static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
     const ps_window *w = b->window;
     uint32_t room = b->capacity - first;
     uint32_t length = ps_window_longest(w, room);
-    uint32_t taken = length == first; /* of this length */
+    uint32_t taken = length == first; /* sequences of this length */
 
     if (length == 0)
         return 0;
@@ -179,7 +179,7 @@ static uint32_t gap_behind(const ps_pack_builder *b, uint32_t first,
     return room;
 }
 
-/* The length of the first sequence behind which best fit leaves least. */
+/* The first length with which best fit leaves the least capacity unused. */
 static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
 {
     const ps_window *w = b->window;
@@ -195,7 +195,7 @@ static uint32_t find_first(const ps_pack_builder *b, uint32_t places)
         if (slot == PS_NO_SLOT || off >= least)
             break;
         if (w->queues[w->slots[slot].length].first != slot)
-            continue; /* as an older one */
+            continue; /* the same length as an older one */
         off += (uint64_t)gap_behind(b, w->slots[slot].length, places) << 20;
         if (off < least) {
             least = off;

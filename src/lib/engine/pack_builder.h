@@ -1,8 +1,8 @@
 /*
- * pack_builder.h - builds a pack of sequences in the window.
+ * pack_builder.h - build a pack from sequences in the window.
  *
- * Sequences are placed by their lengths, which takes them out of the scores
- * (score.h) until they are unplaced or leave.
+ * Sequences are placed by length.  Those placed do not count in the scores
+ * (score.h) until this is undone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "engine/score.h"
 #include "engine/value.h"
 
-/* What packs are made of; each belongs to the policy, and outlives this. */
+/* Inputs of the builder.  The policy owns them, and they outlive it. */
 typedef struct ps_pack_builder {
     const ps_window *window;
     ps_score *score;
@@ -22,39 +22,39 @@ typedef struct ps_pack_builder {
     ps_search search;
     uint32_t capacity;
     uint32_t depth;
-    bool ample_depth; /* full packs leave some of the depth unused */
+    bool ample_depth; /* full packs do not reach the depth */
 } ps_pack_builder;
 
-/* A pack in the making. */
+/* A pack being built. */
 typedef struct ps_candidate {
-    uint32_t room;   /* tokens */
-    uint32_t places; /* sequences */
-    int64_t score;   /* of thousands of sequences, it may be far below 0 */
-    uint32_t n;
-    uint64_t cost; /* the sum of squared lengths */
+    uint32_t room;   /* remaining capacity, units of the engine */
+    uint32_t places; /* remaining depth, sequences */
+    int64_t score;   /* sum; can be far below 0 for thousands of sequences */
+    uint32_t n;      /* sequences placed */
+    uint64_t cost;   /* sum of squared lengths */
     uint32_t *lengths;
 } ps_candidate;
 
-/* Places a sequence; one of the length is left, and there is room. */
+/* Places a sequence of a length that has one left and fits. */
 void ps_pack_place(ps_pack_builder *builder, ps_candidate *pack,
                    uint32_t length);
 
 /*
- * Fills what room and places are left, by a walk along the value function.
- * An exact end that makes the pack worth `good` is enough where the depth is.
+ * Fills the remaining capacity and depth along the value function.  With an
+ * ample depth, it stops searching when an exact end gives a score of `good`.
  */
 void ps_pack_fill(ps_pack_builder *builder, ps_candidate *pack, int64_t good);
 
 /*
- * Places the oldest sequences where a pack takes many, and leaves the last
- * ones to ps_pack_fill.  Says whether it placed any.
+ * If packs hold many sequences, places the oldest ones and leaves the rest to
+ * ps_pack_fill.  Returns true if it placed any.
  */
 bool ps_pack_place_oldest(ps_pack_builder *builder, ps_candidate *pack);
 
 /*
- * Fills an empty pack by best fit: one of the oldest sequences, or the oldest
- * if it is urgent, and then the longest that fits, again and again.  Only of
- * pairs that fill the pack exactly, which go first, the best is taken.
+ * Fills an empty pack by best fit: starts with one of the oldest sequences, or
+ * the oldest if `urgent`, and repeatedly adds the longest that fits.  If some
+ * pair fills the pack exactly, the pair with the greatest score is taken.
  */
 void ps_pack_fit(ps_pack_builder *builder, bool urgent, ps_candidate *pack);
 

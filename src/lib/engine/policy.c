@@ -1,5 +1,5 @@
 /*
- * policy.c - the policies, by number and by name.
+ * policy.c - the policies by number and name.
  *
  * SPDX-License-Identifier: MIT
  */

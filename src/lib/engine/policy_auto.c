@@ -1,17 +1,15 @@
 /*
- * policy_auto.c - packs as full as the future allows.
+ * policy_auto.c - policy auto: choose the pack with the greatest score.
  *
- * A sequence has a score (score.h): the price of its length, which says what
- * it will be worth to future packs, and a little for balance and for age.
- * The pack with the greatest sum of scores leaves: max-weight scheduling
- * (Tassiulas and Ephremides 1992) with the prices of the relaxation in place
- * of most of the queue lengths.
+ * The score of a sequence (score.h) is the dual price of its length, plus a
+ * little for balance and age.  The pack with the greatest total score is
+ * emitted: max-weight scheduling (Tassiulas and Ephremides 1992), with dual
+ * prices of the LP relaxation in place of queue lengths.
  *
- * Some leaders are tried: none, the oldest sequence, and long ones, since
- * these are the hardest to place.  A pack is built behind each
- * (pack_builder.h), and the best of these packs leaves.  Where two sequences
- * fill a pack, and best fit loses nothing by them (shadow.h), it builds the
- * pack.
+ * Several leaders are tried: none, the oldest sequence, and long ones, which
+ * are the hardest to place. pack_builder.h completes a pack for each, and the
+ * best one is emitted.  If packs hold about two sequences and best fit wastes
+ * nothing (shadow.h), best fit builds the pack instead.
  *
  * A sequence that has waited long enough leads the next pack.
  *
@@ -28,10 +26,10 @@
 #include "engine/shadow.h"
 #include "engine/tuning.h"
 
-/* No pack has a score above this, nor one below its opposite. */
+/* Bound on the absolute value of a pack's score. */
 #define MAX_SCORE ((int64_t)2 * PS_SCORE_ONE * PS_MAX_DEPTH)
 
-/* A sequence is urgent when it has waited as long as it may, less 1 %. */
+/* A sequence is urgent when 1 % of its allowed delay is left. */
 #define URGENT_PART 100
 
 typedef struct state {
@@ -41,12 +39,12 @@ typedef struct state {
     ps_value value;
     ps_pack_builder builder;
     ps_shadow shadow;
-    void *closing;      /* the policy for what is left in the end */
-    uint64_t refreshed; /* when */
-    int64_t mean_score; /* of packs, times TUNE_MEAN_PACKS */
+    void *closing;      /* policy for packing everything held */
+    uint64_t refreshed; /* time of the last refresh, records */
+    int64_t mean_score; /* of recent packs, times TUNE_MEAN_PACKS */
     uint64_t packs;
-    uint64_t cost;      /* of all packs: sums of squared lengths */
-    uint32_t *lengths;  /* of three packs */
+    uint64_t cost;      /* sum of squared lengths over all packs */
+    uint32_t *lengths;  /* memory for three packs */
 } state;
 
 static void allocate(state *s, const ps_policy_setup *o, ps_mem *mem)
@@ -60,7 +58,7 @@ static void allocate(state *s, const ps_policy_setup *o, ps_mem *mem)
     ps_shadow_init(&s->shadow, &s->prices, o->depth, mem);
 }
 
-/* Prices are learned before the closing plan is made, never beside it. */
+/* Prices are never learned while the closing plan is being made. */
 static uint64_t bytes_of(const ps_policy_setup *o)
 {
     ps_mem mem = {.bytes = sizeof(state), .counts = true};
@@ -119,7 +117,7 @@ static ps_result open_state(void **p, const ps_policy_setup *setup,
     return PS_OK;
 }
 
-/* A sequence that fills a pack alone need not wait. */
+/* True if a sequence fills a pack by itself, and so need not wait. */
 static bool has_full(const void *p)
 {
     const state *s = p;
@@ -141,8 +139,9 @@ static void admitted(void *p, uint32_t length)
 /* ---- Scores and values ---- */
 
 /*
- * By the mean length, in parts of 1/256 token: of the window, and of the
- * stream, as chance or a burst may fill a window with long sequences.
+ * True if full packs leave at least `percent` of the depth they use unused.
+ * Judged by the smaller of the mean lengths of window and stream, in 1/256
+ * token, since a burst can fill the window with long sequences.
  */
 static bool has_spare_depth(const state *s, uint32_t percent)
 {
@@ -154,13 +153,13 @@ static bool has_spare_depth(const state *s, uint32_t percent)
            (uint64_t)s->setup.capacity * 256 * (100 + percent);
 }
 
-/* even_cost chooses among several packs; best fit makes just one. */
+/* With even_cost there must be several packs to choose from. */
 static bool is_by_fit(const state *s)
 {
     return s->shadow.fits && !s->setup.even_cost;
 }
 
-/* Counts the window in the units of the prices. */
+/* Counts the window again, in the units of the prices. */
 static void recount(state *s)
 {
     const ps_window *w = s->setup.window;
@@ -170,7 +169,7 @@ static void recount(state *s)
         ps_dual_prices_recount(&s->prices, l, w->queues[l].count);
 }
 
-/* How many sequences a full window has: more than usual, if short ones. */
+/* Sequences in a full window; more than usual if they are short. */
 static uint32_t span(const state *s)
 {
     uint32_t here = s->setup.window->count;
@@ -178,7 +177,7 @@ static uint32_t span(const state *s)
     return here > s->setup.window_size ? here : s->setup.window_size;
 }
 
-/* Makes prices, scores and values anew, unless it did so a short while ago. */
+/* Refreshes prices, scores and values, unless that was done recently. */
 static ps_result refresh(state *s, uint64_t now, ps_error *err)
 {
     uint64_t interval = span(s) / TUNE_REFRESH;
@@ -209,18 +208,18 @@ static ps_result refresh(state *s, uint64_t now, ps_error *err)
     unlimited = has_spare_depth(s, TUNE_UNLIMITED);
     ps_score_refresh(&s->score, now, span(s));
     if (is_by_fit(s))
-        s->value.units = 0; /* best fit does without */
+        s->value.units = 0; /* best fit does not use it */
     else
         ps_value_refresh(&s->value, s->score.best, s->score.units.count,
                          unlimited);
     return PS_OK;
 }
 
-/* ---- Which pack leaves ---- */
+/* ---- Choosing a pack ---- */
 
 /*
- * True if a pack is better; of good ones, with even_cost, if its cost is
- * nearer to the mean.
+ * True if `p` is better.  With even_cost, of two good packs the one whose cost
+ * is nearer to the mean is better.
  */
 static bool is_better(const state *s, const ps_candidate *p,
                       const ps_candidate *than, int64_t good)
@@ -235,9 +234,9 @@ static bool is_better(const state *s, const ps_candidate *p,
 }
 
 /*
- * Completes a pack behind some leaders, until one is good: first without a
- * leader, then behind the oldest sequence, then behind the longest that fit.
- * The best of these packs is in *best; only what is in `start` stays placed.
+ * Completes `start` with several leaders until one pack is good: without a
+ * leader, with the oldest sequence, then with the longest that fit.  Sets *best
+ * to the best pack.  Only the sequences of `start` stay placed.
  */
 static void try_leaders(state *s, const ps_candidate *start,
                         ps_candidate *best)
@@ -282,8 +281,8 @@ static void try_leaders(state *s, const ps_candidate *start,
 }
 
 /*
- * How many windows a sequence may wait at most.  The longest delay of a window
- * that grows is for a much longer one.
+ * Maximum delay in windows.  If the window can grow, max_delay is set for a
+ * much larger window, so the limit is lower.
  */
 static uint32_t max_windows(const state *s)
 {
@@ -302,7 +301,7 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
                           .places = s->setup.depth,
                           .lengths = s->lengths};
 
-    /* Waiting for longer makes no better packs, and does not end well. */
+    /* Waiting longer improves no pack, and leaves bad packs for the end. */
     max = max < s->setup.max_delay ? max : s->setup.max_delay;
     urgent |= now > time && now - time >= max - max / URGENT_PART;
 
@@ -321,7 +320,7 @@ static void choose_pack(state *s, uint64_t now, ps_candidate *pack)
     s->cost += pack->cost;
 }
 
-/* Of the pack that is due, or of the next one of the closing plan. */
+/* Chooses the pack that is due, or the next one of the closing plan. */
 static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
                         uint32_t *slots, uint32_t *n, ps_error *err)
 {
@@ -355,7 +354,7 @@ static ps_result choose(void *policy, uint64_t now, ps_emit_mode mode,
     return r;
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- Saving and loading ---- */
 
 static void save(const void *policy, ps_saver *saver)
 {
@@ -371,7 +370,7 @@ static void save(const void *policy, ps_saver *saver)
     ps_shadow_save(&s->shadow, saver);
 }
 
-/* There is no closing plan to load: it lives only while packs are due. */
+/* States have no closing plan, since they are saved while no pack is due. */
 static ps_result load(void *policy, ps_restorer *restorer, ps_error *err)
 {
     state *s = policy;

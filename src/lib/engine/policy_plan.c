@@ -1,12 +1,12 @@
 /*
- * policy_plan.c - a plan for the window, made when it is full.
+ * policy_plan.c - policies that plan the whole window when it is full.
  *
- * Of a plan those packs leave, one after the other, that are at least as
- * full as its mean; then the next plan is made, and the sequences of the
- * other packs have a better chance.  A sequence that has waited too long
- * leaves in the pack that the plan has for it.
+ * Packs of a plan that are at least as full as its mean are emitted one after
+ * the other.  Then the next plan is made, in which the remaining sequences may
+ * fit better.  A sequence that has waited too long is emitted in the pack that
+ * the plan assigns it to.
  *
- * Sequences may come while a plan is carried out: they do not disturb it.
+ * Sequences that arrive while a plan is in use do not affect it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,17 +19,17 @@
 #include "plan/plan.h"
 #include "plan/window_plan.h"
 
-#define SMALL_PART 8 /* a window with less than one in 8 sequences is one */
+#define SMALL_PART 8 /* a window with less than 1/8 of all arrivals is small */
 
 typedef struct state {
     ps_policy_setup setup;
     ps_plan *plan;       /* NULL: none */
-    uint64_t *left;      /* by strategy: how often it is still to be used */
-    size_t next;         /* before it, none is left that is full enough */
-    uint64_t min_tokens; /* that a pack must have to leave in its turn */
+    uint64_t *left;      /* packs left, by strategy */
+    size_t next;         /* earlier strategies have no pack full enough */
+    uint64_t min_tokens; /* of a pack that is full enough, units */
 } state;
 
-/* A plan in the making, that of a load, or what is left of one. */
+/* The maximum of making a plan, loading one, and using one. */
 static uint64_t bytes_of(const ps_policy_setup *o)
 {
     const ps_plan_size size = {
@@ -83,7 +83,7 @@ static void free_state(void *p)
 
 /* ---- The plan ---- */
 
-/* All of a plan is still to be used. */
+/* Starts using a plan. */
 static ps_result count_left(state *s, ps_error *err)
 {
     size_t n = ps_plan_strategies(s->plan);
@@ -102,10 +102,10 @@ static ps_result count_left(state *s, ps_error *err)
 }
 
 /*
- * Makes a plan for the window; when all packs are to leave, each will do.  What
- * closes `auto` is quick, as flushes may be many.  The end comes once, and is
- * planned with more care if the window holds more than a small part of all
- * that arrived by `now`: only then do a few packs less count.
+ * Makes a plan for the window.  If everything is to be packed, all of its packs
+ * are used.  For `auto` this is quick, since there can be many flushes.  The
+ * end of the input is planned with more effort if the window holds more than a
+ * small part of all arrivals, because only then a few packs matter.
  */
 static ps_result plan_window(state *s, uint64_t now, ps_emit_mode mode,
                              ps_error *err)
@@ -147,8 +147,8 @@ static ps_result plan_window(state *s, uint64_t now, ps_emit_mode mode,
 }
 
 /*
- * Finds the strategy that leaves next: one that has the oldest sequence, or
- * the next that is full enough.  False if none is left.
+ * Finds the strategy to use next: one with the oldest sequence, or the next
+ * that is full enough.  False if there is none.
  */
 static bool find_strategy(state *s, bool with_oldest, size_t *strategy)
 {
@@ -194,7 +194,7 @@ static ps_result choose(void *p, uint64_t now, ps_emit_mode mode,
 
         if (r != PS_OK)
             return r;
-        (void)find_strategy(s, with_oldest, &strategy); /* it has one */
+        (void)find_strategy(s, with_oldest, &strategy); /* succeeds now */
     }
     s->left[strategy]--;
     (void)ps_plan_strategy(s->plan, strategy, &lengths, n);
@@ -203,7 +203,7 @@ static ps_result choose(void *p, uint64_t now, ps_emit_mode mode,
     return PS_OK;
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- Saving and loading ---- */
 
 static void save(const void *p, ps_saver *saver)
 {
@@ -229,12 +229,12 @@ static void save(const void *p, ps_saver *saver)
     }
 }
 
-/* Strategies that are used up are left out; it makes no difference. */
+/* Used-up strategies were not saved, which makes no difference. */
 static ps_result load(void *p, ps_restorer *restorer, ps_error *err)
 {
     state *s = p;
     const ps_window *w = s->setup.window;
-    uint64_t *used = NULL; /* by length: how many the strategies have */
+    uint64_t *used = NULL; /* sequences in the strategies, by length */
     uint32_t n;
     ps_result r = PS_OK;
 
@@ -250,7 +250,7 @@ static ps_result load(void *p, ps_restorer *restorer, ps_error *err)
         uint32_t room = s->setup.capacity;
         uint32_t *lengths;
 
-        /* A restorer that has failed gives no count. */
+        /* After a failure the count is 0. */
         if (count == 0 || left == 0 || left > w->count) {
             restorer->failed = true;
             break;

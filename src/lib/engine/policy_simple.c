@@ -1,9 +1,9 @@
 /*
- * policy_simple.c - policies that need no memory but the window: what other
- * packers do, to compare with, and where order is all that counts.
+ * policy_simple.c - policies without a state: bestfit, nextfit, none and
+ * concat.
  *
- * The oldest sequence leads; they differ in what follows, and when a pack
- * leaves.
+ * For comparison with other packers, and for packing in input order.  Each pack
+ * starts with the oldest sequence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,9 +41,9 @@ static bool is_ready(const void *state)
     case PS_POLICY_NEXTFIT:
     case PS_POLICY_CONCAT:
         /*
-         * The pack that the oldest make is closed when the next of them does
-         * not fit, or nothing would.  The window has then that pack and at
-         * most one sequence more, so the sums tell.
+         * The oldest sequences form the open pack.  It ends when it is full or
+         * the next sequence does not fit.  The window holds no more than these,
+         * so its totals are enough to tell.
          */
         return s->window->tokens >= s->capacity ||
                s->window->count >= s->depth;
@@ -72,7 +72,7 @@ static ps_result choose(void *state, uint64_t now, ps_emit_mode mode,
         if (s->policy == PS_POLICY_BESTFIT) {
             length = ps_window_longest(w, room);
         } else {
-            /* With concat the pieces are cut to fit. */
+            /* With concat, pieces were cut to fit. */
             length = w->oldest == PS_NO_SLOT ? 0 : w->slots[w->oldest].length;
             length = length <= room ? length : 0;
         }

@@ -1,5 +1,5 @@
 /*
- * price_cuts.c - prices that were the best ones for some demand.
+ * price_cuts.c - dual prices that were optimal for some demand.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,19 +13,19 @@
 
 #include "lp/column_gen.h"
 
-/* Cuts that are there from the start. */
+/* Cuts that exist from the start. */
 #define FIRST_CUTS 2
 
 /*
- * Cuts are the same if the packs by which they differ, summed over the
- * counts, are at most this part of the sequences.
+ * Two cuts are the same if their values differ by at most this fraction of the
+ * number of sequences, summed over all lengths.
  */
 #define SAME_CUT 1e-6
 
-/* What errors of rounding may add to a price. */
+/* Bound on the rounding error of a price. */
 #define ROUNDING 1e-6
 
-#define MAX_ROWS 64 /* of a knapsack; more places count as any number */
+#define MAX_ROWS 64 /* of a knapsack; a larger depth counts as unlimited */
 
 void ps_price_cuts_init(ps_price_cuts *c, uint32_t max_units, ps_mem *mem)
 {
@@ -63,7 +63,7 @@ void ps_price_cuts_destroy(ps_price_cuts *c)
 
 /* ---- Solving ---- */
 
-/* The part of a pack that each has of as many of a length as fit. */
+/* Fraction of a pack for each of as many sequences of a length as fit. */
 static double equal_part(const ps_price_cuts *c, uint32_t u)
 {
     uint32_t fit = c->units / u;
@@ -71,7 +71,7 @@ static double equal_part(const ps_price_cuts *c, uint32_t u)
     return 1.0 / (fit < c->depth ? fit : c->depth);
 }
 
-/* One more of a length, by the room that is left beside it. */
+/* Adds one more sequence of a length, for each remaining capacity. */
 static void add_one(double price, const double *restrict left,
                     double *restrict row, uint32_t rooms)
 {
@@ -83,8 +83,8 @@ static void add_one(double price, const double *restrict left,
 }
 
 /*
- * The most that `places` sequences of `n` lengths can be worth in each room:
- * a knapsack.  With many places any number of them.
+ * Maximum value of up to `places` sequences of the `n` lengths for each
+ * capacity: a knapsack.  Many places count as unlimited.
  */
 static const double *fill_knapsack(const ps_price_cuts *c,
                                    const double *solved, uint32_t n,
@@ -116,9 +116,9 @@ static const double *fill_knapsack(const ps_price_cuts *c,
 }
 
 /*
- * Lowers the prices of lengths that are not in the demand: none is above what
- * the best lengths of the demand leave of a pack, nor above its part of a
- * pack of its own length.  Returns the additions.
+ * Lowers the prices of lengths that are not in the demand, to what the best
+ * combination of lengths in the demand leaves of a pack's value of 1, and to an
+ * equal share of a pack of only this length.  Returns the additions done.
  */
 static double lower_unseen(const ps_price_cuts *c, const double *solved,
                            uint32_t n, double *price)
@@ -128,7 +128,7 @@ static double lower_unseen(const ps_price_cuts *c, const double *solved,
     uint32_t i = 0;
 
     if (n + (c->length[n - 1] < c->units) == c->units)
-        return 0; /* all are in the demand, but full ones */
+        return 0; /* all lengths below the capacity are in the demand */
     beside = fill_knapsack(c, solved, n, c->depth - 1);
     for (uint32_t u = 1; u <= c->units; u++) {
         double max = fmin(1 - beside[c->units - u], equal_part(c, u));
@@ -168,7 +168,7 @@ ps_result ps_price_cuts_solve(ps_price_cuts *c, const double *demand,
     if (r != PS_OK)
         return r;
 
-    /* Between the lengths of the demand prices rise evenly. */
+    /* Interpolate the prices between the lengths in the demand. */
     solved = ps_lp_prices(lp);
     u = 0;
     for (uint32_t i = 0; i <= instance.n; i++) {
@@ -261,7 +261,7 @@ void ps_price_cuts_mean(ps_price_cuts *c, const double *demand, double part,
     }
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- Saving and loading ---- */
 
 void ps_price_row_save(const ps_price_cuts *c, const double *row,
                        ps_saver *saver)
@@ -270,7 +270,7 @@ void ps_price_row_save(const ps_price_cuts *c, const double *row,
         ps_save_double(saver, row[u]);
 }
 
-/* Comparisons with NaN are false. */
+/* Also false for NaN. */
 double ps_price_number_load(ps_restorer *restorer, double max)
 {
     double number = ps_load_double(restorer);

@@ -1,13 +1,13 @@
 /*
- * price_cuts.h - prices that were the best ones for some demand.
+ * price_cuts.h - dual prices that were optimal for some demand.
  *
- * What lengths are worth where a demand is to be packed are the dual prices
- * of the linear relaxation (lp/column_gen.h).
+ * The prices of lengths for a demand are the dual prices of the LP relaxation
+ * (lp/column_gen.h).
  *
- * The packs that a demand needs are a convex function of it, and prices that
- * are right for one demand are a cut: a plane that touches this function from
- * below (Kelley 1960).  At any other demand the highest of some cuts is near
- * the function, and its prices are near the right ones.
+ * The number of packs that a demand needs is a convex function of the demand,
+ * and optimal prices for one demand are a cut: a plane that touches this
+ * function from below (Kelley 1960).  For another demand, the highest of
+ * several cuts approximates the function, and its prices the optimal ones.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,42 +20,41 @@
 #include "engine/kernels.h"
 #include "packstream.h"
 
-/* Rows are of a number for each length in units, from 1 on. */
+/* A row has a number for each length in units, from index 1 on. */
 typedef struct ps_price_cuts {
     uint32_t units;
     uint32_t max_units;
-    uint32_t depth; /* at most the units */
+    uint32_t depth; /* sequences per pack, at most `units` */
     uint32_t n;
-    double *rows;    /* the prices of each cut; 0 is that of tokens */
-    double *new_row; /* those solved for, to be kept or not */
-    uint64_t *used;  /* when each cut was near the highest */
+    double *rows;    /* prices of each cut; cut 0 is proportional to length */
+    double *new_row; /* prices just solved for, not kept yet */
+    uint64_t *used;  /* arrivals when each cut was last near the highest */
     const ps_kernels *kernels;
-    /* For solving. */
-    uint32_t *length; /* those in the demand, */
-    double *count;    /* and how many of each */
-    double *knapsack; /* two rows */
+    /* Scratch for solving. */
+    uint32_t *length; /* lengths in the demand */
+    double *count;    /* sequences of each */
+    double *knapsack; /* two rows of a table */
 } ps_price_cuts;
 
-/* For packs of at most so many units.  Sets mem->failed without memory. */
+/* For packs of at most max_units.  Sets mem->failed if memory runs out. */
 void ps_price_cuts_init(ps_price_cuts *cuts, uint32_t max_units,
                         ps_mem *mem);
 void ps_price_cuts_destroy(ps_price_cuts *cuts);
 
 /*
- * For packs of so many units and `depth` sequences.  Two cuts are there from
- * the start: whether tokens or sequences fill packs, no pack is worth more
- * than one.
+ * Starts again for packs of `units` and `depth` sequences, with two cuts:
+ * prices in proportion to length, and equal prices of 1 / depth.
  */
 void ps_price_cuts_reset(ps_price_cuts *cuts, uint32_t units,
                          uint32_t depth);
 
-/* The prices of a cut. */
+/* Prices of cut `i`. */
 static inline double *ps_price_cut(const ps_price_cuts *cuts, uint32_t i)
 {
     return cuts->rows + i * ((size_t)cuts->units + 1);
 }
 
-/* The packs that a demand is worth at some prices, or by the highest cut. */
+/* Value of a demand in packs, at given prices or by the highest cut. */
 static inline double ps_price_value(const ps_price_cuts *cuts,
                                     const double *demand, const double *price)
 {
@@ -63,41 +62,42 @@ static inline double ps_price_value(const ps_price_cuts *cuts,
 }
 double ps_price_cuts_value(const ps_price_cuts *cuts, const double *demand);
 
-/* The number of that cut. */
+/* Index of the highest cut. */
 uint32_t ps_price_cuts_best(const ps_price_cuts *cuts, const double *demand);
 
 /*
- * Fills the new row with prices from 0 to 1 for a demand, of which some is
- * not 0.  Prices do not fall with the length.  A pack is worth at most one if
- * all its lengths are in the demand, or all but one, or if it has one length
- * many times.
+ * Sets new_row to prices, from 0 to 1, for a demand that is not all 0.  Prices
+ * never decrease with the length.  A pack is worth at most 1 if at most one of
+ * its lengths is not in the demand, or if all its lengths are equal.
  *
- * Solving ends when the demand is worth the optimum to within `gap` packs,
- * or after about *work additions; *work becomes what it took.  PS_ERR_MEMORY.
+ * Stops when the demand's value is within `gap` packs of the optimum, or after
+ * about *work additions.  Sets *work to the additions done.  PS_OK,
+ * PS_ERR_MEMORY.
  */
 ps_result ps_price_cuts_solve(ps_price_cuts *cuts, const double *demand,
                               double gap, double *work, ps_error *err);
 
 /*
- * Keeps the new row, in place of the cut that was used longest ago if need
- * be; unless it gives almost the packs of another cut, for a stream with
- * these counts and their total.  `now` counts as its use.
+ * Keeps new_row as a cut, used at `now`, and if there is no space replaces the
+ * cut whose last use is oldest.  Does nothing if it differs little from another
+ * cut for a stream with these counts, whose sum is `total`.
  */
 void ps_price_cuts_keep(ps_price_cuts *cuts, const double *count,
                         double total, uint64_t now);
 
 /*
- * A mean of the cuts that for this demand are no lower than the highest one
- * less this part of it, each weighted by how much it is above that.
+ * Sets `price` to a mean of the cuts whose value for this demand is less than
+ * the fraction `part` below the highest, weighted by how far they are above
+ * that limit.
  */
 void ps_price_cuts_mean(ps_price_cuts *cuts, const double *demand,
                         double part, uint64_t now, double *price);
 
-/* The load fails if packs of one length would be worth more than one. */
+/* Loading fails if a pack of equal lengths would be worth more than 1. */
 void ps_price_cuts_save(const ps_price_cuts *cuts, ps_saver *saver);
 void ps_price_cuts_load(ps_price_cuts *cuts, ps_restorer *restorer);
 
-/* The same for one row, and a number from 0 to `max`. */
+/* Save and load one row; load a number from 0 to `max`. */
 void ps_price_row_save(const ps_price_cuts *cuts, const double *row,
                        ps_saver *saver);
 void ps_price_row_load(const ps_price_cuts *cuts, double *row,

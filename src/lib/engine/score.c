@@ -1,8 +1,8 @@
 /*
- * score.c - what each sequence in the window is worth to the next pack.
+ * score.c - value of each length in the window to the next pack.
  *
- * Whole numbers, but for the prices that they are made of: these are sums and
- * products of doubles, which are rounded alike on every machine.
+ * Scores are integers.  They are derived from prices, which are sums and
+ * products of doubles, rounded alike on every machine.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,9 +14,9 @@
 #include "engine/kernels.h"
 #include "engine/tuning.h"
 
-#define FEW 32 /* scores that are read faster than skipped */
+#define FEW 32 /* up to this many scores are faster to read than to skip */
 
-/* Searches read a little in front of a table. */
+/* Searches read up to PS_SEARCH_GROUP elements before a table. */
 static int32_t *open_table(uint32_t last, ps_mem *mem)
 {
     uint64_t n = (uint64_t)last + 1 + PS_SEARCH_GROUP;
@@ -29,7 +29,7 @@ static int32_t *open_table(uint32_t last, ps_mem *mem)
     return table + PS_SEARCH_GROUP;
 }
 
-/* The units of the prices. */
+/* Adopts the units of the prices. */
 static void set_units(ps_score *s)
 {
     s->units = s->prices->units;
@@ -98,7 +98,7 @@ uint32_t ps_score_best_in(const ps_score *s, uint32_t unit)
     return ps_score_exists(s->score[best]) ? best : 0;
 }
 
-/* While nothing is placed. */
+/* Recomputes all scores.  Nothing may be placed. */
 static void score_all(ps_score *s)
 {
     uint32_t l = ps_window_longest(s->window, s->capacity);

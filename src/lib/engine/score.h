@@ -1,15 +1,13 @@
 /*
- * score.h - what each sequence in the window is worth to the next pack.
+ * score.h - value of each length in the window to the next pack.
  *
- * The score of a length is the price of its sequences (dual_prices.h), with a
- * little for balance, if the window has too many of them (balance.h), and a
- * little for the age of the oldest.  Scores stand in tables by length; where
- * the capacity is large, in one by units of length too, for the value
- * function (value.h).
+ * The score of a length is its price (dual_prices.h), plus a little for balance
+ * if the window has too many such sequences (balance.h), plus a little for the
+ * age of the oldest.  Scores are in a table by length and, for large
+ * capacities, in another by units, for the value function (value.h).
  *
- * While a pack is built, sequences are placed in it, which may be undone.
- * When the last one of a length is placed, its score is taken out of the
- * tables.
+ * While a pack is being built, sequences are placed in it, which can be undone.
+ * When the last sequence of a length is placed, its score becomes NONE.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,62 +19,62 @@
 #include "engine/dual_prices.h"
 #include "engine/window.h"
 
-/* Less than any score and any sum of scores. */
+/* No sequence.  Less than any score or sum of scores. */
 #define PS_SCORE_NONE (-(INT32_C(1) << 29))
 
-/* False for NONE, also where other scores were added to it. */
+/* False for NONE, even if other scores were added to it. */
 static inline bool ps_score_exists(int32_t score)
 {
     return score > PS_SCORE_NONE / 2;
 }
 
-/* Here so that updates can be inline; the policy reads some members. */
+/* Public for inline functions; the policy reads some members. */
 typedef struct ps_score {
     const ps_window *window;
     const ps_dual_prices *prices;
     uint32_t capacity;
-    ps_units units;     /* those of the prices */
-    int32_t *score;     /* by length; or NONE */
+    ps_units units;     /* the units of the prices */
+    int32_t *score;     /* by length; NONE: no sequence */
     int32_t *reversed;  /* the same by capacity - length */
-    int32_t *best;      /* by unit: the best of its lengths */
-    int32_t *by_unit;   /* where that is, unless it is `score` */
-    uint32_t *placed;   /* by length */
+    int32_t *best;      /* by unit: greatest score of its lengths */
+    int32_t *by_unit;   /* memory of `best`, unless that is `score` */
+    uint32_t *placed;   /* sequences placed, by length */
     ps_balance balance;
-    uint64_t learned; /* arrivals when the balance was; 0: it was not yet */
-    uint64_t epoch;   /* age is counted up to here */
-    uint32_t span;    /* sequences that the window had then, */
-    uint64_t max_age; /* a multiple of them: more is worth no more, */
-    uint64_t step;    /* and a record of age, times 2^32 */
+    uint64_t learned; /* arrivals when the balance was learned; 0: never */
+    uint64_t epoch;   /* time of the last refresh, to which ages are counted */
+    uint32_t span;    /* sequences of a full window at that time */
+    uint64_t max_age; /* records; a greater age adds nothing */
+    uint64_t step;    /* score per record of age, times 2^32 */
 } ps_score;
 
 /*
- * At first a length is worth its part of the capacity.  Sets mem->failed
- * without memory.
+ * At first the score of a length is its fraction of the capacity.  Sets
+ * mem->failed if memory runs out.
  */
 void ps_score_init(ps_score *score, const ps_window *window,
                    const ps_dual_prices *prices, ps_mem *mem);
 void ps_score_destroy(ps_score *score);
 
-/* Learns the balance anew if much arrived since the last time. */
+/* Learns the balance again if much has arrived since the last time. */
 void ps_score_learn(ps_score *score);
 
-/* The prices count in other units: the balance is to be learned again. */
+/* Call it when the prices change their units; the balance must be relearned. */
 void ps_score_forget(ps_score *score);
 
 /*
- * Scores all lengths anew, at a time by the clock of the window, of which a
- * full one has `span` sequences.
+ * Recomputes all scores at time `now`, in records.  A full window has `span`
+ * sequences.
  */
 void ps_score_refresh(ps_score *score, uint64_t now, uint32_t span);
 
 /*
- * What does not follow from the window and the prices; both are loaded
- * before.  The load fails if it cannot be what was saved.
+ * Save and load what does not follow from the window and the prices, which must
+ * be loaded first.  Loading fails if the numbers are invalid.
  */
 void ps_score_save(const ps_score *score, ps_saver *saver);
 void ps_score_load(ps_score *score, ps_restorer *restorer);
 
-/* The length with the best score in a unit, or 0, whose score is NONE. */
+/* The length with the greatest score in a unit; 0 (score NONE): no sequence. */
 uint32_t ps_score_best_in(const ps_score *score, uint32_t unit);
 
 static inline void ps_score_set(ps_score *s, uint32_t length, int32_t score)
@@ -95,7 +93,7 @@ static inline void ps_score_set(ps_score *s, uint32_t length, int32_t score)
         s->best[u] = s->score[ps_score_best_in(s, u)];
 }
 
-/* The score of a length of which the window has a sequence. */
+/* Computes the score of a length that is in the window. */
 static inline int32_t ps_score_of(const ps_score *s, uint32_t length)
 {
     uint32_t oldest = s->window->queues[length].first;
@@ -109,16 +107,15 @@ static inline int32_t ps_score_of(const ps_score *s, uint32_t length)
            (int32_t)(age * s->step >> 32);
 }
 
-/* Sequences of a length that are in the window and not placed. */
+/* Sequences of a length that are not placed. */
 static inline uint32_t ps_score_left(const ps_score *s, uint32_t length)
 {
     return s->window->queues[length].count - s->placed[length];
 }
 
 /*
- * To be called when the window has admitted a sequence, or one was taken out,
- * with nothing placed.  Those that fill a pack alone are no part of any
- * balance.
+ * Call these after the window has admitted a sequence or one was taken, while
+ * nothing is placed.  Sequences that fill a pack do not affect the balance.
  */
 static inline void ps_score_admit(ps_score *s, uint32_t length)
 {
@@ -139,7 +136,7 @@ static inline void ps_score_take(ps_score *s, uint32_t length)
                                                      : PS_SCORE_NONE);
 }
 
-/* Places a sequence of a length of which one is left; or takes it back. */
+/* Place a sequence of a length that has one left, or undo that. */
 static inline void ps_score_place(ps_score *s, uint32_t length)
 {
     s->placed[length]++;

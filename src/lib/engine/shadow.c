@@ -1,5 +1,5 @@
 /*
- * shadow.c - best fit run beside the policy, where it may be better.
+ * shadow.c - decide whether best fit packs a stream as well as prices do.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts are parts of sequences; less than this is none. */
+/* Counts can be fractions; less than this counts as 0. */
 #define LEAST 1e-6
 
-#define MAX_TAKEN 16 /* sequences of a pack of best fit decreasing */
+#define MAX_TAKEN 16 /* maximum sequences per pack of best fit decreasing */
 
 void ps_shadow_init(ps_shadow *s, const ps_dual_prices *prices,
                     uint32_t depth, ps_mem *mem)
@@ -36,7 +36,7 @@ void ps_shadow_destroy(ps_shadow *s)
 
 /* ---- Best fit ---- */
 
-/* Packs the oldest, and then the longest that fits, again and again. */
+/* Packs the oldest sequence, then repeatedly the longest that fits. */
 static void pack(ps_shadow *s)
 {
     ps_window *w = &s->window;
@@ -60,11 +60,11 @@ void ps_shadow_admit(ps_shadow *s, uint32_t length)
         pack(s);
 }
 
-/* ---- A guess to start with ---- */
+/* ---- The initial guess ---- */
 
 /*
- * Takes the longest and what best fit adds to it out of the counts, as often
- * as these have all of it; returns how often.
+ * Makes packs of the longest length and what best fit adds to it, as long as
+ * the counts last.  Returns the number of packs.
  */
 static double pack_counts(ps_shadow *s, uint32_t longest)
 {
@@ -93,7 +93,7 @@ static double pack_counts(ps_shadow *s, uint32_t longest)
     return times;
 }
 
-/* Whether best fit decreasing is good for all that arrived so far. */
+/* True if best fit decreasing packs all arrivals well. */
 static bool looks_good(ps_shadow *s, double bound)
 {
     const ps_dual_prices *p = s->prices;
@@ -109,7 +109,7 @@ static bool looks_good(ps_shadow *s, double bound)
 
 /* ---- The comparison ---- */
 
-/* Sequences that came and are not in the window of best fit, at `left`. */
+/* Sets `left` to the arrivals that best fit has packed. */
 static void count_packed(ps_shadow *s)
 {
     const ps_dual_prices *p = s->prices;
@@ -121,7 +121,7 @@ static void count_packed(ps_shadow *s)
         s->left[ps_units_round(&p->units, l)] -= w->queues[l].count;
 }
 
-/* Begins a comparison with what is packed from now on. */
+/* Starts a comparison of packs from now on. */
 static void begin(ps_shadow *s, double carry, uint32_t windows)
 {
     count_packed(s);
@@ -132,7 +132,7 @@ static void begin(ps_shadow *s, double carry, uint32_t windows)
     s->windows = windows;
 }
 
-/* How many packs more than the bound best fit made. */
+/* Number of packs by which best fit exceeds the bound. */
 static double find_excess(ps_shadow *s, const double *price)
 {
     const ps_price_cuts *c = &s->prices->cuts;
@@ -195,7 +195,7 @@ void ps_shadow_judge(ps_shadow *s)
     s->total = p->total;
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- Saving and loading ---- */
 
 void ps_shadow_save(const ps_shadow *s, ps_saver *saver)
 {

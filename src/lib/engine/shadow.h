@@ -1,14 +1,14 @@
 /*
- * shadow.h - best fit run beside the policy, where it may be better.
+ * shadow.h - decide whether best fit packs a stream as well as prices do.
  *
- * Where packs hold two sequences and lengths are spread evenly, the LP has
- * many optimal prices, and packing by any of them is worse than best fit.  In
- * other streams best fit is much worse.  The shadow decides which it is: best
- * fit packs the same sequences in a window of its own, and its packs are
- * compared with the LP bound.  If they exceed it by about one pack in each
- * window of the stream or less, whatever the size of the window, best fit
- * loses nothing but chance; otherwise it loses a part of each pack.  With few
- * lengths prices lose almost nothing, and best fit has to do as well.
+ * If packs hold about two sequences and lengths are uniformly distributed, the
+ * LP has many optimal prices, and packing by any of them is worse than best
+ * fit.  In other streams best fit is much worse.  To find out, best fit packs
+ * the same lengths in a window of its own, and its packs are compared with the
+ * LP bound.  If it exceeds the bound by at most about one pack per window of
+ * the stream, whatever the window size, the excess is due to chance; otherwise
+ * best fit wastes a part of every pack.  With few distinct lengths, prices
+ * waste almost nothing, so the limit is lower.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,32 +22,32 @@
 typedef struct ps_shadow {
     const ps_dual_prices *prices;
     uint32_t depth;
-    bool runs;        /* few lengths came, or packs hold few sequences */
-    bool fits;        /* best fit is good enough to use */
-    ps_window window; /* of best fit; empty unless it runs */
-    uint64_t packs;   /* of best fit, since the comparison began */
+    bool runs;        /* there are few lengths, or few sequences per pack */
+    bool fits;        /* best fit is good enough to be used */
+    ps_window window; /* of best fit; empty unless `runs` */
+    uint64_t packs;   /* made by best fit since the comparison began */
     double *from;     /* sequences packed before that, by unit */
     double *left;     /* scratch, by unit */
-    double carry;     /* excess of earlier comparisons, in packs */
-    double total;     /* what the prices had counted when it was judged */
-    uint32_t windows; /* of the stream that the excess comes from */
+    double carry;     /* excess from earlier comparisons, packs */
+    double total;     /* prices->total at the last comparison */
+    uint32_t windows; /* windows of arrivals that `carry` and `packs` cover */
 } ps_shadow;
 
-/* Sets mem->failed without memory. */
+/* Sets mem->failed if memory runs out. */
 void ps_shadow_init(ps_shadow *shadow, const ps_dual_prices *prices,
                     uint32_t depth, ps_mem *mem);
 void ps_shadow_destroy(ps_shadow *shadow);
 
-/* A sequence came.  To be called if the shadow runs. */
+/* Packs an arrival.  Call it if `runs`. */
 void ps_shadow_admit(ps_shadow *shadow, uint32_t length);
 
-/* Starts, stops and decides.  To be called once in a window of the stream. */
+/* Starts, stops or judges best fit.  Call it once per window of arrivals. */
 void ps_shadow_judge(ps_shadow *shadow);
 
-/* To be called when the prices count in other units. */
+/* Call it when the prices change their units. */
 void ps_shadow_stop(ps_shadow *shadow);
 
-/* The load fails if it cannot be what was saved.  Prices are loaded before. */
+/* Load the prices first.  Loading fails if the numbers are invalid. */
 void ps_shadow_save(const ps_shadow *shadow, ps_saver *saver);
 void ps_shadow_load(ps_shadow *shadow, ps_restorer *restorer);
 

@@ -1,5 +1,5 @@
 /*
- * shuffle.c - packs that were decided and leave in random order.
+ * shuffle.c - hold chosen packs and emit them in random order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -88,7 +88,7 @@ uint32_t ps_shuffle_take(ps_shuffle *s, bool the_oldest, uint32_t *slots)
 
     s->sequences -= n;
     s->tokens -= s->packs[taken].tokens;
-    /* The last pack moves to the place of this one. */
+    /* Move the last pack to the place of this one. */
     s->packs[taken] = s->packs[--s->n_packs];
     if (taken != s->oldest) {
         if (s->oldest == s->n_packs)

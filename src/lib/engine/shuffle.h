@@ -1,7 +1,7 @@
 /*
- * shuffle.h - packs that were decided and leave in random order.
+ * shuffle.h - hold chosen packs and emit them in random order.
  *
- * A pool: when it is full, one of its packs leaves, all with the same
+ * A pool.  When it is full, one of its packs is emitted, each with the same
  * probability.
  *
  * SPDX-License-Identifier: MIT
@@ -16,30 +16,30 @@
 #define PS_SHUFFLE_MAX_PACKS 512
 
 typedef struct ps_shuffle_pack {
-    uint64_t time;   /* of the oldest sequence */
-    uint32_t oldest; /* its slot */
-    uint32_t first;  /* slot; the others follow by `next` */
+    uint64_t time;   /* arrival of the oldest sequence, records */
+    uint32_t oldest; /* slot of that sequence */
+    uint32_t first;  /* first slot; `next` links the others */
     uint32_t n;
     uint64_t tokens;
 } ps_shuffle_pack;
 
-/* Members may be read; only the functions here change them. */
+/* Other files may read the members; only the functions here change them. */
 typedef struct ps_shuffle {
-    uint64_t random; /* what the next choices depend on, besides the packs */
-    uint32_t *next;  /* by slot */
+    uint64_t random; /* state of the generator */
+    uint32_t *next;  /* next slot of the same pack, by slot */
     ps_shuffle_pack packs[PS_SHUFFLE_MAX_PACKS];
     uint32_t n_packs;
     uint32_t sequences;
-    uint32_t max_sequences; /* it is full with as many, */
-    uint32_t least;         /* or with so many that have `enough` tokens */
+    uint32_t max_sequences; /* it is full with this many, */
+    uint32_t least;         /* or with this many if they have `enough` tokens */
     uint64_t tokens;
     uint64_t enough;
-    uint32_t oldest;        /* the pack with the least time, if any */
+    uint32_t oldest;        /* index of the pack with the least time, if any */
 } ps_shuffle;
 
 /*
- * The most sequences that may be in it, for a window of this size and depth:
- * one more pack may come while there are fewer than a window has.
+ * Maximum number of sequences in it: those of a window, and a pack added just
+ * before that number was reached.
  */
 static inline uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
 {
@@ -47,29 +47,32 @@ static inline uint32_t ps_shuffle_sequences(uint32_t window, uint32_t depth)
 }
 
 /*
- * Full with as many sequences as the window, unless `least` and `enough` are
- * set to less; for slots below `slots`.  NULL, and mem->failed is set, without
- * memory.
+ * Creates a pool for slots below `slots`.  It is full with as many sequences as
+ * the window, unless the caller sets `least` and `enough`.  Returns NULL and
+ * sets mem->failed if memory runs out.
  */
 ps_shuffle *ps_shuffle_open(uint64_t seed, uint32_t window, uint32_t slots,
                             ps_mem *mem);
 void ps_shuffle_free(ps_shuffle *shuffle);
 
-/* True if no more packs fit. */
+/* True if no more packs can be added. */
 bool ps_shuffle_is_full(const ps_shuffle *shuffle);
 
-/* Adds a pack; `oldest` is one of its slots, with the least time of them. */
+/* Adds a pack; `oldest` is its slot with the least time. */
 void ps_shuffle_put(ps_shuffle *shuffle, const uint32_t *slots, uint32_t n,
                     uint64_t tokens, uint32_t oldest, uint64_t time);
 
-/* The slot with the least time of all; PS_NO_SLOT (window.h) without packs. */
+/* The slot with the least time in all packs; PS_NO_SLOT if it is empty. */
 uint32_t ps_shuffle_oldest(const ps_shuffle *shuffle);
 
-/* Writes the slots of a pack, and says how many there are. */
+/* Writes the slots of a pack and returns their number. */
 uint32_t ps_shuffle_slots(const ps_shuffle *shuffle, uint32_t pack,
                           uint32_t *slots);
 
-/* Takes one of the packs, there being one: at random, or the oldest. */
+/*
+ * Removes a pack, at random or the oldest, and returns the number of its slots.
+ * The pool must not be empty.
+ */
 uint32_t ps_shuffle_take(ps_shuffle *shuffle, bool the_oldest,
                          uint32_t *slots);
 

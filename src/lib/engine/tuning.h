@@ -1,14 +1,14 @@
 /*
- * tuning.h - the constants that decide which packs are made.
+ * tuning.h - the constants that affect which packs are made.
  *
- * Each has its unit and, where known, the range of values that are nearly as
- * good.  In brackets: the points of efficiency that half the value and twice
- * the value cost, on average over the streams of tests/bench/ablation.sh
- * (W = 1,024, 100,000 sequences), which repeats the measurement.  Negative:
- * the other value is better there.  These streams are random, of one window
- * size, and learn from nothing: some constants matter in others only.
+ * Each has its unit and, if known, the range of values that are nearly as good.
+ * In brackets: the percentage points of efficiency lost with half the value and
+ * with twice the value, on average over the streams of tests/bench/ablation.sh
+ * (W = 1,024, 100,000 sequences), which repeats the measurement.  Negative: the
+ * other value is better there.  These streams are random, have one window size
+ * and no histogram to learn from, so some constants matter only elsewhere.
  *
- * Constants that only keep numbers in range stay where they are used.
+ * Constants that only keep numbers in range are defined where they are used.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,8 +19,9 @@
 /*
  * ---- Units of length (dual_prices.c, score.c) ----
  *
- * Prices and values are by length in coarse units. While at most TUNE_FEW
- * different lengths came, units are fine, so that sums of them are exact.
+ * Tables of prices and values use coarse units of length.  While at most
+ * TUNE_FEW distinct lengths have arrived, they use fine units, so that sums of
+ * lengths are exact.
  */
 /* units; 128 to 512 [+0.0032 +0.0147] */
 #define TUNE_COARSE_UNITS 256
@@ -32,9 +33,10 @@
 /*
  * ---- The demand that is priced (dual_prices.c) ----
  *
- * It is the window, and TUNE_HORIZON * sqrt(W) * variation records of the
- * stream so far: enough to outweigh chance in a small window. Counts fade. A
- * histogram to learn from is dropped if the first window is too unlike it.
+ * The window plus TUNE_HORIZON * sqrt(W) * variation records distributed like
+ * the stream so far, which outweigh the randomness of a small window.  Older
+ * arrivals count less.  A histogram to learn from is dropped if the first
+ * window differs too much from it.
  */
 /* records over sqrt(W); 64 to 256 [-0.0021 +0.0024] */
 #define TUNE_HORIZON 128.0
@@ -44,16 +46,18 @@
 #define TUNE_MEMORY_WINDOWS 512
 /* windows that a histogram counts for [+0.0000 +0.0000] */
 #define TUNE_EXPECTED_WINDOWS 64.0
-/* times what chance explains [+0.0000 +0.0000] */
+/* multiple of random variation [+0.0000 +0.0000] */
 #define TUNE_MISFIT 8.0
 
 /*
  * ---- Prices (dual_prices.c, price_cuts.c) ----
  *
- * The prices in use are a mean of the cuts that are nearly the highest for
- * the demand, and a small part is for fullness alone.
+ * The prices in use are a mean of the cuts that are nearly the highest for the
+ * demand, plus a small part proportional to length.
  */
-/* part below the highest, over sqrt(W); 0.1 to 0.4 [-0.0034 -0.0061] */
+/*
+ * tolerance below the highest cut, over sqrt(W); 0.1 to 0.4 [-0.0034 -0.0061]
+ */
 #define TUNE_TOLERANCE 0.2
 /* cuts kept; from 9 [+0.0005 +0.0000] */
 #define TUNE_CUTS 18
@@ -63,11 +67,11 @@
 /*
  * ---- Solving for a cut (dual_prices.c) ----
  *
- * A cut is learned after a window, and then after an interval, which is
- * halved if the cut was higher than all others by TUNE_NEWS of what counts
- * as near, else doubled. Work is counted in additions, of which a few 10^9
- * take a second: there are TUNE_FIRST_WORK to begin with and more for each
- * record. Solving may stop at a gap, since a small window cannot use more
+ * The first cut is solved for after one window.  The interval to the next is
+ * halved if the new cut was above all others by TUNE_NEWS of the tolerance, and
+ * doubled otherwise.  Work is counted in additions; a few 10^9 take a second.
+ * TUNE_FIRST_WORK of them are allowed at first, and more with each record.
+ * Solving may stop at a gap, since a small window gains nothing from more
  * precise prices.
  */
 /* of the tolerance; 0.1 to 0.5 [-0.0023 -0.0030] */
@@ -92,9 +96,8 @@
 /*
  * ---- Age (score.c, policy_auto.c) ----
  *
- * While as many records come as the window has, a sequence gains a part of
- * the score of a full pack, up to some windows. Then it goes into the next
- * pack.
+ * In the time of one window, a sequence gains a fraction of the score of a full
+ * pack, for several windows.  After that it leads the next pack.
  */
 /* packs over the gain; 125 to 500 [-0.0031 -0.0009] */
 #define TUNE_AGE 250
@@ -108,11 +111,11 @@
 /*
  * ---- Balance (balance.c, score.c) ----
  *
- * Lengths of which the window has twice the share that the stream has, if
- * that is large, gain a part of a pack's score. Shares count as more than
- * they are, so that rare lengths get no great weight. Where prices are
- * linear nothing else keeps the mixture of lengths: the weight is greater
- * (streams in bursts, or that drift, lose up to 0.3 points without).
+ * A length whose share of the window is twice its share of the stream gains a
+ * fraction of a pack's score.  A constant is added to both shares, so that rare
+ * lengths do not get large weights.  If prices are proportional to length,
+ * nothing else preserves the mixture of lengths, so the weight is greater:
+ * without it, bursty or drifting streams lose up to 0.3 points.
  */
 /* packs over the gain; 32 to 128 [-0.0017 -0.0030] */
 #define TUNE_BALANCE 64
@@ -120,7 +123,7 @@
 #define TUNE_BALANCE_STRONG 16
 /* mean distance from linear prices [-0.0004 +0.0000] */
 #define TUNE_NEARLY_LINEAR 1e-3
-/* one in so many is added to a share; 5 to 20 [-0.0014 -0.0031] */
+/* 1 / value is added to a share; 5 to 20 [-0.0014 -0.0031] */
 #define TUNE_MIN_SHARE 10
 /* windows that shares are a mean of; 3 to 12 [-0.0059 +0.0006] */
 #define TUNE_SHARE_WINDOWS 6
@@ -132,10 +135,10 @@
 /*
  * ---- Building a pack (pack_builder.c, value.c) ----
  *
- * Where a pack takes many, the oldest are placed in bulk until some mean
- * lengths of room are left, and one in TUNE_BULK_LEAVES places, but none
- * longer than one in TUNE_BULK_PART of L. A walk along the value function
- * follows, and ends with one or two lengths that fill the rest exactly.
+ * If packs hold many sequences, the oldest are placed in bulk until a capacity
+ * of several mean lengths and 1 / TUNE_BULK_LEAVES of the depth are left; those
+ * longer than L / TUNE_BULK_PART are skipped.  The value function chooses the
+ * next lengths, up to one or two that fill the rest exactly.
  */
 /* mean lengths; from 4 [+0.0255 -0.0015] */
 #define TUNE_BULK_MEANS 7
@@ -143,27 +146,28 @@
 #define TUNE_BULK_LEAVES 2
 /* of L; 2 to 8 [-0.0010 -0.0014] */
 #define TUNE_BULK_PART 4
-/* mean lengths of room that a pair may fill; from 3 [+0.0430 -0.0071] */
+/* mean lengths of capacity that a pair may fill; from 3 [+0.0430 -0.0071] */
 #define TUNE_PAIR_MEANS 3
-/* packs over what an exact end may lack; 100 to 400 [+0.0039 -0.0042] */
+/* packs over the score an exact end may lack; 100 to 400 [+0.0039 -0.0042] */
 #define TUNE_EXACT 200
 /* lengths among which the last is sought; from 12 [-0.0004 +0.0001] */
 #define TUNE_LAST_TRIES 24
-/* places told apart; more count as any number [+0.0183 +0.0000] */
+/* rows of the value function; a greater depth counts as unlimited
+   [+0.0183 +0.0000] */
 #define TUNE_LEVELS 8
 
 /*
  * ---- Choosing a pack (policy_auto.c) ----
  *
- * Packs are built behind some first sequences until one is good: it has
- * nearly the mean score of recent packs. Scores and values are refreshed a
- * few times in a window; less often while windows differ by little more than
- * chance. Depth is ample, or no limit, where full packs would leave that
- * much of it, in percent of what they use.
+ * Packs are built with several leaders until one is good: its score is near the
+ * mean of recent packs.  Scores and values are refreshed several times per
+ * window, and less often while windows differ little more than randomly.  The
+ * depth counts as ample, or as unlimited, if full packs leave that percentage
+ * of the depth they use unused.
  */
 /* first sequences; 3 to 12 [+0.0016 -0.0056] */
 #define TUNE_LEADERS 6
-/* packs over what a good one may lack; 250 to 1000 [-0.0035 -0.0030] */
+/* packs over the score a good one may lack; 250 to 1000 [-0.0035 -0.0030] */
 #define TUNE_GOOD 500
 /* packs in that mean [+0.0005 -0.0019] */
 #define TUNE_MEAN_PACKS 128
@@ -171,9 +175,9 @@
 #define TUNE_REFRESH 16
 /* records, at least [+0.0000 +0.0000] */
 #define TUNE_REFRESH_MIN 32
-/* variation below which half as often will do, [-0.0048 +0.0000] */
+/* variation below which the interval doubles, [-0.0048 +0.0000] */
 #define TUNE_STEADY 2.0
-/* up to so many records apart [+0.0000 +0.0000] */
+/* up to this many records [+0.0000 +0.0000] */
 #define TUNE_STEADY_MAX 256
 /* percent [+0.0000 +0.0001] */
 #define TUNE_AMPLE 25
@@ -181,18 +185,18 @@
 #define TUNE_UNLIMITED 60
 
 /*
- * ---- Best fit in its place (shadow.c, pack_builder.c) ----
+ * ---- Best fit instead of prices (shadow.c, pack_builder.c) ----
  *
- * Best fit is used while it makes at most TUNE_EXCESS packs more than the
- * bound in a window of the stream, and TUNE_EXCESS_OUT more in all. Once
- * given up, it has to stay below by TUNE_EXCESS_IN for some windows: it
- * starts in a window full of what the prices left. At the start best fit
- * decreasing on what came stands for it. Where few lengths came, prices lose
- * little: TUNE_EXCESS and TUNE_EXCESS_OUT are multiplied by TUNE_EXCESS_FEW.
+ * Best fit is used while it exceeds the bound by at most TUNE_EXCESS packs per
+ * window of the stream, plus TUNE_EXCESS_OUT.  Once rejected, it must stay
+ * TUNE_EXCESS_IN below that for several windows, because it would take over a
+ * window of what the prices left.  The initial guess is best fit decreasing of
+ * all arrivals.  With few distinct lengths, prices lose little, so TUNE_EXCESS
+ * and TUNE_EXCESS_OUT are multiplied by TUNE_EXCESS_FEW.
  *
- * The first sequence of a pack is one of the oldest: the one behind which
- * best fit leaves least, where one place younger has to gain TUNE_FIRST_AGE
- * / 2^20 of L.
+ * The first sequence of a pack is the one of the oldest with which best fit
+ * leaves the least capacity unused.  Each place younger must gain
+ * TUNE_FIRST_AGE / 2^20 of L.
  */
 /* sequences in a pack, on average; 2.1 to 2.4 [+0.0172 +0.0061] */
 #define TUNE_PER_PACK 2.2
@@ -214,7 +218,7 @@
 #define TUNE_START_PART 1.5e-3
 /* sequences; 64 to 256 [-0.0000 +0.0000] */
 #define TUNE_FIRSTS 128
-/* at most one in so many of the window [+0.0000 -0.0000] */
+/* at most 1 / value of the window [+0.0000 -0.0000] */
 #define TUNE_FIRST_PART 8
 /* 5 to 40 [+0.0001 +0.0000] */
 #define TUNE_FIRST_AGE 10

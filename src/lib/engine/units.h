@@ -1,9 +1,9 @@
 /*
- * units.h - lengths counted in units of some tokens.
+ * units.h - coarse units of length, for tables of prices and values.
  *
- * Lengths are counted several times for each sequence that is packed, so
- * they are multiplied by an inverse: a division takes as long as all else
- * that is done with them.
+ * Lengths are converted several times per sequence, so this multiplies by a
+ * fixed-point inverse: a division would take longer than everything else that
+ * is done with a length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,15 +16,15 @@
 #define PS_UNITS_SHIFT 48
 
 typedef struct ps_units {
-    uint32_t size;    /* tokens */
-    uint32_t count;   /* of the capacity */
+    uint32_t size;    /* tokens per unit */
+    uint32_t count;   /* whole units in the capacity */
     uint64_t inverse; /* 2^48 / size, rounded up */
 } ps_units;
 
 /*
- * At most `max` <= 2,048 units for a capacity of at most 2^24 tokens: then
- * n * inverse is below 2^60 for all n in use, and n * (inverse * size - 2^48)
- * below 2^48, which makes quotients exact.
+ * Returns the smallest units of which the capacity, at most 2^24 tokens, has at
+ * most `max` <= 2,048.  Then n * inverse is below 2^60 for all lengths n, and
+ * n * (inverse * size - 2^48) is below 2^48, so quotients are exact.
  */
 static inline ps_units ps_units_of(uint32_t capacity, uint32_t max)
 {
@@ -36,13 +36,13 @@ static inline ps_units ps_units_of(uint32_t capacity, uint32_t max)
                                   1) / size};
 }
 
-/* How many whole units are in some tokens, up to the capacity and a unit. */
+/* Whole units in `tokens`, which is at most the capacity plus one unit. */
 static inline uint32_t ps_units_in(const ps_units *units, uint32_t tokens)
 {
     return (uint32_t)(tokens * units->inverse >> PS_UNITS_SHIFT);
 }
 
-/* A length to the nearest unit, but at least one and at most all. */
+/* Rounds a length to the nearest unit, at least 1 and at most `count`. */
 static inline uint32_t ps_units_round(const ps_units *units, uint32_t length)
 {
     uint32_t u;

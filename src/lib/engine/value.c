@@ -1,6 +1,5 @@
 /*
- * value.c - the greatest score that sequences in the window can have in some
- * room.
+ * value.c - value function: the greatest score that fits a capacity.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,15 +11,15 @@
 #include <string.h>
 
 /*
- * Where fewer than one in so many units have a useful length, the row for any
- * number of sequences is filled by length, not by room.
+ * If fewer than 1 in FEW_PART units have a useful length, the row for any
+ * number of sequences is filled by length instead of by capacity.
  */
 #define FEW_PART 32
 
 /*
- * More than the value of any room: that of 2,048 sequences with 0.16
- * PS_SCORE_ONE each for balance and age, and less than 2 for all their prices,
- * is below 330 of 384.  With one score more it still fits its type.
+ * Above any value.  2,048 sequences with at most 0.16 PS_SCORE_ONE each for
+ * balance and age, and prices below 2 in total, are worth less than 330
+ * PS_SCORE_ONE; the limit is 384.  Adding another score does not overflow.
  */
 #define MAX_VALUE (INT32_MAX / 4 * 3)
 
@@ -29,7 +28,7 @@ void ps_value_init(ps_value *v, uint32_t max_units, uint32_t depth,
 {
     uint32_t levels = depth - 1 < TUNE_LEVELS ? depth - 1 : TUNE_LEVELS;
     uint32_t row_size = max_units + 1 + PS_SEARCH_GROUP;
-    /* A row for each level, and one for any number. */
+    /* A row for each level, and one for any number of sequences. */
     uint64_t n = ((uint64_t)levels + 1) * row_size + PS_SEARCH_GROUP;
 
     *v = (ps_value){.row_size = row_size,
@@ -44,7 +43,7 @@ void ps_value_destroy(ps_value *v)
     free(v->table);
 }
 
-/* Level 0 is that for any number.  What is in front of a row stays 0. */
+/* Level 0 is for any number of sequences.  Elements before a row stay 0. */
 static int32_t *row(const ps_value *v, uint32_t level)
 {
     return v->table + PS_SEARCH_GROUP + level * (size_t)v->row_size;
@@ -55,10 +54,7 @@ const int32_t *ps_value_row(const ps_value *v, uint32_t places)
     return row(v, v->any_only || places > v->levels ? 0 : places);
 }
 
-/*
- * The row for any number where few lengths have a score: from each room on,
- * one sequence more of a length, and again.
- */
+/* Fills the row for any number of sequences if few lengths have a score. */
 static void fill_any_few(const int32_t *best, int32_t *to, uint32_t units)
 {
     int32_t max = 0;
@@ -75,7 +71,7 @@ static void fill_any_few(const int32_t *best, int32_t *to, uint32_t units)
     }
 }
 
-/* Lengths that score more than all shorter ones. */
+/* Number of lengths with a greater score than all shorter ones. */
 static uint32_t useful_lengths(const int32_t *best, uint32_t units)
 {
     int32_t max = 0;
@@ -115,7 +111,7 @@ void ps_value_refresh(ps_value *v, const int32_t *best, uint32_t units,
         int32_t *to = row(v, level);
 
         memcpy(to, from, (units + 1) * sizeof *to);
-        max = 0; /* a length is of no use if a shorter one scores as much */
+        max = 0; /* skip lengths that score no more than a shorter one */
         for (uint32_t i = 1; i <= units; i++)
             if (best[i] > max) {
                 max = best[i];

@@ -1,15 +1,13 @@
 /*
- * value.h - the greatest score that sequences in the window can have in some
- * room.
+ * value.h - value function: the greatest score that fits a capacity.
  *
- * V_k(c) is the greatest score of at most k sequences in c units of room: a
- * knapsack over the lengths in the window, as if each were there without end
- * (Gilmore and Gomory 1966).  A pack is then filled by a walk: take the
- * length that has the greatest score together with the value of what room
- * and places are left.
+ * V_k(c) is the greatest total score of at most k sequences within c units: an
+ * unbounded knapsack over the lengths in the window (Gilmore and Gomory 1966).
+ * A pack is then filled step by step: take the length whose score plus the
+ * value of the remaining capacity and depth is greatest.
  *
- * Room is counted in units (units.h), so that filling the tables costs the
- * same at any capacity; exact sums are found by length.
+ * Capacity is counted in units (units.h), so the cost of filling the tables
+ * does not depend on it.  Exact sums are found by length.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,35 +22,35 @@
 #include "engine/kernels.h"
 
 typedef struct ps_value {
-    uint32_t row_size; /* of the table */
-    uint32_t units;    /* of the rows as they are; 0: not filled yet */
-    uint32_t levels;   /* V_1 up to this are known */
-    bool has_any;      /* and V for any number of sequences */
-    bool any_only;     /* only that is used */
-    int32_t *table;    /* rows by descending room */
+    uint32_t row_size; /* elements */
+    uint32_t units;    /* units of the current rows; 0: not filled yet */
+    uint32_t levels;   /* rows V_1 to V_levels exist */
+    bool has_any;      /* and a row for any number of sequences */
+    bool any_only;     /* only that row is used */
+    int32_t *table;    /* rows, by descending capacity */
     const ps_kernels *kernels;
 } ps_value;
 
 /*
- * For packs of at most `depth` sequences and so many units.  Sets mem->failed
- * without memory.
+ * For packs of at most `depth` sequences and max_units.  Sets mem->failed if
+ * memory runs out.
  */
 void ps_value_init(ps_value *value, uint32_t max_units, uint32_t depth,
                    ps_mem *mem);
 void ps_value_destroy(ps_value *value);
 
 /*
- * Fills the table for the scores as they are, by units.  With an `ample`
- * depth, packs do not fill it, and only V for any number is used.
+ * Fills the table from the scores `best`, by unit.  `ample`: packs do not reach
+ * the depth, so only the row for any number of sequences is needed.
  */
 void ps_value_refresh(ps_value *value, const int32_t *best, uint32_t units,
                       bool ample);
 
-/* The load fails if the table is for another number of units. */
+/* Loading fails if the table has a different number of units. */
 void ps_value_save(const ps_value *value, ps_saver *saver);
 void ps_value_load(ps_value *value, uint32_t units, ps_restorer *restorer);
 
-/* The values of rooms with so many places >= 1: entry units - c is of c. */
+/* Values with `places` >= 1 sequences left; index units - c is capacity c. */
 const int32_t *ps_value_row(const ps_value *value, uint32_t places);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * window.c - the sequences admitted and not yet emitted.
+ * window.c - the sequences admitted and not yet in a pack.
  *
- * What is done for each sequence is in window.h.
+ * Functions called for every sequence are in window.h.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,13 +1,12 @@
 /*
- * window.h - the sequences admitted and not yet emitted, by length and by
- * age.  Knows lengths only; payloads are in a store under the same slots.
+ * window.h - the sequences admitted and not yet in a pack, by length and age.
  *
- * Sequences of a length wait in a queue, the oldest at its head, where
- * sequences are taken out.  A second chain links all of them by age.  Admit
- * and take touch a constant number of words.
+ * Payloads are elsewhere, under the same slots.  Sequences of equal length form
+ * a queue, oldest first, and are taken from its head.  A doubly linked list has
+ * all of them by age.  Admitting and taking a sequence takes constant time.
  *
- * The engine and its policies read the members as they are, several times
- * for each sequence; only the functions here change them.
+ * The engine and its policies read the members directly; only the functions
+ * here change them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,16 +19,16 @@
 
 #define PS_NO_SLOT UINT32_MAX
 
-/* A sequence; its time and length stay until the slot is used again. */
+/* A sequence.  Time and length stay valid until the slot is reused. */
 typedef struct ps_window_slot {
-    uint64_t time; /* when it came */
-    uint32_t length;
-    uint32_t next_of_length; /* or, of a released slot, the next of these */
-    uint32_t older;          /* PS_NO_SLOT: it is the oldest */
-    uint32_t younger;
+    uint64_t time;           /* records when it arrived */
+    uint32_t length;         /* units */
+    uint32_t next_of_length; /* next in its queue, or next released slot */
+    uint32_t older;          /* PS_NO_SLOT: this is the oldest */
+    uint32_t younger;        /* PS_NO_SLOT: this is the youngest */
 } ps_window_slot;
 
-/* The sequences of a length, the oldest first. */
+/* The sequences of one length, oldest first. */
 typedef struct ps_window_queue {
     uint32_t first;
     uint32_t last;
@@ -39,23 +38,23 @@ typedef struct ps_window_queue {
 typedef struct ps_window {
     ps_window_slot *slots;
     ps_window_queue *queues; /* by length */
-    ps_bitset lengths;       /* those of which there are sequences */
-    uint64_t tokens;
-    uint64_t enough; /* tokens that fill it, */
-    uint32_t least;  /* if it has so many sequences */
-    uint32_t size;   /* the most sequences */
-    uint32_t count;
-    uint32_t oldest; /* PS_NO_SLOT: the window is empty */
-    uint32_t youngest;
-    uint32_t made; /* slots so far: those from it on were never touched */
-    uint32_t free; /* the first of the released slots, or PS_NO_SLOT */
+    ps_bitset lengths;       /* lengths with a sequence */
+    uint64_t tokens;         /* of all sequences, in units */
+    uint64_t enough;   /* it is full with at least this many units, in at */
+    uint32_t least;    /* least this many sequences */
+    uint32_t size;     /* maximum number of sequences */
+    uint32_t count;    /* number of sequences */
+    uint32_t oldest;   /* slot; PS_NO_SLOT: the window is empty */
+    uint32_t youngest; /* slot; the same */
+    uint32_t made;     /* slots from here on were never used */
+    uint32_t free;     /* first released slot, or PS_NO_SLOT */
 } ps_window;
 
 /*
- * For `size` >= 1 sequences of 1..max_length tokens, and slots for `spare`
- * more that were taken and are not yet released.  It is full with `size`
- * sequences, unless `least` and `enough` are set to less.  Sets mem->failed
- * without memory.
+ * Makes a window for `size` >= 1 sequences of 1 to max_length units, and slots
+ * for `spare` more that were taken but not released.  It is full with `size`
+ * sequences, unless the caller sets `least` and `enough`.  Sets mem->failed if
+ * memory runs out.
  */
 void ps_window_init(ps_window *window, uint32_t size, uint32_t spare,
                     uint32_t max_length, ps_mem *mem);
@@ -67,7 +66,7 @@ static inline bool ps_window_is_full(const ps_window *w)
            (w->tokens >= w->enough || w->count == w->size);
 }
 
-/* The greatest length that is there and at most `limit`; 0 for none. */
+/* The greatest length in the window that is at most `limit`; 0: none. */
 static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
 {
     uint32_t length;
@@ -76,8 +75,8 @@ static inline uint32_t ps_window_longest(const ps_window *w, uint32_t limit)
 }
 
 /*
- * Adds a sequence of `length` that came at a time, not before that of the
- * one added last, and returns its slot.  The window is not full.
+ * Adds a sequence that arrived at `time`, not before the one added last, and
+ * returns its slot.  The window must not be full.
  */
 static inline uint32_t ps_window_admit(ps_window *w, uint32_t length,
                                        uint64_t time)
@@ -111,7 +110,7 @@ static inline uint32_t ps_window_admit(ps_window *w, uint32_t length,
     return s;
 }
 
-/* Takes out the oldest sequence of a length, and returns its slot. */
+/* Removes the oldest sequence of a length and returns its slot. */
 static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
 {
     ps_window_queue *q = &w->queues[length];
@@ -135,7 +134,7 @@ static inline uint32_t ps_window_take(ps_window *w, uint32_t length)
     return s;
 }
 
-/* Releases the slot of a sequence that was taken. */
+/* Makes the slot of a removed sequence available. */
 static inline void ps_window_release(ps_window *w, uint32_t slot)
 {
     w->slots[slot].next_of_length = w->free;
