@@ -56,7 +56,7 @@ sequence" --group=mask
 keep groups together" --group=pair -a concat
     bad_option "depth cannot be combined with groups, which may have more \
 sequences" --group=pair -d 4
-    refused 65 "its group has more tokens than the capacity, 40: use \
+    refused 65 "on, exceeds the capacity, 40: use \
 --overlong=split, truncate or drop" packstream -L 40 --group=pair x.tok
     program=packstat operands=(x.tok)
     bad_option '--group needs --histogram' --group=pair

@@ -218,9 +218,11 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
         break;
     }
     return ps_fail(err, PS_ERR_OVERLONG,
-                   "record %" PRIu64 " at byte %" PRIu64 ": its group has more "
-                   "tokens than the capacity, %" PRIu32,
-                   sequence->id, sequence->offset, p->set.info.capacity);
+                   "record %" PRIu64 " at byte %" PRIu64 ": its group, from "
+                   "record %" PRIu64 " on, exceeds the capacity, %" PRIu32,
+                   sequence->id, sequence->offset,
+                   p->group.pieces > 0 ? p->group.id : sequence->id,
+                   p->set.info.capacity);
 }
 
 ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,
