@@ -19,18 +19,18 @@ from torch.nn.attention.flex_attention import create_block_mask
 from transformers import LlamaConfig, LlamaForCausalLM
 
 
-def block_mask(batch, device, causal=True, group=None):
+def block_mask(batch, device, causal=True, prefixes=False):
     """The mask of a batch, for q, k and v of [S, heads, L, size].
 
-    `group` is the channel of packstream --group if the first sequence of each
-    group is a prefix that the others see, too."""
+    With `prefixes`, the first sequence of each group of packstream --group is a
+    prefix that the others see, too."""
     segments = torch.from_numpy(views.segments(batch)).to(device)
-    prefixes = segments if group is None else torch.from_numpy(
-        views.prefix_segments(batch, group)).to(device)
+    shared = segments if not prefixes else torch.from_numpy(
+        views.prefix_segments(batch)).to(device)
 
     def sees(row, head, query, key):
         same = ((segments[row, query] == segments[row, key]) |
-                (prefixes[row, query] == segments[row, key]))
+                (shared[row, query] == segments[row, key]))
         return same & (query >= key) if causal else same
 
     rows, capacity = segments.shape

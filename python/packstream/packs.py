@@ -169,6 +169,7 @@ class Header(NamedTuple):
     minor: int = 0
     most_least: tuple = ()      # max_seqlen and min_fill, or None, as counts
     schema: tuple = ()          # what SCHEMA names; of streams read here
+    group: Optional[str] = None     # channel of packstream --group
 
     @property
     def most(self) -> int:
@@ -300,18 +301,30 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
          block_packs in (1 << i for i in range(17)) and
          block_bytes <= 3 * MAX_ROW_BYTES and data[120] in (2, 4), at,
          "sizes out of range")
+    row, sequence, fills = read_dtypes(data, at, capacity,
+                                       (row_bytes, seq_bytes))
     return Header(capacity, align, pad_id, data[121],
-                  struct.unpack_from("<6I", data, 96),
-                  *read_dtypes(data, at, capacity, (row_bytes, seq_bytes)),
+                  struct.unpack_from("<6I", data, 96), row, sequence, fills,
                   depth or None, block_packs, block_bytes,
                   *map(known, counts), checksum, minor,
                   (known(longest), known(least)),
-                  (vocab, data[136:168].hex(), compat & 1, compat >> 1 & 1))
+                  (vocab, data[136:168].hex(), compat & 1, compat >> 1 & 1),
+                  group_name(data, sequence, at))
+
+
+def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:
+    """The channel at byte 122: the field whose source has this number."""
+    number, n_fields = data[122], data[200]
+    names = [data[i:i + 24].rstrip(b"\0").decode() for i in
+             range(256, 256 + 64 * n_fields, 64) if data[i + 27] == number]
+    need(number == 0 or (names and names[0] in sequence.names), at,
+         "it groups by a channel that is not there")
+    return names[0] if number else None
 
 
 def difference(head: Header, first: Header) -> str:
     """What packs of one header have that those of the other have not."""
-    for name in (*head._fields[:8], "schema"):
+    for name in (*head._fields[:8], "group", "schema"):
         here, there = getattr(head, name), getattr(first, name)
         if here == there:
             continue

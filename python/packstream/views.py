@@ -115,65 +115,77 @@ def segments(batch: Batch) -> np.ndarray:
     return found[:-1].reshape(rows, capacity)
 
 
-def prefixes(batch: Batch, group: str) -> np.ndarray:
+def prefixes(batch: Batch) -> np.ndarray:
     """int32 [S, D]: for each sequence the number, from 1, of the prefix it
     continues, which is the first sequence of its group; for that one its own
     number.  0 in unused slots.
 
-    `group` is the channel that packstream --group kept together."""
+    The packs must be those of packstream --group, and groups whole: a flush,
+    --overlong=split or a dropped prefix leaves a group without its prefix.
+    Raises ValueError if sequences with the same value are neighbours in a pack
+    but not in the input, since they may be of two groups."""
+    header = getattr(batch, "header", None)
+    if header is None or header.group is None:
+        raise ValueError("these packs have no groups: use packstream --group")
     used = _in_use(batch, batch["cu"].shape[1] - 2)
-    values = batch[group][:, :used.shape[1]]
-    if values.shape != used.shape:
-        raise ValueError("%s is not a per-sequence channel" % group)
+    values, ids = batch[header.group], batch["seq_id"]
+    same = (values[:, 1:] == values[:, :-1]) & used[:, 1:]
+    apart = same & (ids[:, 1:] != ids[:, :-1] + 1)
+    if apart.any():
+        row, k = np.argwhere(apart)[0]
+        raise ValueError(
+            "sequences %d and %d have the same %s, but are not neighbours in "
+            "the input: number groups without repeats, and drop no sequence"
+            % (ids[row, k], ids[row, k + 1], header.group))
     starts = np.ones(used.shape, bool)
-    starts[:, 1:] = values[:, 1:] != values[:, :-1]
+    starts[:, 1:] = ~same
     numbers = np.arange(1, used.shape[1] + 1, dtype=np.int32)
     return np.maximum.accumulate(starts * numbers, axis=1) * used
 
 
-def prefix_segments(batch: Batch, group: str) -> np.ndarray:
+def prefix_segments(batch: Batch) -> np.ndarray:
     """int32 [S, L]: segments(), but a sequence that continues a prefix has the
     number of the prefix.  A token attends to positions up to its own where
     segments() has its own segment or this number:
 
         (segments[query] == segments[key]) |
         (prefix_segments[query] == segments[key])"""
-    found = np.pad(prefixes(batch, group), ((0, 0), (1, 0)))
+    found = np.pad(prefixes(batch), ((0, 0), (1, 0)))
     return np.take_along_axis(found, segments(batch), axis=1)
 
 
-def prefix_positions(batch: Batch, group: str) -> np.ndarray:
+def prefix_positions(batch: Batch) -> np.ndarray:
     """int32 [S, L]: positions(), which go on from the end of the prefix."""
-    cu, own = batch["cu"], segments(batch)
-    lengths = batch["seq_tok"] if _seq_tok(batch) is not None \
-        else cu[:, 1:-1] - cu[:, :-2]
-    prefix = np.pad(prefixes(batch, group), ((0, 0), (1, 0)))
-    before = np.pad(lengths, ((0, 0), (1, 0)))
+    prefix = np.pad(prefixes(batch), ((0, 0), (1, 0)))
+    before = np.pad(_lengths(batch), ((0, 0), (1, 0)))
     before = np.take_along_axis(before, prefix, axis=1) * (
         prefix != np.arange(prefix.shape[1]))
-    return positions(batch) + np.take_along_axis(before, own, axis=1).astype(
-        np.int32)
+    return positions(batch) + np.take_along_axis(
+        before, segments(batch), axis=1).astype(np.int32)
 
 
-def prefix_mask(batch: Batch, group: str) -> np.ndarray:
+def prefix_mask(batch: Batch) -> np.ndarray:
     """bool [S, L, L]: the causal mask of the above, [pack, query, key].
     Padding sees itself, as a sequence.  For short rows: it has L * L values a
     pack."""
-    own, prefix = segments(batch), prefix_segments(batch, group)
+    own, prefix = segments(batch), prefix_segments(batch)
     keys = own[:, None, :]
-    same = (own[:, :, None] == keys) | (prefix[:, :, None] == keys)
-    return np.tril(same)
+    return np.tril((own[:, :, None] == keys) | (prefix[:, :, None] == keys))
 
 
-def prefix_saved(batch: Batch, group: str) -> int:
+def prefix_saved(batch: Batch) -> int:
     """Tokens saved because each prefix is stored once: its length for every
     sequence that continues it."""
-    own = prefixes(batch, group)
+    own = prefixes(batch)
     continues = (own != np.arange(1, own.shape[1] + 1)) & (own > 0)
-    lengths = batch["seq_tok"] if _seq_tok(batch) is not None \
-        else batch["cu"][:, 1:-1] - batch["cu"][:, :-2]
-    return int(np.take_along_axis(lengths, np.maximum(own - 1, 0), axis=1)
-               [continues].sum())
+    return int(np.take_along_axis(_lengths(batch), np.maximum(own - 1, 0),
+                                  axis=1)[continues].sum())
+
+
+def _lengths(batch: Batch) -> np.ndarray:
+    """[S, D]: tokens of each sequence."""
+    seq_tok, cu = _seq_tok(batch), batch["cu"]
+    return cu[:, 1:-1] - cu[:, :-2] if seq_tok is None else seq_tok
 
 
 def labels(batch: Batch, name: Optional[str] = None,

@@ -179,10 +179,7 @@ static bool is_empty(const recommendation *r)
     return ps_histogram_size(r->lengths->histogram) == 0;
 }
 
-/*
- * Prints a command that runs as it is, between redirections of input and
- * output.
- */
+/* Prints a command that works as printed; the caller adds the redirections. */
 static void print_command(const conf *c, const recommendation *r)
 {
     printf("packstream -L %" PRIu32, r->lengths->capacity);

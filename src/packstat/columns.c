@@ -34,9 +34,9 @@ void columns_truncate(const columns *c, const unsigned char *payload,
         const ps_channel *described = &c->column[i].field->channel;
         const size_t n = described->kind == PS_PER_TOKEN ? kept : 1;
 
-        memcpy(to + ps_payload_offset(c->schema, channel, kept),
-               payload + ps_payload_offset(c->schema, channel, n_tok),
-               n * ps_type_bytes(described->type));
+        memmove(to + ps_payload_offset(c->schema, channel, kept),
+                payload + ps_payload_offset(c->schema, channel, n_tok),
+                n * ps_type_bytes(described->type));
     }
 }
 

@@ -28,7 +28,7 @@ columns columns_of(const ps_pack_info *info);
 
 /*
  * Copies the first `kept` of `n_tok` tokens of a payload, with their channels,
- * to the payload `to`.
+ * to the payload `to`, which may be the same memory.
  */
 void columns_truncate(const columns *c, const unsigned char *payload,
                       uint32_t n_tok, uint32_t kept, unsigned char *to);

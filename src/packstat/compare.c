@@ -74,10 +74,14 @@ static bool is_overlong(const comparison *c, const pending_entry *entry)
     return !c->info->split && entry->n_tok > c->info->capacity;
 }
 
-/* True if a sequence may be missing from the packs. */
+/*
+ * True if a sequence may be missing from the packs.  With groups, any may be, as
+ * part of a group that is too long; then only the totals show a loss.
+ */
 static bool may_be_dropped(const comparison *c, const pending_entry *entry)
 {
-    return is_overlong(c, entry) || entry->outside || entry->n_tok == 0;
+    return is_overlong(c, entry) || entry->outside || entry->n_tok == 0 ||
+           c->info->group > 0;
 }
 
 /*
@@ -223,6 +227,18 @@ static bool pass(comparison *c, uint64_t stop)
 
 /* ---- Packs ---- */
 
+/* With groups, a sequence can be truncated to any length. */
+static void truncate_entry(const comparison *c, const ps_piece *piece,
+                           pending_entry *entry)
+{
+    if (c->info->group == 0 || c->info->split || entry->done ||
+        piece->seq_len == 0 || piece->seq_len >= entry->kept)
+        return;
+    columns_truncate(&c->columns, entry->payload, entry->kept, piece->seq_len,
+                     entry->payload);
+    entry->kept = piece->seq_len;
+}
+
 /* Compares a piece with its sequence in the input. */
 static void compare_piece(comparison *c, const ps_pack *pack, uint32_t i,
                           const ps_piece *piece, pending_entry *entry)
@@ -295,6 +311,7 @@ static bool take_pieces(comparison *c, const ps_pack *pack)
         entry = pending_at(&c->pending, number);
         if (entry->done)
             continue;
+        truncate_entry(c, &piece, entry);
         compare_piece(c, pack, i, &piece, entry);
         entry->pieces++;
         if (number > c->oldest)

@@ -208,6 +208,11 @@ int conf_check(const conf *c)
         c->overlong != PS_OVERLONG_TRUNCATE && !c->drop_outside)
         return message_usage("--rejects needs --overlong=drop or truncate, "
                              "or --out-of-vocab=drop");
+    /* A group is dropped after sequences inside it: out of order. */
+    if (c->rejects != NULL && c->group != NULL && c->drop_outside &&
+        c->overlong == PS_OVERLONG_DROP)
+        return message_usage("--rejects with --group needs --overlong=drop or "
+                             "--out-of-vocab=drop, not both");
     if (c->learn_from != NULL && c->policy != PS_POLICY_AUTO)
         return message_usage("--learn-from needs -a auto, not -a %s",
                              ps_policy_name(c->policy));

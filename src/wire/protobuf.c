@@ -11,14 +11,14 @@
 
 #include "common/bytes.h"
 
-/* The longest varint: 64 bits, seven in a byte. */
+/* Maximum length of a varint: 64 bits, seven per byte. */
 #define VARINT_BYTES 10
 
 /* ---------------------------------------------------------------------
  * Reading
  */
 
-/* Moves on by `n` bytes, and gives those; NULL if there are fewer. */
+/* Returns the next `n` bytes and advances past them; NULL: there are fewer. */
 static const unsigned char *take(proto_in *in, uint64_t n)
 {
     const unsigned char *p = in->at;
@@ -30,7 +30,7 @@ static const unsigned char *take(proto_in *in, uint64_t n)
     return p;
 }
 
-/* The tenth byte holds one bit. */
+/* Only one bit of the tenth byte is used. */
 static bool take_varint(proto_in *in, uint64_t *value)
 {
     uint64_t v = 0;
@@ -100,7 +100,7 @@ void proto_free(proto_out *out)
     *out = (proto_out){.n = 0};
 }
 
-/* Makes room for `n` more bytes; false, now and later, without memory. */
+/* Reserves `n` more bytes.  Sets `failed` if memory runs out. */
 static bool reserve(proto_out *out, size_t n)
 {
     size_t capacity = out->capacity < 256 ? 256 : out->capacity;
@@ -165,7 +165,7 @@ size_t proto_begin(proto_out *out, uint32_t number)
     return out->n;
 }
 
-/* The length comes first, and is known only now: the field moves up. */
+/* Insert the length before the field, now that it is known. */
 void proto_end(proto_out *out, size_t begun)
 {
     unsigned char length[VARINT_BYTES];

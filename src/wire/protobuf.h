@@ -1,18 +1,17 @@
 /*
- * protobuf.h - the wire format of Protocol Buffers: fields read, fields
- * written.
+ * protobuf.h - read and write the wire format of Protocol Buffers.
  *
- * The wire room knows the framing of other people's files, which more than
- * one program reads or writes:
+ * Module wire implements the framing of foreign formats that several programs
+ * read or write:
  *
- *   protobuf    messages: what is in a tf.train.Example
- *   tfrecord    the frame of a record in a TFRecord file
+ *   protobuf    messages, such as a tf.train.Example
+ *   tfrecord    the framing of records in a TFRecord file
  *
- * Its functions work on bytes in memory, and know neither files nor messages
- * to the user.  They call nothing of the other rooms.
+ * It works on bytes in memory, does no I/O, prints nothing, and uses no other
+ * module.
  *
- * A message is a run of fields, each a key (number and wire type) and a
- * value.  What the numbers mean is for the caller to know.
+ * A message is a list of fields, each a key (field number and wire type) and a
+ * value.  The caller knows what the numbers mean.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a value is written.  Groups (3 and 4) are refused. */
+/* Wire types.  Groups (3 and 4) are refused. */
 typedef enum proto_wire {
     PROTO_VARINT = 0,
     PROTO_FIXED64 = 1,
@@ -36,7 +35,7 @@ typedef enum proto_wire {
  * Reading
  */
 
-/* What is left of a message. */
+/* The unread rest of a message. */
 typedef struct proto_in {
     const unsigned char *at;
     size_t left;
@@ -46,7 +45,7 @@ typedef struct proto_field {
     uint32_t number; /* at least 1 */
     proto_wire wire;
     uint64_t value; /* of a varint, a fixed64 or a fixed32 */
-    proto_in bytes; /* of PROTO_BYTES: they lie in the message */
+    proto_in bytes; /* with PROTO_BYTES; points into the message */
 } proto_field;
 
 typedef enum proto_result {
@@ -57,7 +56,7 @@ typedef enum proto_result {
 
 proto_result proto_next(proto_in *in, proto_field *field);
 
-/* The next element of a packed list, of any type but PROTO_BYTES. */
+/* Reads the next element of a packed list, of any type except PROTO_BYTES. */
 proto_result proto_next_element(proto_in *in, proto_wire wire,
                                 uint64_t *value);
 
@@ -66,9 +65,9 @@ proto_result proto_next_element(proto_in *in, proto_wire wire,
  */
 
 /*
- * A message being written: {0} at first.  Once memory runs out `failed` is
- * set and the calls do nothing, so it is enough to check it at the end.  To
- * use the buffer for another message set n to 0.
+ * A message being written; {0} at first.  When memory runs out, `failed` is set
+ * and further calls do nothing, so checking it once at the end is enough.  Set
+ * n to 0 to reuse the buffer for another message.
  */
 typedef struct proto_out {
     unsigned char *bytes;
@@ -79,17 +78,18 @@ typedef struct proto_out {
 
 void proto_free(proto_out *out);
 
-/* Elements of a packed list, within proto_begin and proto_end. */
+/* Append an element of a packed list, between proto_begin and proto_end. */
 void proto_put_varint(proto_out *out, uint64_t value);
 void proto_put_fixed32(proto_out *out, uint32_t value);
 
-/* A whole field of bytes. */
+/* Appends a field of bytes. */
 void proto_put_bytes(proto_out *out, uint32_t number, const void *bytes,
                      size_t n);
 
 /*
- * A field of bytes, a message or a packed list: what is put between the two
- * calls, which nest.  Pass what proto_begin returns to proto_end.
+ * Begin and end a field of bytes, a message or a packed list, whose contents
+ * are appended in between.  Calls can be nested.  Pass the result of
+ * proto_begin to proto_end.
  */
 size_t proto_begin(proto_out *out, uint32_t number);
 void proto_end(proto_out *out, size_t begun);

@@ -1,5 +1,5 @@
 /*
- * tfrecord.c - the frame of TFRecord files.
+ * tfrecord.c - the framing of TFRecord files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,8 +9,8 @@
 #include "common/bytes.h"
 
 /*
- * The CRC of each byte, by the polynomial 0x1edc6f41 with its bits reversed;
- * tests/wire/tfrecord-t.c computes it bit by bit.
+ * CRC-32C of each byte value (polynomial 0x1edc6f41, bit-reversed).
+ * tests/wire/tfrecord-t.c checks the table bit by bit.
  */
 static const uint32_t crc_table[256] = {
     0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c,

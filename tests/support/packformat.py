@@ -185,7 +185,8 @@ HEADER = {"endian": (8, "I"), "major": (12, "H"), "minor": (14, "H"),
           "window": (56, "I"), "vocab_size": (60, "I"),
           "max_seqlen": (64, "Q"), "min_fill": (72, "Q"),
           "incompat": (80, "Q"), "compat": (88, "Q"),
-          "token_bytes": (120, "B"), "labels": (121, "B"), "seed": (128, "Q"),
+          "token_bytes": (120, "B"), "labels": (121, "B"),
+          "group": (122, "B"), "seed": (128, "Q"),
           "options_digest": (168, "Q"), "pad_id": (176, "I"),
           "align": (180, "I"), "seq_bytes": (184, "I"),
           "block_packs": (188, "I"), "block_bytes": (192, "Q"),
@@ -277,7 +278,7 @@ class Packs:
     values, packs as lists of pieces, END, and the end's offset.  The schema
     defaults to the header's."""
 
-    ZEROS = (122, 128), (204, 256)
+    ZEROS = (123, 128), (204, 256)
 
     def __init__(self, data, schema=None, at=0):
         self.data, self.begin = data, at
@@ -336,6 +337,8 @@ class Packs:
         self.align = self.align or 1
         assert 1 <= self.capacity <= 1 << 24 and 1 <= self.window <= 1 << 24
         assert self.capacity % self.align == 0 and self.labels <= 2
+        assert self.group == 0 or self.schema.channels[
+            self.group - 1][2] == PER_SEQUENCE
         for i, special in enumerate(self.schema.special):
             assert special == NO_ID or special < 256 ** self.token_bytes and (
                 i == 0 or not self.vocab_size or special < self.vocab_size)

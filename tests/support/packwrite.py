@@ -14,7 +14,7 @@ from packformat import (BLOCK, CODES, HEAD, INDEXED, MAGIC, PER_TOKEN, TOTALS,
                         TRAILER, UNKNOWN, Field, Layout, Schema, end, hash_of,
                         lengths, seal, up)
 
-HEADER = {**packformat.HEADER, "special": (96, "I"), "zero_122": (122, "B"),
+HEADER = {**packformat.HEADER, "special": (96, "I"), "zero_123": (123, "B"),
           "zero_204": (204, "B"), "dtype": (2048, "B")}
 END = {**TOTALS, "zero_180": (180, "I"), "n_parts": (184, "I"),
        "n_blocks": (188, "I")}

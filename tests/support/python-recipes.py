@@ -946,10 +946,10 @@ def shared_prefixes():
             96, vocab_size=VOCAB, group="prompt", align=align, channels={
                 "prompt": packstream.Channel("int64", per="sequence")})
         batch = next(packer.pack(sequences, 1000))
-        assert views.prefix_saved(batch, "prompt") == \
+        assert views.prefix_saved(batch) == \
             sum(len(tokens) for tokens, _ in alone) - batch["n_tok"].sum()
-        dense = torch.from_numpy(views.prefix_mask(batch, "prompt"))[:, None]
-        flex = block_mask(batch, "cpu", group="prompt")
+        dense = torch.from_numpy(views.prefix_mask(batch))[:, None]
+        flex = block_mask(batch, "cpu", prefixes=True)
         own = torch.from_numpy(views.segments(batch))
         unshared = (own[:, :, None] == own[:, None]).tril()[:, None]
         for kind, mask, wanted in (("sdpa", dense, True),
@@ -957,6 +957,17 @@ def shared_prefixes():
                                    ("sdpa", unshared, False)):
             model = llama(kind)
             assert same_logits(model, batch, mask, alone) == wanted
+
+
+    # Two groups with one number, and packs without groups.
+    channels = {"prompt": packstream.Channel("int64", per="sequence")}
+    given = [{"tokens": [1] * n, "prompt": g} for n, g in (
+        (4, 7), (3, 7), (8, 8), (8, 8), (5, 7), (4, 7))]
+    for options, why in (({"group": "prompt"}, "have the same prompt"),
+                         ({}, "have no groups")):
+        batch = next(packstream.Packer(16, channels=channels, **options)
+                     .pack(given, 9))
+        raises(why, views.prefix_mask, batch)
 
 
 def same_logits(model, batch, mask, alone):
@@ -968,7 +979,7 @@ def same_logits(model, batch, mask, alone):
         found = model(
             torch.from_numpy(batch["tokens"].astype(np.int64)),
             attention_mask=mask, position_ids=torch.from_numpy(
-                views.prefix_positions(batch, "prompt")).long()).logits
+                views.prefix_positions(batch)).long()).logits
         for row, cu, ids, n in zip(found, batch["cu"], batch["seq_id"],
                                    batch["n_seq"]):
             for at, i in zip(cu[:n], ids[:n]):

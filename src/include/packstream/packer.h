@@ -129,8 +129,9 @@ typedef struct ps_packer_options {
      * TRUNCATE keeps its first L tokens, SPLIT cuts it between sequences.
      * `window` counts groups, `learn_from` has the lengths of groups, and
      * `depth` must be 0.  A flush that packs everything held ends a group.  A
-     * group may wait longer than max_delay until all its records have arrived.
-     * Not with PS_POLICY_CONCAT; PS_POLICY_NONE makes a pack of each group.
+     * group waits for all its records, whatever max_delay says.  L / align is at
+     * most PS_MAX_DEPTH.  Not with PS_POLICY_CONCAT; PS_POLICY_NONE makes a pack
+     * of each group.
      * Read only during the call.  NULL: no groups.
      */
     const char *group;

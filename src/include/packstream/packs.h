@@ -46,6 +46,8 @@ typedef struct ps_pack_info {
                           elsewhere */
     uint32_t align;    /* sequences start at multiples of it; divides the
                           capacity; 1: no gaps */
+    uint32_t group;    /* 1 + index of the channel whose groups share packs; 0:
+                          no groups */
     uint32_t pad_id;   /* value of `tokens` in padding */
     ps_schema schema;  /* of the original token records */
     uint64_t seed;     /* of the pack order; 0: not shuffled */

@@ -173,6 +173,7 @@ ps_result ps_pack_info_compare(const ps_pack_info *a, const ps_pack_info *b,
     } numbers[] = {
         {"capacity", a->capacity, b->capacity},
         {"align", a->align, b->align},
+        {"group", a->group, b->group},
         {"pad_id", a->pad_id, b->pad_id},
         {"split", a->split, b->split},
         {"share", a->share, b->share},

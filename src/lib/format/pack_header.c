@@ -35,7 +35,8 @@ enum {
     AT_SPECIALS = 96,
     AT_TOKEN_BYTES = 120,
     AT_LABELS = 121,
-    AT_ZERO = 122,
+    AT_GROUP = 122,
+    AT_ZERO = 123,
     AT_SEED = 128,
     AT_TOKENIZER = 136,
     AT_OPTIONS_DIGEST = 168,
@@ -106,6 +107,7 @@ void ps_pack_header_encode(const ps_pack_info *info, unsigned char *to)
     ps_specials_encode(&info->schema, to + AT_SPECIALS);
     to[AT_TOKEN_BYTES] = (unsigned char)ps_type_bytes(info->schema.token_type);
     to[AT_LABELS] = (unsigned char)info->schema.labels;
+    to[AT_GROUP] = (unsigned char)info->group;
     store_u64(to + AT_SEED, info->seed);
     memcpy(to + AT_TOKENIZER, info->schema.tokenizer,
            sizeof info->schema.tokenizer);
@@ -179,6 +181,7 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
     if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
         return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
                        (unsigned)from[AT_TOKEN_BYTES]);
+    info->group = from[AT_GROUP];
     info->share = (load_u64(from + AT_COMPAT) & COMPAT_SHARE) != 0;
     schema->framed = (load_u64(from + AT_COMPAT) & COMPAT_FRAMED) != 0;
     schema->labels = (ps_label_convention)from[AT_LABELS];
@@ -289,6 +292,13 @@ static ps_result find_built_in(ps_pack_info *info, ps_error *err)
         has_own(info, "piece_off", PS_U32, PS_PER_SEQUENCE,
                 PS_SEQ_PIECE_OFF) &&
         has_own(info, "full_len", PS_U32, PS_PER_SEQUENCE, PS_SEQ_FULL_LEN);
+    if (info->group > info->schema.n_channels ||
+        (info->group > 0 &&
+         info->schema.channels[info->group - 1].kind != PS_PER_SEQUENCE))
+        return ps_fail(err, PS_ERR_CORRUPT,
+                       "groups by channel %" PRIu32 ", which is not one per "
+                       "sequence",
+                       info->group);
     if (tokens->channel.fill != info->pad_id)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "tokens are not filled with the pad id");

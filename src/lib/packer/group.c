@@ -171,7 +171,10 @@ static ps_result truncate(ps_packer *p, const ps_sequence *sequence,
     p->totals.truncated_sequences++;
     p->totals.truncated_tokens += sequence->n_tok - left;
     r = report(p, sequence, true, err);
-    return r == PS_OK ? append(p, sequence, 0, left, err) : r;
+    if (r == PS_OK)
+        r = append(p, sequence, 0, left, err);
+    /* Nothing more is added, so there is nothing to wait for. */
+    return r == PS_OK ? admit(p, sequence->id + 1, err) : r;
 }
 
 /*
@@ -198,12 +201,28 @@ static ps_result split(ps_packer *p, const ps_sequence *sequence, ps_error *err)
                       : r;
 }
 
+/* Fails as if the sequence had not been put. */
+static ps_result refuse(ps_packer *p, const ps_sequence *sequence,
+                        ps_error *err)
+{
+    p->totals.input_sequences--;
+    p->totals.input_tokens -= sequence->n_tok;
+    return ps_fail(err, PS_ERR_OVERLONG,
+                   "record %" PRIu64 " at byte %" PRIu64 ": its group, from "
+                   "record %" PRIu64 " on, exceeds the capacity, %" PRIu32,
+                   sequence->id, sequence->offset,
+                   p->group.pieces > 0 ? p->group.id : sequence->id,
+                   p->set.info.capacity);
+}
+
 /* Adds a sequence of which `left` tokens fit the open group, but not all. */
 static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
                               uint32_t left, ps_error *err)
 {
     ps_result r;
 
+    if (p->set.options.overlong == PS_OVERLONG_ERROR)
+        return refuse(p, sequence, err);
     p->groups.overlong += !p->group.is_overlong;
     p->group.is_overlong = true;
     switch (p->set.options.overlong) {
@@ -212,17 +231,9 @@ static ps_result put_overlong(ps_packer *p, const ps_sequence *sequence,
         return r == PS_OK ? drop(p, sequence, err) : r;
     case PS_OVERLONG_TRUNCATE:
         return truncate(p, sequence, left, err);
-    case PS_OVERLONG_SPLIT:
+    default:
         return split(p, sequence, err);
-    case PS_OVERLONG_ERROR:
-        break;
     }
-    return ps_fail(err, PS_ERR_OVERLONG,
-                   "record %" PRIu64 " at byte %" PRIu64 ": its group, from "
-                   "record %" PRIu64 " on, exceeds the capacity, %" PRIu32,
-                   sequence->id, sequence->offset,
-                   p->group.pieces > 0 ? p->group.id : sequence->id,
-                   p->set.info.capacity);
 }
 
 ps_result ps_group_put(ps_packer *p, const ps_sequence *sequence,

@@ -229,6 +229,11 @@ static ps_result find_group(ps_settings *s, const ps_schema *schema,
         return ps_fail(err, PS_ERR_ARGUMENT,
                        "depth cannot be combined with groups, which may have "
                        "more sequences");
+    if (o->capacity / (o->align > 1 ? o->align : 1) > PS_MAX_DEPTH)
+        return ps_fail(err, PS_ERR_ARGUMENT,
+                       "the capacity must be at most %" PRIu32 " with groups, "
+                       "as many as a pack can have sequences",
+                       PS_MAX_DEPTH);
     s->group = i + 1;
     return PS_OK;
 }
@@ -288,17 +293,6 @@ static ps_packer_options complete_options(const ps_packer_options *options)
     return o;
 }
 
-/*
- * Upper bound on the ids by which a sequence can be overtaken: those that
- * arrive while it waits, or while the rest of its group does.
- */
-static uint32_t max_displacement(const ps_settings *s)
-{
-    const uint64_t group = s->group == 0 ? 0 : fitting(&s->options);
-
-    return (uint32_t)ps_mem_max(s->options.max_delay, group);
-}
-
 /* Lists the columns, and finds that of the groups. */
 static void set_columns(ps_settings *s)
 {
@@ -337,10 +331,16 @@ ps_result ps_settings_set(ps_settings *s, const ps_schema *schema,
         .version_minor = PS_FORMAT_MINOR,
         .capacity = o->capacity,
         .depth = o->depth,
-        .max_displacement = max_displacement(s),
+        /*
+         * A sequence can be overtaken only by those that arrive while it waits.
+         * A group waits for all its records, with any number rejected between.
+         */
+        .max_displacement =
+            s->group == 0 ? (uint32_t)o->max_delay : PS_MAX_WINDOW,
         .split =
             o->overlong == PS_OVERLONG_SPLIT || o->policy == PS_POLICY_CONCAT,
         .align = o->align,
+        .group = s->group,
         .pad_id = o->pad_id,
         .schema = *schema,
         .seed = o->seed,

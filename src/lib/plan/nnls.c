@@ -170,8 +170,8 @@ static ps_result fill_pool(ps_lp_pool *pool, const ps_lp_instance *s,
 
 /*
  * Builds a pool from a plan for a smaller, similar histogram, found by local
- * search.  Its columns are nearly right for the whole.  At least one sequence
- * of each length remains.
+ * search.  Its columns are nearly optimal for the full histogram.  At least one
+ * sequence of each length remains.
  */
 static ps_result open_pool(ps_lp_pool *pool, const ps_lp_instance *s,
                            double sequences, const ps_lp *lp, double *work,
