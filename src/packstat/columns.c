@@ -29,11 +29,19 @@ columns columns_of(const ps_pack_info *info)
 void columns_truncate(const columns *c, const unsigned char *payload,
                       uint32_t n_tok, uint32_t kept, unsigned char *to)
 {
-    for (uint32_t i = 0; i < c->n; i++) {
-        const uint32_t channel = c->column[i].channel;
-        const ps_channel *described = &c->column[i].field->channel;
-        const size_t n = described->kind == PS_PER_TOKEN ? kept : 1;
+    /*
+     * In the order of a payload, so that nothing is overwritten before it
+     * moves.
+     */
+    for (uint32_t i = 0; i < 2 * c->n; i++) {
+        const column *one = &c->column[i % c->n];
+        const uint32_t channel = one->channel;
+        const ps_channel *described = &one->field->channel;
+        const bool per_token = described->kind == PS_PER_TOKEN;
+        const size_t n = per_token ? kept : 1;
 
+        if (per_token != (i < c->n))
+            continue;
         memmove(to + ps_payload_offset(c->schema, channel, kept),
                 payload + ps_payload_offset(c->schema, channel, n_tok),
                 n * ps_type_bytes(described->type));
