@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
@@ -25,6 +26,7 @@ TOKENS = "input_ids"
 MASK = "attention_mask"         # of padded rows
 BATCH_ROWS = 1 << 14
 # Types that the formats lack, and their replacements.
+CHANNEL = re.compile("[A-Za-z][A-Za-z0-9_]{0,22}")
 WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 
@@ -316,14 +318,30 @@ class ArrowSequences:
     what a TokenWriter or a Packer of them is to be made with."""
 
     def __init__(self, source: Any, tokens: str = TOKENS,
-                 channels: Sequence[str] = (),
-                 fills: Optional[Dict[str, float]] = None):
+                 channels: Optional[Sequence[str]] = (),
+                 fills: Optional[Dict[str, float]] = None,
+                 ignore: Sequence[str] = ()):
         self._source, self.tokens = Source(source), tokens
+        self.left_out: List[str] = []   # columns that are not of numbers
         self.files = [file for file in map(file_of, self._source.parts)
                       if file is not None]
         self.channels: Dict[str, Channel] = {}
         with naming(next(iter(self.files), None)):
-            self._set_channels(self._source.schema, channels, fills or {})
+            schema = self._source.schema
+            check_columns(schema.names, tokens, ignore)
+            self._set_channels(schema, self._numeric(schema, ignore)
+                               if channels is None else channels, fills or {})
+
+    def _numeric(self, schema: pa.Schema, ignore: Sequence[str]) -> List[str]:
+        """The columns that can be channels, apart from those in `ignore`."""
+        found = []
+        for field in schema:
+            kind = field.type.value_type if is_list(field.type) else field.type
+            if field.name in (self.tokens, MASK, *ignore):
+                continue
+            usable = is_number(kind) and CHANNEL.fullmatch(field.name)
+            (found if usable else self.left_out).append(field.name)
+        return found
 
     def _set_channels(self, schema: pa.Schema, channels: Sequence[str],
                       fills: Dict[str, float]) -> None:
@@ -392,17 +410,19 @@ def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
 
 
 def from_arrow(source: Any, tokens: str = TOKENS,
-               channels: Sequence[str] = (),
-               fills: Optional[Dict[str, float]] = None) -> ArrowSequences:
+               channels: Optional[Sequence[str]] = (),
+               fills: Optional[Dict[str, float]] = None,
+               ignore: Sequence[str] = ()) -> ArrowSequences:
     """The sequences of a table, of record batches, of a datasets.Dataset, or
     of files: parquet, Arrow, or the folder that save_to_disk writes; or of a
     list of these.  Folders of mosaicml-streaming (MDS) and litdata, and .tar
     files of WebDataset, are read by these packages.
 
     `tokens` names the column of lists of tokens.  `channels` names columns
-    beside the tokens: lists as long, or one number a row.  `fills` has
+    beside the tokens: lists as long, or one number a row; None stands for all
+    columns of numbers that `ignore` does not name.  `fills` has
     their values in padding, by default -100 for labels and 0 for others.
 
     The zeros of a column attention_mask are padding, which is left out; zeros
     between ones are a ValueError."""
-    return ArrowSequences(source, tokens, channels, fills)
+    return ArrowSequences(source, tokens, channels, fills, ignore)

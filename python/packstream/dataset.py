@@ -190,20 +190,34 @@ def packed_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(kind.value_type if is_list(kind) else kind)
 
 
-def group_starts(pieces: Pieces, values: np.ndarray, name: str,
-                 capacity: int) -> np.ndarray:
-    """Where groups start: runs of pieces whose rows have the same value."""
+def group_rows(pieces: Pieces, values: np.ndarray, name: str, capacity: int,
+               overlong: str, align: int) -> Tuple[Pieces, np.ndarray]:
+    """The pieces without empty rows and dropped groups, and where groups
+    start: runs of rows with the same value."""
+    if overlong not in ("error", "drop"):
+        raise ValueError("overlong=%r cannot be used with group: use 'error' "
+                         "or 'drop', or packstream --group" % overlong)
+    pieces = Pieces(*(a[pieces.lengths > 0] for a in pieces))
     own = values[pieces.rows]
-    starts = np.append(0, np.flatnonzero(own[1:] != own[:-1]) + 1)
-    starts = starts[:len(own)]
-    lengths = np.add.reduceat(pieces.lengths, starts) if len(own) else own
-    if len(own) and lengths.max() > capacity:
-        longest = int((lengths > capacity).argmax())
+    starts = np.append(0, np.flatnonzero(own[1:] != own[:-1]) + 1)[:len(own)]
+    lengths = np.add.reduceat(aligned(pieces.lengths, align), starts) \
+        if len(own) else own
+    longer = lengths > capacity
+    if longer.any() and overlong == "error":
+        i = int(longer.argmax())
         raise PackError(
-            "row %d: the group %s=%s has %d tokens, which exceed seq_length %d"
-            % (pieces.rows[starts[longest]], printable(name),
-               own[starts[longest]], lengths[longest], capacity))
-    return starts
+            "row %d: the group %s=%s has %d tokens, which exceed seq_length "
+            "%d; use overlong='drop'" % (
+                pieces.rows[starts[i]], printable(name), own[starts[i]],
+                lengths[i], capacity))
+    counts = np.diff(np.append(starts, len(own)))
+    kept = Pieces(*(a[np.repeat(~longer, counts)] for a in pieces))
+    ends = np.cumsum(counts[~longer])
+    return kept, ends - counts[~longer]
+
+
+def aligned(lengths: np.ndarray, align: int) -> np.ndarray:
+    return -(-lengths // align) * align
 
 
 def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
@@ -212,12 +226,13 @@ def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
     threads, ahead of their use."""
     n = len(pieces.lengths)
     bounds = np.append(np.arange(n) if starts is None else starts, n)
+    lengths = pieces.lengths if starts is None else \
+        aligned(pieces.lengths, options.get("align", 1))
 
     def plan(at: int) -> Plan:
         own = bounds[at:at + PLAN_ROWS + 1]
         order, ends = pack_lengths(
-            np.add.reduceat(pieces.lengths[:own[-1]], own[:-1]), capacity,
-            **options)
+            np.add.reduceat(lengths[:own[-1]], own[:-1]), capacity, **options)
         counts = np.diff(own)[order]
         stops = np.cumsum(counts)
         rows = np.arange(stops[-1]) + np.repeat(own[order] - stops + counts,
@@ -329,17 +344,21 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
         spans.append((offsets[:-1], np.diff(offsets)) if mask is None else
                      unpadded(offsets, mask[i], first)[:2])
         first += len(offsets) - 1
-    pieces = cut_rows(whole_rows(spans[1:] or spans, rows), seq_length,
-                      overlong)
-    starts = None
-    if group is not None:
+    pieces, starts = whole_rows(spans[1:] or spans, rows), None
+    if group is None:
+        pieces = cut_rows(pieces, seq_length, overlong)
+    else:
         by = next((c for c in columns
                    if isinstance(c, Scalars) and c.name == group), None)
         if by is None:
             raise ValueError("group: there is no column %s with a value per "
                              "row" % printable(group))
-        starts = group_starts(pieces, by.values.to_numpy(False), group,
-                              seq_length)
+        if options.get("depth") is not None:
+            raise ValueError("depth cannot be used with group, whose packs "
+                             "may have more sequences")
+        pieces, starts = group_rows(
+            pieces, by.values.to_numpy(False), group, seq_length, overlong,
+            options.get("align", 1))
     fields = [pa.field(column.name, packed_type(column.type))
               for column in columns]
     if labels:

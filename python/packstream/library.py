@@ -62,4 +62,6 @@ def header_of(info: Any) -> Header:
         tuple(f.fill for f in fields if f.kind == PER_SEQUENCE),
         info.depth or None, info.block_packs, info.block_bytes,
         *(None if n == UNKNOWN else n for n in counts),
-        schema=(info.schema.vocab_size,))
+        schema=(info.schema.vocab_size,), share=bool(info.share),
+        group=ffi.string(info.schema.channels[info.group - 1].name).decode()
+        if info.group else None)

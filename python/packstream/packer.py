@@ -172,9 +172,13 @@ class Packer:
         """Puts sequences from `begin` on, until all are in or so many bytes of
         packs are there; gives the first that is not in."""
         at, err = ffi.new("int64_t *", begin), new_error()
-        check(lib.psn_pack(self._packer, self.schema.native, columns.native,
-                           self._next, at, self._sink,
-                           enough or ffi.cast("size_t", -1), err), err)
+        result = lib.psn_pack(self._packer, self.schema.native,
+                              columns.native, self._next, at, self._sink,
+                              enough or ffi.cast("size_t", -1), err)
+        if result == lib.PS_ERR_OVERLONG:   # of a group
+            raise PackError("%s; use overlong='split', 'truncate' or 'drop'"
+                            % ffi.string(err.text).decode())
+        check(result, err)
         return at[0]
 
     # ---------------------------------------------------------------- packs

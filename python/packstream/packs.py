@@ -170,6 +170,7 @@ class Header(NamedTuple):
     most_least: tuple = ()      # max_seqlen and min_fill, or None, as counts
     schema: tuple = ()          # what SCHEMA names; of streams read here
     group: Optional[str] = None     # channel of packstream --group
+    share: bool = False         # packs of one rank, as packdeal writes
 
     @property
     def most(self) -> int:
@@ -309,7 +310,7 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
                   *map(known, counts), checksum, minor,
                   (known(longest), known(least)),
                   (vocab, data[136:168].hex(), compat & 1, compat >> 1 & 1),
-                  group_name(data, sequence, at))
+                  group_name(data, sequence, at), bool(compat >> 1 & 1))
 
 
 def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:

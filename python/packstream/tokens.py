@@ -3,7 +3,9 @@ standard output:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
-If there is a column attention_mask, padding is removed.  Folders of
+Other columns of numbers are packed, too: lists as long as the tokens, such as
+labels, or one number per row.  If there is a column attention_mask, padding is
+removed.  Folders of
 mosaicml-streaming (MDS) and litdata, and .tar files of WebDataset, are read
 with these packages.
 
@@ -26,6 +28,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from packstream.program import (Parser, UsageError, check_not_input,
                                 die_by, on_signals, run)
+from packstream.packs import printable
 from packstream.writer import TokenWriter, is_replaced
 
 PROGRAM = "packstream.tokens"
@@ -42,9 +45,12 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="write to FILE instead of standard output")
     parser.add_argument("--column", default="input_ids", metavar="NAME",
                         help="the column of tokens (%(default)s)")
-    parser.add_argument("--channel", action="append", default=[],
-                        metavar="NAME[:FILL]", help="a column that rides "
-                        "along; FILL stands for it in padding")
+    parser.add_argument("--channel", action="append",
+                        metavar="NAME[:FILL]", help="a column to pack with "
+                        "the tokens, FILL in padding; default: all columns "
+                        "of numbers")
+    parser.add_argument("--ignore", action="append", default=[],
+                        metavar="NAME", help="a column to leave out")
     parser.add_argument("-t", "--type", choices=("u16", "u32"),
                         help="of tokens; u16 if the vocabulary fits, else u32")
     parser.add_argument("--vocab", type=int, default=0, metavar="N",
@@ -123,8 +129,13 @@ class Progress:
 def write_all(asked: argparse.Namespace) -> None:
     from packstream.arrow import from_arrow
 
-    names, fills = split_channels(asked.channel)
-    sequences = from_arrow(asked.files, asked.column, names, fills)
+    names, fills = split_channels(asked.channel or [])
+    sequences = from_arrow(asked.files, asked.column,
+                           None if asked.channel is None else names, fills,
+                           asked.ignore)
+    if sequences.left_out and not asked.quiet:
+        sys.stderr.write("%s: not packed, since not of numbers: %s\n" % (
+            PROGRAM, printable(", ".join(sequences.left_out))))
     check_not_input(sequences.files, asked.output)
     special = {name: getattr(asked, name + "_id")
                for name in ("pad", "bos", "eos")

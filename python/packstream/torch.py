@@ -67,7 +67,8 @@ class PackDataset(IterableDataset):
     `shuffle` is a seed: the packs of files come in a new random order in each
     epoch; call set_epoch(), as with DistributedSampler.
 
-    rank and ranks default to torch.distributed's when the iteration begins.
+    rank and ranks default to torch.distributed's when the iteration begins; a
+    share that packdeal wrote for a rank is read whole.
     If that is not initialized, every pack is read; a process started with
     others by torchrun, mpirun or srun is then an error.  Pass rank and ranks
     if several processes need the same packs, as in tensor parallelism."""
@@ -127,6 +128,8 @@ class PackDataset(IterableDataset):
         rank, ranks = self._share()
         packs = open_packs(self.source() if callable(self.source)
                            else self.source)
+        if self.ranks is None and packs.header.share:
+            rank, ranks = 0, 1
         count = len(packs) if hasattr(packs, "__len__") else None
         order = self.order
         if self.shuffle is not None:

@@ -76,6 +76,10 @@ static const option_entry entries[] = {
      "with --histogram of token records, print the lengths\n"
      "of groups, as packstream --group packs them",
      OPTION_TEXT(packstat_conf, group)},
+    {0, "align", "N",
+     "with --group, round the length of each sequence up to\n"
+     "a multiple of N, as packstream --align does",
+     OPTION_NUMBER(packstat_conf, align, 1, PS_MAX_CAPACITY)},
     {'t', "type", "u16|u32",
      "token type of raw records (default: u16, or for\n"
      "--against that of the packs)",
@@ -171,6 +175,8 @@ static int check(const packstat_conf *conf, char *const *names, int n)
         return message_usage("--by is for a summary or --json: not with "
                              "--histogram, --quick or --verify");
 
+    if (conf->align != 0 && conf->group == NULL)
+        return message_usage("--align needs --group");
     if (conf->group != NULL && !conf->histogram)
         return message_usage("--group needs --histogram");
     if (conf->rejects.n > 0 && conf->against.n == 0)

@@ -48,6 +48,7 @@ typedef struct packstat_conf {
     bool quiet;       /* no progress line, no "OK" */
     const char *by;   /* count by value of this channel; NULL: none */
     const char *group; /* take runs of its equal values as one; NULL: none */
+    uint32_t align;    /* round lengths in groups up to it; 0: not given */
     bool range_given;
     range range; /* packs to read of each pack stream */
     bool type_given;

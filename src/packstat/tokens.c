@@ -66,12 +66,13 @@ static ps_result add_to_group(scan *s, const ps_sequence *sequence,
     const uint64_t value = load_low(
         sequence->payload + at,
         ps_type_bytes(s->schema->channels[s->group_by].type));
+    const uint32_t align = s->conf->align == 0 ? 1 : s->conf->align;
     ps_result r = PS_OK;
 
     if (value != s->group)
         r = end_group(s, err);
     s->group = value;
-    s->group_size += sequence->n_tok;
+    s->group_size += ((uint64_t)sequence->n_tok + align - 1) / align * align;
     return r;
 }
 

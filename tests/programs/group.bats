@@ -44,6 +44,14 @@ pairs() {
         grep -o '[0-9]*')
     echo "$packs packs, at least $bound"
     [ "$packs" -le $((bound + 2)) ]
+    # With an alignment, the lengths are those of packstream.
+    packstat --histogram --group=pair --align=16 x.tok >hist
+    bound=$(packplan -L 512 --json hist | grep -o '"lower_bound": [0-9]*' |
+        head -n 1 | grep -o '[0-9]*')
+    packs=$(packstream -L 512 --align=16 --group=pair x.tok |
+        packstat --json - | grep -o '"packs": [0-9]*' | grep -o '[0-9]*')
+    echo "$packs packs, at least $bound"
+    [ "$packs" -ge "$bound" ] && [ "$packs" -le $((bound + bound / 50)) ]
 }
 
 @test "what cannot be grouped is refused" {
@@ -63,6 +71,7 @@ sequences" --group=pair -d 4
 --overlong=split, truncate or drop" packstream -L 40 --group=pair x.tok
     program=packstat operands=(x.tok)
     bad_option '--group needs --histogram' --group=pair
+    bad_option '--align needs --group' --align=4 --histogram
     refused 65 "no per-sequence channel 'mask' to group by" \
         packstat --histogram --group=mask x.tok
     packstream -L 128 -o x.pks x.tok

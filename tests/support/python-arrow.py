@@ -731,6 +731,16 @@ def packed_groups_of_datasets():
     raises(packstream.PackError, "the group pair=0 has", packstream.
            pack_dataset, whole, 20, group="pair",
            columns=["input_ids", "pair"])
+    part = pa.table({"input_ids": [[1, 2, 3], [4, 5, 6], [7], [], [8, 9]],
+                     "g": [1, 1, 2, 2, 2]})
+    assert packstream.pack_dataset(part, 4, group="g", overlong="drop")[
+        "input_ids"].to_pylist() == [[7, 8, 9]]
+    raises(packstream.PackError, "has 8 tokens", packstream.pack_dataset,
+           part, 6, group="g", align=4)
+    raises(ValueError, "'split' cannot", packstream.pack_dataset, part, 4,
+           group="g", overlong="split")
+    raises(ValueError, "depth cannot", packstream.pack_dataset, part, 8,
+           group="g", depth=1)
     raises(ValueError, "no column row", packstream.pack_dataset, whole, 64,
            group="row", columns=["input_ids"])
     raises(ValueError, "would cut groups", packstream.pack_dataset,

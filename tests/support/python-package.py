@@ -274,6 +274,11 @@ def packer_groups():
            lambda: list(packstream.Packer(
                64, group="pair", channels=pair).pack(
                    [{"tokens": [1] * 40, "pair": 1}] * 2)))
+    packer = packstream.Packer(64, group="pair", channels=pair)
+    packer.put({"tokens": [1] * 40, "pair": 1})
+    raises(packstream.PackError, "use overlong=", packer.put,
+           {"tokens": [1] * 40, "pair": 1})
+    assert packer.finish()["n_tok"].tolist() == [40]
 
 
 def packer_refuses():
