@@ -119,7 +119,7 @@ static void gather_i64(const unsigned char *from, ps_type type, size_t n,
     else if (type == PS_I32)
         for (size_t i = 0; i < n; i++)
             to[i] = (int32_t)load_u32(from + 4 * i);
-    else if (n > 0)
+    else
         memcpy(to, from, n * sizeof *to);
 }
 
@@ -133,7 +133,7 @@ static void gather(const unsigned char *from, ps_type stored, size_t n,
         gather_i32(from, stored, n, (int32_t *)to + at);
     else if (type == PS_I64)
         gather_i64(from, stored, n, (int64_t *)to + at);
-    else if (n > 0)
+    else
         memcpy((unsigned char *)to + at * bytes, from, n * bytes);
 }
 

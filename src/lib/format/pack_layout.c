@@ -72,62 +72,59 @@ static void add_fields(ps_pack_info *info, uint64_t *row, uint64_t *seq)
 
 /* ---- numpy dtypes ---- */
 
-/* Appends to info->dtype; false if it does not fit. */
+/*
+ * Appends to info->dtype, which has space for PS_MAX_FIELDS fields with the
+ * longest names, offsets and capacity.
+ */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-static bool append(ps_pack_info *info, size_t *used, const char *format, ...)
+static void append(ps_pack_info *info, size_t *used, const char *format, ...)
 {
-    size_t left = sizeof info->dtype - *used;
     va_list args;
-    int n;
 
     va_start(args, format);
-    n = vsnprintf(info->dtype + *used, left, format, args);
+    *used += (size_t)vsnprintf(info->dtype + *used,
+                               sizeof info->dtype - *used, format, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= left)
-        return false;
-    *used += (size_t)n;
-    return true;
 }
 
 /* Appends the dtype of a row or sequence row. */
-static bool append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
+static void append_dtype(ps_pack_info *info, size_t *used, ps_kind kind,
                          uint32_t bytes)
 {
     static const char *const parts[] = {"{'names':[", "],'formats':[",
                                         "],'offsets':["};
-    bool ok = true;
 
     for (int part = 0; part < 3; part++) {
-        ok = ok && append(info, used, "%s", parts[part]);
-        for (uint32_t i = 0; ok && i < info->n_fields; i++) {
+        append(info, used, "%s", parts[part]);
+        for (uint32_t i = 0; i < info->n_fields; i++) {
             const ps_field *f = &info->fields[i];
             const char *type = ps_type_numpy(f->channel.type);
 
             if (f->channel.kind != kind)
                 continue;
             if (part == 0)
-                ok = append(info, used, "'%s',", f->channel.name);
+                append(info, used, "'%s',", f->channel.name);
             else if (part == 2)
-                ok = append(info, used, "%" PRIu32 ",", f->offset);
+                append(info, used, "%" PRIu32 ",", f->offset);
             else if (kind == PS_PER_SEQUENCE)
-                ok = append(info, used, "'%s',", type);
+                append(info, used, "'%s',", type);
             else
-                ok = append(info, used, "('%s',(%" PRIu32 ",)),", type,
-                            info->capacity);
+                append(info, used, "('%s',(%" PRIu32 ",)),", type,
+                       info->capacity);
         }
     }
-    return ok && append(info, used, "],'itemsize':%" PRIu32 "}\n", bytes);
+    append(info, used, "],'itemsize':%" PRIu32 "}\n", bytes);
 }
 
-static bool write_dtype(ps_pack_info *info)
+static void write_dtype(ps_pack_info *info)
 {
     size_t used = 0;
 
     memset(info->dtype, 0, sizeof info->dtype);
-    return append_dtype(info, &used, PS_PER_TOKEN, info->row_bytes) &&
-           append_dtype(info, &used, PS_PER_SEQUENCE, info->seq_bytes);
+    append_dtype(info, &used, PS_PER_TOKEN, info->row_bytes);
+    append_dtype(info, &used, PS_PER_SEQUENCE, info->seq_bytes);
 }
 
 /* ---- Sizes ---- */
@@ -143,7 +140,7 @@ uint32_t ps_max_sequences(const ps_pack_info *info)
 {
     const uint32_t fit = fitting(info);
 
-    return info->depth == 0 || info->depth > fit ? fit : info->depth;
+    return info->depth == 0 ? fit : info->depth;
 }
 
 ps_result ps_geometry_check(const ps_pack_info *info, ps_error *err)
@@ -180,9 +177,9 @@ static ps_result size_block(ps_pack_info *info, ps_error *err)
     uint64_t of_block;
 
     if (n == 0) {
-        n = 1;
-        while (n < PS_MAX_BLOCK_PACKS &&
-               (uint64_t)n * (info->row_bytes + PS_PACK_HEAD_BYTES) < BLOCK_BYTES)
+        n = 1; /* ends at 32768: a row has at least 8 bytes */
+        while ((uint64_t)n * (info->row_bytes + PS_PACK_HEAD_BYTES) <
+               BLOCK_BYTES)
             n *= 2;
     }
     if (n > PS_MAX_BLOCK_PACKS || (n & (n - 1)) != 0)
@@ -224,9 +221,6 @@ ps_result ps_layout(ps_pack_info *info, ps_error *err)
                        row, PS_MAX_ROW_BYTES);
     info->row_bytes = (uint32_t)row;
     info->seq_bytes = (uint32_t)seq;
-    r = size_block(info, err);
-    if (r == PS_OK && !write_dtype(info))
-        r = ps_fail(err, PS_ERR_LIMIT,
-                    "the names of the channels are too long for the header");
-    return r;
+    write_dtype(info);
+    return size_block(info, err);
 }

@@ -118,6 +118,15 @@ static uint64_t complete(const ps_block_output *b)
     return to.bytes;
 }
 
+/* Puts the header, an INDEX block or END, each in frames of its own. */
+static ps_result put_whole(ps_block_output *b, const unsigned char *bytes,
+                           size_t n, ps_error *err)
+{
+    const ps_result r = ps_output_put(b->output, bytes, n, err);
+
+    return r == PS_OK ? ps_output_cut(b->output, err) : r;
+}
+
 /* Writes an INDEX block with the blocks listed so far. */
 static ps_result write_index(ps_block_output *b, ps_error *err)
 {
@@ -141,11 +150,11 @@ static ps_result write_index(ps_block_output *b, ps_error *err)
     }
     ps_entry_encode(&part, larger + b->parts.n++ * PS_ENTRY_BYTES);
     ps_index_encode(b->entries, b->first, to);
-    r = ps_output_put(b->output, to, PS_INDEX_BYTES, err);
+    r = put_whole(b, to, PS_INDEX_BYTES, err);
     free(to);
     b->n_blocks = 0;
     b->at += PS_INDEX_BYTES;
-    return r == PS_OK ? ps_output_cut(b->output, err) : r;
+    return r;
 }
 
 ps_result ps_block_output_close(ps_block_output *b, ps_error *err)
@@ -193,7 +202,6 @@ ps_result ps_block_output_begin(ps_block_output *b, bool goes_on,
                                 ps_error *err)
 {
     unsigned char header[PS_PACK_HEADER_BYTES];
-    ps_result r;
 
     ps_pack_header_encode(b->info, header);
     b->form = ps_form_of(b->info);
@@ -202,8 +210,7 @@ ps_result ps_block_output_begin(ps_block_output *b, bool goes_on,
         b->digest = ps_pack_digest_begin(header);
     }
     begin_index(b);
-    r = ps_output_put(b->output, header, sizeof header, err);
-    return r == PS_OK ? ps_output_cut(b->output, err) : r;
+    return put_whole(b, header, sizeof header, err);
 }
 
 ps_result ps_block_output_end(ps_block_output *b, const ps_totals *totals,
@@ -221,9 +228,9 @@ ps_result ps_block_output_end(ps_block_output *b, const ps_totals *totals,
         return ps_fail_memory(err);
     ps_end_encode(totals, b->digest, b->parts.bytes, (uint32_t)b->parts.n,
                   b->entries, b->n_blocks, b->at, end);
-    r = ps_output_put(b->output, end, bytes, err);
+    r = put_whole(b, end, bytes, err);
     free(end);
-    return r == PS_OK ? ps_output_cut(b->output, err) : r;
+    return r;
 }
 
 /* ---- States ---- */
@@ -291,7 +298,7 @@ static bool load_to(ps_restorer *restorer, unsigned char *to, uint64_t n)
     const unsigned char *bytes = ps_load_bytes(restorer, n);
 
     if (bytes == NULL)
-        return n == 0 && !restorer->failed;
+        return false;
     memcpy(to, bytes, (size_t)n);
     return true;
 }
@@ -378,8 +385,7 @@ ps_result ps_block_output_open(ps_block_output *b, int fd,
     b->info = info;
     o.largest = (size_t)info->block_bytes;
     o.finalizer = &finalizer;
-    if (b->entries == NULL)
-        b->entries = malloc((size_t)PS_INDEX_BLOCKS * PS_ENTRY_BYTES);
+    b->entries = malloc((size_t)PS_INDEX_BLOCKS * PS_ENTRY_BYTES);
     if (b->entries == NULL)
         return ps_fail_memory(err);
     return ps_output_open(&b->output, fd, &o, err);

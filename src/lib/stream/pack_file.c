@@ -408,8 +408,11 @@ static ps_result index_stream(ps_pack_file *f, uint32_t i, ps_error *err)
     r = read_header(f, f->streams[i].at, &info, err);
     if (r == PS_OK)
         r = read_end(f, &f->streams[i], behind(f, i), &info, &end, err);
-    if (r == PS_OK && end.totals.packs != f->streams[i].packs)
+    if (r == PS_OK && (end.totals.packs != f->streams[i].packs ||
+                       end.stream_bytes != behind(f, i) - f->streams[i].at))
         r = fail_changed(&f->streams[i], err);
+    if (r == PS_OK)
+        r = check_packs(&info, &f->streams[i], &end, err);
     if (r == PS_OK)
         r = keep(&f->end, end.entries, end.n_parts + end.n_blocks, err);
     if (r != PS_OK)
@@ -433,8 +436,7 @@ static ps_result index_part(ps_pack_file *f, const stream *s, uint32_t i,
     if (f->part == i)
         return PS_OK;
     f->part = f->n_parts;
-    if (part.offset > s->end - s->at ||
-        s->end - at < PS_INDEX_BYTES)
+    if (s->end - at < PS_INDEX_BYTES)
         return ps_fail(err, PS_ERR_CORRUPT,
                        "part %" PRIu32 " of the index is not located before "
                        "END", i);
@@ -512,8 +514,7 @@ static ps_result find_block(ps_pack_file *f, uint32_t i, uint64_t k, block *b,
         next = entry_at(list, at + 1).first;
         end = s->at + entry_at(list, at + 1).offset;
     }
-    if (e.first > k || next <= k || next - e.first > PS_MAX_BLOCK_PACKS ||
-        e.offset > s->end - s->at ||
+    if (next - e.first > PS_MAX_BLOCK_PACKS ||
         (next - e.first) * (f->info.row_bytes + PS_PACK_HEAD_BYTES) >
             s->end - s->at - e.offset)
         return ps_fail(err, PS_ERR_CORRUPT,

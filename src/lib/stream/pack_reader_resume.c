@@ -75,7 +75,6 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
                             const ps_pack_place *place, ps_error *err)
 {
     ps_pack_file_at at;
-    ps_error why;
     ps_result result = ps_pack_file_find(file, place->stream,
                                          place->seen.packs, &at, err);
 
@@ -89,13 +88,12 @@ static ps_result seek_place(ps_pack_reader *r, ps_pack_file *file,
         result = ps_input_skip(r->input, at.header - r->input->taken, err);
         if (result == PS_OK)
             result = ps_pack_reader_header(r, err);
-        if (result == PS_OK &&
-            ps_pack_info_compare(&r->current, &r->info, &why) != PS_OK)
-            return refuse(why.text, err);
     }
-    if (result == PS_OK && r->place.header != place->header)
+    if (result != PS_OK)
+        return result;
+    if (r->place.header != place->header)
         return refuse("the header differs", err);
-    if (result == PS_OK && place->seen.packs > 0) {
+    if (place->seen.packs > 0) {
         result = ps_input_skip(r->input, at.block - r->input->taken, err);
         if (result == PS_OK)
             result = pass_to(r, at.first, place, err);
@@ -143,8 +141,7 @@ static bool is_whole_file(const ps_input *in)
 {
     const off_t here = lseek(ps_input_descriptor(in), 0, SEEK_CUR);
 
-    return ps_input_can_skip(in) && here >= 0 &&
-           (uint64_t)here == in->taken + in->left;
+    return ps_input_can_skip(in) && (uint64_t)here == in->taken + in->left;
 }
 
 /* Resumes in an input that starts like the original one. */

@@ -112,10 +112,10 @@ static ps_result check_lengths(const ps_token_reader *r, ps_error *err)
     return result;
 }
 
-/* True if lengths are counted for comparison with LENGTHS. */
+/* True if lengths of a framed stream are counted to compare with LENGTHS. */
 static bool compares_lengths(const ps_token_reader *r)
 {
-    return r->check_lengths && r->schema.framed && r->stream_known;
+    return r->check_lengths && r->stream_known;
 }
 
 /*

@@ -128,7 +128,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
                        "sequences are further out of order than the header's "
                        "max_displacement, %" PRIu32 ", allows",
                        pack->index, pack->offset, u->info->max_displacement);
-    if (u->heap.bytes > u->max_bytes || bytes > u->max_bytes - u->heap.bytes)
+    if (u->heap.bytes + bytes > u->max_bytes)
         return ps_fail(err, PS_ERR_LIMIT,
                        "pack %" PRIu64 " in the block at byte %" PRIu64 ": "
                        "restoring the order takes more than %" PRIu64 " bytes: "
