@@ -445,6 +445,37 @@ static void test_numbers(void **state)
     expect(AT_PAD, 65536 + 3, 4, PS_ERR_CORRUPT);
 }
 
+/* Built-in fields in other places than every stream has them. */
+static void test_moved_fields(void **state)
+{
+    const ps_schema raw = ps_schema_raw(PS_U16);
+
+    for (int i = 0; i < 3; i++) {
+        ps_pack_info info = make_info(&raw, 10, 4, false);
+        unsigned char h[PS_PACK_HEADER_BYTES];
+        unsigned char tokens[64];
+        ps_error err;
+
+        ps_pack_header_encode(&info, h);
+        if (i == 0) { /* tokens after seq_id */
+            memcpy(tokens, h + AT_TABLE, 64);
+            memcpy(h + AT_TABLE, h + AT_TABLE + 64, 64);
+            memcpy(h + AT_TABLE + 64, tokens, 64);
+        } else if (i == 1) { /* a gap before seq_tok */
+            set_u32(h + AT_TABLE + 3 * 64 + 28, 16);
+            set_u32(h + AT_SEQ_BYTES, 24);
+        } else { /* seq_tok per token */
+            h[AT_TABLE + 3 * 64 + 25] = PS_PER_TOKEN;
+            set_u32(h + AT_TABLE + 3 * 64 + 28, 24);
+            set_u32(h + AT_ROW_BYTES, 64);
+        }
+        seal_header(h, PS_PACK_HEADER_BYTES);
+        assert_result(ps_pack_header_decode(h, &info, &err), PS_ERR_CORRUPT,
+                      &err);
+        assert_non_null(strstr(err.text, "is missing in the header"));
+    }
+}
+
 /* Every file of an earlier version gets the same advice. */
 static void test_format_1(void **state)
 {
@@ -469,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_moved_fields),
         cmocka_unit_test(test_format_1),
     };
 

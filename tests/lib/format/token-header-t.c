@@ -222,6 +222,19 @@ static void test_numbers(void **state)
     expect(128 + 64 * 2 + 40, 256, 8, PS_ERR_CORRUPT); /* fill of a u8 */
 }
 
+/* A later minor version may use bytes that this one reserves. */
+static void test_later_minor(void **state)
+{
+    const ps_schema s = rich_schema(PS_U16);
+    header h = encode(&s);
+    ps_schema back;
+    ps_error err;
+
+    h.data[14] = h.data[42] = 1;
+    seal_header(h.data, h.size);
+    assert_result(decode(&h, &back, &err), PS_OK, &err);
+}
+
 /* More channels than allowed, in a header of the right size. */
 static void test_too_many_channels(void **state)
 {
@@ -260,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_magic_prefix),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_later_minor),
         cmocka_unit_test(test_too_many_channels),
         cmocka_unit_test(test_name_without_end),
     };

@@ -400,6 +400,9 @@ static void test_failing_hook(void **state)
                           PS_ERR_LIMIT, &err);
             assert_int_equal(w.calls, i);
         }
+        assert_result(ps_input_peek(w.input, PS_BLOCK_BYTES + 1, &data, &got,
+                                    &err),
+                      PS_ERR_LIMIT, &err);
         w.fail = false;
         read_abc(&w);
         close_wait(&w);

@@ -464,13 +464,17 @@ static void break_it(const ps_output_options *o, bool full)
     int fd = open_broken(full);
     ps_output *s = open_sink(fd, o);
     uint64_t random = 1;
+    ps_output_place place;
     ps_error err;
     ps_result r = PS_OK;
 
+    assert_ok(ps_output_where(s, &place, &err), &err);
+    assert_null(place.table); /* no frames yet */
     /* A few bytes, which need not be written before the flush. */
     assert_ok(ps_output_put(s, data, 10, &err), &err);
     (void)ps_output_cut(s, NULL);
     expect_failure(s);
+    assert_result(ps_output_where(s, &place, &err), PS_ERR_IO, &err);
     n_followed = 0;
     fill_block(ps_output_block(s), LARGEST, 0, &random);
     assert_result(ps_output_commit(s, LARGEST, true, &err), PS_ERR_IO, &err);

@@ -301,8 +301,11 @@ static void test_not_compressed(void **unused)
     subject s = begin(&o, 70, 6);
 
     refuse_u32(&s, AT_KIND, 1, PS_ERR_ARGUMENT, "has ended");
+    refuse_u32(&s, AT_KIND, 2, PS_ERR_CORRUPT, "damaged");
     refuse_u32(&s, AT_COMPRESSED, 1, PS_ERR_ARGUMENT,
                "packs that are compressed, these are not");
+    store_u64(s.good + AT_PACKS, 0);
+    refuse_u64(&s, AT_OUTPUT_PACKS, 0);
     end(&s);
 }
 

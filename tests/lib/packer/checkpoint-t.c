@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 
-#include "lib-fixture.h"
+#include "plan-naive.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -417,6 +417,15 @@ static void test_other_input(void **state)
     }
     assert_int_equal(r, PS_ERR_CORRUPT);
     ps_packer_free(p);
+    for (int i = 0; i < 2; i++) { /* without its payload, or with more */
+        assert_ok(ps_packer_resume(&p, fd, &schema, &o, saved, size, &err),
+                  &err);
+        s = corpus_sequence(&c, (uint32_t)says.resume_from_id);
+        s.payload = i == 0 ? NULL : s.payload;
+        s.payload_bytes += 2;
+        assert_result(ps_packer_put(p, &s, &err), PS_ERR_CORRUPT, &err);
+        ps_packer_free(p);
+    }
     free(saved);
 }
 
@@ -525,6 +534,8 @@ static void test_what_differs(void **state)
         {{40, 4, 9, 1, .max_delay = 17}, "saved with max_delay 18, not 17"},
         {{40, 4, 9, 1, .max_bytes = 9999},
          "saved with max_bytes unlimited, not 9999"},
+        {{40, 4, 9, 1, .learn_from = histogram_of("3:7")},
+         "saved with no histogram to learn from"},
         {{40, 4, 9, 1, .even_cost = true}, "saved with even_cost off, not on"},
         {{40, 4, 9, 1, .compressed = true, .level = 3},
          "for packs that are not compressed, these are"},
@@ -629,6 +640,8 @@ static void test_ended(void **state)
     assert_ok(ps_packer_open_ended(&p, &schema, &o, end, end_size, &err), &err);
     assert_int_equal(ps_packer_totals(p)->sequences, c.count);
     assert_int_not_equal(ps_packer_delay(p), 0);
+    assert_int_equal(ps_packer_resume_from_id(p), c.count);
+    assert_ok(ps_packer_flush(p, PS_FLUSH_DECIDED, &err), &err);
     s.id = c.count;
     assert_result(ps_packer_put(p, &s, &err), PS_ERR_ARGUMENT, &err);
     assert_result(ps_packer_flush(p, PS_FLUSH_FINISH, &err),

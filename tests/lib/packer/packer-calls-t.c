@@ -6,6 +6,7 @@
 
 #include "lib-fixture.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -289,6 +290,34 @@ static void test_abandon(void **state)
     }
 }
 
+/* A full disk fails the call that packs: a put, whole or split, or a drain. */
+static void test_no_space(void **state)
+{
+    static const uint32_t lengths[] = {3, 25, 0};
+    const int full = open("/dev/full", O_WRONLY);
+    const ps_packer_options o = {10, 4, 99, 0,
+                                 .policy = PS_POLICY_BESTFIT,
+                                 .overlong = PS_OVERLONG_SPLIT,
+                                 .max_delay = 2,
+                                 .block_packs = 1};
+
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        const int fd = open_empty();
+        ps_packer *p = open_packer(fd, &o);
+        ps_error err;
+        ps_result r;
+
+        assert_int_equal(dup2(full, fd), fd);
+        assert_ok(put(p, 0, 3, &err), &err);
+        r = lengths[i] == 0 ? ps_packer_flush(p, PS_FLUSH_DRAIN, &err) : PS_OK;
+        for (uint64_t id = 1; r == PS_OK && id < 9; id++)
+            r = put(p, id, lengths[i], &err);
+        assert_result(r, PS_ERR_IO, &err);
+        ps_packer_free(p);
+        (void)close(fd);
+    }
+}
+
 static void test_nothing_follows_finish(void **state)
 {
     for (int i = 0; i < 3; i++) {
@@ -316,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_refused_sequences),
         cmocka_unit_test(test_flush),
         cmocka_unit_test(test_abandon),
+        cmocka_unit_test(test_no_space),
         cmocka_unit_test(test_nothing_follows_finish),
     };
 

@@ -7,6 +7,7 @@
 
 #include "pack-mark-fixture.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* Packs of a stream that go to the share: one bit each, repeated. */
@@ -262,6 +263,7 @@ static void test_stream_changes(void **state)
     ps_pack_info info;
     ps_totals totals;
     ps_pack_file *file;
+    ps_pack pack;
     ps_error err;
 
     assert_ok(ps_pack_file_open(&file, fd, &err), &err);
@@ -272,6 +274,16 @@ static void test_stream_changes(void **state)
     assert_result(ps_pack_file_stream(file, 0, &info, &totals, &err),
                   PS_ERR_CORRUPT, &err);
     assert_string_equal(err.text, "the stream at byte 0 has changed");
+    for (int i = 0; i < 2; i++) {
+        assert_result(ps_pack_file_read(file, 0, &pack, &err),
+                      PS_ERR_CORRUPT, &err);
+        assert_string_equal(err.text, "the stream at byte 0 has changed");
+        set_u64(end + 16, get_u64(end + 16) + 1); /* all, of a longer one */
+        set_u64(end + 64, get_u64(end + 64) + 1);
+        set_u64(b.data + b.size - 16, b.size + 64);
+        seal_packs(&b);
+        assert_int_equal(pwrite(fd, b.data, b.size, 0), b.size);
+    }
     assert_int_equal(ftruncate(fd, 5000), 0);
     assert_int_not_equal(
         ps_pack_file_stream(file, 0, &info, &totals, &err), PS_OK);
@@ -319,7 +331,16 @@ static void test_refused(void **state)
                   PS_ERR_UNSUPPORTED, &err);
     assert_null(w);
     e.info.version_minor--;
+    e.info.capacity++; /* not a multiple of align */
+    e.info.align = 2;
+    assert_result(ps_pack_writer_open(&w, fd, &e.info, &plain, &err),
+                  PS_ERR_ARGUMENT, &err);
+    e.info.capacity--;
+    e.info.align = 1;
     assert_ok(ps_pack_writer_open(&w, fd, &e.info, &plain, &err), &err);
+    pack.n_seq = 4;
+    assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
+    assert_non_null(strstr(err.text, "more sequences than the header's"));
     pack.row = NULL;
     assert_result(ps_pack_writer_put(w, &pack, &err), PS_ERR_ARGUMENT, &err);
     assert_string_equal(err.text, "a pack without its row");

@@ -177,7 +177,7 @@ static void test_refused_lengths(void **state)
     int fd = open_empty();
     ps_error err;
 
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 9; i++) {
         bytes lengths = {0};
         ps_token_mark other = mark;
         ps_token_writer *w;
@@ -187,12 +187,22 @@ static void test_refused_lengths(void **state)
         other.tokens += i == 2;
         other.offset += i == 3;
         lengths.data[n - 16] ^= i == 4;
-        lengths.size -= i == 5 ? 12 : 0;
+        lengths.data[0] ^= i == 5;
+        lengths.data[4] ^= i == 6;
+        lengths.size -= i == 7 ? 12 : i == 8 ? n - 12 : 0;
         assert_ok(ps_token_writer_resume(&w, fd, &schema, &other, &err),
                   &err);
         assert_result(ps_token_writer_set_lengths(w, lengths.data,
                                                   lengths.size, &err),
                       i == 0 ? PS_OK : PS_ERR_CORRUPT, &err);
+        assert_int_equal(ps_token_writer_set_lengths(w, lengths.data,
+                                                     lengths.size, NULL),
+                         i == 0 ? PS_OK : PS_ERR_CORRUPT);
+        ps_token_writer_free(w);
+        w = open_raw(fd); /* which has no use for them */
+        assert_ok(ps_token_writer_set_lengths(w, lengths.data, lengths.size,
+                                              &err),
+                  &err);
         ps_token_writer_free(w);
     }
 }
@@ -215,11 +225,12 @@ static void test_most_lengths(void **state)
         assert_ok(ps_token_writer_open(&w, fd, &schema, &err), &err);
         for (uint32_t n = most; n > 0; n--)
             assert_ok(ps_token_writer_put(w, n, payload, &err), &err);
+        assert_ok(ps_token_writer_put(w, 1, payload, &err), &err);
         assert_ok(ps_token_writer_finish(w, &err), &err);
         ps_token_writer_free(w);
         assert_int_equal(pread(fd, tail, 40, (off_t)size_of(fd) - 40), 40);
         assert_true((get_u64(tail) == 36 + 12 * 65536) == (most == 65536));
-        assert_true(get_u64(tail + 16) == most);
+        assert_true(get_u64(tail + 16) == most + 1);
         (void)close(fd);
     }
     free(payload);
