@@ -337,7 +337,7 @@ class ArrowSequences:
         found = []
         for field in schema:
             kind = field.type.value_type if is_list(field.type) else field.type
-            if field.name in (self.tokens, MASK, *ignore):
+            if field.name in (self.tokens, TOKENS, MASK, *ignore):
                 continue
             usable = is_number(kind) and CHANNEL.fullmatch(field.name)
             (found if usable else self.left_out).append(field.name)

@@ -470,7 +470,7 @@ def packed_names(there: Sequence[str], columns: Optional[Sequence[str]],
         names.append(MASK)
     check_columns(there, tokens, [name for name in names if name != tokens])
     if tokens not in names:
-        raise ValueError("columns=: the tokens, %s, are missing" % tokens)
+        raise ValueError("columns= must also name the tokens, %r" % tokens)
     return names
 
 

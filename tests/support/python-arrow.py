@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 """
 
 import itertools
+import json
 import os
 import runpy
 import signal
@@ -859,6 +860,7 @@ def program(packcat):
         row for row in rows if row]
     assert not subprocess.run([*run, "-q", "-o", "y.tok"], check=True,
                               capture_output=True).stderr
+    packed_by_default(packcat)
     for status, wrong, why in (
             (65, ["--vocab=100"], "x.parquet: row %d: input_ids: %d is" % next(
                 (i, t) for i, row in enumerate(rows) for t in row
@@ -892,6 +894,24 @@ def program(packcat):
     subprocess.run(["sh", "-c", 'exec "$0" "$@" -o x.tok 2>&-', *run],
                    check=True)
     output_stays(run)
+
+
+def packed_by_default(packcat):
+    """Columns of numbers are packed, and others named."""
+    pa.parquet.write_table(pa.table({
+        "input_ids": [[1, 2], [3]], "labels": [[-100, 2], [3]],
+        "attention_mask": [[1, 1], [1]], "quality": [0.5, 1.5],
+        "name": ["a", "b"], "other": [9, 9]}), "d.parquet")
+    found = subprocess.run(
+        [sys.executable, "-m", "packstream.tokens", "d.parquet", "-o", "d.tok",
+         "--ignore=other"], check=True, capture_output=True, text=True)
+    assert found.stderr == "packstream.tokens: not packed, since not of " \
+        "numbers: name\n", found.stderr
+    rows = subprocess.run([packcat, "--to=jsonl", "d.tok"], check=True,
+                          capture_output=True, text=True).stdout
+    assert [json.loads(row) for row in rows.splitlines()] == [
+        {"input_ids": [1, 2], "labels": [-100, 2], "quality": 0.5},
+        {"input_ids": [3], "labels": [3], "quality": 1.5}], rows
 
 
 def output_stays(run):

@@ -10,6 +10,7 @@ SPDX-License-Identifier: MIT
 
 import collections
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -379,6 +380,15 @@ def ranks(path):
         found = processes(ranks_rank, sent, workers)
         assert sorted(found[0] + found[1]) == list(range(PACKS)), workers
         assert all(found)
+    # The file of a rank is read whole.
+    subprocess.run(["packdeal", "-n2", "-b4", "-oshare.%d.pks", path],
+                   check=True)
+    assert processes(share_rank, "share.%d.pks") == [PACKS // 2] * 2
+
+
+def share_rank(rank, name):
+    from packstream import PackDataset
+    return sum(len(batch["index"]) for batch in PackDataset(name % rank, 5))
 
 
 def ranks_rank(rank, sent, workers):
@@ -1129,7 +1139,6 @@ def grain_workers(path):
 def grain_program(path):
     """The example as a program, with jax if it is installed, and without."""
     import grain_pipeline
-    import subprocess
     os.mkdir("without")
     with open("without/jax.py", "w") as file:
         file.write("raise ImportError('no jax')")
