@@ -3,6 +3,9 @@
 #
 # SPDX-License-Identifier: MIT
 
+# bad_option uses `program` and `operands`.
+# shellcheck disable=SC2034
+
 load ../support/helpers
 
 setup() {
