@@ -394,7 +394,7 @@ int conf_check(conf *c)
     if (c->chosen[CONF_PLAN] && c->chosen[CONF_SCALING])
         return message_usage("--plan and --scaling exclude each other");
     if (c->what == CONF_PLAN && c->form != CONF_TEXT)
-        return message_usage("--plan: not with --tsv or --json");
+        return message_usage("--plan cannot be combined with --tsv or --json");
 
     for (unsigned k = 1; c->n_overheads == 1 && k < c->n_depths; k++)
         c->overheads[k] = c->overheads[0];

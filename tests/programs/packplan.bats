@@ -447,7 +447,7 @@ END
     bad_option '--plan and --scaling exclude each other' \
         -L 8 -a ffd --plan --scaling
     bad_option '--tsv and --json exclude each other' -L 8 --tsv --json
-    bad_option '--plan: not with --tsv or --json' -L 8 -a ffd --plan --json
+    bad_option '--plan cannot be combined with --tsv or --json' -L 8 -a ffd --plan --json
     local why='is for one algorithm and one depth: give -a and -d'
     bad_option "--plan $why" -L 8 --plan
     bad_option "--plan $why" -L 8 --plan -a ffd -d 1,2

@@ -1,11 +1,11 @@
 /*
  * attention.c - self-attention within sequences.
  *
- * Two methods give the same result.  Varlen takes the spans one by one, by cu,
- * at a cost of the sum of len^2, as in Zeng et al., "Boosting Distributed
- * Training Performance of the Unpadded BERT Model" (2022), section IV.A.
- * Dense computes all L x L scores of a pack and masks those between rows of
- * different segments: Krell et al. (2021), section 3.2.
+ * Two methods give the same result.  Varlen processes the spans in `cu` one by
+ * one, at a cost of the sum of len^2, as in Zeng et al., "Boosting Distributed
+ * Training Performance of the Unpadded BERT Model" (2022), section IV.A.  Dense
+ * computes all L x L scores of a pack and masks those between rows of different
+ * segments:  Krell et al. (2021), section 3.2.
  *
  * A piece of work is one head of one block (a span or a pack); threads share
  * the pieces and write to disjoint memory.

@@ -45,7 +45,7 @@ struct tr_lamb_numbers {
 bool tr_graphs_open(tr_cuda *c);
 void tr_graphs_close(tr_cuda *c);
 
-/* Address of LAMB's numbers in device memory; NULL: not a graph. */
+/* Device address of LAMB's scalars; NULL: does not run as a graph. */
 const tr_lamb_numbers *tr_graphs_lamb(tr_cuda *c,
                                       const tr_lamb_numbers *numbers);
 

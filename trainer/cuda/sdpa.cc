@@ -34,7 +34,7 @@ struct tr_sdpa {
         tr_sdpa_shape shape;
         std::unique_ptr<fe::graph::Graph> forward, backward;
         size_t workspace; /* bytes, enough for both */
-        uint64_t used;    /* number of its last use; 0: unused entry */
+        uint64_t used;    /* sequence number of its last use; 0: unused */
     } plans[PLANS];
     uint64_t used;    /* uses so far */
     size_t workspace; /* bytes in the current scratch */

@@ -153,8 +153,8 @@ typedef struct tr_ops {
 
     /*
      * Copies the batch to the device.  The host's arrays may be overwritten
-     * once this returns, with on_host only after finish().  The result lacks
-     * arrays that no operation reads, and is valid until the second next call.
+     * once this returns, with on_host only after finish().  The result omits
+     * arrays that no operation reads.  It is valid until the call after next.
      * NULL as with alloc().
      */
     const tr_batch *(*stage)(tr_device *d, const tr_batch *batch);

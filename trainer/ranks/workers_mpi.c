@@ -28,7 +28,7 @@ struct tr_workers_second {
     MPI_Comm ranks; /* a duplicate, so that messages cannot mix */
 };
 
-/* Collective calls come before those that can fail in a single rank. */
+/* All collective calls are made before any call that can fail on a single rank. */
 static tr_workers_second *open_second(void)
 {
     tr_workers_second *second;

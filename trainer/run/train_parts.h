@@ -1,5 +1,6 @@
 /*
- * train_parts.h - the members of a run, and the functions of its files.
+ * train_parts.h - the struct of a training run, and the functions its files
+ * share.
  *
  * Functions that return int print or hold a message on failure and return an
  * exit status, unless stated otherwise.

@@ -291,8 +291,8 @@ typedef struct ps_batch {
 /*
  * Offsets in bytes of the arrays in each buffer.  A buffer is aligned to 16
  * bytes.  M is ps_max_sequences() in PS_VIEW_STATIC.  In the other views it is
- * as many sequences as fit the capacity, because later streams can have deeper
- * packs.  Parts that a batch does not use are not written.
+ * the most sequences that the capacity can hold, because later streams can have
+ * deeper packs.  Parts that a batch does not use are not written.
  */
 typedef struct ps_loader_layout {
     size_t rows;      /* always 0; `packs` rows, info->row_bytes apart */

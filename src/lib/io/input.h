@@ -133,8 +133,8 @@ ps_result ps_input_reopen(ps_input *input, int fd, ps_error *err);
 ps_result ps_input_read_ahead(ps_input *input, ps_error *err);
 
 /*
- * A descriptor to poll for POLLIN: it becomes readable when the wait that the
- * hook announced would end.  Do not read from it.
+ * A descriptor to poll for POLLIN: it becomes readable when the wait announced
+ * by the hook is over.  Do not read from it.
  */
 int ps_input_descriptor(const ps_input *input);
 

@@ -368,8 +368,8 @@ static void fill_to_last_three(repack *r, pack *p)
 }
 
 /*
- * Makes packs of all kinds.  Each starts with a random sequence or, in one of
- * four packs, with the longest.
+ * Makes packs of all kinds.  Each starts with a random sequence or, in one pack
+ * out of four, with the longest.
  */
 static void make_packs(repack *r)
 {

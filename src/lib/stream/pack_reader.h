@@ -53,7 +53,7 @@ ps_result ps_pack_reader_fetch(ps_pack_reader *reader, uint64_t index,
                                ps_pack *pack, bool *is_pack, ps_error *err);
 
 /*
- * Reads and counts the next pack.  At END it verifies END and reads the header
+ * Reads and counts the next pack.  Verifies an END block and reads the header
  * of the next stream, if any.  PS_END after the last stream.
  */
 ps_result ps_pack_reader_step(ps_pack_reader *reader, ps_pack *pack,

@@ -104,7 +104,7 @@ void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
     forward_network(pass, layer, &parts);
 }
 
-/* From d_x, the gradient of the output, to d_sum, that of the FFN's input. */
+/* Computes d_sum, the gradient of the FFN's input, from d_x, that of its output. */
 static void backward_network(const bert_pass *pass, uint32_t layer,
                              const layer_parts *parts)
 {
