@@ -28,7 +28,9 @@ struct tr_workers_second {
     MPI_Comm ranks; /* a duplicate, so that messages cannot mix */
 };
 
-/* All collective calls are made before any call that can fail on a single rank. */
+/*
+ * All collective calls are made before any call that can fail on a single rank.
+ */
 static tr_workers_second *open_second(void)
 {
     tr_workers_second *second;

@@ -104,7 +104,10 @@ void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
     forward_network(pass, layer, &parts);
 }
 
-/* Computes d_sum, the gradient of the FFN's input, from d_x, that of its output. */
+/*
+ * Computes d_sum, the gradient of the FFN's input, from d_x, that of its
+ * output.
+ */
 static void backward_network(const bert_pass *pass, uint32_t layer,
                              const layer_parts *parts)
 {
