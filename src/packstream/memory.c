@@ -10,8 +10,8 @@
  * which affects the packs, is therefore computed from the options alone: three
  * quarters of the bound less the needs of a single thread.  The last quarter is
  * for further threads and limits their number.  The output must not depend on
- * the compression of the input, --state or --rejects either, so memory for them
- * is always reserved.
+ * whether the input is compressed, or on --state or --rejects, so memory for
+ * them is always reserved.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -20,8 +20,8 @@
  *
  * No thread adds to another's output, and a row's sums are taken in the order
  * of the span's rows: results depend neither on the order of blocks nor on the
- * position of a span in the batch.  This costs two of nine products compared to
- * a backward pass that accumulates dQ atomically.
+ * position of a span in the batch.  This takes nine matrix products, two more
+ * than a backward pass that accumulates dQ atomically.
  *
  * Each kernel has two implementations: bfloat16 on tensor cores
  * (attention_mma.h), and float or double by plain sums (attention_kernel.h),

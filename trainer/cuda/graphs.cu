@@ -123,7 +123,10 @@ static shape shape_of(const tr_staged *staged)
     return s;
 }
 
-/* Finds a shape's entry; a new shape gets an entry, and returns NULL. */
+/*
+ * Returns the entry of a shape.  For a new shape, adds an entry and returns
+ * NULL.
+ */
 static known *look_up(tr_graphs *g, const shape *s)
 {
     known *oldest = g->shapes;

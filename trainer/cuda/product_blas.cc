@@ -39,7 +39,7 @@ static void gemm(const tr_product *p, const real *a, const real *b, real *c)
          (blasint)p->n);
 }
 
-/* Copies rows x columns numbers without the gaps between rows. */
+/* Copies a rows x columns matrix without the gaps between its rows. */
 static std::vector<real> reals(const void *from, size_t rows, size_t columns,
                                size_t stride, bool bf16)
 {

@@ -5,8 +5,9 @@
  * memory in a separate stream while kernels compute the next one.  MPI sums it
  * there, and makes progress while later arrays are copied.
  *
- * A rank whose device failed takes part with undefined numbers, so that no
- * other rank waits for it; ranks agree to continue before they use the sums.
+ * A rank whose device failed still joins the exchange, with undefined values,
+ * so that no other rank waits for it forever.  The ranks agree to continue
+ * before they use the sums.
  *
  * SPDX-License-Identifier: MIT
  */

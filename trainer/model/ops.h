@@ -161,11 +161,11 @@ typedef struct tr_ops {
 
     /*
      * Marks the operations of a step, up to step_end().  They may depend only
-     * on the shape of this staged batch, on `seed` (for dropout), on the
-     * numbers of lamb(), and on memory that stays allocated, so that a device
-     * can replay an earlier step of the same shape.  None of them may wait.
-     * Returns the address of the seed for tr_dropout, or NULL.  Optional: a
-     * step works without step_begin() and step_end(), too.
+     * on the shape of this staged batch, on `seed` (for dropout), on the values
+     * that lamb() supplies, and on memory that stays allocated, so that a
+     * device can replay an earlier step of the same shape.  None of them may
+     * wait.  Returns the address of the seed for tr_dropout, or NULL.
+     * Optional: a step works without step_begin() and step_end(), too.
      */
     const uint64_t *(*step_begin)(tr_device *d, const tr_batch *batch,
                                   uint64_t seed);
@@ -224,7 +224,10 @@ typedef struct tr_ops {
                           const tr_norm *norm, const tr_batch *batch,
                           const tr_dropout *dropout, uint32_t site,
                           const tr_norm_kept *kept, void *y);
-    /* Sets the norm's gradients, adds to the tables'.  Overwrites dy. */
+    /*
+     * Overwrites the norm's gradients, and adds to those of the tables.
+     * Overwrites dy.
+     */
     void (*embed_backward)(tr_device *d, const tr_tables *tables,
                            const tr_norm *norm, const tr_batch *batch,
                            const tr_dropout *dropout, uint32_t site,

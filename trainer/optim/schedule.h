@@ -1,5 +1,5 @@
 /*
- * schedule.h - the learning rate as a function of sequences.
+ * schedule.h - the learning rate as a function of the sequences seen.
  *
  * SPDX-License-Identifier: MIT
  */

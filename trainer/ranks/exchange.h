@@ -19,9 +19,9 @@
  * Digests verify that packs arrive unchanged.  All ranks compare table and
  * assignment before the step, so each pack is trained on exactly once.
  *
- * A thread exchanges the packs of the next step during the current one.
- * Failures are part of offers: all ranks see them in the same exchange and
- * start no other, so no rank waits for one that has ended.
+ * A thread exchanges the packs of the next step during the current one.  Offers
+ * also carry failures: all ranks see them in the same exchange and start no
+ * further one, so none waits for a rank that has exited.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -57,8 +57,8 @@ struct ps_output {
 
     /*
      * Block numbers, counted from 0: blocks below `filling` are full, those
-     * below `taken` are with a thread, those below `done` are written.  `lock`
-     * guards these and all members below.
+     * below `taken` belong to a thread, and those below `done` have been
+     * written.  `lock` guards these and all members below.
      */
     pthread_mutex_t lock;
     pthread_cond_t work;     /* signalled when a block is full */

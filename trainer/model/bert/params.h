@@ -26,7 +26,7 @@ enum {
 
 /*
  * Tensors of a layer.  Query, key and value are contiguous and are used as one
- * 3 hidden x hidden matrix.
+ * (3 * hidden) x hidden matrix.
  */
 enum {
     BERT_QUERY_WEIGHT,
