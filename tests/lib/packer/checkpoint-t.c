@@ -512,6 +512,7 @@ static void test_first_pack_of_a_state(void **state)
 /* The first different option is named, with both values. */
 static void test_what_differs(void **state)
 {
+    ps_histogram *lengths = histogram_of("3:7");
     const ps_schema schema = ps_schema_raw(PS_U16);
     const ps_packer_options o = {40, 4, 9, 1, .policy = PS_POLICY_AUTO};
     const struct {
@@ -534,7 +535,7 @@ static void test_what_differs(void **state)
         {{40, 4, 9, 1, .max_delay = 17}, "saved with max_delay 18, not 17"},
         {{40, 4, 9, 1, .max_bytes = 9999},
          "saved with max_bytes unlimited, not 9999"},
-        {{40, 4, 9, 1, .learn_from = histogram_of("3:7")},
+        {{40, 4, 9, 1, .learn_from = lengths},
          "saved with no histogram to learn from"},
         {{40, 4, 9, 1, .even_cost = true}, "saved with even_cost off, not on"},
         {{40, 4, 9, 1, .compressed = true, .level = 3},
@@ -560,6 +561,7 @@ static void test_what_differs(void **state)
                   PS_ERR_ARGUMENT, &err);
     assert_non_null(strstr(err.text, "saved with seed 7, not 8"));
     free(saved);
+    ps_histogram_free(lengths);
 }
 
 /* Packs the corpus again; returns the final result. */
