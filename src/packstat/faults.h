@@ -1,5 +1,5 @@
 /*
- * faults.h - print the faults of a file as they are found.
+ * faults.h - report the faults in a file as they are found.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -67,11 +67,11 @@ sequence" --group=mask
 keep groups together" --group=pair -a concat
     bad_option "depth cannot be combined with groups, which may have more \
 sequences" --group=pair -d 4
-    bad_option "the capacity must be at most 1048576 with groups, as many as a \
-pack can have sequences" --group=pair -L 2000000
     bad_option "--rejects with --group needs --overlong=drop or \
 --out-of-vocab=drop, not both" --group=pair --overlong=drop \
         --out-of-vocab=drop --rejects=r.tok
+    refused 64 "the capacity must be at most 1048576 with groups, as many as \
+a pack can have sequences" packstream -L 2000000 --group=pair x.tok
     refused 65 "on, exceeds the capacity, 40: use \
 --overlong=split, truncate or drop" packstream -L 40 --group=pair x.tok
     program=packstat operands=(x.tok)

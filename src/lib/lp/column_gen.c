@@ -198,7 +198,7 @@ static bool try_columns(ps_lp *lp, double *max)
 }
 
 /*
- * The same for slack columns, which put length i in place of the one before.
+ * The same for slack columns, where i replaces the length before it.
  * Only those with a large gain are tried.
  */
 static bool try_slacks(ps_lp *lp, double *max)

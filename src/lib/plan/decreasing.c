@@ -43,9 +43,9 @@
 /* Which open pack with enough space takes a length. */
 typedef enum fit {
     FIT_FIRST,       /* the one opened first */
-    FIT_BEST,        /* the fullest; among equals the one opened first */
-    FIT_BEST_LATEST, /* the fullest; among equals the one changed last */
-    FIT_WORST_LATEST /* the emptiest; among equals the one changed last */
+    FIT_BEST,        /* the fullest; ties go to the first opened */
+    FIT_BEST_LATEST, /* the fullest; ties go to the last changed */
+    FIT_WORST_LATEST /* the emptiest; ties go to the last changed */
 } fit;
 
 static const fit fits[] = {
