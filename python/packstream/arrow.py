@@ -418,9 +418,9 @@ def from_arrow(source: Any, tokens: str = TOKENS,
     list of these.  Folders of mosaicml-streaming (MDS) and litdata, and .tar
     files of WebDataset, are read by these packages.
 
-    `tokens` names the column of lists of tokens.  `channels` names columns
-    beside the tokens: lists as long, or one number a row; None stands for all
-    columns of numbers that `ignore` does not name.  `fills` has
+    `tokens` names the column of lists of tokens.  `channels` names the
+    other columns to read: lists as long as the tokens, or one number a row; with
+    None, all columns of numbers that `ignore` does not name.  `fills` has
     their values in padding, by default -100 for labels and 0 for others.
 
     The zeros of a column attention_mask are padding, which is left out; zeros

@@ -82,8 +82,8 @@ class Trial:
         return -(-n // self.align)
 
     def parts(self):
-        """The groups as they are packed: lists of (number, offset, length)
-        that share a pack; and what is rejected: (number, reason)."""
+        """The groups as they are packed, lists of (number, offset, length)
+        that share a pack, and the rejected sequences, (number, reason)."""
         parts, self.overlongs = [], 0
         rejected = [(k, 3) for k in self.outside]
         for group in self.cut_by_flushes():

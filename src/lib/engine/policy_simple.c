@@ -42,8 +42,8 @@ static bool is_ready(const void *state)
     case PS_POLICY_CONCAT:
         /*
          * The oldest sequences form the open pack.  It ends when it is full or
-         * the next sequence does not fit.  The window holds no more than these,
-         * so its totals are enough to tell.
+         * the next sequence does not fit.  The window holds no others, so its
+         * totals suffice.
          */
         return s->window->tokens >= s->capacity ||
                s->window->count >= s->depth;

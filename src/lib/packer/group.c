@@ -65,8 +65,8 @@ ps_result ps_group_store(ps_packer *p, const ps_held_piece *piece,
 }
 
 /*
- * Admits what was collected to the window.  `next_id` is the lowest id that can
- * follow.
+ * Admits the collected sequences to the window.  `next_id` is the lowest id
+ * that can follow.
  */
 static ps_result admit(ps_packer *p, uint64_t next_id, ps_error *err)
 {
@@ -112,7 +112,7 @@ ps_result ps_group_tick(ps_packer *p, uint64_t next_id, ps_error *err)
 
 /* ---- Groups that do not fit a pack ---- */
 
-/* Tells the caller about a sequence that is dropped or truncated. */
+/* Reports a dropped or truncated sequence to the caller. */
 static ps_result report(const ps_packer *p, const ps_sequence *sequence,
                         bool truncated, ps_error *err)
 {
