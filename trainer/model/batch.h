@@ -40,15 +40,14 @@ typedef struct tr_batch {
     uint32_t n_seq;
     const int32_t *cls_row;   /* [n_seq] first row of each sequence */
     const int32_t *nsp_label; /* [n_seq] 0 or 1; -1 without a label */
-    const real *nsp_weight;   /* [n_seq] weight in the loss; 0 without a label
-                               * */
+    const real *nsp_weight;   /* [n_seq] loss weight; 0 without a label */
 
     /* Masked tokens, in row order. */
     uint32_t n_mlm;
     const int32_t *mlm_row;   /* [n_mlm] */
     const int32_t *mlm_label; /* [n_mlm] the original token */
     const int32_t *mlm_seq;   /* [n_mlm] index of its sequence, below n_seq */
-    const real *mlm_weight;   /* [n_mlm] weight in the loss */
+    const real *mlm_weight;   /* [n_mlm] loss weight */
 
     /* [n_rows] row number in the padded batch of all ranks, for dropout.  NULL
      * if equal to the row's index. */

@@ -178,8 +178,7 @@ typedef struct tr_ops {
 
     /* ---- Products ---- */
 
-    /* Adds the bias only if `bias` is set; otherwise the next operation must.
-     * */
+    /* Adds the bias if `bias` is set; otherwise the next operation must. */
     void (*linear_forward)(tr_device *d, const tr_linear *l, size_t rows,
                            const void *x, bool bias, void *y);
     /* y = gelu(u), tanh form, with u = x W^T + b */

@@ -486,14 +486,14 @@ int main(void)
         test_exact();
     }
     test_other();
-    test_failure("cudaStreamBeginCapture:1", "a graph of a step: out of");
-    test_failure("cudaGraphInstantiate:1", "a graph of a step: out of");
-    test_failure("cudaGraphLaunch:1", "a graph of a step: out of");
+    test_failure("cudaStreamBeginCapture:1", "CUDA graph of a step: out of");
+    test_failure("cudaGraphInstantiate:1", "CUDA graph of a step: out of");
+    test_failure("cudaGraphLaunch:1", "CUDA graph of a step: out of");
     test_failure("cudaLaunchKernelEx:180=9", "sums of columns: invalid conf");
-    test_failure("kernel:240", "a kernel in front of: ");
+    test_failure("kernel:240", "a kernel before ");
 #ifndef __SANITIZE_ADDRESS__ /* hostcuda leaks what these calls fail to free */
-    test_failure("cudaGraphDestroy:2", "a graph of a step: out of");
-    test_failure("cudaStreamEndCapture:2", "a graph of a step: out of");
+    test_failure("cudaGraphDestroy:2", "CUDA graph of a step: out of");
+    test_failure("cudaStreamEndCapture:2", "CUDA graph of a step: out of");
 #endif
     printf("1..%d\n# bits %016llx\n", count, (unsigned long long)bits);
     return failures != 0;
