@@ -90,7 +90,7 @@ shared() {
 # shellcheck disable=SC2034 # refused() reads it
 @test "graphs need a single process" {
     speaker="bert-train: "
-    refused 64 "--graphs=on is for one process" gpus -- --graphs=on x.pks
+    refused 64 "--graphs=on requires a single process" gpus -- --graphs=on x.pks
 }
 
 @test "without NCCL, the steps before a GPU failure are saved" {
