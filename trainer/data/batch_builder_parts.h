@@ -58,12 +58,12 @@ struct tr_builder {
     ARRAYS(MEMBER)
 };
 
-/* Doubles the capacity, at least to one pack.  As tr_builder_reserve. */
+/* Doubles the capacity, to at least one pack.  See tr_builder_reserve. */
 PS_MUST_CHECK ps_result tr_builder_grow(tr_builder *f, ps_error *err);
 
 /*
- * Writes the padding of the pack that is being added; padding in the stream
- * has undefined values.
+ * Sets the padding of the pack that is being added, because padding in the
+ * stream has undefined values.
  */
 void tr_builder_pad(const tr_builder *f, uint32_t n_tok);
 
