@@ -3,10 +3,10 @@
     python -m packstream.export corpus.pks -o corpus.parquet --to=trl
 
 FILE is one or more files of packs that packcat --merge could join; by default,
-standard input is read.  OUT becomes a parquet file if it ends in .parquet, and an
-Arrow stream, as `datasets` uses, if its name ends in .arrow, if it is not a
-regular file, or for standard output.  OUT.new is written, and renamed when
-complete.  For MDS, OUT is a new folder.
+standard input is read.  OUT becomes a parquet file if its name ends in
+.parquet, and an Arrow stream, as `datasets` uses, if its name ends in .arrow,
+if it is not a regular file, or for standard output.  OUT.new is written, and
+renamed when complete.  For MDS, OUT is a new folder.
 
     trl              input_ids, labels, seq_lengths, and all other channels;
                      for SFTTrainer with padding_free=True, packstream.hf and

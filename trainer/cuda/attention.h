@@ -27,8 +27,8 @@
  * (attention_mma.h), and one for float or double without tensor cores
  * (attention_kernel.h), which is the reference and is described below.
  *
- * Each block uses this much x, where r is the size of a real and w the width of
- * a head, rounded up to 32, 64 or 128:
+ * A block uses this amount of shared memory, in bytes, where r is the size of a
+ * real and w the width of a head, rounded up to 32, 64 or 128:
  *
  *   per iterated row       2 (w r + 16), and in `keys` 2 r + 8 more
  *   per warp, forward      16 (w r + 16) + 16 * 36 r
@@ -67,7 +67,7 @@ struct tr_attention_shape {
     uint32_t warps;
     uint32_t chunk; /* iterated rows in shared memory, a multiple of 32 */
     uint32_t tiles; /* number of blocks that share a head of a span */
-    size_t shared;  /* bytes */
+    size_t shared;  /* shared memory, in bytes */
 };
 
 /* `row` and `warp` are the bytes of shared memory per iterated row and warp. */

@@ -112,7 +112,7 @@ attention_queries_kernel(const attention_job<real> job)
             const real *const key = job.qkv + qkv_at + k * 3 * hidden + hidden;
 
             if (at == p.tile * tile) {
-                __syncthreads(); /* the rows before have been read */
+                __syncthreads(); /* earlier rows have been read */
                 load_past<WIDTH>(job, keys, key, 3 * hidden, key + hidden,
                                  3 * hidden, p.n - k);
                 __syncthreads();
@@ -231,7 +231,7 @@ attention_keys_kernel(const attention_job<real> job)
         }
         for (uint32_t q = 0; q < p.n; q += job.chunk) {
             if (at == p.tile * tile) {
-                __syncthreads(); /* the rows before have been read */
+                __syncthreads(); /* earlier rows have been read */
                 load_past<WIDTH>(job, queries, job.qkv + qkv_at
                                                    + q * 3 * hidden,
                                  3 * hidden, job.d_out + out_at + q * hidden,

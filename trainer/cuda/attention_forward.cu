@@ -87,7 +87,7 @@ attention_forward_kernel(const attention_job<real> job)
             const real *const key = q + k * 3 * hidden + hidden;
 
             if (at == p.tile * tile) {
-                __syncthreads(); /* the rows before have been read */
+                __syncthreads(); /* earlier rows have been read */
                 load_past<WIDTH>(job, keys, key, 3 * hidden, key + hidden,
                                  3 * hidden, p.n - k);
                 __syncthreads();

@@ -164,7 +164,7 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
         const bf16 *const values = keys + shared::PAST;
 
         __pipeline_wait_prior(0);
-        __syncthreads(); /* theirs are here, those before have been read */
+        __syncthreads(); /* rows are complete, earlier rows were read */
         if (at + MMA_CHUNK < p.n)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)
@@ -344,7 +344,7 @@ attention_keys_mma_kernel(const attention_job<bf16> job)
         const bf16 *const d_out = queries + shared::PAST;
 
         __pipeline_wait_prior(0);
-        __syncthreads(); /* theirs are here, those before have been read */
+        __syncthreads(); /* rows are complete, earlier rows were read */
         if (at + MMA_CHUNK < p.n)
             fetch_queries<WIDTH>(job, at + MMA_CHUNK, past, known);
         if (row >= p.n)

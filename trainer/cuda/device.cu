@@ -19,7 +19,7 @@
 
 #define OLDEST 8 /* lowest major compute capability; 8 is A100 */
 
-/* True for errors of a kernel, which a later call reports. */
+/* True if the error is one of an earlier kernel. */
 static bool is_late(cudaError_t error)
 {
     return error == cudaErrorECCUncorrectable

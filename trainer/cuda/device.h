@@ -1,8 +1,9 @@
 /*
  * device.h - shared declarations of the CUDA back end.
  *
- * Built by nvcc for GPUs, and by g++ against tests/hostcuda for tests.  Kernels
- * are launched by launch(), which records failures, and never with <<<>>>.
+ * The back end is built by nvcc for GPUs, and by g++ against tests/hostcuda for
+ * tests.  Kernels are launched by launch(), which records failures, and never
+ * with <<<>>>.
  *
  * `real` is float (double in a test build).  `value` is the storage type of
  * activations: real or __nv_bfloat16.  Kernels are templates over value; load()
@@ -18,7 +19,7 @@
 
 #include "cuda/open.h"
 
-/* Sequences are grouped by length: Zeng et al. (2022), IV.A.2. */
+/* Sequences are grouped by length, as in Zeng et al. (2022), section IV.A.2. */
 #define TR_GROUPS 5 /* spans of up to 128, 256, 384, 512 rows, and longer */
 #define TR_GROUP_ROWS 128
 

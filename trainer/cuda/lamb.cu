@@ -5,11 +5,11 @@
  * chunks is built once.  A step consists of three launches over all chunks and
  * two small launches in between:
  *
- *   norm     of the gradient: a sum per chunk
- *   begin    one block: total norm, clipping, finiteness check
- *   moments  also norms of weights and updates: two sums per chunk
- *   ratios   trust ratios, one block per tensor
- *   update   the weights and their bfloat16 copy
+ *   norm     sums the squares of the gradient, per chunk
+ *   begin    computes the total norm and clipping, and checks for finite values
+ *   moments  updates the moments, and sums squares of weights and of updates
+ *   ratios   computes trust ratios, one block per tensor
+ *   update   updates the weights and their bfloat16 copy
  *
  * The host does not check results: if a norm or a loss is not finite, `begin`
  * sets a flag on the device, and later kernels return at once.  Sums over
@@ -25,7 +25,7 @@
 #include "cuda/graphs.h"
 #include "cuda/kernel.h"
 
-#define CHUNK ((size_t)1 << 12) /* numbers */
+#define CHUNK ((size_t)1 << 12) /* numbers in a chunk */
 #define ONE_BLOCK 1024
 
 /* Numbers `begin` to `end` - 1, within one tensor. */

@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /*
- * How values are stored and multiplied.  Sums, weights and gradients of weights
- * are always float.
+ * Formats for storing and multiplying values.  Sums, weights and gradients of
+ * weights are always float.
  */
 typedef enum tr_precision {
     TR_FLOAT, /* float, as on the CPU */
@@ -23,8 +23,7 @@ typedef enum tr_precision {
 } tr_precision;
 
 #define TR_CUDA_HEAD_MAX 128    /* maximum width of a head */
-#define TR_CUDNN_HEAD 8         /* cuDNN needs head widths that are multiples of
-                                 * this */
+#define TR_CUDNN_HEAD 8         /* divides head widths for cuDNN */
 #define TR_CUDA_HIDDEN_MAX 8192 /* maximum width of a layer norm */
 
 struct tr_workers;

@@ -22,8 +22,7 @@
 
 #include "cuda/product.h"
 
-#define WORKSPACE ((size_t)32 << 20) /* size that NVIDIA recommends from sm_90
-                                      * on */
+#define WORKSPACE ((size_t)32 << 20) /* NVIDIA's recommendation for sm_90 */
 
 static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues need float");
 

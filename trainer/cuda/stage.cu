@@ -259,7 +259,7 @@ static void pack_segments(layout *l, const tr_batch *batch, int32_t *spare,
     segments->pieces = there.pieces;
 }
 
-/* Packs a batch, or only measures it if `host` is NULL.  Returns bytes. */
+/* Packs a batch, or only measures it if `host` is NULL.  Returns its size. */
 static size_t pack_batch(slot *s, char *host, const tr_batch *batch)
 {
     layout l = {host, s->device, 0};

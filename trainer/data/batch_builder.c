@@ -463,8 +463,7 @@ static extent extent_at(const tr_builder *f, extent at)
     const uint32_t seqs = f->n_seqs[at.pack];
     extent n = {.pack = 1,
                 .row = f->capacity,
-                .span = seqs + 1, /* including the dummy sequence, even if
-                                   * empty */
+                .span = seqs + 1, /* includes the dummy sequence */
                 .seq = seqs};
 
     while (at.target + n.target < f->batch.n_mlm &&

@@ -15,9 +15,9 @@ enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
 typedef struct channel {
     const char *name;
     ps_kind kind;
-    int64_t min, end; /* valid values: min to end - 1, */
-    int32_t without;    /* or this, the value if the channel is absent */
-    const ps_field *field; /* NULL if absent */
+    int64_t min, end; /* range of valid values: min to end - 1 */
+    int32_t without;    /* valid, too; the value if the channel is absent */
+    const ps_field *field; /* NULL if the channel is absent */
 } channel;
 
 /* The arrays of a batch: type, name, dimension. */

@@ -29,7 +29,7 @@ typedef enum tr_loss_weighting {
     TR_LOSS_PER_TOKEN     /* each masked token has the same weight */
 } tr_loss_weighting;
 
-/* How several ranks read the input. */
+/* Ways in which several ranks read the input. */
 typedef enum tr_input_kind {
     TR_INPUT_SHARED, /* each rank reads all files and selects its packs */
     TR_INPUT_SHARDS, /* each rank reads its own files; packs are exchanged */
@@ -45,8 +45,8 @@ typedef struct tr_loader_options {
     uint32_t vocab_size; /* 0: as declared by the first stream */
     uint32_t types;      /* number of token types */
     tr_loss_weighting loss;
-    double mask_share;   /* error for streams with labels; below 0: not set,
-                            0.15 for streams without labels */
+    double mask_share;   /* share of masked tokens; below 0: not set, 0.15 for
+                            streams without labels; an error with labels */
     uint64_t seed;       /* seed of masks */
     uint32_t rank;       /* this rank, below `ranks` */
     uint32_t ranks;      /* at least 1 */

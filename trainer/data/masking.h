@@ -23,13 +23,12 @@
 #define TR_MASKING_SPECIALS PS_SPECIALS
 
 typedef struct tr_masking {
-    double share;        /* share of maskable tokens that are selected, 0 to
-                          * 1 */
-    uint32_t max;       /* limit per sequence; 0: only `share` limits */
+    double share;        /* share of maskable tokens that are selected */
+    uint32_t max;       /* maximum per sequence; 0: no limit */
     uint32_t vocab_size; /* at least 1; limits random tokens */
     uint32_t mask_id;
-    uint32_t special[TR_MASKING_SPECIALS]; /* ids never masked; */
-    uint32_t n_special;                 /* UINT32_MAX: unused entry */
+    uint32_t special[TR_MASKING_SPECIALS]; /* unmaskable ids, or UINT32_MAX */
+    uint32_t n_special;
 } tr_masking;
 
 /*

@@ -24,7 +24,7 @@
 #define TR_BUCKET_MLM 256
 #define TR_BUCKET_SEQ 32
 
-/* Zero-initialise. */
+/* Zero-initialise before the first call. */
 typedef struct tr_bucket_pad {
     tr_batch batch;
     void *block; /* the arrays of `batch` that differ from the input's */

@@ -301,7 +301,7 @@ typedef struct tr_ops {
 
     /* ---- The end ---- */
 
-    /* All blocks must be released before. */
+    /* Closes the device.  All blocks must be released before. */
     void (*close)(tr_device *d);
 } tr_ops;
 

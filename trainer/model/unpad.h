@@ -10,14 +10,14 @@
 
 #include "model/batch.h"
 
-/* Which rows of a batch are computed. */
+/* Selects the rows of a batch that are computed. */
 typedef enum tr_rows {
     TR_PADDED,   /* all */
     TR_STRIPPED, /* in each pack, as many as the fullest pack has tokens */
     TR_UNPADDED  /* only rows that hold tokens */
 } tr_rows;
 
-/* Zero-initialise. */
+/* Zero-initialise before the first call. */
 typedef struct tr_unpad {
     tr_batch batch;
     int32_t *numbers; /* the arrays of `batch` that differ from the input's */

@@ -15,7 +15,7 @@
 
 typedef struct tr_assigner tr_assigner;
 
-/* Uses ranks, width and padding of the options.  NULL if out of memory. */
+/* Uses the options' ranks and width.  Returns NULL if out of memory. */
 tr_assigner *tr_assigner_open(const tr_loader_options *options);
 void tr_assigner_free(tr_assigner *s);
 

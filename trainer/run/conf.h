@@ -20,7 +20,7 @@ typedef enum conf_device { CONF_CPU, CONF_CUDA } conf_device;
 
 typedef struct conf {
     tr_loader_options loader;
-    bert_config model; /* vocabulary or positions 0: as in the stream */
+    bert_config model; /* vocab_size, positions: 0 means the stream's */
     tr_lamb_options lamb;
     tr_schedule rate;
     double factor; /* exponent of the betas; 0: sequences per pack */

@@ -16,8 +16,9 @@ typedef struct report_step {
     double loss, mlm, nsp;
     double gradient; /* norm of the gradient */
     double rate;
-    uint64_t packs, tokens, rows, learnt; /* in these steps; rows with */
-    double seconds;   /* padding; `learnt` is the number of sequences */
+    /* Counts in these steps: `rows` includes padding, `learnt` is sequences. */
+    uint64_t packs, tokens, rows, learnt;
+    double seconds;   /* duration of these steps */
     double processor; /* processor time of all threads, in seconds */
     uint64_t graphs, launches; /* as in tr_results */
     double exchange, waited, imbalance; /* sums of tr_exchange_times */

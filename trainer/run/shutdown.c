@@ -26,10 +26,9 @@ static atomic_int came;
 static atomic_int broken;
 static sem_t bell;
 
-/* One per process. */
+/* The state of this module. */
 static struct {
-    pthread_mutex_t turn; /* held by the main thread except where it allows the
-                           * action */
+    pthread_mutex_t turn; /* unlocked while the action may run */
     bool runs;
     shutdown_action *last;
     void *context;

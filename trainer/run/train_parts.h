@@ -46,7 +46,7 @@ typedef struct training {
     checkpoint_run now; /* state.run plus the queued steps */
     queued_step queue[QUEUE_MAX];
     uint64_t n_queued;
-    double started, used; /* clocks when the queue was empty, in seconds */
+    double started, used; /* clocks at the first queued step, in seconds */
     uint64_t idle;        /* number of steps without targets */
     report_step unprinted;
     pthread_mutex_t printer; /* protects `unprinted` */

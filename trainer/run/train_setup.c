@@ -1,5 +1,5 @@
 /*
- * train_setup.c - from the command line to the first step.
+ * train_setup.c - prepare a run, from the command line to the first step.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +47,7 @@ static int set_input(training *t)
                       "MPI_THREAD_MULTIPLE");
 }
 
-/* Refuses CUDA graphs with several processes. */
+/* Rejects CUDA graphs with several processes. */
 static int check_graphs(const training *t)
 {
     if (train_is_alone(t) || t->conf.graphs != BERT_GRAPHS)

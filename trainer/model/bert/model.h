@@ -23,7 +23,7 @@
 #include "model/ops.h"
 #include "model/unpad.h"
 
-/* How attention is confined to sequences. */
+/* Methods that confine attention to sequences. */
 typedef enum bert_attention {
     BERT_VARLEN, /* each span separately; cost is the sum of len^2 */
     BERT_DENSE,  /* all L x L pairs of a pack, masked, as in the paper */
@@ -109,7 +109,7 @@ typedef struct bert_step {
 bool bert_model_forward(bert_model *model, const tr_batch *padded,
                         const bert_step *step);
 
-/* What steps with similar batches share. */
+/* Selects what steps with similar batches share. */
 typedef enum bert_graph_mode {
     BERT_EXACT,   /* nothing; each step has the shape of its batch */
     BERT_ROUNDED, /* shapes, because counts are rounded up (bucket_pad.h) */
