@@ -1,12 +1,12 @@
 """packstream - tokenised sequences in fixed-length packs, for training.
 
     packs = packstream.open("corpus.pks")      # any order; zstd, s3:// too
-    packstream.Packer                          # packs in this process
+    packstream.Packer                          # packs sequences as they arrive
     packstream.pack_dataset                    # packs a datasets.Dataset
-    packstream.TokenWriter                     # writes what packstream packs
-    packstream.from_arrow                      # tables and parquet, for both
-    packstream.from_text                       # text and chats, tokenized
-    packstream.Deal                            # packs to ranks, equal work
+    packstream.TokenWriter                     # writes records for packstream
+    packstream.from_arrow                      # reads tables and parquet
+    packstream.from_text                       # tokenizes text and chats
+    packstream.Deal                            # assigns packs to ranks
 
 Adapters for trainers are separate modules: packstream.torch, hf, flash_attn,
 megatron, maxtext.

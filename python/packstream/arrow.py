@@ -192,9 +192,9 @@ def check_transform(dataset: Any) -> None:
 
 @contextlib.contextmanager
 def open_file(path: str) -> Iterator[Any]:
-    """A parquet file, or one of Arrow's two file formats.  Errors name the
-    file.  It is not mapped, because truncation by another program would raise
-    SIGBUS."""
+    """Opens a parquet file, or one of Arrow's two file formats.  Errors name
+    the file.  The file is not mapped, because truncation by another program
+    would raise SIGBUS."""
     try:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(open(path, "rb"))

@@ -241,7 +241,8 @@ def shows_form(start: bytes) -> bool:
 
 
 def form_of(start: bytes) -> str:
-    """Returns the form of a file.  Only blanks are JSON Lines without rows."""
+    """Returns the form of a file.  A file of blanks is JSON Lines without
+    rows."""
     start = without_bom(start).lstrip()
     if start[:1] == b"[":
         raise ValueError("it starts like a JSON array: write an object on "

@@ -79,7 +79,8 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
 
 
 def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
-    """Ends the program after a signal, and removes the new file, if any."""
+    """Opens the output.  A signal removes the new file, if any, and ends the
+    program."""
     early: List[int] = []
 
     def die(number: int, frame: Any = None) -> None:

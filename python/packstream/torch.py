@@ -65,14 +65,14 @@ class PackDataset(IterableDataset):
     tensors.  `labels` is passed on to `convert`.  `order`, an array of pack
     numbers, and drop_last are those of Packs.batches.
 
-    `shuffle` is a seed: the packs of files come in a new random order in each
-    epoch; call set_epoch(), as with DistributedSampler.
+    `shuffle` is a seed, with which the packs of files get a new random order
+    in each epoch; call set_epoch(), as with DistributedSampler.
 
-    rank and ranks default to torch.distributed's when the iteration begins; a
-    share that packdeal wrote for a rank is read whole.
-    If that is not initialized, every pack is read; a process started with
-    others by torchrun, mpirun or srun is then an error.  Pass rank and ranks
-    if several processes need the same packs, as in tensor parallelism."""
+    rank and ranks default to those of torch.distributed when the iteration
+    starts; a file that packdeal wrote for a rank is read completely.  If
+    torch.distributed is not initialized, every pack is read, which is an error
+    if torchrun, mpirun or srun has started several processes.  Pass both if
+    several processes need the same packs, as in tensor parallelism."""
 
     def __init__(self, source: Any, size: int, rank: Optional[int] = None,
                  ranks: Optional[int] = None,
