@@ -1,9 +1,9 @@
-"""build_native.py - makes the extension packstream._native with cffi, and
-knows the flags for all C of the Python package.
+"""build_native.py - builds the extension packstream._native with cffi, and
+defines the compiler flags for all C code of the Python package.
 
-setup.py links the extension with the library, whose sources are those in
-src/lib.  What Python can call is what packstream.h declares, as the
-preprocessor reads it, and the loops of native.h.
+setup.py links the extension with the library, which is built from src/lib.
+Python can call the functions that packstream.h (after preprocessing) and
+native.h declare.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,13 +23,13 @@ TOP = os.path.relpath(os.path.join(os.path.dirname(
 INCLUDE = ["python", "src/include", "src/lib", "src/common"]
 PROGRAM_INCLUDE = ["src", "src/include"]
 PROGRAMS = os.environ.get("PACKSTREAM_PROGRAMS") != "no"
-# A header of each library, and Debian's package.
+# For each library, one of its headers and Debian's package
 LIBRARIES = {"libzstd": ("zstd.h", "libzstd-dev"),
              "libxxhash": ("xxhash.h", "libxxhash-dev")}
 if PROGRAMS:
     LIBRARIES.update({"jansson": ("jansson.h", "libjansson-dev"),
                       "zlib": ("zlib.h", "zlib1g-dev")})
-# Appended to Python's own flags, unless the environment has better ones.
+# Appended to Python's own flags, unless the environment sets flags
 SPEED = [] if os.environ.get("CFLAGS") else ["-O3", "-g0"]
 # The hook of psn_open, which remote.py defines.
 FETCH = ("extern \"Python\" ps_result psn_fetch(void *, void *, size_t, "
@@ -47,7 +47,8 @@ def compiler():
 
 
 def declarations():
-    """What packstream.h and native.h declare, without the headers of C."""
+    """Returns the declarations of packstream.h and native.h, without those of
+    C's headers."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stdbool.h", "stddef.h", "stdint.h"):
             open(os.path.join(empty, name), "w").close()
@@ -63,7 +64,7 @@ def declarations():
 
 
 def requirement(option, *names):
-    """What pkg-config says of these libraries, or nothing."""
+    """Returns pkg-config's flags for these libraries, or an empty list."""
     try:
         found = subprocess.run(["pkg-config", option, *names],
                                check=True, capture_output=True, text=True)
@@ -73,8 +74,8 @@ def requirement(option, *names):
 
 
 def linked(*names):
-    """Arguments to link with these libraries; without pkg-config by the names
-    that nearly all systems have."""
+    """Returns the arguments to link with these libraries; without pkg-config,
+    uses the names that nearly all systems have."""
     return (requirement("--libs", *names) or
             ["-l" + re.sub("^lib|lib$", "", name) for name in names]
             ) + ["-pthread", "-lm"]
@@ -87,8 +88,8 @@ def has_header(name):
         capture_output=True, check=False).returncode == 0
 
 
-# base/hash.h does without the dispatch of xxHash if the library lacks it in
-# spite of the header.
+# base/hash.h does not use xxHash's dispatch if the library lacks it despite
+# the header.
 MACROS = [("_POSIX_C_SOURCE", "200809L"), ("_FILE_OFFSET_BITS", "64")] + [
     (macro, None) for macro, header in (
         ("HAVE_XXH_DISPATCH", "xxh_x86dispatch.h"),
@@ -107,5 +108,5 @@ builder.set_source(
     include_dirs=[path(name) for name in INCLUDE],
     define_macros=MACROS,
     extra_compile_args=CFLAGS,
-    # Symbols of libraries that are linked in are not taken from elsewhere.
+    # Do not take symbols of statically linked libraries from elsewhere.
     extra_link_args=["-Wl,-Bsymbolic"] + linked("libzstd", "libxxhash"))

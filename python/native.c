@@ -55,7 +55,7 @@ void psn_sink_free(psn_sink *sink)
     sink->size = sink->capacity = 0;
 }
 
-/* Tokens of sequence i, or UINT32_MAX if there are as many or more. */
+/* Number of tokens of sequence i, at most UINT32_MAX. */
 static uint32_t length_of(const psn_columns *c, int64_t i)
 {
     int64_t n = c->offsets[i + 1] - c->offsets[i];
@@ -63,14 +63,14 @@ static uint32_t length_of(const psn_columns *c, int64_t i)
     return n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* A payload of one sequence after another, in memory that grows. */
+/* A buffer for the payload of one sequence at a time. */
 typedef struct payload {
     unsigned char *bytes;
-    size_t size; /* of the last sequence's */
+    size_t size; /* size of the last payload */
     size_t capacity;
 } payload;
 
-/* Makes the payload of sequence i, which has n_tok tokens.  PS_ERR_MEMORY. */
+/* Fills in the payload of sequence i, which has n_tok tokens. */
 static ps_result fill_payload(payload *p, const ps_schema *schema,
                               const psn_columns *c, int64_t i, uint32_t n_tok,
                               ps_error *err)
@@ -148,7 +148,7 @@ ps_result psn_write(ps_token_writer *writer, const ps_schema *schema,
     return r;
 }
 
-/* Writes a pack's head, with its index at the offset of the checksum. */
+/* Writes the head of a pack, with its index in place of the checksum. */
 static void put_head(unsigned char *head, const ps_pack *pack,
                      uint32_t first_seq)
 {

@@ -1,31 +1,31 @@
 #!/bin/sh
-# pipeline.sh - from text to a BERT that learns, in one pipe.
+# pipeline.sh - train a BERT on text, in one pipe.
 #
 #   text -> spm_encode -> bert-sequences -> tokcat -> packstream -> bert-train
 #
-# Trains a small sentencepiece model on text that every system has, then a small
-# BERT, for about a minute on two CPUs, and fails unless the loss falls: the
-# mean loss of masked tokens in the last tenth of all steps has to be well below
-# that in the first.
+# Trains a small sentencepiece model on text that every system has, then a
+# small BERT, for about a minute on two CPUs. Fails unless the loss falls: the
+# mean loss of masked tokens over the last tenth of the steps must be well
+# below the mean over the first tenth.
 #
-#   trainer/pipeline.sh            all of it
-#   trainer/pipeline.sh --short    some seconds of it
+#   trainer/pipeline.sh            the whole training
+#   trainer/pipeline.sh --short    a run of some seconds
 #
-# The programs have to be on the PATH: those of packstream, bert-sequences and
-# bert-train in the build directory, spm_train and spm_encode of sentencepiece.
+# PATH must contain packstream's programs, bert-sequences and bert-train, which
+# are in the build directory, and sentencepiece's spm_train and spm_encode.
 #
 # SPDX-License-Identifier: MIT
 
 set -eu
 
-length=128    # most tokens of a sequence, and of a pack
-pieces=4000   # of the sentencepiece model
-text=4000000  # bytes
+length=128    # maximum tokens in a sequence and in a pack
+pieces=4000   # size of the sentencepiece model
+text=4000000  # size of the text, in bytes
 steps=500
 width=128
 rate=0.01     # peak learning rate
-fall=1.5      # the least that the loss has to fall
-# The ids that spm_train assigns, in the order of its options.
+fall=1.5      # minimum decrease of the loss
+# The ids that spm_train assigns, in the order of its options
 pad=0 cls=2 sep=3 mask=4
 
 LC_ALL=C
@@ -41,8 +41,9 @@ step() {
     printf '\n== %s\n' "$*"
 }
 
-# corpus.txt: documents, shuffled in an order that depends on the text alone; one
-# sentence a line, and an empty line between documents.
+# Writes corpus.txt: one sentence per line, with an empty line between
+# documents. The documents are shuffled in an order that depends only on the
+# text.
 gather() {
     "$top/examples/corpus.sh" | head -c "$text" | sed '$d' >ordered.txt
     shuf --random-source=ordered.txt ordered.txt |
@@ -52,7 +53,7 @@ gather() {
         "$(wc -c <corpus.txt)"
 }
 
-# pieces.model; sets "pieces" to the number that it has.
+# Writes pieces.model, and sets "pieces" to the size of its vocabulary.
 train_pieces() {
     grep . corpus.txt | head -n 20000 >sample.txt
     spm_train --input=sample.txt --model_prefix=pieces --model_type=unigram \
@@ -65,7 +66,7 @@ train_pieces() {
     printf '%s pieces\n' "$pieces"
 }
 
-# Writes token records of masked pairs to stdout.
+# Writes token records of masked sentence pairs to stdout.
 records() {
     spm_encode --model=pieces.model --output_format=id corpus.txt |
         bert-sequences --vocab="$pieces" --cls-id=$cls --sep-id=$sep \
@@ -96,7 +97,7 @@ keep_losses() {
     done >losses.json
 }
 
-# Prints the mean losses of each tenth, and how far they fell.
+# Prints the mean losses of each tenth of the steps, and their decrease.
 check_losses() {
     sed 's/.*"mlm": \([^,]*\), "nsp": \([^,]*\),.*/\1 \2/' losses.json |
         awk -v fall="$fall" -v wanted="$steps" '

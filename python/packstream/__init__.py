@@ -1,15 +1,15 @@
 """packstream - tokenised sequences in fixed-length packs, for training.
 
     packs = packstream.open("corpus.pks")      # any order; zstd, s3:// too
-    packstream.Packer                          # packs in this process
+    packstream.Packer                          # packs sequences as they arrive
     packstream.pack_dataset                    # packs a datasets.Dataset
-    packstream.TokenWriter                     # writes what packstream packs
-    packstream.from_arrow                      # tables and parquet, for both
-    packstream.from_text                       # text and chats, tokenized
-    packstream.Deal                            # packs to ranks, equal work
+    packstream.TokenWriter                     # writes records for packstream
+    packstream.from_arrow                      # reads tables and parquet
+    packstream.from_text                       # tokenizes text and chats
+    packstream.Deal                            # assigns packs to ranks
 
-Adapters for trainers are modules of their own: packstream.torch, hf,
-flash_attn, megatron, maxtext.
+Adapters for trainers are separate modules: packstream.torch, hf, flash_attn,
+megatron, maxtext.
 
 SPDX-License-Identifier: MIT
 """
@@ -27,7 +27,7 @@ __all__ = ["Batch", "Channel", "Columns", "Deal", "Header", "PackDataset",
            "PackError", "PackFiles", "Packer", "Packs", "TokenWriter",
            "from_arrow", "from_text", "open", "pack_dataset", "pack_lengths"]
 
-# Imported on first use: these need pyarrow or torch.
+# Imported on first use, because these need pyarrow or torch
 _LATER = {"from_arrow": "arrow", "from_text": "tokenize",
           "pack_dataset": "dataset",
           "PackDataset": "torch"}
@@ -35,8 +35,8 @@ _ADAPTERS = ("flash_attn", "hf", "maxtext", "megatron", "views")
 
 
 def _version() -> str:
-    """The version of the library; without the extension, that of the sources
-    around this folder, or of the installed package."""
+    """Returns the version of the library. Without the extension, returns the
+    version of the surrounding sources or of the installed package."""
     from packstream.library import ffi, lib
     if lib is not None:
         return ffi.string(lib.ps_version()).decode()

@@ -1,9 +1,9 @@
-"""arrow.py - sequences out of Arrow tables, parquet files and datasets.
+"""arrow.py - read sequences from Arrow tables, parquet files and datasets.
 
     for columns in packstream.from_arrow("data.parquet"):
         writer.write(columns)
 
-Values stay in Arrow's buffers: no list of Python's is made.
+Values stay in Arrow's buffers and are not converted to Python lists.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,28 +23,29 @@ from packstream.packs import printable
 from packstream.schema import Channel, Columns, sequence_of
 
 TOKENS = "input_ids"
-MASK = "attention_mask"         # of padded rows
+MASK = "attention_mask"         # column that marks padding
 BATCH_ROWS = 1 << 14
-# Types that the formats lack, and their replacements.
+# Types that the formats do not have, and their replacements
 CHANNEL = re.compile("[A-Za-z][A-Za-z0-9_]{0,22}")
 WIDER = {"i1": "i4", "i2": "i4", "f2": "f4", "b1": "u1"}
 
 
 def list_parts(column: pa.Array, name: str = TOKENS, row: int = 0) -> tuple:
-    """Offsets, int64 from 0, and values of an array of lists, in the same
-    memory.  Errors name the row; `row` is the number of the first list."""
+    """Returns the offsets (int64, from 0) and the values of an array of lists,
+    without a copy of the values.  Errors name the row; `row` is the number of
+    the first list."""
     kind = column.type
     if not is_list(kind):
-        raise ValueError("%s: a column of %s, where lists of numbers are due"
+        raise ValueError("%s: a column of %s, expected lists of numbers"
                          % (printable(name), printable(kind)))
     check_numeric(kind.value_type, name)
-    column.validate(full=True)      # Arrow takes offsets as a file has them
+    column.validate(full=True)      # Arrow does not check a file's offsets
     if column.null_count:
         raise ValueError("row %d: %s: the list is missing"
                          % (row + first_null(column), printable(name)))
     if pa.types.is_fixed_size_list(kind):
         size = kind.list_size
-        if size == 0:           # a file of 1 kB can have 2^40 of them
+        if size == 0:           # a file of 1 kB can have 2^40 such lists
             raise ValueError("%s: lists of a fixed size of 0"
                              % printable(name))
         offsets = (np.arange(len(column) + 1, dtype=np.int64) +
@@ -66,7 +67,7 @@ def numbers(values: pa.Array, name: str,
     """Converts a numeric array to numpy, without a copy except for booleans.
     `row_of(i)` is the row of value i, for errors."""
     check_numeric(values.type, name)
-    values.validate(full=True)      # buffers can be shorter than it says
+    values.validate(full=True)      # buffers can be too short
     if values.null_count:
         raise ValueError("row %d: %s: a value is missing"
                          % (row_of(first_null(values)), printable(name)))
@@ -78,7 +79,7 @@ def check_numeric(kind: pa.DataType, name: str) -> None:
     if pa.types.is_dictionary(kind):
         raise ValueError("%s: decode its dictionary first" % printable(name))
     if not is_number(kind):
-        raise ValueError("%s: values of %s, where numbers are due"
+        raise ValueError("%s: values of %s, expected numbers"
                          % (printable(name), printable(kind)))
 
 
@@ -93,21 +94,23 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def numpy_type(kind: pa.DataType, name: str) -> np.dtype:
-    """The type of such values in numpy; to_pandas_dtype needs pandas."""
+    """Returns numpy's type for these values, because to_pandas_dtype needs
+    pandas."""
     return numbers(pa.array([], kind), name).dtype
 
 
 def dtype_of(kind: pa.DataType, name: str) -> np.dtype:
-    """The type of a channel for values of this type."""
+    """Returns the type of a channel for values of this type."""
     dtype = numpy_type(kind, name)
     code = "%s%d" % (dtype.kind, dtype.itemsize)
     return np.dtype(WIDER.get(code, code))
 
 
 def unpadded(offsets: np.ndarray, mask: pa.Array, row: int) -> tuple:
-    """Where the tokens of each row begin, how many they are, and which values
-    are tokens, by an attention mask: 1 for a token, 0 for padding before or
-    after them.  Errors name the row; `row` is that of the first."""
+    """Returns the start and the number of each row's tokens, and which values
+    are tokens, according to an attention mask: 1 for a token, 0 for padding
+    before or after the tokens.  Errors name the row; `row` is the number of
+    the first."""
     other, values = list_parts(mask, MASK, row)
     check_lengths(offsets, other, MASK, row)
     ones = values != 0
@@ -117,7 +120,7 @@ def unpadded(offsets: np.ndarray, mask: pa.Array, row: int) -> tuple:
         raise ValueError("row %d: %s: %s is neither 0 nor 1" % (
             row + sequence_of(offsets, at), MASK, values[at]))
     counts = np.diff(np.append(0, np.cumsum(ones))[offsets])
-    first = ones.copy()             # of a run of ones in its row
+    first = ones.copy()             # first value of each run of ones
     first[1:] &= ~ones[:-1]
     edges = offsets[:-1][counts > 0]
     first[edges] = ones[edges]
@@ -135,7 +138,7 @@ def unpadded(offsets: np.ndarray, mask: pa.Array, row: int) -> tuple:
 # ---------------------------------------------------------------- sources
 
 def saved_files(path: str) -> List[str]:
-    """The files of a dataset that save_to_disk of datasets wrote."""
+    """Returns the files of a dataset written by datasets' save_to_disk."""
     try:
         with open(os.path.join(path, "state.json")) as state:
             return [os.path.join(path, entry["filename"])
@@ -150,7 +153,8 @@ def saved_files(path: str) -> List[str]:
 
 
 def parts_of(path: str) -> List[Any]:
-    """The files of this name, or the rows of another package's."""
+    """Returns the files of this name, or the rows of another package's
+    format."""
     from packstream.loaders import loaded
     rows = loaded(path)
     if rows is not None:
@@ -159,13 +163,13 @@ def parts_of(path: str) -> List[Any]:
 
 
 def file_of(part: Any) -> Optional[str]:
-    """The name of a part that lies in a file or a folder."""
+    """Returns the name of a part that is a file or a folder."""
     return part if isinstance(part, str) else getattr(part, "path", None)
 
 
 def check_columns(there: Sequence[str], tokens: str,
                   others: Sequence[str] = ()) -> None:
-    """Raises ValueError unless each of these columns is there once."""
+    """Raises ValueError unless each of these columns exists exactly once."""
     names = [tokens, *others]
     missing = [name for name in names if name not in there]
     if missing:
@@ -180,7 +184,7 @@ def check_columns(there: Sequence[str], tokens: str,
 
 
 def check_transform(dataset: Any) -> None:
-    """Refuses a dataset whose rows are not what is stored."""
+    """Raises ValueError if a dataset's rows differ from the stored rows."""
     if (getattr(dataset, "format", None) or {}).get("type") == "custom":
         raise ValueError("the dataset has a transform, which would not be "
                          "applied: use map, or reset_format()")
@@ -188,8 +192,9 @@ def check_transform(dataset: Any) -> None:
 
 @contextlib.contextmanager
 def open_file(path: str) -> Iterator[Any]:
-    """A parquet file, or one of Arrow's two kinds.  Errors name it.  It is not
-    mapped: if another program truncated it, that would be SIGBUS."""
+    """Opens a parquet file, or one of Arrow's two file formats.  Errors name
+    the file.  The file is not mapped, because truncation by another program
+    would raise SIGBUS."""
     try:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(open(path, "rb"))
@@ -207,7 +212,7 @@ def open_file(path: str) -> Iterator[Any]:
                         "neither parquet nor Arrow: use packstream.tokenize "
                         "for text and chats, tokcat for token ids") from None
             yield reader
-            # To Arrow, the end of the file is the end of a stream.
+            # Arrow treats the end of the file as the end of a stream.
             if os.fstat(file.fileno()).st_size < size:
                 raise ValueError("it was truncated while it was read: it had "
                                  "%d bytes when opened" % size)
@@ -221,7 +226,7 @@ def open_file(path: str) -> Iterator[Any]:
 
 
 class Source:
-    """The columns `names` of record batches, wherever they are."""
+    """Selects the columns `names` of record batches, in any order."""
 
     def __init__(self, source: Any):
         self.parts: List[Any] = []
@@ -275,7 +280,7 @@ class Source:
             yield from part.iter_batches(BATCH_ROWS, columns=list(names))
         elif isinstance(part, pa.Table):
             part = part.select(names)
-            part.validate()         # Arrow aborts where it slices nonsense
+            part.validate()         # slicing invalid data aborts the process
             yield from part.to_reader(BATCH_ROWS)
         elif isinstance(part, pa.RecordBatch):
             yield part.select(names)
@@ -299,8 +304,8 @@ def naming(file: Optional[str]) -> Iterator[None]:
 
 
 class Rows(Columns):
-    """Consecutive rows, from `row` on, of a file (or of a table, if `file` is
-    None)."""
+    """Consecutive rows of a file, or of a table if `file` is None, from `row`
+    on."""
     file: Optional[str]
     row: int
     tokens: str
@@ -314,15 +319,15 @@ class Rows(Columns):
 
 
 class ArrowSequences:
-    """Sequences of an Arrow source, an iterable of Columns; `channels` are
-    what a TokenWriter or a Packer of them is to be made with."""
+    """Sequences of an Arrow source, an iterable of Columns.  Pass `channels`
+    to the TokenWriter or Packer that receives them."""
 
     def __init__(self, source: Any, tokens: str = TOKENS,
                  channels: Optional[Sequence[str]] = (),
                  fills: Optional[Dict[str, float]] = None,
                  ignore: Sequence[str] = ()):
         self._source, self.tokens = Source(source), tokens
-        self.left_out: List[str] = []   # columns that are not of numbers
+        self.left_out: List[str] = []   # columns that are not numeric
         self.files = [file for file in map(file_of, self._source.parts)
                       if file is not None]
         self.channels: Dict[str, Channel] = {}
@@ -333,7 +338,8 @@ class ArrowSequences:
                                if channels is None else channels, fills or {})
 
     def _numeric(self, schema: pa.Schema, ignore: Sequence[str]) -> List[str]:
-        """The columns that can be channels, apart from those in `ignore`."""
+        """Returns the columns that can be channels, except those in
+        `ignore`."""
         found = []
         for field in schema:
             kind = field.type.value_type if is_list(field.type) else field.type
@@ -361,7 +367,7 @@ class ArrowSequences:
             names.append(MASK)
         for part in self._source.parts:
             file = file_of(part)
-            row = total if file is None else 0      # files have their own
+            row = total if file is None else 0      # rows of files restart
             for batch in self._source.batches(part, names):
                 with naming(file):
                     batch.validate()    # lengths can be negative, or differ
@@ -386,7 +392,7 @@ class ArrowSequences:
         return self._unpadded(Rows(offsets, found), batch, row)
 
     def _unpadded(self, rows: Rows, batch: pa.RecordBatch, row: int) -> Rows:
-        """Without what the attention mask says is padding."""
+        """Removes padding according to the attention mask."""
         if not self._masked:
             return rows
         _, counts, ones = unpadded(rows.offsets, batch.column(MASK), row)
@@ -400,7 +406,7 @@ class ArrowSequences:
 
 def check_lengths(offsets: np.ndarray, other: np.ndarray, name: str,
                   row: int) -> None:
-    """Raises ValueError unless lists are as long as those of the tokens."""
+    """Raises ValueError unless lists are as long as the lists of tokens."""
     differs = np.diff(other) != np.diff(offsets)
     if differs.any():
         i = int(differs.argmax())
@@ -413,16 +419,17 @@ def from_arrow(source: Any, tokens: str = TOKENS,
                channels: Optional[Sequence[str]] = (),
                fills: Optional[Dict[str, float]] = None,
                ignore: Sequence[str] = ()) -> ArrowSequences:
-    """The sequences of a table, of record batches, of a datasets.Dataset, or
-    of files: parquet, Arrow, or the folder that save_to_disk writes; or of a
-    list of these.  Folders of mosaicml-streaming (MDS) and litdata, and .tar
-    files of WebDataset, are read by these packages.
+    """Reads sequences from a table, from record batches, from a
+    datasets.Dataset, from files (parquet, Arrow, or a folder written by
+    save_to_disk), or from a list of these.  The packages mosaicml-streaming
+    (MDS), litdata and webdataset read their own folders and .tar files.
 
-    `tokens` names the column of lists of tokens.  `channels` names the
-    other columns to read: lists as long as the tokens, or one number a row; with
-    None, all columns of numbers that `ignore` does not name.  `fills` has
-    their values in padding, by default -100 for labels and 0 for others.
+    `tokens` names the column with lists of tokens.  `channels` names the other
+    columns to read, which are lists as long as the tokens or one number per
+    row; None means all numeric columns that are not in `ignore`.  `fills` maps
+    columns to their values in padding, by default -100 for labels and 0 for
+    others.
 
-    The zeros of a column attention_mask are padding, which is left out; zeros
-    between ones are a ValueError."""
+    Zeros in a column attention_mask mark padding, which is removed; zeros
+    between ones raise ValueError."""
     return ArrowSequences(source, tokens, channels, fills, ignore)

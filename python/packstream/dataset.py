@@ -1,4 +1,4 @@
-"""dataset.py - packs the rows of a datasets.Dataset or of an Arrow table.
+"""dataset.py - pack the rows of a datasets.Dataset or of an Arrow table.
 
     packed = packstream.pack_dataset(dataset, seq_length=2048)
 
@@ -29,21 +29,21 @@ from packstream.packs import PackError, printable
 from packstream.tokenize import TextSequences
 from packstream.views import IGNORED, MASKS
 
-# Values of a column per batch: allocating larger buffers costs more than the
-# copies if the system searches for huge pages.
+# Values of a column per batch.  Allocating larger buffers takes more time than
+# copying, if the system searches for huge pages.
 BATCH_VALUES = 1 << 18
-# Rows per plan; plans run in parallel.  Constant, since packs depend on it and
-# must not depend on the machine.
+# Rows per plan; plans run in parallel.  This is constant because packs depend
+# on it, but must not depend on the machine.
 PLAN_ROWS = 1 << 16
-STREAM_ROWS = 1 << 13           # of an IterableDataset, in memory at a time
+STREAM_ROWS = 1 << 13           # rows of an IterableDataset packed at a time
 MADE = ("position_ids", "seq_lengths")
 FINGERPRINT = b"packstream.fingerprint"     # metadata key in a cache file
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Pieces(NamedTuple):
-    """Sequences or parts of sequences: `lengths` tokens from `starts` in
-    chunk `chunks`, and the table row each comes from."""
+    """Sequences or parts of sequences: `lengths` tokens, which start at
+    `starts` in chunk `chunks`, and the table row of each."""
     chunks: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
@@ -57,8 +57,8 @@ class Plan(NamedTuple):
 
 
 def whole_rows(spans: List[tuple], rows: Optional[np.ndarray]) -> Pieces:
-    """All rows, or those with the numbers `rows`, in this order; a span has
-    the starts and lengths of a chunk's rows."""
+    """Returns all rows, or the rows with the numbers `rows`, in this order.  A
+    span has the starts and lengths of a chunk's rows."""
     lengths = np.concatenate([lengths for _, lengths in spans])
     all_rows = Pieces(
         np.concatenate([np.full(len(starts), i)
@@ -69,7 +69,7 @@ def whole_rows(spans: List[tuple], rows: Optional[np.ndarray]) -> Pieces:
 
 
 def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
-    """The rows, shortened to the capacity; empty ones are removed."""
+    """Returns the rows, shortened to the capacity, without empty rows."""
     chunks, starts, lengths, row_of = rows
     longer = lengths > capacity
     if not longer.any():
@@ -94,7 +94,7 @@ def cut_rows(rows: Pieces, capacity: int, overlong: str) -> Pieces:
 
 
 class Lists:
-    """A column of lists, as arrays of values by chunk."""
+    """A column of lists, as one array of values per chunk."""
 
     def __init__(self, name: str, column: pa.ChunkedArray):
         self.name, self.type = name, column.type
@@ -114,15 +114,15 @@ class Lists:
 
     def gather(self, pieces: Pieces, offsets: np.ndarray,
                memory: Any) -> pa.Array:
-        """The pieces, concatenated, as lists that end at `offsets`; values are
-        in `memory`."""
+        """Returns the pieces, concatenated, as lists delimited by `offsets`,
+        with values in `memory`."""
         lib.psn_gather(
             ffi.from_buffer("unsigned char[]", memory, True), self._arrays,
             self.dtype.itemsize,
             *(ffi.from_buffer("int64_t[]", a) for a in pieces[:3]),
             len(pieces.lengths))
         n = int(offsets[-1])
-        if self.dtype == np.bool_:      # a byte each; Arrow has a bit
+        if self.dtype == np.bool_:      # numpy has bytes, Arrow has bits
             values = pa.array(np.frombuffer(memory, np.bool_, n))
         else:
             values = pa.Array.from_buffers(self.type.value_type, n,
@@ -131,8 +131,8 @@ class Lists:
 
 
 class Scalars:
-    """A column with one value per row: a number, or a string that names it.  A
-    packed row has a list of them, one per sequence."""
+    """A column with one value per row, a number or a string.  A packed row has
+    a list of these values, one per sequence."""
 
     def __init__(self, name: str, column: pa.ChunkedArray):
         column.validate(full=True)
@@ -140,9 +140,10 @@ class Scalars:
         self.values = column.combine_chunks()
 
     def gather(self, pieces: Pieces, offsets: np.ndarray) -> pa.Array:
-        """The values of these pieces, as lists delimited by `offsets`."""
+        """Returns the values of these pieces, as lists delimited by
+        `offsets`."""
         values = self.values.take(pa.array(pieces.rows))
-        if values.null_count:       # a row that is not packed may lack it
+        if values.null_count:       # allowed in rows that are not packed
             raise ValueError("row %d: %s: a value is missing" % (
                 pieces.rows[first_null(values)], printable(self.name)))
         return lists_of(offsets, values, pa.list_(self.type))
@@ -157,8 +158,8 @@ class Labels:
 
     def make(self, made: Dict[str, pa.Array], pieces: Pieces,
              offsets: np.ndarray) -> pa.Array:
-        """Makes labels from the packed columns of these pieces, as lists that
-        end at `offsets`."""
+        """Makes labels from the packed columns of these pieces, as lists
+        delimited by `offsets`."""
         labels = made[self.tokens].values.to_numpy().astype(np.int64)
         for name in self.masks:
             mask = made[name].values.to_numpy(zero_copy_only=False)
@@ -184,7 +185,7 @@ def is_string(kind: pa.DataType) -> bool:
 
 
 def packed_type(kind: pa.DataType) -> pa.DataType:
-    """The packed type of a column: lists of its numbers."""
+    """Returns the type of a packed column: lists of its values."""
     if pa.types.is_large_list(kind):
         return pa.large_list(kind.value_type)
     return pa.list_(kind.value_type if is_list(kind) else kind)
@@ -192,8 +193,8 @@ def packed_type(kind: pa.DataType) -> pa.DataType:
 
 def group_rows(pieces: Pieces, values: np.ndarray, name: str, capacity: int,
                overlong: str, align: int) -> Tuple[Pieces, np.ndarray]:
-    """The pieces without empty rows and dropped groups, and where groups
-    start: runs of rows with the same value."""
+    """Returns the pieces without empty rows and dropped groups, and the starts
+    of groups, which are runs of rows with the same value."""
     if overlong not in ("error", "drop"):
         raise ValueError("overlong=%r cannot be used with group: use 'error' "
                          "or 'drop', or packstream --group" % overlong)
@@ -222,8 +223,8 @@ def aligned(lengths: np.ndarray, align: int) -> np.ndarray:
 
 def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
                **options: Any) -> Iterator[Plan]:
-    """Plans PLAN_ROWS pieces, or groups that start at `starts`, at a time, in
-    threads, ahead of their use."""
+    """Plans PLAN_ROWS pieces (or groups, which start at `starts`) at a time,
+    in threads, before the plans are used."""
     n = len(pieces.lengths)
     bounds = np.append(np.arange(n) if starts is None else starts, n)
     lengths = pieces.lengths if starts is None else \
@@ -245,8 +246,8 @@ def plan_packs(pieces: Pieces, starts: Optional[np.ndarray], capacity: int,
 
 
 class Memory:
-    """Buffers for batches: new ones, or two alternating sets, if a batch is
-    used up before the second next one is made."""
+    """Buffers for batches: new buffers, or two alternating sets if each batch
+    is used before the second batch after it is made."""
 
     def __init__(self, reuse: bool):
         self._reuse, self._turn = reuse, 0
@@ -270,8 +271,8 @@ def packed_batches(columns: Sequence[Union[Lists, Scalars]], plan: Plan,
     """Yields the packs as rows, about BATCH_VALUES tokens at a time."""
     pieces = plan.pieces
     tokens = np.append(0, np.cumsum(pieces.lengths))
-    bounds = np.append(0, plan.ends)        # of packs among the pieces
-    begins = tokens[bounds]                 # of packs, in tokens
+    bounds = np.append(0, plan.ends)        # ends of packs, in pieces
+    begins = tokens[bounds]                 # starts of packs, in tokens
     lengths = pieces.lengths.astype(np.int32)
     first = 0
     while first < len(plan.ends):
@@ -311,8 +312,8 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
                memory: Memory, tokens: str, overlong: str, position_ids: bool,
                strings: bool, group: Optional[str] = None,
                **options: Any) -> tuple:
-    """Returns schema and batches of these rows, or all, packed; `strings`:
-    accept columns of strings."""
+    """Packs these rows, or all rows.  Returns the schema and the batches.
+    `strings` allows columns of strings."""
     one_of(OVERLONG, overlong, "overlong")
     packer_options(seq_length, **options)       # validates them
     for name in table.column_names:
@@ -325,7 +326,7 @@ def pack_table(table: pa.Table, rows: Optional[np.ndarray], seq_length: int,
             raise ValueError(
                 "%s: a column of %s cannot be packed; list the columns to pack "
                 "with columns=" % (printable(name), printable(kind)))
-    # Gives all columns the same chunks.
+    # Make the chunks of all columns equal.
     table = pa.Table.from_batches(table.to_batches(), table.schema)
     mask = table[MASK].chunks if MASK in table.column_names else None
     if mask is not None:
@@ -405,8 +406,8 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     A dataset in files is packed into a file next to them, which is reused for
     the same rows and options.  cache_file_name names another file, which is
     replaced if it was made from other rows or options.  A dataset in memory is
-    packed in memory.  An IterableDataset stays one: STREAM_ROWS rows are packed
-    at a time."""
+    packed in memory.  An IterableDataset returns an IterableDataset:
+    STREAM_ROWS rows are packed at a time."""
     need_library("pack_dataset")
     arguments: Dict[str, Any] = dict(tokens=tokens, overlong=overlong,
                                      position_ids=position_ids, **options)
@@ -440,7 +441,7 @@ def pack_dataset(dataset: Any, seq_length: int, *,
     import datasets
     check_transform(dataset)
     dataset = dataset.select_columns(names)
-    rows = getattr(dataset, "_indices", None)   # from select and shuffle
+    rows = getattr(dataset, "_indices", None)   # set by select and shuffle
     fingerprint = hashlib.sha256(repr((
         dataset._fingerprint, seq_length, sorted(arguments.items()),
         ffi.string(lib.ps_version()))).encode()).hexdigest()[:16]
@@ -464,7 +465,7 @@ def pack_dataset(dataset: Any, seq_length: int, *,
 
 def packed_names(there: Sequence[str], columns: Optional[Sequence[str]],
                  tokens: str) -> List[str]:
-    """The columns to read."""
+    """Returns the columns to read."""
     names = list(columns or there)
     if MASK in there and MASK not in names:
         names.append(MASK)
@@ -482,8 +483,8 @@ def is_iterable(dataset: Any) -> bool:
 def pack_stream(dataset: Any, seq_length: int,
                 columns: Optional[Sequence[str]],
                 arguments: Dict[str, Any]) -> Any:
-    """An IterableDataset of packed rows; it keeps the shards and the resume
-    support of the original."""
+    """Returns an IterableDataset of packed rows, with the shards and the
+    resume support of the original."""
     import datasets
     check_transform(dataset)
     there = dataset.column_names or list(next(iter(dataset), {}))
@@ -508,7 +509,7 @@ def pack_stream(dataset: Any, seq_length: int,
 
 
 def is_made_of(name: str, fingerprint: str) -> bool:
-    """True if there is a complete file of these packs."""
+    """True if a complete file of these packs exists."""
     try:
         with pa.OSFile(name) as file:
             made_of = (pa.ipc.open_stream(file).schema.metadata or {}).get(

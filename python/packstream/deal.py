@@ -1,4 +1,5 @@
-"""deal.py - which packs a rank takes in each step, so that all have equal work.
+"""deal.py - assign the packs of each step to ranks, so that all have equal
+work.
 
     deal = packstream.Deal(packs, 8, rank, ranks, hidden=1024)
     DataLoader(packs, batch_sampler=deal)
@@ -20,23 +21,23 @@ from packstream.packs import check_seed, shuffled
 
 
 class Deal:
-    """The numbers of this rank's packs: a list of `size` for each step.
+    """Yields the numbers of this rank's packs: a list of `size` numbers per
+    step.
 
     A global batch is size * ranks packs.  Each rank gets `size` of them, such
-    that the greatest cost of a rank is small.  Packs.batches, without a Deal,
-    has the same packs in a global batch.  Ranks do not
-    communicate: each works out the same deals from the heads of the packs
-    (ps_deal in packstream(3)), so all must read the same files.
+    that the highest cost of a rank is low.  A global batch has the same packs
+    as with Packs.batches.  Ranks do not communicate: each rank computes the
+    same assignment from the heads of the packs (ps_deal in packstream(3)), so
+    all ranks must read the same files.
 
-    A pack costs what a model of width `hidden` takes, with attention within
-    sequences: 6 * hidden for each token, and 1 for each unit of the squared
-    lengths.  With cost=(A, B) it is A and B for these.
+    The cost of a pack is the work of a model of width `hidden`, with attention
+    within sequences: 6 * hidden per token, and 1 per unit of the squared
+    lengths.  cost=(A, B) replaces these two factors.
 
-    With `shuffle`, a seed, packs come in an order that is drawn for each epoch,
-    the same as PackDataset's and as that of packdeal --seed; all heads are read
-    once, before the first step.
-    Packs that are too few for a last global batch are dealt all the same, and
-    some ranks get fewer of them, or none; with drop_last they are left out."""
+    With `shuffle`, a seed, each epoch has a new order, the same as with
+    PackDataset and packdeal --seed; the heads of all packs are read once,
+    before the first step.  If the last global batch is not full, some ranks
+    get fewer packs, or none; with drop_last, this batch is omitted."""
 
     def __init__(self, packs: PackFiles, size: int, rank: int, ranks: int,
                  hidden: Optional[int] = None,
@@ -44,8 +45,8 @@ class Deal:
                  shuffle: Optional[int] = None, drop_last: bool = False):
         need_library("a deal")
         if not isinstance(packs, PackFiles):
-            raise TypeError("a deal is of the packs of files, as "
-                            "packstream.open gives them")
+            raise TypeError("a Deal needs packs of files, as returned by "
+                            "packstream.open")
         if (hidden is None) == (cost is None):
             raise ValueError("either hidden or cost")
         self.packs, self.size = packs, index(size)
@@ -62,28 +63,28 @@ class Deal:
         check_seed(shuffle)
         self.shuffle, self.drop_last = shuffle, drop_last
         self.epoch = self.start = 0
-        self._costs: Optional[np.ndarray] = None    # of all packs
-        self._dealer(self.size)     # refuses what cannot be dealt
+        self._costs: Optional[np.ndarray] = None    # costs of all packs
+        self._dealer(self.size)     # checks that size and ranks are valid
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """Says which order of `shuffle` comes next, and with which of its
-        steps to begin: as many as were made before a run was stopped."""
+        """Selects the order of `shuffle` for the next iteration, and its first
+        step: the number of steps that a stopped run had completed."""
         for name, value in (("epoch", epoch), ("start", start)):
             if not 0 <= index(value) < 2**64:
                 raise ValueError("%s is %d" % (name, value))
         self.epoch, self.start = epoch, start
 
     def __len__(self) -> int:
-        """The steps that are to come.  The packs left for the last one go to
-        the first ranks, or to all if they are as many."""
+        """The number of remaining steps.  The packs of an incomplete last step
+        go to the first ranks."""
         steps, left = divmod(len(self.packs), self.size * self.ranks)
         if self.rank < left and not self.drop_last:
             steps += 1
         return max(steps - self.start, 0)
 
     def __iter__(self) -> Iterator[List[int]]:
-        """Runs when the first step is asked for: a DataLoader makes two
-        iterators, and uses one."""
+        """Starts when the first step is requested, because a DataLoader
+        creates two iterators but uses only one."""
         if self.ranks > 1 and "accelerate.state" in sys.modules:
             from packstream.torch import shards_again
             if shards_again(self):
@@ -92,13 +93,13 @@ class Deal:
                     "those of one of %d ranks already: do not prepare() its "
                     "DataLoader" % self.ranks)
         steps, start = len(self) + self.start, self.start
-        self.start = 0          # the next epoch is a whole one
+        self.start = 0          # the next epoch is complete
         epoch = self.epoch
         for i in range(start, steps):
             yield self._step(i, epoch)
 
     def step(self, i: int) -> List[int]:
-        """The numbers of step i, from 0 on, of the epoch."""
+        """Returns the numbers of step i (from 0) of the epoch."""
         if i < 0:
             raise IndexError("there is no step %d" % i)
         return self._step(i, self.epoch)
@@ -111,7 +112,7 @@ class Deal:
         size = -(-len(numbers) // self.ranks)
         if size == 0:
             return []
-        # Missing packs cost nothing.
+        # Missing packs have cost 0.
         costs = np.zeros(size * self.ranks, np.uint64)
         costs[:len(numbers)] = self._costs_of(numbers)
         whose = np.empty(len(costs), np.uint32)
@@ -122,8 +123,9 @@ class Deal:
         return numbers[whose[:len(numbers)] == self.rank].tolist()
 
     def _costs_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Shuffled packs would cost an access to the file each, or a frame of
-        a compressed file; in their order the heads take little time."""
+        """Returns costs.  Reading heads in file order is fast, but each
+        shuffled pack would need a file access, or a frame of a compressed
+        file."""
         if self.shuffle is None:
             return self.packs.costs(numbers, *self.cost)
         if self._costs is None:

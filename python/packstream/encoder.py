@@ -1,15 +1,16 @@
-"""encoder.py - tokenizes rows of text and chats into ids and labels, with a
+"""encoder.py - tokenize rows of text and chats into ids and labels, with a
 Hugging Face tokenizer.
 
 An Encoder encodes many rows at a time.  A row becomes one sequence, or two for
-a pair of a chosen and a rejected answer.  A row that cannot be encoded, or
-whose labels would not be exact, is refused with the reason.
+a pair of a chosen and a rejected answer.  A row that cannot be encoded exactly
+is rejected with the reason.
 
-Targets are determined by character position.  A chat is rendered as a whole and
-tokenized once; the assistant's turns are the text between {% generation %}
+Targets are determined by character position.  A chat is rendered as a whole
+and tokenized once; the assistant's turns are the text between {% generation %}
 marks if the template has them.  Otherwise the conversation is also rendered
-before each assistant turn, with the generation prompt, and including the turn.
-The turn is the difference, if both are prefixes of the whole.
+before each assistant turn, with the generation prompt, and including the
+turn.  The turn is the difference; both texts must be prefixes of the whole
+chat.
 
 SPDX-License-Identifier: MIT
 """
@@ -32,8 +33,8 @@ from packstream.packs import printable
 from packstream.schema import Channel, Columns
 from packstream.views import IGNORED
 
-# The required columns of each kind of row, and optional ones.  The first kind
-# whose required columns are all present is used.
+# The required and the optional columns of each kind of row.  The first kind
+# whose required columns all exist is used.
 KINDS = {"messages": (("messages",),
                       ("system", "tools", "chat_template_kwargs")),
          "completion": (("prompt", "completion"),
@@ -48,14 +49,14 @@ CHANNELS = {"messages": LABELS, "conversations": LABELS,
             "completion": LABELS, "text": {},
             "pair": {**LABELS, "pair": Channel("u8", per="sequence"),
                      "chosen": Channel("u1", per="sequence")}}
-# Roles, by the names that ShareGPT and others use.
+# Roles, by the names used in ShareGPT and similar data
 ROLES = {"human": "user", "user": "user", "gpt": "assistant",
          "chatgpt": "assistant", "model": "assistant",
          "assistant": "assistant", "system": "system", "tool": "tool",
          "observation": "tool"}
 MARKS = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
-MAX_PROMPTS = 64            # in the cache
-SENTINEL = "packstream 5f0c9b27e1d84a63"    # occurs in no header
+MAX_PROMPTS = 64            # maximum cached generation prompts
+SENTINEL = "packstream 5f0c9b27e1d84a63"    # text that no header contains
 Messages = List[Dict[str, Any]]
 
 
@@ -73,12 +74,12 @@ class Piece(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """The sequences of some rows, and the rows without one: the number of
-    rows without text, and the refused rows with the reason."""
+    """The sequences of some rows, the number of rows without text, and the
+    rejected rows with their reasons."""
     columns: Columns
     refused: List[Tuple[int, str]]
     empty: int
-    merged: int         # sequences with a token of both prompt and completion
+    merged: int         # sequences with a token that spans both texts
 
 
 def kind_of(names: Sequence[str]) -> str:
@@ -93,7 +94,7 @@ def kind_of(names: Sequence[str]) -> str:
 
 
 def columns_of(names: Sequence[str], column: Optional[str]) -> List[str]:
-    """The columns that are read, required ones first."""
+    """Returns the columns to read, required columns first."""
     if column is None:
         needed, others = KINDS[kind_of(names)]
         return [*needed, *(name for name in others if name in names)]
@@ -109,7 +110,7 @@ def is_messages(value: Any) -> bool:
 
 
 def checked(value: Any, name: str) -> Any:
-    """A text, or messages without empty keys."""
+    """Returns a text, or messages without empty keys."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -122,7 +123,8 @@ def checked(value: Any, name: str) -> Any:
 
 
 def message_of(given: Any, what: str) -> Dict[str, Any]:
-    """A message with a role; ShareGPT has `from` and `value`."""
+    """Returns a message with a role, also for ShareGPT's `from` and
+    `value`."""
     message = {key: item for key, item in given.items() if item is not None} \
         if isinstance(given, Mapping) else {}
     if "role" not in message and "from" in message:
@@ -139,19 +141,19 @@ def message_of(given: Any, what: str) -> Dict[str, Any]:
 
 
 def parsed(value: Any) -> Any:
-    """Tools and options may be JSON strings, for tables."""
+    """Returns tools or options, which can be JSON strings in tables."""
     return json.loads(value or "null") if isinstance(value, str) else value
 
 
 def shared(one: Sequence, other: Sequence) -> int:
-    """The length of the common prefix of two sequences."""
+    """Returns the length of the common prefix of two sequences."""
     n = min(len(one), len(other))
     return next((i for i in range(n) if one[i] != other[i]), n)
 
 
 class Template:
     """The chat template of a tokenizer, with a row's tools and options.
-    `prompts` caches generation prompts that it has written."""
+    `prompts` caches the template's generation prompts."""
 
     def __init__(self, tokenizer: Any, row: Mapping[str, Any],
                  prompts: Set[str]):
@@ -202,7 +204,8 @@ class Template:
         return Piece(text, True, spans=spans)
 
     def _turn(self, messages: Messages, i: int, text: str) -> Tuple[int, int]:
-        """The character range of message i, generated by the assistant."""
+        """Returns the range of characters of message i that the assistant
+        generates."""
         before = self.render(messages[:i], prompt=True)
         through = text if i + 1 == len(messages) else \
             self.render(messages[:i + 1])
@@ -223,7 +226,7 @@ class Template:
 
     def _has_prompt(self, before: str, messages: Messages) -> bool:
         """True if `before` ends with a generation prompt that is not blank.
-        Known prompts save a rendering without it."""
+        Cached prompts avoid rendering the chat again without a prompt."""
         if self._prompts and before.endswith(tuple(self._prompts)):
             return True
         without = self.render(messages)
@@ -235,8 +238,8 @@ class Template:
 
     def _begins(self, messages: Messages, i: int, before: str,
                 through: str) -> bool:
-        """True if message i begins with its content, without a header.
-        SENTINEL replaces the content, which could look like a header."""
+        """True if message i starts with its content, without a header.  The
+        test uses SENTINEL as content, which cannot be part of a header."""
         content = messages[i].get("content")
         if not isinstance(content, str) or not content.strip() or \
                 not through[len(before):].lstrip().startswith(content.strip()):
@@ -258,7 +261,7 @@ class Template:
 class Encoder:
     """`tokenizer` is a tokenizer.json, a folder for from_pretrained of
     transformers, or an object of either library.  `eos` is the token appended
-    to texts; "" means none, None the tokenizer's own."""
+    to texts: None means the tokenizer's eos token, "" means none."""
 
     def __init__(self, tokenizer: Any, eos: Optional[str] = None):
         self._chat, self._backend, digested = loaded(tokenizer)
@@ -276,13 +279,13 @@ class Encoder:
         self.eos = None if eos == "" else self.special.get("eos")
         self._needs_eos = self.eos is None and eos is None
         self.digest = header_digest(digested)
-        # Digest of everything that determines tokens.
+        # Digest of everything that determines tokens
         self.identity = hashlib.sha256(repr((
             self._backend.to_str(), getattr(self._chat, "chat_template", None),
         )).encode()).hexdigest()
 
     def check(self, chats: bool) -> None:
-        """Raises ValueError if it cannot encode chats, or else texts."""
+        """Raises ValueError if this encoder cannot encode chats or texts."""
         if chats:
             if self._chat is None:
                 raise ValueError("chats need a chat template: name the folder "
@@ -294,8 +297,9 @@ class Encoder:
 
     def encode(self, kind: str, rows: Sequence[Any], first: int = 0
                ) -> Encoded:
-        """Rows are mappings, Refused, or None for a blank row; `first` is the
-        number of the first row, from which pairs are numbered."""
+        """Encodes rows, which are mappings, Refused, or None for a blank row.
+        Pairs are numbered by their row; `first` is the number of the first
+        row."""
         pieces: List[Piece] = []
         numbers: List[int] = []
         refused: List[Tuple[int, str]] = []
@@ -354,7 +358,7 @@ class Encoder:
         if prompt is None or is_messages(prompt) != is_messages(chosen):
             n = shared(chosen, rejected)
             if isinstance(chosen, str) and n and chosen[n - 1] == " ":
-                n -= 1          # a word's token includes the space before it
+                n -= 1          # a token can include the space before a word
             prompt, chosen, rejected = chosen[:n], chosen[n:], rejected[n:]
         prompt = checked(prompt, "prompt")
         if prompt == "" and "" in (chosen, rejected):
@@ -416,7 +420,7 @@ class Encoder:
                        sorted(bad.items()), empty, merged)
 
     def _tokens(self, pieces: List[Piece]) -> List[Tuple[Any, Any]]:
-        """The encodings of each piece and of its prompt."""
+        """Returns the encodings of each piece and of its prompt."""
         found: List[List[Any]] = [[None, None] for _ in pieces]
         for rendered in (False, True):
             jobs = [(i, j, text) for i, piece in enumerate(pieces)
@@ -436,8 +440,8 @@ class Encoder:
 
     def _sequence(self, piece: Piece, encoding: Any, prompt: Any
                   ) -> Tuple[List[int], List[Tuple[int, int]], bool]:
-        """Ids, the ranges of targets, and True if a token spans both prompt
-        and completion."""
+        """Returns ids, the ranges of targets, and True if a token spans both
+        prompt and completion."""
         for found in (encoding, prompt):
             if isinstance(found, Refused):
                 raise found
@@ -453,20 +457,21 @@ class Encoder:
             begin = shared(prompt.ids, ids)
             n = len(prompt.ids)
             if begin < n:
-                # Special tokens at the end of the prompt are not its text.
+                # Special tokens at the end of the prompt are not part of its
+                # text.
                 added = prompt.special_tokens_mask
                 while n and added[n - 1]:
                     n -= 1
             crossed = begin < n
             ranges = [(begin, len(ids))]
         else:
-            ranges = []         # all tokens, which needs no labels
+            ranges = []         # all tokens are targets: no labels
         return ids, ranges, crossed
 
 
 def each_encoded(encode: Callable[..., List[Any]], texts: List[str],
                  special: bool) -> List[Any]:
-    """The encoding of each text, or a Refused."""
+    """Returns the encoding of each text, or a Refused."""
     try:
         return encode(texts, add_special_tokens=special)
     except Exception:
@@ -486,7 +491,7 @@ def each_encoded(encode: Callable[..., List[Any]], texts: List[str],
 
 def token_ranges(piece: Piece, encoding: Any) -> List[Tuple[int, int]]:
     def token_at(at: int) -> int:
-        """The first token at or after character `at`."""
+        """Returns the first token at or after character `at`."""
         for place in range(at, len(piece.text)):
             token = encoding.char_to_token(place)
             if token is not None:
@@ -503,9 +508,9 @@ def token_ranges(piece: Piece, encoding: Any) -> List[Tuple[int, int]]:
 
 
 def loaded(tokenizer: Any) -> Tuple[Any, Any, bytes]:
-    """The tokenizer of transformers, or None; that of tokenizers; and the
-    bytes to identify it by: tokenizer.json if there is one, as with tokcat
-    --tokenizer."""
+    """Returns the transformers tokenizer or None, the tokenizers tokenizer,
+    and the bytes that identify it: those of tokenizer.json if it exists, as
+    with tokcat --tokenizer."""
     from tokenizers import Tokenizer
     chat, path = None, None
     if isinstance(tokenizer, (str, os.PathLike)):
@@ -554,7 +559,7 @@ def header_digest(text: bytes) -> bytes:
 
 def special_ids(tokenizer: Any, chat: Any, vocabulary: Mapping[str, int]
                 ) -> Dict[str, int]:
-    """The ids of special tokens named by the tokenizer, or by the
+    """Returns the ids of the special tokens that the tokenizer names, or the
     tokenizer_config.json next to its tokenizer.json."""
     names = {"pad": "pad_token", "bos": "bos_token", "eos": "eos_token",
              "cls": "cls_token", "sep": "sep_token", "mask": "mask_token"}

@@ -1,26 +1,26 @@
-"""export.py - writes packs in the columns that other trainers read:
+"""export.py - write packs in the columns that other trainers read:
 
     python -m packstream.export corpus.pks -o corpus.parquet --to=trl
 
-FILE is a file of packs, or several that packcat --merge would join; without
-one, standard input is read.  OUT is a parquet file if its name ends in
-.parquet, and a stream of Arrow, as `datasets` keeps its own files, if it ends
-in .arrow or is not a regular file; so is standard output.  OUT.new is written,
-and renamed when complete.  For MDS, OUT is a new folder.
+FILE is one or more files of packs that packcat --merge could join; by default,
+standard input is read.  OUT becomes a parquet file if its name ends in
+.parquet, and an Arrow stream, as `datasets` uses, if its name ends in .arrow,
+if it is not a regular file, or for standard output.  OUT.new is written, and
+renamed when complete.  For MDS, OUT is a new folder.
 
-    trl              input_ids, labels, seq_lengths, and the other channels;
+    trl              input_ids, labels, seq_lengths, and all other channels;
                      for SFTTrainer with padding_free=True, packstream.hf and
-                     anything that reads `datasets`
+                     any program that reads `datasets`
     megatron-bridge  input_ids, loss_mask, seq_start_id
-    llama-factory    input_ids, attention_mask, labels, position_ids, as its
-                     neat_packing makes them; attention_mask numbers the
-                     sequences of a row from 1
-    mds              tokens, labels, seq_lengths, by MDSWriter of
+    llama-factory    input_ids, attention_mask, labels, position_ids, as with
+                     neat_packing; attention_mask numbers the sequences of a
+                     row from 1
+    mds              tokens, labels, seq_lengths, written by MDSWriter of
                      mosaicml-streaming
 
-Labels are those of views.labels: of the channel `labels` if there is one,
+Labels are those of views.labels: the channel `labels` if there is one,
 otherwise the tokens, except where a loss mask is 0.  No label crosses a
-boundary.  It exits as tokcat does: 0, 1, 64 or 65.
+boundary.  Exit status is as for tokcat: 0, 1, 64 or 65.
 
 SPDX-License-Identifier: MIT
 """
@@ -47,12 +47,12 @@ from packstream.schema import cast
 from packstream.writer import NewFile, is_replaced, new_name
 
 PROGRAM = "packstream.export"
-# Tokens that are converted at a time, and of a row group of parquet.
+# Number of tokens converted at a time, and in a parquet row group
 TOKENS = 1 << 20
 
 
 class Lists(NamedTuple):
-    """A list for each pack: their lengths, and the values of all."""
+    """One list per pack: the lengths of the lists, and all values."""
     lengths: np.ndarray
     values: np.ndarray
 
@@ -67,7 +67,7 @@ def int32(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def rectangle(values: np.ndarray, name: str) -> Lists:
-    """A list as long as the others for each row."""
+    """Converts an array to lists of equal length, one per row."""
     return Lists(np.full(len(values), values.shape[1]),
                  int32(values, name).reshape(-1))
 
@@ -96,8 +96,8 @@ def trl(batch: Batch) -> Columns:
 
 
 def megatron_bridge(batch: Batch) -> Columns:
-    """Its loss mask is that of predicting the next token, which is the only
-    target it knows."""
+    """Returns Megatron-Bridge's columns.  Its loss mask refers to predicting
+    the next token, the only target that it supports."""
     targets = views.targets(batch)
     counted = targets != views.IGNORED
     if (targets != views.targets(batch, "tokens"))[counted].any():
@@ -115,9 +115,9 @@ def megatron_bridge(batch: Batch) -> Columns:
 
 
 def llama_factory(batch: Batch) -> Columns:
-    """Rows end with padding, without which transformers would drop the mask;
-    and are multiples of 8, to which its collator pads all but the
-    positions."""
+    """Returns LLaMA-Factory's columns.  Rows end with padding, because
+    otherwise transformers would drop the mask, and their lengths are multiples
+    of 8, because its collator would pad everything except the positions."""
     segments = views.segments(batch)
     more = 8 - segments.shape[1] % 8
 
@@ -145,7 +145,7 @@ FORMS: Dict[str, Callable[[Batch], Columns]] = {
 
 
 def converted(packs: Packs, form: str) -> Iterator[Columns]:
-    """The columns of some packs at a time."""
+    """Yields the columns of several packs at a time."""
     first = 0
     for batch in packs.batches(max(1, TOKENS // packs.header.capacity)):
         end = first + len(batch["n_seq"])
@@ -163,7 +163,7 @@ def converted(packs: Packs, form: str) -> Iterator[Columns]:
 # ------------------------------------------------------------------ the files
 
 class Stopped(BaseException):
-    """A signal."""
+    """Raised by a signal."""
 
 
 def stop(number: int, frame: Any) -> None:
@@ -172,9 +172,9 @@ def stop(number: int, frame: Any) -> None:
 
 @contextlib.contextmanager
 def whole_or_removed(kind: Callable[[str], Any], name: str) -> Iterator[Any]:
-    """Makes a new output and publishes it afterwards; after an error or a
-    signal it is dropped.  Masks would not hold signals back: any thread can
-    take one."""
+    """Creates a new output, and publishes it at the end or drops it after an
+    error or a signal.  Blocking signals would not help, because any other
+    thread can receive them."""
     early: List[int] = []
 
     def wait(number: int, frame: Any) -> None:
@@ -197,7 +197,7 @@ def whole_or_removed(kind: Callable[[str], Any], name: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def opened(output: Optional[str]) -> Iterator[BinaryIO]:
-    """The file to write."""
+    """Opens the output file."""
     if output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -215,7 +215,7 @@ def is_parquet(output: Optional[str]) -> bool:
             not output.endswith(".parquet") and not is_replaced(output):
         return False
     if not output.endswith(".parquet"):
-        raise UsageError("%s: the name of the output ends in .parquet or "
+        raise UsageError("%s: the name of the output must end in .parquet or "
                          ".arrow" % output)
     return True
 
@@ -245,14 +245,14 @@ def write_arrow(columns: Iterator[Columns], output: Optional[str]) -> None:
 
 
 class NewFolder:
-    """A folder that is made as NAME.new, and renamed to NAME, which must not
-    be there or be empty.  The remains of a killed MDS export are replaced."""
+    """A folder that is created as NAME.new and renamed to NAME, which must be
+    empty or not exist.  The remains of a killed MDS export are replaced."""
 
     def __init__(self, path: str):
         self.name, self.new_name = os.path.realpath(path), new_name(path)
         if os.path.lexists(self.name) and (not os.path.isdir(self.name) or
                                            os.listdir(self.name)):
-            raise OSError("%s: is there already; name a new folder" % path)
+            raise OSError("%s: exists already; name a new folder" % path)
         os.makedirs(self.new_name, exist_ok=True)
         self._fd = os.open(self.new_name, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -269,7 +269,7 @@ class NewFolder:
                           % self.new_name) from None
         if not all(name == "index.json" or name.startswith("shard.")
                    for name in os.listdir(self.new_name)):
-            raise OSError("%s: has files that no killed job left there"
+            raise OSError("%s: has files that are not from a killed job"
                           % self.new_name)
         self._empty()
 
@@ -307,14 +307,14 @@ def write_mds(columns: Iterator[Columns], output: str) -> None:
 def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = Parser(
         prog=PROGRAM, allow_abbrev=False,
-        description="Writes packs in the columns that other trainers read.")
+        description="Write packs in the columns that other trainers read.")
     parser.add_argument("files", nargs="*", metavar="FILE",
-                        help="packs; standard input if none is named")
+                        help="files of packs; default: standard input")
     parser.add_argument("--to", required=True, choices=FORMS, metavar="FORM",
                         help="the trainer: " + ", ".join(FORMS))
     parser.add_argument("-o", "--output", metavar="OUT",
                         help="NAME.parquet, NAME.arrow or, for mds, a new "
-                        "folder; standard output gets a stream of Arrow")
+                        "folder; default: an Arrow stream to standard output")
     return parser.parse_args(arguments)
 
 
@@ -322,8 +322,8 @@ def work(asked: argparse.Namespace) -> None:
     if asked.to == "mds" and asked.output is None:
         raise UsageError("--to=mds writes a folder: name it with -o")
     if asked.output is None and sys.stdout.isatty():
-        raise OSError("a stream of Arrow is not for a terminal: name a file "
-                      "with -o")
+        raise OSError("cannot write an Arrow stream to a terminal: name a "
+                      "file with -o")
     files = [] if asked.files == ["-"] else asked.files
     check_not_input(files, asked.output)
     packs = packstream.open(files or sys.stdin.buffer)

@@ -1,4 +1,4 @@
-"""files.py - packs of files, in any order.
+"""files.py - read the packs of files in any order.
 
     packs = packstream.open("corpus.pks")           # or a list of paths
     len(packs), packs[17]["tokens"], packs[8:16]["tokens"].shape
@@ -25,14 +25,14 @@ from packstream.packs import (CHUNK_BYTES, HEAD, Batch, PackError, PackFile,
                               first_own, is_url, join, printable)
 
 Path = Union[str, os.PathLike]
-AHEAD = 8               # runs fetched ahead of the one that is read
-REQUEST_BYTES = 1 << 18  # take about as long to transfer as a request to start
-COSTS_AT_ONCE = 1 << 16  # packs whose heads are searched for together
+AHEAD = 8               # number of runs fetched in advance
+REQUEST_BYTES = 1 << 18  # bytes transferred in the latency of a request
+COSTS_AT_ONCE = 1 << 16  # packs whose costs are read at a time
 
 
 class File:
-    """One file, plain or compressed, opened in each process that reads it.
-    Threads may share it.  It may be a RemoteFile."""
+    """One file, plain or compressed, or a RemoteFile.  Each process that reads
+    it opens it separately.  Threads may share it."""
 
     def __init__(self, path: Path, remote: Any = None):
         self.path = os.fspath(path) if remote is None else remote.name
@@ -43,7 +43,8 @@ class File:
         self.header = header_of(lib.ps_pack_file_info(handle))
 
     def _open(self) -> Tuple[int, Any, Any]:
-        """This process, a handle of its own, and the lock of that."""
+        """Opens the file.  Returns the process id, a handle, and the lock of
+        the handle."""
         new, err = ffi.new("ps_pack_file **"), new_error()
         if self.remote is not None:
             hook = ffi.new_handle(self.remote)
@@ -62,8 +63,8 @@ class File:
         return os.getpid(), handle, threading.Lock()
 
     def _open_again(self) -> Tuple[int, Any, Any]:
-        """In another process: a child must not share what its parent may be
-        using."""
+        """Opens the file in a child process, which must not share a handle
+        that its parent may be using."""
         opened = self._open()
         _, handle, _ = opened
         if (lib.ps_pack_file_packs(handle) != self.packs or
@@ -81,10 +82,10 @@ class File:
 
     def expect(self, numbers: np.ndarray, heads: bool = False
                ) -> List[Tuple[int, int]]:
-        """Has a remote file fetch these packs, or their heads alone, before
-        they are read.  A block comes as a whole, unless its tables and the
-        few rows that are wanted are less work, each with a request.  Returns
-        the ranges that this takes."""
+        """Makes a remote file fetch these packs, or only their heads, before
+        they are read.  A whole block is fetched, unless separate requests for
+        its tables and the needed rows take less time.  Returns the ranges to
+        fetch."""
         if self.remote is None or not len(numbers):
             return []
         extents = np.empty((len(numbers), 4), np.uint64)
@@ -108,8 +109,8 @@ class File:
         return keys
 
     def read(self, numbers: np.ndarray) -> Run:
-        """Packs by their numbers, uint64.  Cached blocks of a remote file that
-        are damaged are fetched again."""
+        """Reads packs by their numbers, uint64.  Damaged blocks in the cache
+        of a remote file are fetched again."""
         if self.remote is None:
             return self._read(numbers)
         keys = self.expect(numbers)
@@ -135,7 +136,7 @@ class File:
         return Run(rows.view(self.header.row), heads, table)
 
     def costs(self, numbers: np.ndarray, cost: Tuple[int, int]) -> np.ndarray:
-        """What packs cost, by their numbers, both uint64."""
+        """Returns the costs of packs with these numbers, both uint64."""
         step = len(numbers) if self.remote is None else COSTS_AT_ONCE
         return np.concatenate([np.empty(0, np.uint64)] + [
             self._costs(numbers[at:at + step], cost)
@@ -153,8 +154,8 @@ class File:
 
     def _for_each(self, numbers: np.ndarray,
                   call: Callable[..., int]) -> None:
-        """Calls a function of native.h for packs of these numbers."""
-        opened = self._opened       # one object: other threads may set it
+        """Calls a function of native.h for packs with these numbers."""
+        opened = self._opened       # read once: other threads may set it
         if opened[0] != os.getpid():
             opened = self._opened = self._open_again()
         _, handle, lock = opened
@@ -175,12 +176,12 @@ class File:
 
 
 class PackFiles(Packs):
-    """The packs of files, numbered from 0 through all of them.
+    """The packs of files, numbered consecutively from 0.
 
     packs[i] is one pack, packs[i:j] and packs[[i, j]] are batches of several;
-    with a `transform`, packs[i] is transform(pack).  It is what the
-    DataLoader of torch, its samplers and grain take: it has a length, can be
-    pickled, and each process opens the files for itself."""
+    with a `transform`, packs[i] is transform(pack).  A PackFiles can be used
+    with torch's DataLoader and samplers and with grain: it has a length, can
+    be pickled, and each process opens the files separately."""
 
     def __init__(self, paths: Sequence[Path],
                  transform: Optional[Callable[[Batch], Any]] = None,
@@ -188,7 +189,7 @@ class PackFiles(Packs):
                  cache_bytes: Optional[int] = None,
                  storage_options: Optional[Mapping[str, Any]] = None):
         super().__init__(True)
-        self.verifies = True        # the library always does
+        self.verifies = True        # the library always verifies
         self.files = open_files(paths, cache_dir, cache_bytes,
                                 storage_options)
         if not self.files:
@@ -218,7 +219,7 @@ class PackFiles(Packs):
         return self.__getitems__([which])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> List[Any]:
-        """Several packs, each as packs[i] is; torch fetches them so."""
+        """Returns several packs, each as packs[i] does.  torch calls this."""
         run = self.run(numbers)
         batch = self.batch(run)
         packs = [Batch({name: batch[name][i] for name in batch}, self.header,
@@ -230,8 +231,8 @@ class PackFiles(Packs):
         return (self[i] for i in range(len(self)))
 
     def take(self, numbers: Any) -> Batch:
-        """A batch of the packs of these numbers, in this order; numbers below
-        0 count from the end."""
+        """Returns a batch of the packs with these numbers, in this order;
+        numbers below 0 count from the end."""
         return self.batch(self.run(numbers))
 
     def run(self, numbers: Any) -> Run:
@@ -239,21 +240,21 @@ class PackFiles(Packs):
         return join(*self._by_file(self.numbers(numbers), File.read))
 
     def _expect(self, numbers: Any) -> None:
-        """Has remote files fetch these packs, those of all files at once."""
+        """Makes remote files fetch these packs, all files at once."""
         if self._remote:
             self._by_file(self.numbers(numbers), File.expect)
 
     def costs(self, numbers: Any, tokens: int, squares: int) -> np.ndarray:
-        """What they cost, uint64: `tokens` for each token, and `squares` for
-        each unit of their squared lengths.  It is in their heads; rows are not
-        read, nor is anything checked."""
+        """Returns the costs of packs, uint64: `tokens` for each token, plus
+        `squares` for each unit of the sequences' squared lengths.  Only the
+        heads of packs are read, and nothing is verified."""
         parts, places = self._by_file(
             self.numbers(numbers),
             lambda file, which: file.costs(which, (tokens, squares)))
         return np.concatenate(parts)[np.argsort(np.concatenate(places))]
 
     def numbers(self, numbers: Any) -> np.ndarray:
-        """Numbers of packs, checked, from 0 on."""
+        """Checks numbers of packs, and converts negative numbers."""
         numbers = np.asarray(numbers)
         if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and
                                  numbers.size):
@@ -270,7 +271,8 @@ class PackFiles(Packs):
     def _by_file(self, numbers: np.ndarray,
                  read: Callable[[File, np.ndarray], Any]
                  ) -> Tuple[List[Any], List[np.ndarray]]:
-        """What each file has of these packs, and their places in `numbers`."""
+        """Calls `read` for the packs of each file.  Returns the results, and
+        the positions of the packs in `numbers`."""
         found, places, begin = [], [], 0
         for file, end in zip(self.files, self.ends):
             here = np.flatnonzero((numbers >= begin) & (numbers < end))
@@ -293,7 +295,7 @@ class PackFiles(Packs):
 
 
 def is_pipe(source: Any) -> bool:
-    """Whether this is what can be read once, in its own order."""
+    """True if the source can be read only once, in order."""
     return hasattr(source, "readinto") or (
         isinstance(source, (str, os.PathLike)) and not is_url(source) and
         not stat.S_ISREG(os.stat(source).st_mode))
@@ -302,7 +304,8 @@ def is_pipe(source: Any) -> bool:
 def open_files(paths: Sequence[Path], cache_dir: Optional[Path],
                cache_bytes: Optional[int],
                storage_options: Optional[Mapping[str, Any]]) -> List[File]:
-    """Files and URLs, several of these at a time: each costs requests."""
+    """Opens files and URLs.  URLs are opened concurrently, because each needs
+    requests."""
     if not any(map(is_url, paths)):
         return [File(path) for path in paths]
     from packstream.remote import RemoteFile, cache_of
@@ -316,19 +319,20 @@ def open(source: Union[Path, BinaryIO, Sequence[Path], Packs],
          transform: Optional[Callable[[Batch], Any]] = None,
          cache_dir: Optional[Path] = None, cache_bytes: Optional[int] = None,
          storage_options: Optional[Mapping[str, Any]] = None) -> Packs:
-    """The packs of a path or URL, of a list of them, or of a stream of bytes
-    such as sys.stdin.buffer.
+    """Opens the packs of a path or URL, of a list of them, or of a stream of
+    bytes such as sys.stdin.buffer.
 
-    Regular files, plain or compressed by packstream --zstd, are PackFiles:
-    packs can be taken in any order.  Anything else is read once, in its own
-    order, by batches(); it must not be compressed, and has no transform.
+    Regular files, plain or compressed by packstream --zstd, become a
+    PackFiles, whose packs can be read in any order.  Any other source can be
+    read only once, in order, by batches(); it must not be compressed and does
+    not support a transform.
 
-    URLs (s3://, gs://, https:// and all that fsspec knows) are files, too.
-    Blocks that were fetched stay in memory, up to 128 MiB, or in the folder
-    cache_dir, up to 16 GiB, which processes share and later ones find;
-    cache_bytes is another limit.  storage_options go to fsspec.
+    URLs (s3://, gs://, https:// and other protocols of fsspec) are read like
+    files.  Fetched blocks are cached in memory, up to 128 MiB, or in the
+    folder cache_dir, up to 16 GiB, which processes and later runs share;
+    cache_bytes sets another limit.  storage_options are passed to fsspec.
 
-    A PackFiles is returned as it is."""
+    A PackFiles is returned unchanged."""
     if isinstance(source, PackFiles):
         return source
     is_stream = hasattr(source, "readinto")
@@ -340,7 +344,7 @@ def open(source: Union[Path, BinaryIO, Sequence[Path], Packs],
         return PackPipe(source if is_stream else io.FileIO(paths[0]))
     if lib is None:
         if len(paths) != 1 or transform:
-            need_library("to open several files, or with a transform,")
+            need_library("opening several files, or with a transform,")
         remote = None
         if is_url(paths[0]):
             from packstream.remote import RemoteFile, cache_of

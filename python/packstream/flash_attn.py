@@ -5,15 +5,15 @@
     flash_attn_varlen_func(q, k, v, **args, causal=True)
     cross_entropy(logits, targets)       # -100: no target
 
-The views are defined in views.py.  "ragged" removes the padding first, so
-nothing is computed for it.  In "ghost" every row is in a sequence, so the
-kernel writes all of its output; rows after the last boundary would stay
-uninitialised.  "static" also has the same number of boundaries in every batch,
-as a captured CUDA graph requires.
+views.py defines the views.  "ragged" removes the padding, so nothing is
+computed for it.  In "ghost", every row is in a sequence, so the kernel writes
+its whole output; it would leave rows after the last boundary uninitialised.
+"static" also has the same number of boundaries in every batch, as a captured
+CUDA graph requires.
 
-If sequences are aligned, the last two views contain gaps after sequences.
-args then include seqused_k, for flash-attention 3, so that no token attends to
-a gap.  Without it only causal attention is correct.
+If sequences are aligned, the last two views contain gaps after sequences.  The
+arguments then include seqused_k, for flash-attention 3, so that no token
+attends to a gap.  Without seqused_k, only causal attention is correct.
 
 SPDX-License-Identifier: MIT
 """

@@ -1,4 +1,4 @@
-"""hf.py - packs as inputs of Hugging Face models.
+"""hf.py - convert packs to inputs of Hugging Face models.
 
     source = packstream.open("corpus.pks")     # or pack_dataset(...)
     Trainer(model, TrainingArguments(..., remove_unused_columns=False),
@@ -14,20 +14,21 @@ the tokens, without those that a "loss_mask", "assistant_masks" or
 labels="tokens" makes every token a target.  See views.labels.
 
 flattened() returns the same as DataCollatorWithFlattening of transformers with
-return_flash_attn_kwargs=True, plus use_cache=False: positions restart at 0; the
-first label of a sequence is -100; boundaries are int32 and the longest lengths
-are plain integers.  It suits flash-attention, which then computes no padding.
-With rows(), other implementations have less to mask, and the shape of the
-tokens is the same in every batch.
+return_flash_attn_kwargs=True, plus use_cache=False: positions restart at 0;
+the first label of a sequence is -100; boundaries are int32 and the longest
+lengths are plain integers.  Use it with flash-attention, which then computes
+no padding.  With rows(), other implementations mask fewer pairs, and the shape
+of the tokens is constant.
 
-flash-attention takes the boundaries from cu_seq_lens_q; "sdpa", "eager" and
-"flex_attention" find them in position_ids, if there is neither an
-attention_mask nor a cache.  Both functions return all of this, so any
-implementation works.  Not every model does: Llama, Qwen, Mistral, Mixtral, Phi,
-Gemma, OLMo, Granite, GPT-2, GPT-NeoX and similar ones keep sequences apart.
-Without flash-attention OPT, BLOOM, MPT, XGLM, BioGPT and older Falcons do not,
-nor do models with a state instead of attention, such as Mamba and RWKV, nor old
-versions of transformers.  check_attention() refuses them.
+flash-attention gets the boundaries from cu_seq_lens_q; "sdpa", "eager" and
+"flex_attention" derive them from position_ids, if there is neither an
+attention_mask nor a cache.  Both functions return both, so all implementations
+work, but not all models: Llama, Qwen, Mistral, Mixtral, Phi, Gemma, OLMo,
+Granite, GPT-2, GPT-NeoX and similar models keep sequences apart.  Without
+flash-attention, OPT, BLOOM, MPT, XGLM, BioGPT and older Falcons do not.
+Models with a state instead of attention, such as Mamba and RWKV, and old
+versions of transformers do not either.  check_attention() raises ValueError
+for these.
 
 Use one process per GPU (torchrun): torch's DataParallel, which Trainer uses in
 a single process, would split the boundaries incorrectly.
@@ -57,8 +58,8 @@ def row(array: np.ndarray) -> torch.Tensor:
 
 
 def boundaries(cu: np.ndarray, longest: int) -> Dict[str, Any]:
-    """Arguments for flash-attention; use_cache=False, since with a cache other
-    implementations ignore position_ids."""
+    """Returns arguments for flash-attention, and use_cache=False, because
+    other implementations ignore position_ids if there is a cache."""
     bounds = torch.from_numpy(cu)
     return {"cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds,
             "max_length_q": longest, "max_length_k": longest,
@@ -66,7 +67,7 @@ def boundaries(cu: np.ndarray, longest: int) -> Dict[str, Any]:
 
 
 def flattened(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
-    """int64 [1, T] arrays, and the boundaries."""
+    """Returns int64 [1, T] arrays and the boundaries."""
     cu = views.merged_cu(batch, "ragged")
     own = views.labels(batch, labels)
     return {
@@ -78,8 +79,8 @@ def flattened(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
 
 
 def rows(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
-    """int64 [S, L] arrays, and the boundaries; padding is a sequence without
-    labels."""
+    """Returns int64 [S, L] arrays and the boundaries; padding is a sequence
+    without labels."""
     cu = views.merged_cu(batch)
     return {
         "input_ids": torch.from_numpy(batch["tokens"].astype(np.int64)),
@@ -92,10 +93,10 @@ def rows(batch: Batch, labels: Optional[str] = None) -> Dict[str, Any]:
 
 def masked_rows(batch: Batch, labels: str = "labels",
                 dtype: torch.dtype = torch.float32) -> Dict[str, Any]:
-    """For bidirectional models such as BERT, which do not shift.  Needs a
-    channel of labels.  attention_mask [S, 1, L, L] is 0 within a sequence and
-    the lowest number of `dtype` elsewhere; "sdpa" and "eager" add it to the
-    scores.  `dtype` is the model's."""
+    """Returns inputs of bidirectional models such as BERT, which do not shift
+    labels.  The packs need a channel of labels.  attention_mask [S, 1, L, L]
+    is 0 within a sequence and the lowest number of `dtype` elsewhere; "sdpa"
+    and "eager" add it to the scores.  `dtype` is the model's type."""
     segments = torch.from_numpy(views.segments(batch))
     apart = segments[:, None, :, None] != segments[:, None, None, :]
     return {
@@ -111,9 +112,9 @@ def masked_rows(batch: Batch, labels: str = "labels",
 def collate(packs: Sequence[Mapping[str, Any]],
             convert: Callable[..., Dict[str, Any]] = rows,
             **options: Any) -> Dict[str, Any]:
-    """The arguments of a model for a list of packs of packstream.open, or of
-    rows of pack_dataset.  `options`, such as labels=, are passed to `convert`;
-    set both with functools.partial."""
+    """Returns a model's arguments for a list of packs of packstream.open, or
+    of rows of pack_dataset.  `options`, such as labels=, are passed to
+    `convert`; set both with functools.partial."""
     if not packs or not all(
             isinstance(pack, Mapping) and np.ndim(pack.get("tokens", [])) == 1
             for pack in packs):
@@ -127,8 +128,8 @@ def collate(packs: Sequence[Mapping[str, Any]],
 
 def collator(model: Any, convert: Callable[..., Dict[str, Any]] = rows,
              **options: Any) -> Callable[[Sequence[Any]], Dict[str, Any]]:
-    """collate with these options, for a model that check_attention has
-    accepted.  The result does not refer to the model."""
+    """Calls check_attention(model), then returns collate with these options.
+    The result does not refer to the model."""
     check_attention(model, functools.partial(convert, **{
         name: value for name, value in options.items() if name != "labels"}))
     return functools.partial(collate, convert=convert, **options)
@@ -139,7 +140,7 @@ def check_attention(model: Any,
     """Raises ValueError if the sequences of a pack attend to each other.
 
     Runs the model on two batches that differ only in the first sequence of
-    each row: the logits of the second sequence must be equal.  The model must
+    each row; the logits of the second sequence must be equal.  The model must
     be on its device and not sharded yet."""
     implementation = getattr(model.config, "_attn_implementation", None)
     tokens = np.full((2, 2, 8), 7)
@@ -174,7 +175,7 @@ def check_attention(model: Any,
 
 def _logits(model: Any, tokens: np.ndarray,
             convert: Callable[..., Dict[str, Any]]) -> torch.Tensor:
-    """Logits for rows of two sequences of 4 tokens."""
+    """Returns logits for rows of two sequences of 4 tokens."""
     inputs = collate([{"input_ids": ids, "labels": ids, "seq_lengths": [4, 4]}
                       for ids in tokens], convert)
     del inputs["labels"]

@@ -1,7 +1,7 @@
-"""library.py - the calls of libpackstream, and their failures as exceptions.
+"""library.py - call libpackstream, and raise its errors as exceptions.
 
-`lib` and `ffi` are cffi's; lib has the functions of packstream.h.  Both are
-None if the package was installed without its extension.
+`lib` and `ffi` are cffi's objects; lib has the functions of packstream.h.
+Both are None if the package was installed without its extension.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,13 +23,13 @@ def need_library(what: str) -> None:
 
 
 def new_error() -> Any:
-    """Where a call says what went wrong."""
+    """Returns a ps_error, in which a call reports an error."""
     return ffi.new("ps_error *")
 
 
 def check(result: int, err: Any, where: str = "") -> None:
-    """Raises what fits a result other than PS_OK: MemoryError, OSError,
-    ValueError for arguments, PackError for everything in the data."""
+    """Raises an exception for a result other than PS_OK: MemoryError, OSError,
+    ValueError for invalid arguments, PackError for errors in the data."""
     if result == lib.PS_OK:
         return
     text = ffi.string(err.text).decode()
@@ -45,8 +45,9 @@ def check(result: int, err: Any, where: str = "") -> None:
 
 
 def header_of(info: Any) -> Header:
-    """A ps_pack_info as a Header.  The dtypes are built from the field table,
-    because the library does not check the text of a later minor version."""
+    """Converts a ps_pack_info to a Header.  The dtypes are built from the
+    field table, because the library does not check the text of later minor
+    versions."""
     counts = (info.n_packs, info.n_sequences, info.n_tokens)
     fields = [Field(ffi.string(f.channel.name).decode(), f.channel.type,
                     f.channel.kind, f.offset, f.channel.fill)

@@ -1,9 +1,9 @@
-"""loaders.py - rows of MDS, litdata and WebDataset, by the packages that write
-them, as Arrow's record batches.
+"""loaders.py - read rows of MDS, litdata and WebDataset, with the packages
+that write them, as Arrow record batches.
 
-from_arrow and `python -m packstream.tokens` read them: a folder of
-mosaicml-streaming or litdata, or a file whose name ends in .tar.  Nothing is
-unpickled.
+from_arrow and `python -m packstream.tokens` use this for folders of
+mosaicml-streaming or litdata, and for files whose name ends in .tar.  Nothing
+is unpickled.
 
 SPDX-License-Identifier: MIT
 """
@@ -25,8 +25,8 @@ SOME_ROWS = 1 << 10
 
 
 class Loaded:
-    """Rows, mappings of arrays and numbers, in record batches.  The first one
-    says which columns there are."""
+    """Yields rows, which are mappings of arrays and numbers, as record
+    batches.  The first row determines the columns."""
 
     def __init__(self, path: str,
                  rows: Callable[[str], Iterator[Mapping[str, Any]]]):
@@ -52,11 +52,11 @@ class Loaded:
                 name: pa.array(column, schema and schema.field(name).type)
                 for name, column in columns.items()})
             if schema is None:
-                return          # only the schema was asked for
+                return          # only the schema is needed
 
 
     def _checked(self) -> Iterator[Mapping[str, Any]]:
-        """The rows; errors of any kind as ValueError."""
+        """Yields the rows.  Errors of the packages become ValueError."""
         try:
             yield from self._rows(self.path)
         except (ImportError, MemoryError, OSError):
@@ -73,7 +73,7 @@ def mds(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def litdata(path: str) -> Iterator[Mapping[str, Any]]:
-    """A row that is no mapping is its tokens."""
+    """Yields rows; a row that is not a mapping is a list of tokens."""
     from litdata import StreamingDataset
     with open(os.path.join(path, "index.json")) as file:
         formats = json.load(file)["config"].get("data_format") or []
@@ -88,7 +88,8 @@ def litdata(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def webdataset(path: str) -> Iterator[Mapping[str, Any]]:
-    """NAME.npy is column NAME, and .npy alone input_ids; .json has columns."""
+    """Yields rows: NAME.npy is column NAME, .npy is input_ids, and .json is an
+    object with columns."""
     from webdataset import WebDataset
     for files in WebDataset([os.path.abspath(path)], shardshuffle=False):
         row: Dict[str, Any] = {}
@@ -107,7 +108,7 @@ def webdataset(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def loaded(path: str) -> Optional[Loaded]:
-    """The rows of a folder or file of these kinds, or None."""
+    """Returns the rows of a folder or file of these kinds, or None."""
     if os.path.isfile(path):
         return Loaded(path, webdataset) if path.endswith(".tar") else None
     try:

@@ -1,5 +1,4 @@
-"""megatron.py - a batch of packs as Megatron-LM trains on packed
-sequences.
+"""megatron.py - a batch of packs in Megatron-LM's format of packed sequences.
 
     fields = megatron.fields(batch)
     params = PackedSeqParams(**fields.pop("packed_seq_params"))
@@ -7,17 +6,17 @@ sequences.
           labels=fields["labels"], loss_mask=fields["loss_mask"],
           packed_seq_params=params)
 
-In the thd format a micro-batch is one row: [1, S * L].  The padding of each
-pack is a sequence of its own, so that attention writes every row, and its
-loss mask is 0; so is that of the last token of each sequence, the target of
-which would be a token of another one.  It is also 0 for each token that
-`labels` or a mask excludes.  With static=True the boundaries have
-the same number in each batch, as CUDA graphs need.  Megatron does not shift
-its labels: fields() does, unless the header says that they are shifted; see
-views.targets.
+In the thd format, a micro-batch is one row: [1, S * L].  The padding of each
+pack is a separate sequence, so that attention writes every row.  The loss mask
+is 0 in the padding, for the last token of each sequence, whose target would be
+a token of another sequence, and for tokens that `labels` or a mask excludes.
+With static=True, every batch has the same number of boundaries, as CUDA graphs
+require.  Megatron does not shift labels: fields() does, unless the header
+states that they are shifted; see views.targets.
 
-For aligned sequences, as context parallelism needs them, cu_seqlens_q_padded
-has the boundaries with padding, and cu_seqlens_q those of the tokens.
+For aligned sequences, which context parallelism needs, cu_seqlens_q_padded has
+the boundaries including padding, and cu_seqlens_q the boundaries of the
+tokens.
 
 SPDX-License-Identifier: MIT
 """
@@ -33,14 +32,15 @@ def row(array, dtype=np.int64):
 
 
 def unpadded(batch, view):
-    """Boundaries of the tokens alone, a ghost's places among them."""
+    """Returns the boundaries without padding; a ghost counts as tokens."""
     cu = np.append(0, np.cumsum(views.seqused(batch, view)))
     return torch.from_numpy(cu.astype(np.int32))
 
 
 def fields(batch, static=False, labels=None):
-    """`labels` selects the targets, by default the channel "labels", or the
-    tokens that a loss mask selects; see views.labels."""
+    """Returns the arguments of a Megatron model.  `labels` selects the
+    targets: by default the channel "labels", or the tokens that a loss mask
+    selects; see views.labels."""
     view = "static" if static else "ghost"
     padded = torch.from_numpy(views.merged_cu(batch, view))
     cu = unpadded(batch, view)

@@ -1,4 +1,4 @@
-"""packer.py - packs sequences as they come, in this process.
+"""packer.py - pack sequences as they arrive, in this process.
 
     packer = packstream.Packer(2048, channels={"labels": "int32"})
     for batch in packer.pack(sequences, size=8):
@@ -26,8 +26,8 @@ from packstream.schema import (Channels, Columns, NativeColumns, Schema,
 
 OVERLONG = ("error", "drop", "truncate", "split")
 ORDERS = ("window", "input", "shuffle")
-ENOUGH_BYTES = 1 << 20          # of packs, before they are given out
-GROUP = 32                      # sequences that are put at once
+ENOUGH_BYTES = 1 << 20          # size of packs that are returned together
+GROUP = 32                      # number of sequences that are put at once
 
 
 def one_of(names: tuple, name: str, what: str) -> int:
@@ -37,7 +37,7 @@ def one_of(names: tuple, name: str, what: str) -> int:
 
 
 def policies() -> tuple:
-    """The names of policies, by their numbers."""
+    """Returns the names of the policies, in the order of their numbers."""
     names = map(lib.ps_policy_name, itertools.count())
     return tuple(ffi.string(name).decode()
                  for name in itertools.takewhile(ffi.NULL.__ne__, names))
@@ -50,11 +50,11 @@ def packer_options(capacity: int, depth: Optional[int] = None,
                    even_cost: bool = False, align: int = 1, pad_id: int = 0,
                    learn_from: Optional[Mapping[int, int]] = None,
                    group: Optional[str] = None) -> Any:
-    """ps_packer_options, named as in packstream(1).  A depth of None means no
-    limit; a window of None has at least 1024 sequences and tokens for 64
-    packs.  learn_from maps expected lengths to their counts.  group names a
-    channel with a value per sequence: consecutive sequences with the same
-    value share a pack."""
+    """Returns a ps_packer_options.  Options are named as in packstream(1).  A
+    depth of None means no limit; a window of None holds at least 1024
+    sequences, and tokens for 64 packs.  learn_from maps expected lengths to
+    their counts.  group names a channel with a value per sequence: consecutive
+    sequences with the same value share a pack."""
     for name, value in (("capacity", capacity), ("depth", depth or 1),
                         ("window", window or 1), ("align", align)):
         if not 1 <= value < 1 << 32:
@@ -68,7 +68,7 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     options.seed, options.max_delay = seed, max_delay
     options.max_bytes, options.even_cost = max_bytes, even_cost
     options.align, options.pad_id = align, pad_id
-    options.block_packs = 1     # a pack comes when it is decided
+    options.block_packs = 1     # return a pack as soon as it is decided
     LIVES_WITH[options] = kept = []
     if learn_from is not None:
         kept.append(new_histogram(learn_from))
@@ -79,7 +79,7 @@ def packer_options(capacity: int, depth: Optional[int] = None,
     return options
 
 
-# Objects that options point to, as long as the options exist.
+# Keeps objects that options point to, as long as the options exist
 LIVES_WITH: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -97,13 +97,12 @@ class Packer:
 
     `options` are those of packer_options: depth, window, policy, overlong,
     order, seed, max_delay, max_bytes, even_cost, align, pad_id, learn_from,
-    group.
-    `dtype`, `vocab_size` and `channels` say what a sequence is made of; see
+    group.  `dtype`, `vocab_size` and `channels` describe sequences, as in
     Schema.
 
-    A packer is used by one thread at a time.  Other threads run while it
-    packs.  Deleting a packer that still holds sequences, and was neither
-    finished nor saved, issues a ResourceWarning."""
+    Only one thread at a time may use a packer.  Other threads can run while
+    it packs.  A ResourceWarning is issued if a packer is deleted that still
+    holds sequences and was neither finished nor saved."""
 
     def __init__(self, capacity: int, *, dtype: Any = None,
                  vocab_size: int = 0, channels: Optional[Channels] = None,
@@ -126,26 +125,26 @@ class Packer:
             check(lib.ps_packer_resume(handle, -1, self.schema.native,
                                        self._options, state, len(state),
                                        err), err)
-        # A packer that was there before goes before its sink.
+        # Frees a previous packer before its sink
         self._packer = ffi.gc(handle[0], lib.ps_packer_free)
         self._sink = sink
         self._totals = totals = lib.ps_packer_totals(self._packer)
-        # Totals when packs were last taken, and input sequences when the state
-        # was last saved: a saved state can recreate those.
+        # Totals when packs were last returned, and input sequences when the
+        # state was last saved, which the state can recreate
         self._taken = totals.sequences, totals.tokens
         self._saved = totals.input_sequences
         self._header: Optional[Header] = None
         self._finished = False
-        self._rest: List[Run] = []      # what pack() did not give yet
-        self._next = ffi.new("uint64_t *")  # the number of the next sequence
+        self._rest: List[Run] = []      # packs that pack() has yet to yield
+        self._next = ffi.new("uint64_t *")  # number of the next sequence
 
     # ------------------------------------------------------------ sequences
 
     def put(self, sequence: Union[Any, Columns]) -> None:
-        """Takes the next sequence: an array of tokens; a mapping that has
-        them and the channels by name; or many at once, as Columns.  One
-        without tokens is counted and left out.  Packs that this completes
-        wait for packs()."""
+        """Puts the next sequence: an array of tokens, a mapping of names to
+        tokens and channels, or many sequences as Columns.  A sequence without
+        tokens is counted and skipped.  Call packs() for packs that this
+        completes."""
         columns = self._prepare(sequence)
         self._put_some(NativeColumns(columns), 0, None)
 
@@ -169,13 +168,14 @@ class Packer:
 
     def _put_some(self, columns: NativeColumns, begin: int,
                   enough: Optional[int]) -> int:
-        """Puts sequences from `begin` on, until all are in or so many bytes of
-        packs are there; gives the first that is not in."""
+        """Puts sequences from `begin` on, until all are put or there are
+        `enough` bytes of packs.  Returns the index of the first sequence that
+        was not put."""
         at, err = ffi.new("int64_t *", begin), new_error()
         result = lib.psn_pack(self._packer, self.schema.native,
                               columns.native, self._next, at, self._sink,
                               enough or ffi.cast("size_t", -1), err)
-        if result == lib.PS_ERR_OVERLONG:   # of a group
+        if result == lib.PS_ERR_OVERLONG:   # only for a group
             raise PackError("%s; use overlong='split', 'truncate' or 'drop'"
                             % ffi.string(err.text).decode())
         check(result, err)
@@ -184,17 +184,18 @@ class Packer:
     # ---------------------------------------------------------------- packs
 
     def packs(self) -> Optional[Batch]:
-        """All packs that were decided and not returned yet, or None."""
+        """Returns all packs that are decided but not returned yet, or None."""
         return self._flush(lib.PS_FLUSH_DECIDED)
 
     def drain(self) -> Optional[Batch]:
-        """Packs everything in the window, and returns it as packs() does.
-        More can be put.  The time of the call affects which packs are made."""
+        """Packs everything in the window and returns it like packs().
+        Sequences can be put afterwards.  The result depends on when this is
+        called."""
         return self._flush(lib.PS_FLUSH_DRAIN)
 
     def finish(self) -> Optional[Batch]:
-        """Packs everything held, verifies that nothing was lost, and returns
-        it as packs() does.  Nothing more can be put."""
+        """Packs all remaining sequences, verifies that nothing was lost, and
+        returns packs like packs().  No sequences can be put afterwards."""
         return self._flush(lib.PS_FLUSH_FINISH)
 
     def _flush(self, how: int) -> Optional[Batch]:
@@ -202,7 +203,7 @@ class Packer:
         return as_batch(run, self._header) if run else None
 
     def _packs(self, how: int) -> Optional[Run]:
-        """Flushes, and gives the packs that were not given yet."""
+        """Flushes, and returns the packs that have not been returned yet."""
         err, sink = new_error(), self._sink
         check(lib.ps_packer_flush(self._packer, how, err), err)
         self._finished = self._finished or how == lib.PS_FLUSH_FINISH
@@ -227,10 +228,10 @@ class Packer:
 
     def pack(self, sequences: Iterable[Union[Any, Columns]],
              size: int = 1) -> Iterator[Batch]:
-        """Puts all sequences, finishes, and gives batches of `size` packs as
-        soon as they are there, the last perhaps of fewer.  Where `sequences`
-        fails, the first totals["input_sequences"] of them are in, and those
-        not given yet are there for packs() and finish()."""
+        """Puts all sequences, finishes, and yields batches of `size` packs as
+        soon as they are complete; the last batch may have fewer.  If
+        `sequences` raises, the first totals["input_sequences"] of them have
+        been put, and packs() and finish() return the remaining packs."""
         if size < 1:
             raise ValueError("a batch has at least one pack")
         for run in self._packed(sequences):
@@ -256,8 +257,8 @@ class Packer:
 
     def _in_columns(self, sequences: Iterable[Union[Any, Columns]]
                     ) -> Iterator[Columns]:
-        """Some sequences at a time, few beside those of a window; where one
-        of them is wrong, those before it come by themselves."""
+        """Yields some sequences at a time, few compared to the window.  If a
+        sequence is invalid, the sequences before it are yielded first."""
         most = GROUP if self._options.window == 0 else \
             max(1, min(GROUP, self._options.window // GROUP))
         group: List[Any] = []
@@ -276,8 +277,8 @@ class Packer:
                 yield self._prepare(sequence)
 
     def _held(self) -> Tuple[int, int]:
-        """Sequences and tokens that would be lost with this packer: in packs
-        that were not taken, or not packed yet."""
+        """Returns the numbers of sequences and tokens that would be lost with
+        this packer: in packs that were not returned, or not packed yet."""
         totals = self._totals
         sequences, tokens = (totals.sequences - self._taken[0],
                              totals.tokens - self._taken[1])
@@ -302,12 +303,12 @@ class Packer:
 
     @property
     def header(self) -> Optional[Header]:
-        """What the packs are like; None before the first."""
+        """The header of the packs; None before the first pack."""
         return self._header
 
     @property
     def totals(self) -> Dict[str, int]:
-        """What became of the input so far; see ps_totals in packstream.h."""
+        """Counts of the input so far; see ps_totals in packstream.h."""
         totals = lib.ps_packer_totals(self._packer)
         return {name: getattr(totals, name)
                 for name, _ in ffi.typeof("ps_totals").fields}
@@ -315,8 +316,8 @@ class Packer:
     # ---------------------------------------------------- save and resume
 
     def save(self) -> bytes:
-        """The state between two sequences.  Packs that were not given yet are
-        not in it: take them first."""
+        """Returns the state between two sequences.  It does not contain packs
+        that have not been returned yet: call packs() first."""
         state, size, err = (ffi.new("unsigned char **"), ffi.new("size_t *"),
                             new_error())
         if self.totals["packs"]:
@@ -330,9 +331,9 @@ class Packer:
 
     def resume(self, state: bytes) -> int:
         """Continues from the state of a packer with the same options.  Returns
-        the number of the first sequence that has to be put again.  The packs
-        are those that the other packer would have returned.  This one can be
-        saved when everything that the other had seen was put again."""
+        the number of the first sequence to put again.  The packs are the same
+        that the other packer would have returned.  This packer can be saved
+        once all sequences that the other packer had received are put again."""
         summary, err = ffi.new("ps_state *"), new_error()
         check(lib.ps_state_read(state, len(state), summary, err), err)
         if summary.blank:
@@ -345,15 +346,16 @@ class Packer:
 
 
 def pack_lengths(lengths: Any, capacity: int, **options: Any) -> tuple:
-    """Which sequences share a pack, by their lengths: `order`, the numbers of
-    the sequences pack after pack, and `ends`, where in it each pack ends.
+    """Groups sequences into packs by their lengths.  Returns `order`, the
+    numbers of the sequences, pack after pack, and `ends`, the end of each pack
+    in `order`.
 
     The options are those of Packer, except overlong."""
     need_library("pack_lengths")
     lengths = cast(as_array(lengths, "lengths"), np.dtype(np.uint32),
                    lambda at: "lengths" if at is None else "length %d" % at)
     if lengths.ndim != 1:
-        raise ValueError("lengths: an array of %d dimensions, not of one"
+        raise ValueError("lengths: an array of %d dimensions, expected one"
                          % lengths.ndim)
     order, ends = (np.empty(len(lengths), np.uint64) for _ in range(2))
     n_packs, err = ffi.new("uint64_t *"), new_error()

@@ -7,22 +7,23 @@
         batch["tokens"]                        # [32, L]
         views.positions(batch)                 # [32, L], computed
 
-A batch has the arrays of S packs by name: tokens and per-token channels
-[S, L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
+A batch maps names to the arrays of S packs: tokens and per-token channels [S,
+L]; cu [S, D + 2], the boundaries of the sequences; seq_id and per-sequence
 channels [S, D]; seq_tok [S, D] if sequences are aligned; and index, n_seq,
 n_tok, max_seqlen and sum_len_sq of the packs [S].  D is the depth in `header`,
-or the most sequences of a pack in the batch if the header has None, as in some
-pipes.  `sequences` has the rows of all sequences, pack after pack, as in the
-stream.  views.py computes the other arrays.  Both need only numpy.
+or the maximum number of sequences in a pack of the batch if the header has
+None, as in some pipes.  `sequences` has the rows of all sequences, pack after
+pack, as in the stream.  views.py computes the other arrays.  Both modules need
+only numpy.
 
-A reader checks the header, the blocks, the position, counts and sequences of
-each pack before it returns the pack, the index, END, and the bytes after it.
+A reader checks the header, the blocks, the index and END, and checks the
+position, counts and sequences of each pack before it returns the pack.
 Checksums are compared if the extension or the module xxhash is installed,
 unless verify is False; otherwise they are NOT compared, and `source.verifies`
 is False.  If all packs are read in order (from a pipe by every rank, from a
-file by a reader of all of it), sequences and tokens are compared with END, and
-with checksums the digest as well.  Any fault raises PackError, which names the
-byte.
+file by a single reader), the numbers of sequences and tokens are compared with
+END, and so is the digest if checksums are compared.  Any error raises
+PackError, which names the byte.
 
 The format is defined in packstream(5).
 
@@ -58,48 +59,48 @@ except ImportError:
         ffi.from_buffer(data), len(data), seed))
 
 HEADER_BYTES = 4096
-CHUNK_BYTES = 1 << 20           # packs that are read and checked at a time
-MINOR = 0                       # version in which the dtype text is known
+CHUNK_BYTES = 1 << 20           # size of packs read and checked at a time
+MINOR = 0                       # version whose dtype text is known
 MAX_FIELDS = 28
-MAX_SEQUENCES = 1 << 20         # in a pack
-MAX_ROW_BYTES = 1 << 28         # of a pack
+MAX_SEQUENCES = 1 << 20         # maximum in a pack
+MAX_ROW_BYTES = 1 << 28         # maximum size of a pack's row
 UNKNOWN = 2**64 - 1
-BLOCK = struct.Struct("<4I6Q")  # the head of a block
+BLOCK = struct.Struct("<4I6Q")  # head of a block
 BLOCK_MAGIC = 0x42534b50
 PACKS, END, INDEX = range(3)    # kinds of blocks
 ENTRY = np.dtype([("offset", "<u8"), ("first", "<u8"), ("watermark", "<u8")])
-INDEXED = 4096                  # blocks that one INDEX block lists
+INDEXED = 4096                  # number of blocks that an INDEX block lists
 INDEX_BYTES = BLOCK.size + INDEXED * ENTRY.itemsize
-END_BYTES = 192                 # of END, before its index
+END_BYTES = 192                 # size of END before its index
 TRAILER = struct.Struct("<2Q8s")
 TRAILER_MAGIC = b"\x89PKE\r\n\x1a\n"
 MIN_END_BYTES = 256
 MAX_END_BYTES = 256 + ENTRY.itemsize * (MAX_SEQUENCES + INDEXED)
-# An entry of the index with the offset and the first pack of the next one.
+# An entry of the index, with the offset and the first pack of the next entry
 SPAN = np.dtype([("offset", "<i8"), ("first", "<i8"), ("end", "<i8"),
                  ("next", "<i8")])
-# The head of a pack.  In memory its index replaces the checksum.
+# The head of a pack; in memory, the index replaces the checksum
 NUMBERS = [("first_seq", "<u4"), ("n_seq", "<u4"), ("n_tok", "<u4"),
            ("max_seqlen", "<u4"), ("sum_len_sq", "<u8"), ("watermark", "<u8")]
 STORED_HEAD = np.dtype([("checksum", "<u8"), *NUMBERS])
 HEAD = np.dtype([("index", "<u8"), *NUMBERS])
-# The input of a checksum; `row` and `sequences` are hashes.
+# The input of a checksum; `row` and `sequences` are hashes
 HASHED_HEAD = np.dtype([("other", "V12"), ("head", "V28")])
 SUMMED = np.dtype([("index", "<u8"), ("row", "<u8"), ("sequences", "<u8"),
                    ("head", "V28")])
-# Types of fields by their number in the table.
+# Types of fields, by their number in the table
 TYPES = ("", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8")
 PER_TOKEN, PER_SEQUENCE = 1, 2
-# The format's own fields of sequences: type and offset.
+# Type and offset of the format's own fields of sequences
 OWN = {"seq_id": (4, 0), "seq_start": (5, 8), "seq_tok": (5, 12),
        "piece_off": (3, 16), "full_len": (3, 20)}
 FIELD_NAME = re.compile(rb"([A-Za-z][A-Za-z0-9_]*)\0+")
 SPECIALS = ("pad", "bos", "eos", "cls", "sep", "mask")
 SCHEMA = ("vocab_size", "tokenizer", "framed", "share")
-# Arrays of a batch: one element for each pack; computed from sequence rows.
+# Arrays of a batch: with one element per pack; computed from sequence rows
 OF_PACKS = ("index", "n_seq", "n_tok", "max_seqlen", "sum_len_sq")
 COMPUTED = ("cu", "seq_id", "seq_tok")
-RESERVED = (*OF_PACKS, "cu")    # cannot be names of fields
+RESERVED = (*OF_PACKS, "cu")    # names that fields cannot have
 DISORDER = "the index of the stream that begins here is out of order"
 CUT = "truncated: no END before this byte"
 EMPTY = "the input is empty: even a pack stream without packs has a header"
@@ -109,7 +110,7 @@ n_true = np.count_nonzero
 
 
 class PackError(ValueError):
-    """A stream that is cut, damaged, or of a kind not read here."""
+    """Raised for a truncated, damaged or unsupported stream."""
 
 
 def need(right: Any, at: int, why: str, what: str = "") -> None:
@@ -118,15 +119,16 @@ def need(right: Any, at: int, why: str, what: str = "") -> None:
 
 
 def empty(n: int) -> np.ndarray:
-    """Memory for n bytes.  Sizes are rounded up: malloc reuses large pieces of
-    equal size, but maps new pages for a larger one."""
+    """Allocates n bytes.  Sizes are rounded up, because malloc reuses large
+    blocks of equal size, but maps new pages for a larger block."""
     if n > 1 << 17:
         return np.empty(-(-n >> 16) << 16, np.uint8)[:n]
     return np.empty(n, np.uint8)
 
 
 def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """One array, as bytes: numpy would compare all dtypes, and copy fields."""
+    """Concatenates arrays as bytes: numpy would compare all dtypes and copy
+    each field."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(
         [array.view(np.uint8) for array in arrays]).view(arrays[0].dtype)
 
@@ -136,8 +138,9 @@ def rows_of_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def printable(text: Any, most: int = 1023) -> str:
-    """A path, a name from a file or a message, safe to print: any character
-    but printable ASCII becomes "?", and a long text keeps its last `most`."""
+    """Makes a path, a name from a file or a message safe to print: any
+    character except printable ASCII becomes "?", and a long text keeps its
+    last `most` characters."""
     text = os.fsdecode(text) if isinstance(text, bytes) else str(text)
     if len(text) > most:
         text = "..." + text[3 - most:]
@@ -150,31 +153,31 @@ def is_url(path: Any) -> bool:
 
 
 class Header(NamedTuple):
-    """What a stream says of itself; counts are None if it did not know."""
-    capacity: int               # L, tokens of a pack
-    align: int                  # sequences begin at multiples of it
+    """The header of a stream; unknown counts are None."""
+    capacity: int               # L, tokens in a pack
+    align: int                  # sequences start at multiples of this
     pad_id: int
-    labels: int                 # convention: 0 not stated, 1 own, 2 shifted
+    labels: int                 # 0 not stated, 1 aligned, 2 shifted
     special: tuple              # pad, bos, eos, cls, sep, mask; 2^32-1: none
-    row: np.dtype               # of a pack: tokens and per-token channels
-    sequence: np.dtype          # of a sequence row
-    fills: tuple = ()           # of its fields, as bit patterns
-    depth: Optional[int] = None     # D, sequences of a pack at most
-    block_packs: int = 1        # packs of a block at most
-    block_bytes: int = 0        # of a block at most
+    row: np.dtype               # row of a pack: tokens, per-token channels
+    sequence: np.dtype          # row of a sequence
+    fills: tuple = ()           # fills of its fields, as bit patterns
+    depth: Optional[int] = None     # D, maximum sequences in a pack
+    block_packs: int = 1        # maximum packs in a block
+    block_bytes: int = 0        # maximum size of a block
     n_packs: Optional[int] = None
     n_sequences: Optional[int] = None
     n_tokens: Optional[int] = None
     checksum: int = 0
     minor: int = 0
-    most_least: tuple = ()      # max_seqlen and min_fill, or None, as counts
-    schema: tuple = ()          # what SCHEMA names; of streams read here
+    most_least: tuple = ()      # max_seqlen and min_fill, or None
+    schema: tuple = ()          # values named by SCHEMA, if read by packs.py
     group: Optional[str] = None     # channel of packstream --group
-    share: bool = False         # packs of one rank, as packdeal writes
+    share: bool = False         # True for packdeal's packs of one rank
 
     @property
     def most(self) -> int:
-        """No pack can have more sequences."""
+        """The maximum number of sequences that any pack can have."""
         return min(self.depth or self.capacity // self.align, MAX_SEQUENCES)
 
     @property
@@ -184,18 +187,18 @@ class Header(NamedTuple):
 
 
 class Field(NamedTuple):
-    """An entry of the field table: a column of the rows of packs, or of the
-    sequence rows."""
+    """An entry of the field table: a column of pack rows or sequence rows."""
     name: str
-    type: int                   # an index of TYPES
+    type: int                   # index into TYPES
     kind: int                   # PER_TOKEN or PER_SEQUENCE
-    offset: int                 # in the row, in bytes
+    offset: int                 # offset in the row, in bytes
     fill: int
 
 
 def layouts(fields: Sequence[Field], capacity: int,
             sizes: Sequence[int]) -> List[Dict[str, Any]]:
-    """The arguments of numpy.dtype for a row, and for a sequence row."""
+    """Returns the arguments of numpy.dtype for a pack's row and for a sequence
+    row."""
     found = []
     for kind, size in zip((PER_TOKEN, PER_SEQUENCE), sizes):
         own = [field for field in fields if field.kind == kind]
@@ -209,14 +212,14 @@ def layouts(fields: Sequence[Field], capacity: int,
 
 
 def layout_text(layout: Dict[str, Any]) -> bytes:
-    """A layout as the header has it, byte for byte."""
+    """Returns the text of a layout as in the header, byte for byte."""
     return repr(layout).replace(" ", "").replace("]", ",]").encode() + b"\n"
 
 
 def read_fields(data: bytes, at: int, capacity: int,
                 sizes: Sequence[int]) -> List[Field]:
-    """The field table of a header.  Fields do not overlap, and lie inside the
-    row."""
+    """Reads the field table of a header, whose fields must not overlap and
+    must be inside the row."""
     n, = struct.unpack_from("<I", data, 200)
     need(n <= MAX_FIELDS, at, "its field table has %d entries, the limit is "
          "%d" % (n, MAX_FIELDS))
@@ -246,9 +249,9 @@ def read_fields(data: bytes, at: int, capacity: int,
 
 def read_dtypes(data: bytes, at: int, capacity: int,
                 sizes: Sequence[int]) -> Tuple[np.dtype, np.dtype, tuple]:
-    """The dtypes of a row and of a sequence row, built from the field table,
-    and the fills of the latter.  The text in the header must agree with the
-    table; it is never evaluated."""
+    """Returns the dtypes of a row and of a sequence row, built from the field
+    table, and the fills of a sequence row.  The text in the header must agree
+    with the table, but is never evaluated."""
     fields = read_fields(data, at, capacity, sizes)
     found = {field.name: field[1:4] for field in fields}
     wanted = {"tokens": (2 if data[120] == 2 else 3, PER_TOKEN, 0)}
@@ -273,7 +276,7 @@ def known(count: int) -> Optional[int]:
 
 
 def read_header(data: bytes, at: int, verify: bool) -> Header:
-    """The header that stands at byte `at`, of which `data` is there."""
+    """Reads the header at byte `at` from `data`, which can be too short."""
     need(data, at, EMPTY)
     need(data[:4] != b"\x28\xb5\x2f\xfd", at,
          "compressed: pipe it in, zstd -dc FILE |")
@@ -314,7 +317,8 @@ def read_header(data: bytes, at: int, verify: bool) -> Header:
 
 
 def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:
-    """The channel at byte 122: the field whose source has this number."""
+    """Returns the name of the channel that byte 122 selects by the number of
+    its source."""
     number, n_fields = data[122], data[200]
     names = [data[i:i + 24].rstrip(b"\0").decode() for i in
              range(256, 256 + 64 * n_fields, 64) if data[i + 27] == number]
@@ -324,7 +328,7 @@ def group_name(data: bytes, sequence: np.dtype, at: int) -> Optional[str]:
 
 
 def difference(head: Header, first: Header) -> str:
-    """What packs of one header have that those of the other have not."""
+    """Describes the first difference between the packs of two headers."""
     for name in (*head._fields[:8], "group", "schema"):
         here, there = getattr(head, name), getattr(first, name)
         if here == there:
@@ -348,7 +352,7 @@ def difference(head: Header, first: Header) -> str:
 
 @functools.lru_cache(16)
 def shape_of(header: Header, verify: bool = False) -> Any:
-    """What the extension has to know of packs."""
+    """The properties of packs that the extension needs."""
     return ffi.new("psn_shape *", {
         "capacity": header.capacity, "align": header.align,
         "depth": header.depth or 0, "row_bytes": header.row.itemsize,
@@ -356,8 +360,8 @@ def shape_of(header: Header, verify: bool = False) -> Any:
 
 
 class Run:
-    """Packs one after another: their rows, their heads, and a table of sequence
-    rows, in which first_seq of the heads counts.  They may be a part of
+    """Consecutive packs: their rows, their heads, and a table of sequence
+    rows, to which first_seq of the heads refers.  A run may be a part of
     `whole`, the run that was read, from its pack `begin` on."""
 
     def __init__(self, rows: np.ndarray, heads: np.ndarray,
@@ -371,20 +375,22 @@ class Run:
         return len(self.heads)
 
     def __getitem__(self, which: slice) -> Run:
-        """Some of them, as views; `which` has neither step nor negatives."""
+        """Returns some of the packs as views; `which` has no step and no
+        negative numbers."""
         return Run(self.rows[which], self.heads[which], self.table,
                    self.whole or self, self.begin + (which.start or 0))
 
     @property
     def sequences(self) -> np.ndarray:
-        """The rows of their sequences."""
+        """The rows of the packs' sequences."""
         first_seq, n_seq = self.heads["first_seq"], self.heads["n_seq"]
         return self.table[first_seq[0]:first_seq[-1] + n_seq[-1]] \
             if len(self) else self.table[:0]
 
     def padded(self, name: str, header: Header) -> np.ndarray:
-        """cu, or a column of the sequence rows: a row for each pack.  Unless
-        it is large, the array is made once for all batches of `whole`."""
+        """Returns cu, or a column of the sequence rows, with one row per
+        pack.  A small array is computed only once for all batches of
+        `whole`."""
         whole, depth = self.whole, header.depth
         if whole is None or not depth or depth * len(whole) > CHUNK_BYTES >> 3:
             return self.pad(name, header)
@@ -424,7 +430,7 @@ class Run:
         return cu
 
     def take(self, which: np.ndarray) -> Run:
-        """The packs with these numbers, in this order, copied."""
+        """Copies the packs with these numbers, in this order."""
         heads = self.heads[which]
         begins, n = first_seqs(heads)
         places = np.arange(n) + np.repeat(heads["first_seq"] - begins,
@@ -434,20 +440,21 @@ class Run:
 
 
 def first_seqs(heads: np.ndarray) -> Tuple[np.ndarray, int]:
-    """Where the sequences of each pack begin in a table of just these packs,
-    and its length."""
+    """Returns the index of each pack's first sequence in a table of only these
+    packs, and the length of this table."""
     ends = np.add.accumulate(heads["n_seq"], dtype=np.int64)
     return ends - heads["n_seq"], int(ends[-1]) if len(ends) else 0
 
 
 def taken(lengths: np.ndarray, align: int) -> np.ndarray:
-    """The lengths, rounded up to the alignment."""
+    """Rounds lengths up to the alignment."""
     return lengths if align == 1 else (lengths + (align - 1)) // align * align
 
 
 def join(runs: Sequence[Run],
          places: Optional[Sequence[np.ndarray]] = None) -> Run:
-    """All packs as one run; places[i] says where those of runs[i] belong."""
+    """Joins all packs into one run, in which places[i] are the positions of
+    the packs of runs[i]."""
     if len(runs) == 1:
         return runs[0]
     rows, heads, table = (joined([getattr(run, name) for run in runs])
@@ -463,38 +470,38 @@ class Block(NamedTuple):
     kind: int
     n_packs: int
     n_seqs: int
-    first: int                  # its first pack; without packs, the next one
-    size: int                   # bytes, with the head
+    first: int                  # number of its first pack, or the next pack
+    size: int                   # bytes, including the head
     body: int                   # hash of the bytes after the head
 
 
 def up(size: int) -> int:
-    """A size, rounded up to that of a block."""
+    """Rounds up to a possible size of a block."""
     return -(-size // 64) * 64
 
 
 class Stream:
-    """A header, the blocks after it, and END; checks and counts them."""
+    """One stream: checks and counts its header, blocks and END."""
 
     def __init__(self, head: Header, number: int, at: int, verify: bool):
         self.head, self.number, self.at, self.verify = head, number, at, verify
-        self.missing = 0        # packs before the first one that is there
-        self.packs = 0          # known in a file, from its END
+        self.missing = 0        # packs before the first present pack
+        self.packs = 0          # number of packs, from the END of a file
         self.end = (0, 0, 0)    # sequences, tokens, digest
-        self.deepest = 0        # most sequences of a pack, from its END
+        self.deepest = 0        # maximum sequences in a pack, from END
         self.sequences = self.tokens = 0
         self.digest = head.checksum
-        # The index of a file: its parts (END has the last) and, for each part
-        # that was read, its blocks.
+        # The index of a file: its parts (the last part is in END) and, for
+        # each part that has been read, its blocks.
         self.parts = np.empty(0, SPAN)
         self.tables: Dict[int, np.ndarray] = {}
 
     def sums(self, data: Any, wanted: int) -> bool:
-        """Whether the checksum of the data is as wanted, if it matters."""
+        """True if the checksum of the data matches or is not verified."""
         return not self.verify or xxh3_64_intdigest(data) == wanted
 
     def read_block(self, data: Any, at: int) -> Block:
-        """The head of the block at byte `at`."""
+        """Reads the head of the block at byte `at`."""
         need(len(data) == BLOCK.size, at + len(data), CUT)
         magic, *numbers, _, _, body, checksum = BLOCK.unpack(data)
         block, head = Block(*numbers, body), self.head
@@ -515,8 +522,8 @@ class Stream:
 
     def read_packs(self, data: np.ndarray, blocks: Sequence[Block], at: int,
                    counted: bool) -> List[Run]:
-        """The packs of some blocks, the first of which begins at byte `at`,
-        checked, and counted if asked to."""
+        """Reads and checks the packs of some blocks, the first of which starts
+        at byte `at`.  Counts them if `counted` is set."""
         rows, heads, tables, begins, n_seqs = [], [], [], [0], 0
         for block in blocks:
             begin, end = begins[-1], begins[-1] + block.size
@@ -547,9 +554,9 @@ class Stream:
     def check(self, rows: Sequence[np.ndarray], heads: np.ndarray,
               table: np.ndarray, indices: np.ndarray,
               block_of: Callable[[int], int], counted: bool = False) -> None:
-        """Raises PackError if one of the packs breaks a rule or has another
-        index; block_of(i) is the byte at which the block of the i-th begins.
-        Puts the indices into the heads."""
+        """Raises PackError if a pack is invalid or has a different index;
+        block_of(i) is the byte at which the block of pack i starts.  Stores
+        the indices in the heads."""
         wrong = len(heads)
         if lib is not None:
             wrong = self.first_wrong_native(rows, heads, table, indices)
@@ -575,8 +582,8 @@ class Stream:
 
     def right(self, heads: np.ndarray, table: np.ndarray,
               first_seq: int) -> bool:
-        """Whether the table has the sequences that the heads say, the first
-        with number first_seq, and no gap is between them."""
+        """True if the table has the sequences that the heads describe,
+        starting with number first_seq, without gaps."""
         n_seq, lengths = heads["n_seq"], table["seq_tok"]
         starts = table["seq_start"]
         counts = np.add.accumulate(n_seq, dtype=np.int64)
@@ -586,8 +593,8 @@ class Stream:
         ends = starts + taken(lengths, self.head.align)
         n_tok = np.add.reduceat(lengths, begins) if self.head.align > 1 else \
             ends[counts - 1]
-        # As no end is 0, only the first sequence of a pack does not begin
-        # where the one before it ends.
+        # Only the first sequence of a pack does not start at the end of the
+        # sequence before it, because no end is 0.
         return not (
             n_true(begins + first_seq != heads["first_seq"]) or
             n_true(n_seq > self.head.most) or n_true(lengths < 1) or
@@ -599,13 +606,14 @@ class Stream:
 
     def changed(self, rows: Sequence[np.ndarray], heads: np.ndarray,
                 table: np.ndarray, indices: np.ndarray) -> int:
-        """The number of the first pack with another checksum, or of packs."""
+        """Returns the number of the first pack whose checksum differs, or the
+        number of packs."""
         digest, n = xxh3_64_intdigest, len(heads)
         summed = np.empty(n, SUMMED)
         summed["index"] = indices
         summed["row"] = [digest(row) for some in rows
                          for row in rows_of_bytes(some)]
-        # Small tables are copied: that is faster than slicing.
+        # Copying small tables is faster than slicing them.
         memory = io.BytesIO(table.view(np.uint8))
         sizes = heads["n_seq"].astype(np.int64) * table.itemsize
         summed["sequences"] = list(map(digest, map(
@@ -645,7 +653,7 @@ class Stream:
             self.digest = digest
 
     def read_end(self, data: bytes, at: int) -> np.ndarray:
-        """Reads END, which begins at byte `at`; returns its entries."""
+        """Reads END, which starts at byte `at`.  Returns its index entries."""
         block = self.read_block(data[:BLOCK.size], at)
         numbers = struct.unpack_from("<4Q", data, BLOCK.size)
         longest, self.deepest, least, _, n_parts, n_blocks = \
@@ -667,7 +675,7 @@ class Stream:
         return np.frombuffer(data, ENTRY, n_parts + n_blocks, END_BYTES)
 
     def read_index(self, data: bytes, at: int) -> None:
-        """Reads END of a file, and the last part of the index in it."""
+        """Reads END of a file, including the last part of the index."""
         index = self.read_end(data, at)
         n, = struct.unpack_from("<I", data, 184)
         parts, blocks = index[:n], index[n:]
@@ -679,8 +687,8 @@ class Stream:
             self.read_part(n, blocks)
 
     def read_part(self, i: int, entries: np.ndarray) -> None:
-        """Reads a part of the index: its blocks lie between the part before
-        and itself."""
+        """Reads a part of the index, which lists the blocks between the
+        previous part and itself."""
         offset, first, _, last = self.parts[i].tolist()
         begin = HEADER_BYTES
         if i:
@@ -693,8 +701,8 @@ class Stream:
 
     def spans(self, entries: np.ndarray, end: int, first: int,
               last: int) -> np.ndarray:
-        """Entries of the index as spans, from pack `first` on, up to byte `end`
-        and pack `last`."""
+        """Converts entries of the index to spans, from pack `first` to pack
+        `last` and byte `end`."""
         table = np.empty(len(entries), SPAN)
         for name, until, high in (("offset", "end", end),
                                    ("first", "next", last)):
@@ -707,18 +715,18 @@ class Stream:
         return table
 
     def compare(self) -> None:
-        """Raises PackError if END was written for other packs."""
+        """Raises PackError if END does not match the packs."""
         need((self.sequences, self.tokens) == self.end[:2] and
              (not self.verify or self.digest == self.end[2]),
              self.at + HEADER_BYTES,
              "the packs from here on are not those of END")
 
 
-LATER = object()        # in place of an array not made yet
+LATER = object()        # stands for an array that is not computed yet
 
 
 def of_all(method: Any) -> Any:
-    """A method of dict that gives arrays: it makes them first."""
+    """Wraps a method of dict that returns arrays: computes them first."""
     @functools.wraps(method)
     def call(self: Batch, *arguments: Any) -> Any:
         for name in self:
@@ -729,8 +737,8 @@ def of_all(method: Any) -> Any:
 
 class Batch(Dict[str, np.ndarray]):
     """A dictionary of arrays, with the header of their stream and the rows of
-    their sequences.  Others, such as Accelerate, make one like it from new
-    arrays, without these.  Arrays are made when they are first used."""
+    their sequences.  Accelerate and others create one from new arrays, without
+    header and rows.  Arrays are computed on first use."""
 
     _run: Optional[Run] = None
 
@@ -762,8 +770,8 @@ class Batch(Dict[str, np.ndarray]):
         return run.padded(name, header)
 
     def __iter__(self) -> Iterator[str]:
-        """As that of dict.  Without it, dict(batch) and **batch would copy
-        LATER."""
+        """Does the same as dict's.  Without this method, dict(batch) and
+        **batch would copy LATER."""
         return super().__iter__()
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -779,7 +787,7 @@ class Batch(Dict[str, np.ndarray]):
 
 @functools.lru_cache(16)
 def no_arrays(header: Header) -> Dict[str, Any]:
-    """What a batch of these packs has, before any array is made."""
+    """Returns the contents of a batch before any array is computed."""
     names = (*OF_PACKS, *COMPUTED[:2 + (header.align > 1)],
              *(name for name in header.sequence.names if name not in OWN),
              *header.row.names)
@@ -793,19 +801,20 @@ def as_batch(run: Run, header: Header) -> Batch:
 
 
 def stack(packs: Sequence[Batch]) -> Batch:
-    """A batch of single packs, such as packstream.open(...)[i] gives."""
+    """Combines single packs, as returned by packstream.open(...)[i]."""
     return Batch({name: np.stack([pack[name] for pack in packs])
                   for name in packs[0]}, getattr(packs[0], "header", None))
 
 
 def first_own(number: int, rank: int, ranks: int, start: int) -> int:
-    """How many records from `number` on pass until one is the rank's."""
+    """Returns the number of records to skip, from `number` on, to the first
+    record of the rank."""
     lowest = max(number, start)
     return lowest + (rank - lowest) % ranks - number
 
 
 def check_seed(shuffle: Optional[int]) -> None:
-    """Raises what fits if it is neither a seed nor None."""
+    """Raises TypeError or ValueError unless it is a seed or None."""
     if isinstance(shuffle, bool) or not (shuffle is None or
                                          hasattr(shuffle, "__index__")):
         raise TypeError("shuffle is a seed, or None, not %r" % shuffle)
@@ -814,7 +823,7 @@ def check_seed(shuffle: Optional[int]) -> None:
 
 
 def mix(state: np.ndarray) -> np.ndarray:
-    """What SplitMix64 gives next, of each state."""
+    """Returns the next output of SplitMix64 for each state."""
     z = state + np.uint64(0x9e3779b97f4a7c15)
     z = (z ^ z >> np.uint64(30)) * np.uint64(0xbf58476d1ce4e5b9)
     z = (z ^ z >> np.uint64(27)) * np.uint64(0x94d049bb133111eb)
@@ -823,8 +832,8 @@ def mix(state: np.ndarray) -> np.ndarray:
 
 def shuffled(count: int, seed: int, epoch: int, first: int = 0,
              end: Optional[int] = None) -> np.ndarray:
-    """The numbers below `count` in the order of an epoch, or those at the
-    places from `first` to `end`.  It is the order of ps_shuffled in
+    """Returns the numbers below `count` in the order of an epoch, or only the
+    positions `first` to `end` of it.  The order is that of ps_shuffled in
     packstream(3): a Feistel network, applied until a number is below `count`.
     """
     half = max(3, (max(count - 1, 0).bit_length() + 1) // 2)
@@ -833,7 +842,7 @@ def shuffled(count: int, seed: int, epoch: int, first: int = 0,
                np.arange(12, dtype=np.uint64))
     bits, rest = np.uint64(half), np.uint64(64 - half)
     numbers = np.arange(first, count if end is None else end, dtype=np.uint64)
-    left = np.arange(len(numbers))      # places of those still to be permuted
+    left = np.arange(len(numbers))      # positions of unfinished numbers
     while len(left):
         now = numbers[left]
         a, b = now >> bits, now & np.uint64(2**half - 1)
@@ -845,7 +854,7 @@ def shuffled(count: int, seed: int, epoch: int, first: int = 0,
 
 
 class Packs:
-    """What a file and a pipe have in common; open_packs makes one."""
+    """Base class of PackFile and PackPipe; use open_packs."""
 
     def __init__(self, verify: bool):
         self.verifies = verify and xxh3_64_intdigest is not None
@@ -854,16 +863,16 @@ class Packs:
     def batches(self, size: int, rank: int = 0, ranks: int = 1,
                 start: int = 0, order: Optional[np.ndarray] = None,
                 drop_last: bool = False) -> Iterator[Batch]:
-        """Batches of `size` packs, the last perhaps of fewer.
+        """Yields batches of `size` packs; the last batch may have fewer.
 
-        Packs are numbered from 0 through all streams that are joined.
-        Rank r of R gets those whose number is r modulo R, so one may get a
-        pack more than another, and a batch more.  With drop_last all
-        batches are full and all ranks have equally many; packs that do
-        not fill one for each rank are not given.  Numbers below `start` are
-        passed over.  With `order`, an array of numbers, the packs of a
-        file come as it says, and rank and start count its places:
-        shuffled(len(source), seed, epoch) is one.
+        Packs are numbered consecutively, from 0, across joined streams.
+        Rank r of R gets the packs whose number is r modulo R, so a rank may
+        get one pack, and one batch, more than another.  With drop_last,
+        all batches are full and all ranks get equally many; the remaining
+        packs are dropped.  Packs with numbers below `start` are skipped.
+        `order`, an array of numbers such as shuffled(len(source), seed,
+        epoch), selects the order of a file's packs; `rank` and `start` then
+        refer to positions in it.
         """
         if size < 1 or not 0 <= rank < ranks or start < 0:
             raise ValueError("size, rank, ranks or start is out of range")
@@ -880,7 +889,7 @@ class Packs:
                     whole.append(join(rest))
                     rest, have = [], 0
             ready = len(whole)
-            if drop_last:       # not before every rank has as many
+            if drop_last:       # wait until every rank has equally many
                 ready = min(ready, max(0, known // (size * ranks) - given))
             yield from map(self.batch, whole[:ready])
             del whole[:ready]
@@ -893,8 +902,8 @@ class Packs:
 
     def runs(self, size: int, rank: int, ranks: int, start: int,
              order: Optional[np.ndarray]) -> Iterator[Tuple[Run, int]]:
-        """The rank's packs, checked; and how many of all ranks are known to
-        come, up to there at least."""
+        """Yields the rank's packs, checked, and the number of packs of all
+        ranks that are known to exist."""
         raise NotImplementedError
 
     def header_of(self, data: bytes, at: int) -> Header:
@@ -906,10 +915,9 @@ class Packs:
 
 
 class PackFile(Packs):
-    """A regular file, or a RemoteFile.  Packs are read when they are asked
-    for, into memory owned by the batch.  The file is not mapped: if
-    another program truncates it, reading raises PackError instead of
-    SIGBUS."""
+    """A regular file, or a RemoteFile.  Packs are read on demand, into memory
+    owned by the batch.  The file is not mapped: if another program truncates
+    it, reading raises PackError instead of SIGBUS."""
 
     def __init__(self, path: Union[str, os.PathLike], verify: bool = True,
                  remote: Any = None):
@@ -935,7 +943,7 @@ class PackFile(Packs):
         return type(self), (self.path, self.verifies, self.remote)
 
     def fill(self, buffer: np.ndarray, at: int) -> None:
-        """Reads the bytes from `at` on."""
+        """Fills the buffer with the bytes from `at` on."""
         if self.remote is not None:
             need(at + len(buffer) <= self.size, at, CUT)
             return self.remote.fill(buffer, at)
@@ -955,8 +963,8 @@ class PackFile(Packs):
         return self.array(at, n).tobytes()
 
     def from_the_end(self) -> Iterator[Stream]:
-        """The streams, last first: the trailer says how long a stream is, and
-        so where its header is."""
+        """Yields the streams, the last one first: the size in a stream's
+        trailer gives the position of its header."""
         end = self.size
         while end:
             begin = max(end - TRAILER.size, 0)
@@ -998,7 +1006,7 @@ class PackFile(Packs):
                     part.start, part.stop, ranks)), known
 
     def table(self, stream: Stream, i: int) -> np.ndarray:
-        """The blocks of a part of the index."""
+        """Returns the blocks of part i of the index."""
         if i not in stream.tables:
             offset, _, _, last = stream.parts[i].tolist()
             at = stream.at + offset
@@ -1011,7 +1019,7 @@ class PackFile(Packs):
         return stream.tables[i]
 
     def find(self, stream: Stream, indices: np.ndarray) -> np.ndarray:
-        """The block of each of these packs."""
+        """Returns the block of each of these packs."""
         parts = stream.parts["next"].searchsorted(indices, "right")
         found = np.empty(len(indices), SPAN)
         for part in set(parts.tolist()):
@@ -1021,8 +1029,8 @@ class PackFile(Packs):
         return found
 
     def blocks(self, stream: Stream, index: int) -> Iterator[Run]:
-        """The packs of a stream from this one on; some blocks are read at a
-        time."""
+        """Yields the packs of a stream from `index` on.  Several blocks are
+        read at a time."""
         whole = index == 0
         parts = stream.parts["next"].searchsorted(index, "right")
         for part in range(parts, len(stream.parts)):
@@ -1047,7 +1055,7 @@ class PackFile(Packs):
             stream.compare()
 
     def expect(self, stream: Stream, spans: np.ndarray) -> None:
-        """Blocks that are read next."""
+        """Announces the blocks that are read next."""
         if self.remote is not None:
             at = stream.at + spans["offset"]
             self.remote.expect(list(dict.fromkeys(zip(at.tolist(), (
@@ -1055,7 +1063,7 @@ class PackFile(Packs):
 
     def head_of(self, stream: Stream, span: Sequence[int], data: np.ndarray
                 ) -> Block:
-        """The head of a block, which must be as the index says."""
+        """Reads the head of a block, which must match the index."""
         offset, first, end, after = span
         at = stream.at + offset
         block = stream.read_block(data[:BLOCK.size], at)
@@ -1066,7 +1074,7 @@ class PackFile(Packs):
         return block
 
     def load(self, stream: Stream, indices: np.ndarray) -> Run:
-        """The packs with these indices in a stream, checked."""
+        """Reads and checks the packs with these indices in a stream."""
         head, n = stream.head, len(indices)
         rows, heads = empty(n * head.row.itemsize), empty(n * HEAD.itemsize)
         if n == 0:
@@ -1097,9 +1105,9 @@ class PackFile(Packs):
 
     def gather(self, at: np.ndarray, sizes: Any, gap: int, to: np.ndarray
                ) -> np.ndarray:
-        """Reads pieces of the file, all of a multiple of 8 bytes, and joins
-        them.  If there are `gap` bytes or less between some, these are read
-        at once."""
+        """Reads pieces of the file, whose sizes are multiples of 8 bytes, and
+        joins them.  Pieces with gaps of at most `gap` bytes are read at
+        once."""
         ends = at + sizes
         apart = at[1:] - ends[:-1]
         if not n_true(apart):
@@ -1125,7 +1133,7 @@ class PackFile(Packs):
         return to
 
     def run(self, numbers: np.ndarray) -> Run:
-        """The packs of these numbers, checked."""
+        """Reads and checks the packs with these numbers."""
         numbers = np.asarray(numbers, np.int64)
         if ((numbers < 0) | (numbers >= len(self))).any():
             raise IndexError("no pack has such a number")
@@ -1139,13 +1147,14 @@ class PackFile(Packs):
         return join(runs, places)
 
     def take(self, numbers: np.ndarray) -> Batch:
-        """A batch of the packs of these numbers, in this order."""
+        """Returns a batch of the packs with these numbers, in this order."""
         return self.batch(self.run(numbers))
 
 
 class PackPipe(Packs):
-    """Anything with readinto, read once.  A batch comes as soon as its blocks
-    are there.  The output of packstream --resume-from=N needs a start of N."""
+    """Any stream with readinto, which is read once.  A batch is returned as
+    soon as its blocks have arrived.  For the output of packstream
+    --resume-from=N, set start to N."""
 
     def __init__(self, stream: BinaryIO, verify: bool = True):
         super().__init__(verify)
@@ -1155,9 +1164,9 @@ class PackPipe(Packs):
         self.header = self.header_of(self.some(HEADER_BYTES).tobytes(), 0)
 
     def read_some(self, buffer: memoryview) -> int:
-        """Reads what is available, one byte at least; 0 at the end."""
+        """Reads the available bytes, at least one.  Returns 0 at the end."""
         got = self.readinto(buffer)
-        while got is None:      # non-blocking, and nothing to read yet
+        while got is None:      # a non-blocking stream has no data yet
             self.wait()
             got = self.readinto(buffer)
         return got
@@ -1174,8 +1183,8 @@ class PackPipe(Packs):
             selector.select()
 
     def some(self, n: int, begun: bytes = b"") -> np.ndarray:
-        """The bytes that were read already and the next ones: n, or less if
-        the input ends."""
+        """Returns the bytes in `begun` and the next bytes, n in total, or
+        fewer if the input ends."""
         buffer, have = empty(n), len(begun)
         memory = memoryview(buffer)
         memory[:have] = begun
@@ -1208,8 +1217,8 @@ class PackPipe(Packs):
             head = self.header_of(data, self.at - len(data))
 
     def blocks(self, stream: Stream, start: int) -> Iterator[Tuple[int, Run]]:
-        """The index of the first pack of each block, and the packs.  Compares
-        the index of the stream with the blocks."""
+        """Yields the index of each block's first pack, and its packs.
+        Compares the index of the stream with the blocks."""
         index = -1
         parts: List[Tuple[int, ...]] = []
         seen: List[Tuple[int, ...]] = []
@@ -1252,7 +1261,7 @@ class PackPipe(Packs):
 
 def open_packs(source: Union[str, os.PathLike, BinaryIO],
                verify: bool = True) -> Packs:
-    """The packs of a path, a URL, or a stream of bytes such as
+    """Opens the packs of a path, a URL, or a stream of bytes such as
     sys.stdin.buffer.  A path that is not a regular file is read as a
     stream."""
     if hasattr(source, "readinto"):

@@ -1,4 +1,4 @@
-"""plot.py - pictures of the JSON that packstat, packplan and packdeal print:
+"""plot.py - plot the JSON that packstat, packplan and packdeal print:
 
     packstat --json corpus.pks | python -m packstream.plot -o corpus.svg
     packplan -L 512 -d 1,2,4,8,max --json corpus.hist |
@@ -6,12 +6,12 @@
     packdeal -n 8 -b 4 --list --json corpus.pks |
         python -m packstream.plot -o steps.png
 
-The ending of the output selects SVG, PNG or HTML, a page with the SVG.
+The extension of the output selects SVG, PNG or HTML (a page with the SVG).
 Without -o, SVG is written to standard output.  Each JSON object becomes a
-section of the picture; all steps of packdeal together become one.
+section of the picture; all steps of packdeal become a single section.
 
-It exits with 0; 1 if input or output fails or matplotlib is missing; 64 for a
-wrong command line; and 65 for any other input.
+Exit status: 0; 1 if input or output fails or matplotlib is missing; 64 for an
+invalid command line; 65 for invalid input.
 
 SPDX-License-Identifier: MIT
 """
@@ -34,10 +34,10 @@ from packstream.writer import NewFile, is_replaced
 PROGRAM = "packstream.plot"
 FORMS = (".svg", ".png", ".html")
 MAX_SECTIONS = 12
-MAX_BARS = 64                   # of a histogram
-MAX_POINTS = 256                # of a curve along the steps
-MAX_VALUES = 12                 # of a channel
-LEAST_EXCESS = 0.01             # per cent, the foot of the logarithmic axis
+MAX_BARS = 64                   # maximum bars in a histogram
+MAX_POINTS = 256                # maximum points in a curve of steps
+MAX_VALUES = 12                 # maximum values of a channel
+LEAST_EXCESS = 0.01             # start of the logarithmic axis, in percent
 FLAT = ("none", "sorted")       # algorithms without a depth
 GREY = "#808080"                # legible on white and on black
 Record = Dict[str, Any]
@@ -47,12 +47,12 @@ Section = Tuple[str, List["Panel"]]     # a heading and its panels
 
 @dataclass
 class Series:
-    """A value for each point, or, with one more point, for each interval
-    between two."""
+    """A series with a value per point or, if there is one more point than
+    values, a value per interval between points."""
     name: str
     x: Array
     y: Array
-    style: str = "-"            # of matplotlib; "bars" or "steps"
+    style: str = "-"            # "bars", "steps" or a matplotlib style
 
 
 @dataclass
@@ -66,7 +66,8 @@ class Panel:
 
 
 def named(text: Any) -> str:
-    """A name from a file, in printable ASCII, and no formula to matplotlib."""
+    """Converts a name from a file to printable ASCII that matplotlib does not
+    read as a formula."""
     return printable(text, 40).replace("$", r"\$")
 
 
@@ -78,7 +79,8 @@ def numbers(values: Any) -> Array:
 
 
 def pairs(values: Any) -> Tuple[Array, Array]:
-    """The columns of a list of [value, count], all above 0."""
+    """Returns the columns of a list of [value, count], which must be
+    positive."""
     first, second = numbers(values).reshape(-1, 2).T
     if not first.all() or not second.all() or not len(first):
         raise ValueError("a histogram is empty or contains 0")
@@ -89,7 +91,8 @@ def pairs(values: Any) -> Tuple[Array, Array]:
 
 def histogram(values: Array, counts: Array, edges: Array, places: Array,
               unit: str) -> List[Series]:
-    """Bars between edges, drawn at the places, and the cumulative share."""
+    """Returns bars between edges, drawn at `places`, and the cumulative
+    share."""
     heights, _ = np.histogram(values, edges, weights=counts)
     return [Series(unit, places, heights, "bars"),
             Series("cumulative, %", places[1:],
@@ -97,7 +100,8 @@ def histogram(values: Array, counts: Array, edges: Array, places: Array,
 
 
 def count_panel(found: Any, x_label: str, unit: str) -> Panel:
-    """The axis is logarithmic if the median is far below the maximum."""
+    """Returns a histogram, with a logarithmic axis if the median is far below
+    the maximum."""
     values, counts = pairs(found)
     most = values.max()
     median = values[np.searchsorted(counts.cumsum(), counts.sum() / 2)]
@@ -114,7 +118,7 @@ def count_panel(found: Any, x_label: str, unit: str) -> Panel:
 
 
 def padding_panel(fills: Any, capacity: float) -> Panel:
-    """Empty slots: 0, 1, 2 to 3, 4 to 7 and so on."""
+    """Returns a histogram of empty slots: 0, 1, 2 to 3, 4 to 7 and so on."""
     tokens, packs = pairs(fills)
     empty = capacity - tokens
     if (empty < 0).any():
@@ -138,7 +142,7 @@ def efficiency_panel(record: Record, capacity: float) -> Panel:
 
 
 def channel_panel(by: Record) -> Panel:
-    """The values with the most tokens."""
+    """Returns a panel of the values with the most tokens."""
     ranked = sorted(((int(v["tokens"]), named(v["value"]))
                      for v in by["values"]), reverse=True)
     rest = sum(n for n, _ in ranked[MAX_VALUES:]) + int(by["others"]["tokens"])
@@ -259,7 +263,8 @@ def packdeal_section(records: List[Record]) -> Section:
 # ---- Input and output
 
 def read(lines: Iterable[bytes], name: str) -> List[Section]:
-    """The sections of a file; ValueError for a file of anything else."""
+    """Returns the sections of a file.  Raises ValueError for other
+    contents."""
     found: List[Section] = []
     steps: List[Record] = []
     line = 0
@@ -294,7 +299,7 @@ def draw(axes: Any, panel: Panel) -> None:
         elif series.style == "steps":
             axes.stairs(series.y, series.x, baseline=None, **style)
         else:
-            if panel.series[0].style == "bars":     # a share, in per cent
+            if panel.series[0].style == "bars":     # a share, in percent
                 curves = axes.twinx()
                 curves.set_ylim(0, 105)
             curves.plot(series.x, series.y, series.style, **style)
@@ -314,7 +319,7 @@ def draw(axes: Any, panel: Panel) -> None:
 
 
 def figure(sections: List[Section]) -> Any:
-    """Rows of two panels each, in the style that matplotlib is set to."""
+    """Draws rows of two panels, in matplotlib's current style."""
     from matplotlib.figure import Figure
 
     rows = [max(1, -(-len(panels) // 2)) for _, panels in sections]
@@ -349,7 +354,8 @@ def render(sections: List[Section], form: str) -> bytes:
 
 
 def write(picture: bytes, output: str) -> None:
-    """An existing file stays as it is until the new one is complete."""
+    """Writes the output.  An existing file is unchanged until the new file is
+    complete."""
     if not is_replaced(output):
         with open(output, "wb") as file:
             file.write(picture)
@@ -365,15 +371,16 @@ def write(picture: bytes, output: str) -> None:
 
 
 def form_of(output: Optional[str]) -> str:
-    """Its ending, if that is one of FORMS, or else nothing."""
+    """Returns the extension of the output if it is one of FORMS, otherwise an
+    empty string."""
     return next((form for form in FORMS
                  if (output or ".svg").endswith(form)), "")
 
 
 def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = Parser(prog=PROGRAM, allow_abbrev=False, description="Draws what "
-                    "packstat --json, packplan --json and packdeal --list "
-                    "--json print.")
+    parser = Parser(prog=PROGRAM, allow_abbrev=False, description="Plot the "
+                    "output of packstat --json, packplan --json and packdeal "
+                    "--list --json.")
     parser.add_argument("files", nargs="*", metavar="FILE", default=["-"])
     parser.add_argument("-o", "--output", metavar="FILE", help="a name that "
                         "ends in .svg, .png or .html (SVG to standard output)")

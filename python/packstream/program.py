@@ -1,5 +1,5 @@
 """program.py - the command line of `python -m packstream.NAME`: messages,
-signals and exit status, as those of the programs in C.
+signals and exit status, as in the C programs.
 
 SPDX-License-Identifier: MIT
 """
@@ -17,7 +17,7 @@ from packstream.writer import is_replaced, new_name
 
 FAILURE, USAGE, DATA = 1, 64, 65
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# pip's names for the modules that only some commands need.
+# pip's names of modules that only some commands need
 PACKAGES = {"pyarrow": "pyarrow", "streaming": "mosaicml-streaming",
             "litdata": "litdata", "webdataset": "webdataset",
             "matplotlib": "matplotlib", "tokenizers": "tokenizers",
@@ -25,7 +25,7 @@ PACKAGES = {"pyarrow": "pyarrow", "streaming": "mosaicml-streaming",
 
 
 class UsageError(Exception):
-    """The command line is wrong."""
+    """Raised for an invalid command line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,13 +41,13 @@ def on_signals(action: Any, signals: Iterable[int] = SIGNALS) -> None:
 
 
 def die_by(number: int) -> None:
-    """Ends the process by this signal, as if it had not been caught."""
+    """Ends the process by this signal, as if there were no handler."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 def is_written(file: str, output: str) -> bool:
-    """Whether writing the output would overwrite or remove the file."""
+    """True if writing the output would overwrite or remove the file."""
     names = [output, *([new_name(output)] if is_replaced(output) else [])]
     return any(os.path.exists(name) and os.path.samefile(file, name)
                for name in names)
@@ -58,16 +58,16 @@ def check_not_input(files: Iterable[str], output: Optional[str]) -> None:
     the files."""
     for file in files:
         if output is not None and is_written(file, output):
-            raise OSError("%s is input and output" % file)
+            raise OSError("%s is both input and output" % file)
 
 
 def run(program: str, parse: Callable[..., argparse.Namespace],
         work: Callable[[argparse.Namespace], None],
         arguments: Optional[List[str]],
         binary: Optional[str] = None) -> int:
-    """Parses the command line and does the work; returns the exit status.
-    Output that is `binary` does not go to a terminal."""
-    if sys.stderr is None:          # it is closed
+    """Parses the command line and does the work. Returns the exit status.
+    `binary` describes output that must not be written to a terminal."""
+    if sys.stderr is None:          # stderr is closed
         sys.stderr = open(os.devnull, "w")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     on_signals(signal.SIG_DFL)
@@ -77,7 +77,7 @@ def run(program: str, parse: Callable[..., argparse.Namespace],
         if asked.output is None and sys.stdout is None:
             raise OSError("standard output is closed")
         if binary and asked.output is None and sys.stdout.isatty():
-            raise OSError("%s are not for a terminal" % binary)
+            raise OSError("cannot write %s to a terminal" % binary)
         work(asked)
     except UsageError as problem:
         why, status = str(problem), USAGE

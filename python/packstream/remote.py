@@ -1,17 +1,18 @@
-"""remote.py - a file in object storage or on a web server, read by ranges.
+"""remote.py - read a file in object storage or on a web server by ranges.
 
-packstream.open makes one for each URL.  fsspec does the protocols: s3fs for
-s3://, gcsfs for gs://, aiohttp for https://.  They are imported here, when the
-first URL is opened.
+packstream.open creates a RemoteFile for each URL.  fsspec implements the
+protocols: s3fs for s3://, gcsfs for gs://, aiohttp for https://.  It is
+imported when the first URL is opened.
 
-Opening a file costs two requests, for its header and for its last 256 KiB,
-which have the trailer and the index.  Then expect() says which ranges are read
-next, mostly a block each, and a few of them are fetched ahead of fill().
-Ranges that were fetched stay in a cache, and the least recently used leave it.
+Opening a file takes two requests, for its header and for its last 256 KiB,
+which contain the trailer and the index.  expect() then announces the ranges
+that are read next, usually one block each, and some of them are fetched before
+fill() needs them.  Fetched ranges are cached; the least recently used are
+evicted.
 
-Every answer is checked: it has the range that was asked for, and the ETag (or
-generation, or time of modification) that the file had when it was opened.  A
-request that fails otherwise is made again, after a delay that doubles.
+Every response is checked: it must have the requested range, and the ETag (or
+generation, or time of modification) that the file had when it was opened.
+Requests that fail for other reasons are repeated after a delay that doubles.
 
 SPDX-License-Identifier: MIT
 """
@@ -35,26 +36,26 @@ from typing import (Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple,
 
 from packstream.packs import HEADER_BYTES, PackError, ffi, lib, printable
 
-TAIL_BYTES = 256 << 10          # read when a file is opened
+TAIL_BYTES = 256 << 10          # end of a file, read when it is opened
 MEMORY_BYTES = 128 << 20        # default limit of a cache in memory
 FOLDER_BYTES = 16 << 30         # default limit of a cache in a folder
-IN_FLIGHT = 10                  # requests at a time, of one file
-ATTEMPTS = 6                    # at one request
-DELAY = 0.25                    # before the second attempt, in seconds
-TIMEOUT = 30                    # of one attempt, and a second for each MiB
-# Errors that another attempt would not change.
+IN_FLIGHT = 10                  # maximum concurrent requests per file
+ATTEMPTS = 6                    # maximum attempts per request
+DELAY = 0.25                    # delay before the second attempt, in seconds
+TIMEOUT = 30                    # of an attempt, in seconds, plus 1 per MiB
+# Errors that another attempt would not fix
 FINAL = (ValueError, TypeError, ImportError, NotImplementedError,
          FileNotFoundError, PermissionError)
-# Names in file systems for attributes that change with the content.
+# File systems' names for attributes that change with the content
 VERSIONS = ("generation", "ETag", "etag", "Last-Modified", "LastModified",
             "last_modified", "mtime", "created")
-GENERATION = "generation="      # a version of Google's, which can be asked for
+GENERATION = "generation="      # a version of gs:// that can be requested
 
 Range = Tuple[int, int]         # offset and size in bytes
 
 
 class MemoryCache:
-    """Ranges of files in memory.  Files may share it, and threads."""
+    """A cache of ranges in memory, which files and threads may share."""
 
     def __init__(self, limit: Optional[int] = None):
         self.limit = MEMORY_BYTES if limit is None else limit
@@ -70,12 +71,13 @@ class MemoryCache:
         return type(self), (self.limit,)
 
     def has(self, file: str, key: Range) -> bool:
-        if self._pid != os.getpid():    # forked, perhaps amid a change
+        if self._pid != os.getpid():    # forked, perhaps during a change
             self._clear()
         return (file, key) in self._data
 
     def read(self, file: str, key: Range, at: int, to: memoryview) -> bool:
-        """Whether the range is there; fills `to` with its bytes from `at`."""
+        """Fills `to` with the range's bytes from `at` on.  Returns False if
+        the range is not cached."""
         if not self.has(file, key):
             return False
         with self._lock:
@@ -100,9 +102,9 @@ class MemoryCache:
 
 
 class FolderCache:
-    """Ranges of files in a folder: FOLDER/FILE/OFFSET-SIZE.  Processes of one
-    machine share it, and later ones find it.  `size` in it has the bytes of
-    all, and is the lock of whoever changes that."""
+    """A cache of ranges in a folder, FOLDER/FILE/OFFSET-SIZE, which processes
+    of a machine share, including later runs.  FOLDER/size holds the total size
+    in bytes; a process locks it to change the cache."""
 
     def __init__(self, folder: Union[str, os.PathLike],
                  limit: Optional[int] = None):
@@ -123,18 +125,18 @@ class FolderCache:
         except OSError:
             return False
         try:
-            if os.fstat(fd).st_size != key[1]:      # of a power cut
+            if os.fstat(fd).st_size != key[1]:      # after a power failure
                 return False
             try:
                 os.utime(fd)
-            except PermissionError:     # another user's
+            except PermissionError:     # another user's file
                 pass
             return os.preadv(fd, [to], at) == len(to)
         finally:
             os.close(fd)
 
     def put(self, file: str, key: Range, data: bytes) -> None:
-        """A folder that cannot be written to, or is full, keeps nothing."""
+        """Stores a range, unless the folder is full or not writable."""
         path = self._path(file, key)
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -164,8 +166,8 @@ class FolderCache:
             raise
 
     def _evict(self, more: int) -> int:
-        """Removes the least recently used ranges, an eighth of the limit more
-        than needed.  Returns the bytes left."""
+        """Removes the least recently used ranges, and frees an eighth of the
+        limit more than needed.  Returns the remaining bytes."""
         found = []
         for folder, _, names in os.walk(self.folder):
             if folder != self.folder:
@@ -184,7 +186,7 @@ class FolderCache:
     def drop(self, file: str, key: Range) -> None:
         try:
             os.unlink(self._path(file, key))
-        except OSError:         # another process was faster
+        except OSError:         # another process has removed it
             pass
 
 
@@ -192,23 +194,23 @@ Cache = Union[MemoryCache, FolderCache]
 
 
 class Answer(NamedTuple):
-    """The head of an answer to a request for a range."""
+    """The metadata of a response to a range request."""
     version: str
     begin: int
     end: int
-    size: int                   # of the file
+    size: int                   # size of the file
 
 
 def readable(text: str) -> str:
-    """A URL, or a text with URLs, for messages: without what may be secret in
-    them, such as a signature."""
+    """Makes a URL, or a text with URLs, safe for messages: removes parts that
+    can be secret, such as signatures."""
     text = re.sub(r"://[^/@\s]*@", "://", text)
     return printable(re.sub(r"(://[^?\s]*)\?[^\s'\"]*", r"\1", text))
 
 
 class RemoteFile:
-    """The bytes of a file that does not change.  Each process that uses it
-    opens it for itself, and finds the same version.  Threads may share it."""
+    """The bytes of a file that must not change.  Each process that uses it
+    opens it separately, at the same version.  Threads may share it."""
 
     def __init__(self, url: str, cache: Cache,
                  storage_options: Optional[Mapping[str, Any]] = None):
@@ -216,7 +218,7 @@ class RemoteFile:
         self.options = dict(storage_options or {})
         self.name = readable(url)
         self.version = ""
-        self.failure: Optional[BaseException] = None    # of psn_fetch
+        self.failure: Optional[BaseException] = None    # error of psn_fetch
         self._open()
 
     def __reduce__(self) -> Any:
@@ -251,9 +253,9 @@ class RemoteFile:
         answer, tail = self._submit(self._fetch(None, TAIL_BYTES)).result()
         if not answer.version:
             raise PackError(
-                "%s: the server gives neither an ETag nor a time of "
-                "modification, so a file that is replaced could not be "
-                "noticed" % self.name)
+                "%s: the server sends neither an ETag nor a time of "
+                "modification, so replacing the file could not be "
+                "detected" % self.name)
         if self.version not in ("", answer.version):
             raise self._replaced()
         self.size, self.version = answer.size, answer.version
@@ -268,14 +270,15 @@ class RemoteFile:
         self._pid = os.getpid()
 
     def _here(self) -> None:
-        """Opens the file again in a process that was forked."""
+        """Opens the file again in a forked process."""
         if self._pid != os.getpid():
             self._open()
 
     # ---- Reading ----
 
     def fill(self, buffer: Any, at: int) -> None:
-        """Reads the bytes from `at` on; all of them lie in the file."""
+        """Fills the buffer with the bytes from `at` on, all of which must
+        exist."""
         self._here()
         to = memoryview(buffer).cast("B")
         while len(to):
@@ -288,8 +291,9 @@ class RemoteFile:
             to, at = to[len(piece):], at + len(piece)
 
     def _find(self, at: int, n: int) -> Tuple[Range, Optional[bytes]]:
-        """The range with the byte at `at`, and its bytes if they are in
-        memory: an expected range, otherwise up to n bytes from `at` on."""
+        """Returns a range that contains byte `at`, and its bytes if they are
+        in memory.  The range is an expected range, or else up to n bytes from
+        `at` on."""
         for key, data in (self._last, *self._pinned):
             if key[0] <= at < key[0] + key[1]:
                 return key, data
@@ -302,7 +306,7 @@ class RemoteFile:
         return (at, n), None
 
     def _read(self, key: Range, at: int, to: memoryview) -> None:
-        """Some bytes of a range, from byte `at` of it on."""
+        """Reads bytes of a range, from its byte `at` on."""
         with self._lock:
             self._todo.pop(key, None)
             future = self._flying.pop(key, None)
@@ -314,7 +318,8 @@ class RemoteFile:
         to[:] = data[at:at + len(to)]
 
     def has(self, key: Range) -> bool:
-        """Whether reading it takes no request but those of expect()."""
+        """True if reading the range needs no request except those of
+        expect()."""
         return key in self._todo or key in self._flying or self._stored(key)
 
     def _stored(self, key: Range) -> bool:
@@ -322,8 +327,8 @@ class RemoteFile:
             at <= key[0] and sum(key) <= at + n for (at, n), _ in self._pinned)
 
     def expect(self, keys: Sequence[Range]) -> None:
-        """Says which ranges are read next, in this order.  They do not
-        overlap."""
+        """Announces the ranges that are read next, in this order.  They must
+        not overlap."""
         self._here()
         with self._lock:
             if set(self._known).issuperset(keys) and all(map(self.has, keys)):
@@ -336,7 +341,7 @@ class RemoteFile:
         self._advance()
 
     def _advance(self) -> None:
-        """Begins to fetch what is expected, as much as there is room for."""
+        """Starts requests for expected ranges, up to the limits."""
         with self._lock:
             room = self.cache.limit // 2 - sum(n for _, n in self._flying)
             while self._todo and len(self._flying) < IN_FLIGHT:
@@ -349,7 +354,7 @@ class RemoteFile:
                     room -= key[1]
 
     def forget(self, keys: Sequence[Range]) -> None:
-        """Has these ranges read anew."""
+        """Removes these ranges, so that they are fetched again."""
         with self._lock:
             for key in keys:
                 self.cache.drop(self._file, key)
@@ -359,7 +364,7 @@ class RemoteFile:
     async def _load(self, key: Range) -> bytes:
         try:
             _, data = await self._fetch(*key)
-        except BaseException:       # whoever needs it tries again
+        except BaseException:       # the next reader tries again
             with self._lock:
                 self._flying.pop(key, None)
             raise
@@ -377,7 +382,8 @@ class RemoteFile:
                          "opened" % self.name)
 
     async def _fetch(self, at: Optional[int], n: int) -> Tuple[Answer, bytes]:
-        """A range, or the last n bytes, perhaps in several attempts."""
+        """Fetches n bytes from `at` on, or the last n bytes, in up to ATTEMPTS
+        attempts."""
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(DELAY * 2 ** attempt *
@@ -402,7 +408,7 @@ class RemoteFile:
 
     def _parse(self, content_range: Optional[str], length: Optional[int],
                version: str) -> Answer:
-        """The head of an answer, of which the body has this length."""
+        """Returns the metadata of a response whose body has this length."""
         match = re.fullmatch(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19})",
                              content_range or "")
         if not match and length == 0:
@@ -414,7 +420,8 @@ class RemoteFile:
         return Answer(version, begin, last + 1, size)
 
     def _check(self, answer: Answer, at: Optional[int], n: int) -> int:
-        """How many bytes of body there must be."""
+        """Checks the metadata of a response.  Returns the expected size of the
+        body."""
         if self.version and (answer.version, answer.size) != (self.version,
                                                              self.size):
             raise self._replaced()
@@ -472,7 +479,7 @@ class RemoteFile:
 
     async def _body(self, read: Callable[[int], Awaitable[bytes]],
                     n: int) -> bytes:
-        """n bytes, and no more."""
+        """Reads a body of exactly n bytes."""
         parts, left = [], n
         while left >= 0:
             part = await read(left + 1)
@@ -487,9 +494,9 @@ class RemoteFile:
 
     async def _get_other(self, at: Optional[int], n: int
                          ) -> Tuple[Answer, bytes]:
-        """Of a file system that does not pass on what a server says: it is
-        asked for the version, after the bytes where it cannot be asked for
-        bytes of one version."""
+        """Reads from a file system that does not return response headers: its
+        version is queried separately, and also after the read unless a
+        specific version can be requested."""
         pinned = self.version.startswith(GENERATION)
         before = Answer(self.version, 0, 0, self.size) if pinned \
             else await self._about()
@@ -524,7 +531,7 @@ def range_of(at: Optional[int], n: int) -> str:
 
 def _again(url: str, cache: Cache, options: Mapping[str, Any], size: int,
            version: str) -> RemoteFile:
-    """In another process: opened when it is used."""
+    """Recreates a file in another process, where it is opened on first use."""
     file = RemoteFile.__new__(RemoteFile)
     file.url, file.cache, file.options = url, cache, dict(options)
     file.name, file.size, file.version = readable(url), size, version
@@ -549,7 +556,7 @@ if lib is not None:
             file.fill(ffi.buffer(to, n), offset)
             return lib.PS_OK
         except BaseException as error:
-            file.failure = error        # whoever called the library raises it
+            file.failure = error        # the caller of the library raises it
         if err:
             err.code = lib.PS_ERR_IO
             err.sys_errno = errno.EIO

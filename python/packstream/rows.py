@@ -1,10 +1,10 @@
-"""rows.py - rows of pack_dataset as a batch of packs.
+"""rows.py - convert rows of pack_dataset to a batch of packs.
 
     batch = rows.batch_of_rows([packed[i] for i in range(8)])
     views.positions(batch)
 
-A batch of rows works like one of packs.py in every view and adapter.  Needs
-only numpy.
+All views and adapters accept a batch of rows like a batch of packs.py.  This
+module needs only numpy.
 
 SPDX-License-Identifier: MIT
 """
@@ -18,17 +18,17 @@ import numpy as np
 from packstream.packs import Batch, Header
 from packstream.views import MASKS
 
-ALIGNED = 1             # in a header: each token has its own label
+ALIGNED = 1             # header.labels: each token has its own label
 NO_ID = 2**32 - 1
 FILLS = {"labels": -100}
 ADDED = ("seq_lengths", "position_ids")     # columns that pack_dataset adds
 
 
 def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
-    """Arrays [S, L], where L is the longest row: "tokens", the column
-    input_ids or tokens, and other columns with a value per token; [S, D],
-    where D is the most sequences of a row, for columns with a value per
-    sequence."""
+    """Returns a batch.  "tokens" (from the column input_ids or tokens) and
+    other columns with a value per token are arrays [S, L], where L is the
+    length of the longest row.  Columns with a value per sequence are [S, D],
+    where D is the maximum number of sequences in a row."""
     name = "input_ids" if "input_ids" in rows[0] else "tokens"
     if name not in rows[0] or "seq_lengths" not in rows[0]:
         raise ValueError(
@@ -68,8 +68,8 @@ def batch_of_rows(rows: Sequence[Mapping[str, Any]]) -> Batch:
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
             n_seq: List[int]) -> Tuple[Dict[str, np.ndarray], List[int]]:
-    """A numeric column, padded, and the values of each row; {} if it is not
-    numeric, which is an error if labels would be made of it."""
+    """Returns a padded numeric column, and the values of each row, or {} if it
+    is not numeric, which is an error for a column of labels."""
     arrays = [np.asarray(row[name]) for row in rows]
     if any(array.ndim != 1 or array.dtype.kind not in "biuf"
            for array in arrays):
@@ -87,7 +87,7 @@ def _column(name: str, rows: Sequence[Mapping[str, Any]], n_tok: List[int],
 
 def _dtypes(columns: Dict[str, np.ndarray],
             per_sequence: List[str]) -> List[np.dtype]:
-    """Of a row, and of a sequence row."""
+    """Returns the dtypes of a row and of a sequence row."""
     return [np.dtype([
         (name, array.dtype, array.shape[1:] if per_token else ())
         for name, array in columns.items()
@@ -96,7 +96,8 @@ def _dtypes(columns: Dict[str, np.ndarray],
 
 
 def _padded(arrays: List[np.ndarray], size: int, fill: int) -> np.ndarray:
-    """[len(arrays), size]: one array a row, then `fill`."""
+    """Returns an array [len(arrays), size]: one array per row, padded with
+    `fill`."""
     found = np.full((len(arrays), size), fill, np.result_type(
         np.min_scalar_type(fill), *(array.dtype for array in arrays)))
     for row, array in zip(found, arrays):

@@ -1,4 +1,5 @@
-"""schema.py - what a sequence is made of, and sequences in columns.
+"""schema.py - the types of a sequence's tokens and channels, and sequences in
+columns.
 
 SPDX-License-Identifier: MIT
 """
@@ -13,24 +14,24 @@ import numpy as np
 from packstream.library import check, ffi, lib, new_error
 from packstream.packs import SPECIALS
 
-# Types of elements by their name in numpy, and as packstream.h numbers them.
+# Types of elements: numpy's names, and numbers as in packstream.h
 TYPES = {"u1": 1, "u2": 2, "u4": 3, "u8": 4, "i4": 5, "i8": 6, "f4": 7,
          "f8": 8}
 LABELS = {None: 0, "aligned": 1, "shifted": 2}
 
 
 class Channel(NamedTuple):
-    """Values beside the tokens: one for each token, or one for each sequence.
-    `fill` is their value in padding."""
+    """Values that accompany the tokens: one per token, or one per sequence.
+    `fill` is the value in padding."""
     dtype: Any
     fill: float = 0
     per: str = "token"
 
 
 class Columns(NamedTuple):
-    """Sequences in columns, as Arrow has lists.  Sequence i has the tokens
-    values["tokens"][offsets[i]:offsets[i + 1]], and so each per-token channel;
-    of a per-sequence channel it has value i."""
+    """Sequences in columns, like Arrow's lists.  Sequence i has the tokens
+    values["tokens"][offsets[i]:offsets[i + 1]], the same range of each
+    per-token channel, and value i of each per-sequence channel."""
     offsets: np.ndarray
     values: Dict[str, np.ndarray]
 
@@ -39,8 +40,8 @@ class Columns(NamedTuple):
 
     def where(self, name: str = "", i: Optional[int] = None,
               number: int = 0) -> str:
-        """Names sequence i, and a column, in an error; `number` is that of
-        the first sequence."""
+        """Names sequence i and a column for an error; `number` is the number
+        of the first sequence."""
         sequence = "" if i is None else "sequence %d" % (number + i)
         return ": ".join(filter(None, (sequence, name)))
 
@@ -49,7 +50,7 @@ Channels = Mapping[str, Union[Channel, str, type, np.dtype]]
 
 
 def type_code(dtype: Any) -> str:
-    """The "u2" of a dtype that the formats have."""
+    """Returns the code of a dtype, such as "u2", if the formats support it."""
     dtype = np.dtype(dtype)
     code = "%s%d" % (dtype.kind, dtype.itemsize)
     if code not in TYPES:
@@ -59,8 +60,8 @@ def type_code(dtype: Any) -> str:
 
 
 class Schema:
-    """The types of tokens and channels.  The tokens are uint16 if vocab_size
-    says that they fit, else uint32, unless dtype says it."""
+    """The types of tokens and channels.  Unless dtype is given, tokens are
+    uint16 if vocab_size fits, otherwise uint32."""
 
     def __init__(self, dtype: Any = None, channels: Optional[Channels] = None,
                  vocab_size: int = 0, labels: Optional[str] = None,
@@ -121,7 +122,7 @@ class Schema:
                  lambda at: "fill").tobytes(), "little")
 
     def columns(self, sequences: Sequence[Any]) -> Columns:
-        """Sequences, arrays or mappings, as columns."""
+        """Converts sequences, which are arrays or mappings, to columns."""
         rows = [one if isinstance(one, Mapping) else {"tokens": one}
                 for one in sequences]
         names = rows[0].keys()
@@ -148,7 +149,7 @@ class Schema:
         return Columns(np.cumsum([0] + due), values)
 
     def without_empty(self, columns: Columns) -> Columns:
-        """Those of the sequences that have tokens."""
+        """Returns the sequences that have tokens."""
         kept = columns.offsets[1:] > columns.offsets[:-1]
         if kept.all():
             return columns
@@ -159,16 +160,16 @@ class Schema:
                                  columns.offsets[1:][kept]), values)
 
     def prepare(self, columns: Columns, number: int = 0) -> Columns:
-        """The same columns with the types of the schema, in its order.  The
-        first sequence is called by its number if it is wrong."""
+        """Converts columns to the types and the order of the schema.  `number`
+        is the number of the first sequence, for errors."""
         if set(columns.values) != set(self.dtypes):
-            raise ValueError("a sequence has %s, where %s is due" % (
+            raise ValueError("a sequence has %s, expected %s" % (
                 ", ".join(columns.values), ", ".join(self.dtypes)))
         offsets = cast(as_array(columns.offsets, "offsets"),
                        np.dtype(np.int64), lambda at: "offsets")
         if (offsets.ndim != 1 or not len(offsets) or offsets[0] < 0 or
                 (offsets[1:] < offsets[:-1]).any()):
-            raise ValueError("offsets do not ascend")
+            raise ValueError("offsets must ascend")
         values = {}
         for name, dtype in self.dtypes.items():
             array = as_array(columns.values[name], columns.where(name))
@@ -177,7 +178,7 @@ class Schema:
             due = len(columns) if per_sequence else int(offsets[-1])
             if array.ndim != 1 or (len(array) != due if per_sequence
                                    else len(array) < due):
-                raise ValueError("%s: shape %s, where (%d,) is due"
+                raise ValueError("%s: shape %s, expected (%d,)"
                                  % (columns.where(name), array.shape, due))
 
             def where(at: Optional[int]) -> str:
@@ -196,7 +197,7 @@ class Schema:
 
 
 def as_array(values: Any, where: str) -> np.ndarray:
-    """Values as an array.  Raises ValueError for numpy.ma."""
+    """Converts values to an array.  Raises ValueError for numpy.ma."""
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError("%s: masked arrays are not supported, since the mask "
                          "would be lost; pass array.filled() or "
@@ -205,14 +206,15 @@ def as_array(values: Any, where: str) -> np.ndarray:
 
 
 def sequence_of(offsets: np.ndarray, at: int) -> int:
-    """The sequence that has value `at` of a column."""
+    """Returns the sequence that contains value `at` of a column."""
     return max(int(np.searchsorted(offsets, at, "right")) - 1, 0)
 
 
 def cast(array: np.ndarray, dtype: np.dtype,
          where: Callable[[Optional[int]], str]) -> np.ndarray:
-    """A contiguous array of another type, if it can hold all values.  In an
-    error, where(i) names value i, and where(None) the array."""
+    """Converts an array to a contiguous array of another type, which must be
+    able to hold all values.  In an error, where(i) names value i, and
+    where(None) names the array."""
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     if array.size == 0:
@@ -232,14 +234,14 @@ def cast(array: np.ndarray, dtype: np.dtype,
 
 
 class NativeColumns:
-    """Prepared columns as psn_columns; keeps the arrays alive."""
+    """Prepared columns as psn_columns.  Keeps the arrays alive."""
 
     def __init__(self, columns: Columns):
         self.kept: List[Any] = [
             ffi.from_buffer("int64_t[]", columns.offsets)]
         pointers = ffi.new("unsigned char *[]", len(columns.values))
         for i, array in enumerate(columns.values.values()):
-            # An array without elements has no address to give.
+            # An array without elements does not have an address.
             data = ffi.from_buffer("unsigned char[]", array.data) \
                 if array.size else ffi.new("unsigned char[1]")
             self.kept.append(data)

@@ -1,14 +1,14 @@
-"""tokenize.py - tokenizes text and chats, and writes token records:
+"""tokenize.py - tokenize text and chats, and write token records:
 
     python -m packstream.tokenize chat.jsonl --tokenizer=DIR |
         packstream -L 4096 -o chat.pks
 
-In Python, packstream.from_text returns the same sequences as Columns.  Chats
-are rendered and tokenized by processes, texts by threads of tokenizers; output
-is in input order.
+In Python, packstream.from_text returns the same sequences as Columns.
+Processes render and tokenize chats; threads of the tokenizers package tokenize
+text.  Output is in input order.
 
-Exit status as for packstream.tokens.  With --state, SIGTERM and SIGINT save the
-state first.
+Exit status is as for packstream.tokens.  With --state, the state is saved
+before SIGTERM or SIGINT ends the program.
 
 SPDX-License-Identifier: MIT
 """
@@ -47,10 +47,10 @@ from packstream.schema import Columns
 from packstream.writer import NewFile, TokenWriter, is_replaced, lock_file
 
 PROGRAM = "packstream.tokenize"
-TASK_BYTES = 1 << 20            # of text, encoded at a time
+TASK_BYTES = 1 << 20            # size of text encoded at a time
 TASK_ROWS = 1 << 10
-MAX_UNKNOWN = 1 << 14           # rows that do not determine the kind
-LINE_BYTES = 1 << 24         # per line, which takes much more memory as a row
+MAX_UNKNOWN = 1 << 14           # maximum rows before the kind is known
+LINE_BYTES = 1 << 24         # maximum line; a row takes much more memory
 STANDARD_INPUT = "-"
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 TABLES = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
@@ -60,7 +60,7 @@ BOM = b"\xef\xbb\xbf"
 class Task(NamedTuple):
     """Consecutive rows: bytes of lines, an Arrow stream, or a list of
     mappings.  The first row has index `number` in the input and `row` in its
-    file; the first `skip` rows were written before."""
+    file; the first `skip` rows have already been written."""
     form: str
     data: Any
     count: int
@@ -70,7 +70,7 @@ class Task(NamedTuple):
     skip: int = 0
 
     def where(self, i: int) -> Dict[str, Any]:
-        """Names row i: lines count from 1, rows of tables from 0."""
+        """Names row i; lines are numbered from 1, rows of tables from 0."""
         place = {"file": self.file} if self.file is not None else {}
         if self.form in ("text", "jsonl"):
             return {**place, "line": self.row + i + 1}
@@ -80,7 +80,7 @@ class Task(NamedTuple):
 # ---------------------------------------------------------------- decoding
 
 def rows_of(task: Task) -> Iterator[Any]:
-    """A mapping for each row, a Refused, or None for a blank line."""
+    """Returns a mapping for each row, a Refused, or None for a blank line."""
     if task.form == "rows":
         yield from (row if isinstance(row, Mapping) else
                     Refused("not a mapping") for row in task.data)
@@ -97,7 +97,7 @@ def rows_of(task: Task) -> Iterator[Any]:
 
 
 def plain_rows(batch: Any) -> Iterator[Dict[str, Any]]:
-    """Rows without the fields that a table added because they were absent."""
+    """Removes the fields that a table added to rows without them."""
     columns = [[plain(value, column.type) for value in column.to_pylist()]
                for column in batch.columns]
     for values in zip(*columns):
@@ -145,7 +145,7 @@ def no_number(text: str) -> None:
 
 def encode_task(encoder: Encoder, kind: str, column: Optional[str],
                 task: Task) -> Encoded:
-    """Encodes a task's rows, with columns renamed as in the kind."""
+    """Encodes the rows of a task, with columns renamed as in the kind."""
     needed = (column,) if column else KINDS[kind][0]
 
     def renamed(row: Any) -> Any:
@@ -164,7 +164,7 @@ def encode_task(encoder: Encoder, kind: str, column: Optional[str],
 # ---------------------------------------------------------------- reading
 
 def open_input(path: str) -> BinaryIO:
-    """A file or standard input."""
+    """Opens a file or standard input."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise OSError("it is closed")
@@ -173,7 +173,7 @@ def open_input(path: str) -> BinaryIO:
 
 
 class Rewound(io.RawIOBase):
-    """A file that starts with bytes that were already read."""
+    """A file whose first bytes have already been read."""
 
     def __init__(self, start: bytes, file: Any):
         self._start, self._file = io.BytesIO(start), file
@@ -187,8 +187,8 @@ class Rewound(io.RawIOBase):
 
 def peeked(file: Any, is_enough: Callable[[bytes], bool]
            ) -> Tuple[bytes, Any]:
-    """The first bytes of a file, until is_enough or its end, and the file
-    from its start.  A pipe may deliver them one by one."""
+    """Returns the first bytes of a file, up to is_enough or its end, and the
+    file from its start.  A pipe can deliver bytes one by one."""
     start, more = b"", True
     while more and not is_enough(start):
         more = file.read1(io.DEFAULT_BUFFER_SIZE)
@@ -200,7 +200,7 @@ def peeked(file: Any, is_enough: Callable[[bytes], bool]
 
 
 def decompressed(magic: bytes, file: Any) -> Any:
-    """The file, or its contents if compressed with gzip or zstd."""
+    """Returns the file, decompressed if it is compressed with gzip or zstd."""
     if magic[:2] == GZIP:
         return io.BufferedReader(gzip.GzipFile(fileobj=file))
     if magic.startswith(ZSTD):
@@ -212,7 +212,7 @@ def decompressed(magic: bytes, file: Any) -> Any:
 def blocks_of(file: Any) -> Iterator[bytes]:
     """Yields whole lines, at least TASK_BYTES at a time."""
     parts: List[bytes] = []
-    size, line = 0, 1       # of the current line
+    size, line = 0, 1       # size and number of the current line
     while True:
         block = file.read(TASK_BYTES)
         end = block.find(b"\n")
@@ -241,17 +241,18 @@ def shows_form(start: bytes) -> bool:
 
 
 def form_of(start: bytes) -> str:
-    """The form of a file; only blanks: JSON Lines without rows."""
+    """Returns the form of a file.  A file of blanks is JSON Lines without
+    rows."""
     start = without_bom(start).lstrip()
     if start[:1] == b"[":
-        raise ValueError("it begins as a JSON array does: write an object on "
+        raise ValueError("it starts like a JSON array: write an object on "
                          "each line, as jq -c '.[]' does; or --from=text")
     return "jsonl" if start[:1] in (b"{", b"") else "text"
 
 
 def file_tasks(path: str, form: Optional[str], column: Optional[str]
                ) -> Iterator[Task]:
-    """Tasks of one file.  Errors name it."""
+    """Yields the tasks of one file.  Errors name the file."""
     name = "standard input" if path == STANDARD_INPUT else path
     try:
         with open_input(path) as opened:
@@ -278,7 +279,8 @@ def file_tasks(path: str, form: Optional[str], column: Optional[str]
 
 def table_tasks(source: Any, column: Optional[str], file: Optional[str] = None
                 ) -> Iterator[Task]:
-    """Tasks of a table, a parquet or Arrow file, or a dataset with features."""
+    """Yields the tasks of a table, a parquet or Arrow file, or a dataset with
+    features."""
     import pyarrow as pa
     from packstream.arrow import Source
     part = Source(source)
@@ -295,7 +297,7 @@ def table_tasks(source: Any, column: Optional[str], file: Optional[str] = None
 
 
 def row_tasks(rows: Iterable[Any]) -> Iterator[Task]:
-    """Tasks of any iterable of mappings."""
+    """Yields the tasks of any iterable of mappings."""
     rows = iter(rows)
     while True:
         some = list(itertools.islice(rows, TASK_ROWS))
@@ -305,7 +307,7 @@ def row_tasks(rows: Iterable[Any]) -> Iterator[Task]:
 
 
 def parts_of(source: Any) -> List[Any]:
-    """Files, including those in folders of datasets' save_to_disk, and
+    """Yields files, including those in folders written by save_to_disk, and
     objects."""
     parts: List[Any] = []
     is_list = isinstance(source, (list, tuple)) and \
@@ -341,15 +343,16 @@ def tasks_of(parts: List[Any], form: Optional[str], column: Optional[str]
 # --------------------------------------------------------------- processes
 
 class Workers:
-    """Encodes tasks in parallel and yields the results in order.  One worker
-    means this process."""
+    """Encodes tasks in parallel and yields the results in order.  With one
+    worker, this process encodes them."""
 
-    _encoder: Encoder           # in a worker
+    _encoder: Encoder           # the encoder in a worker
 
     def __init__(self, encoder: Encoder, number: int):
         self._encoder, self._number, self._pool = encoder, number, None
         if number > 1:
-            # Fork all now, before there are files and threads of Arrow.
+            # Fork all workers now, before Arrow opens files and starts
+            # threads.
             self._pool = ProcessPoolExecutor(
                 number, multiprocessing.get_context("fork"),
                 Workers._begin, (encoder,))
@@ -380,8 +383,8 @@ class Workers:
         pending: collections.deque = collections.deque()
         work = Workers._work
         if kind == "text":
-            # Threads of tokenizers share one word cache, which makes them
-            # faster than processes; while one task is tokenized, another is
+            # The threads of tokenizers share a word cache, which makes them
+            # faster than processes.  While one task is tokenized, another is
             # decoded or written.
             self._pool.shutdown()
             os.environ.update(TOKENIZERS_PARALLELISM="true",
@@ -405,9 +408,9 @@ class Workers:
 
 
 class TextSequences:
-    """Tokenized rows, an iterable of Columns, for one pass.  Pass `schema` to
-    the TokenWriter that writes them, and to a Packer without `special` and
-    `tokenizer`.  pack_dataset accepts them, too."""
+    """Tokenized rows, an iterable of Columns that can be read once.  Pass
+    `schema` to the TokenWriter that writes them, or without `special` and
+    `tokenizer` to a Packer.  pack_dataset also accepts them."""
 
     def __init__(self, source: Any, tokenizer: Any,
                  column: Optional[str] = None, eos: Optional[str] = None,
@@ -426,15 +429,15 @@ class TextSequences:
             "labels": "aligned" if CHANNELS[self.kind] else None,
             "special": self._encoder.special,
             "tokenizer": self._encoder.digest}
-        # Must be equal in a resumed job.
+        # These values must be equal in a resumed job.
         self.job = {"kind": self.kind, "column": column, "form": form,
                     "eos": self._encoder.eos,
                     "tokenizer": self._encoder.identity}
 
     def _kind_of(self, tasks: Iterable[Task]) -> Tuple[str, List[Task]]:
-        """The kind of the first row that determines it, and the tasks up to
-        there; "text" for empty input.  Undetermined rows are held in memory,
-        so their number is limited."""
+        """Returns the kind of the first row that determines it ("text" for
+        empty input), and the tasks up to this row.  Rows before it are held in
+        memory, so their number is limited."""
         read, rows, why = [], 0, None
         for task in tasks:
             read.append(task)
@@ -457,7 +460,7 @@ class TextSequences:
         return "text", read
 
     def _kind_of_row(self, row: Any) -> Tuple[Optional[str], Optional[str]]:
-        """Its kind if it determines one, otherwise what is wrong with it."""
+        """Returns the kind of a row, or what is wrong with the row."""
         if isinstance(row, Refused):
             return None, str(row)
         try:
@@ -472,7 +475,8 @@ class TextSequences:
             "messages" if is_messages(values[0]) else "text", None
 
     def batches(self, skip: int = 0) -> Iterator[Tuple[Task, Encoded]]:
-        """Sequences of some rows at a time, after the first `skip` rows."""
+        """Yields the sequences of some rows at a time, after the first `skip`
+        rows."""
         tasks, self._tasks = self._tasks, None
         if tasks is None:
             raise ValueError("the rows were read already: call from_text "
@@ -487,7 +491,8 @@ class TextSequences:
                 yield encoded.columns
 
     def dataset(self) -> Any:
-        """A datasets.Dataset in memory, with input_ids and the channels."""
+        """Returns a datasets.Dataset in memory, with input_ids and the
+        channels."""
         import datasets
         import pyarrow as pa
 
@@ -520,7 +525,7 @@ def skipped(tasks: Iterable[Task], skip: int) -> Iterator[Task]:
 
 
 def fault(where: Dict[str, Any], why: str) -> ValueError:
-    """An error that names the row."""
+    """Returns an error that names the row."""
     place = ["%s" % item if name == "file" else "%s %d" % (name, item)
              for name, item in where.items()]
     return ValueError(": ".join([*place, why]))
@@ -556,19 +561,19 @@ def from_text(source: Any, tokenizer: Any, column: Optional[str] = None,
 def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = Parser(
         prog=PROGRAM, allow_abbrev=False,
-        description="Tokenizes text and chats, and writes token records. "
-        "Files are JSON Lines, lines of text (both also compressed by gzip or "
-        "zstd), parquet, Arrow, or folders that save_to_disk of datasets "
-        "made; without FILE, standard input.  Rows have the columns messages, "
-        "prompt and completion, chosen and rejected, conversations as ShareGPT "
-        "has them, or text; the first of these that are there are taken.",
-        epilog="Labels are in the channel 'labels', -100 where there is none: "
-        "of messages, the assistant's turns have labels, and of the others "
-        "what follows the prompt.  A chosen and a rejected answer make two "
+        description="Tokenize text and chats, and write token records. "
+        "Files are JSON Lines, lines of text (both may be compressed by gzip "
+        "or zstd), parquet, Arrow, or folders made by save_to_disk of "
+        "datasets; by default, standard input is read.  Rows have the columns "
+        "messages, prompt and completion, chosen and rejected, conversations "
+        "(as in ShareGPT), or text; the first of these that exists is used.",
+        epilog="The channel 'labels' holds labels, or -100 for no label. In "
+        "messages, the assistant's turns have labels; in other rows, the "
+        "tokens after the prompt. A chosen and a rejected answer become two "
         "sequences, with the number of their row in the channel 'pair', and 1 "
-        "or 0 in the channel 'chosen'.  Exits with 0; 1 where input or output "
-        "fails or memory runs out; 64 for a wrong command line; 65 for rows "
-        "that cannot be tokenized.")
+        "or 0 in the channel 'chosen'. Exit status: 0; 1 if input or output "
+        "fails or memory runs out; 64 for an invalid command line; 65 for "
+        "rows that cannot be tokenized.")
     parser.add_argument("files", nargs="*", metavar="FILE",
                         default=[STANDARD_INPUT])
     parser.add_argument("--tokenizer", required=True, metavar="PATH",
@@ -577,15 +582,15 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write to FILE instead of standard output")
     parser.add_argument("--column", metavar="NAME",
-                        help="the column of text or messages")
+                        help="the column with text or messages")
     parser.add_argument("--from", dest="form", choices=("jsonl", "text"),
-                        help="what files are that do not show it")
+                        help="form of files without a known name or content")
     parser.add_argument("--eos", metavar="TOKEN",
-                        help="the token that ends a text, by default the "
-                        "tokenizer's own; --eos= for none")
+                        help="the token that ends a text; default: the "
+                        "tokenizer's eos token; --eos= for none")
     parser.add_argument("--workers", type=positive, metavar="N",
-                        help="processes that tokenize, or threads for texts "
-                        "(one per processor)")
+                        help="number of processes, or of threads for text "
+                        "(default: one per processor)")
     parser.add_argument("--rejects", metavar="FILE",
                         help="write rows that cannot be tokenized exactly to "
                         "FILE, with the reason, as JSON Lines, and continue")
@@ -596,9 +601,9 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
                         default=1 << 16, help="rows between two states "
                         "(%(default)s)")
     parser.add_argument("--resume", action="store_true",
-                        help="continue where the state says, or begin")
+                        help="continue from the state, if it exists")
     parser.add_argument("-q", "--quiet", action="store_true",
-                        help="no progress on a terminal, and no warning")
+                        help="print no progress and no warnings")
     asked = parser.parse_args(arguments)
     if asked.resume and not asked.state:
         raise UsageError("--resume needs --state")
@@ -614,7 +619,7 @@ def positive(text: str) -> int:
 
 
 class Stopped(BaseException):
-    """A signal stops the job."""
+    """Raised when a signal stops the job."""
 
 
 class Job:
@@ -637,17 +642,19 @@ class Job:
         mark = saved.get("mark")
         self._output = open_at(asked.output, mark["offset"] if mark else 0)
         if not saved:
-            # Before the first byte of output: a killed job without a state
-            # must not be overwritten.
+            # Save a state before the first byte of output, so that the output
+            # of a killed job is not overwritten.
             self.save()
         self.writer = TokenWriter(self._output, mark=mark, **sequences.schema)
 
     def run(self) -> None:
         progress = tokens.Progress(self.asked.quiet)
         if self.asked.state:
-            # After the processes have started; they must end by signals.
+            # Catch signals only after starting the processes, which must end
+            # by signals.
             on_signals(self._stop, (signal.SIGINT, signal.SIGTERM))
-            # A signal just before a read would wait for input: interrupt it.
+            # Interrupt the read: a signal just before it would otherwise wait
+            # for input.
             signal.signal(signal.SIGALRM, lambda number, frame: None)
             signal.setitimer(signal.ITIMER_REAL, 1, 1)
         with self.writer:
@@ -671,8 +678,8 @@ class Job:
         self.save(ended=True)
 
     def _stop(self, number: int, frame: Any) -> None:
-        """Interrupts only the wait for rows.  A second signal ends the process
-        at once."""
+        """Interrupts only waits for rows.  A second signal ends the process at
+        once."""
         if self.stopped:
             die_by(number)
         self.stopped = number
@@ -681,8 +688,8 @@ class Job:
 
     def _next(self, batches: Iterator[Tuple[Task, Encoded]]
               ) -> Optional[Tuple[Task, Encoded]]:
-        """None after the last rows, or after a signal, which may have ended
-        the processes, too."""
+        """Returns the next rows, or None at the end or after a signal, which
+        may also have ended the processes."""
         try:
             self._waits = True
             try:
@@ -691,7 +698,7 @@ class Job:
                 self._waits = False
         except BaseException as problem:
             if isinstance(problem, BrokenExecutor):
-                time.sleep(0.1)     # until the signal arrives here, too
+                time.sleep(0.1)     # until the signal also arrives here
             if not self.stopped:
                 raise
             return None
@@ -716,7 +723,7 @@ class Job:
         self.counts["refused"] += len(encoded.refused)
 
     def save(self, ended: bool = False) -> None:
-        """Writes the state, after syncing everything it refers to."""
+        """Writes the state, after syncing everything that it refers to."""
         if not self.asked.state:
             return
         state = dict(description(self.asked, self.sequences), rows=self.rows,
@@ -741,8 +748,8 @@ class Job:
         listed = "rejected: see " + printable(self.asked.rejects or "")
         merged = "a token with the end of the prompt and the start of the " \
             "completion: it has a label"
-        texts = {"empty": ("row without text was left out",
-                           "rows without text were left out"),
+        texts = {"empty": ("row without text was skipped",
+                           "rows without text were skipped"),
                  "refused": ("row was " + listed, "rows were " + listed),
                  "merged": ("sequence has " + merged,
                             "sequences have " + merged)}
@@ -788,7 +795,7 @@ def open_at(path: str, offset: int) -> BinaryIO:
 
 def description(asked: argparse.Namespace, sequences: TextSequences
                 ) -> Dict[str, Any]:
-    """The properties that a state is tied to."""
+    """Returns the properties that must match a state."""
     inputs = [[os.path.getsize(name), os.stat(name).st_mtime_ns]
               if os.path.isfile(name) else [] for name in sequences.files]
     return {"program": PROGRAM, "version": 1, "job": sequences.job,
@@ -796,7 +803,7 @@ def description(asked: argparse.Namespace, sequences: TextSequences
 
 
 def read_state(asked: argparse.Namespace) -> Dict[str, Any]:
-    """The existing state, or {}."""
+    """Returns the existing state, or {}."""
     try:
         with open(asked.state, "rb") as file:
             text = file.read(1 << 24)
@@ -804,20 +811,20 @@ def read_state(asked: argparse.Namespace) -> Dict[str, Any]:
         if asked.resume and os.path.exists(asked.output) and \
                 os.path.getsize(asked.output):
             raise UsageError(
-                "%s: there is no such state, but %s is not empty: remove it "
-                "to begin anew" % (printable(asked.state),
+                "%s: the state does not exist, but %s is not empty: remove it "
+                "to start again" % (printable(asked.state),
                                    printable(asked.output))) from None
         return {}
     if not asked.resume:
-        raise UsageError("%s: there is a state: --resume continues from it; "
-                         "or remove it" % printable(asked.state))
+        raise UsageError("%s: exists already: use --resume to continue from "
+                         "it, or remove it" % printable(asked.state))
     try:
         state = json.loads(text)
         digest = state.pop("digest")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         digest = state = None
     if state is None or digest != digest_of(state):
-        raise ValueError("%s: it is damaged, or not a state"
+        raise ValueError("%s: damaged, or not a state"
                          % printable(asked.state))
     return state
 
@@ -850,13 +857,13 @@ def check_names(asked: argparse.Namespace, files: List[str]) -> None:
                                 if one != name)]:
             if os.path.realpath(other) == os.path.realpath(path) or \
                     os.path.exists(other) and is_written(other, path):
-                raise OSError("%s has two roles: --%s and another"
+                raise OSError("%s is used twice, once for --%s"
                               % (printable(path), name))
 
 
 def write_all(asked: argparse.Namespace) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # PyTorch is missing, but not needed.
+    # Do not warn that PyTorch is missing, because it is not needed.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     saved = read_state(asked) if asked.state else {}
     sequences = from_text(asked.files, asked.tokenizer, asked.column,
@@ -866,7 +873,7 @@ def write_all(asked: argparse.Namespace) -> None:
         check_state(asked, saved, description(asked, sequences))
         if saved["ended"]:
             return
-    # Pipes to the processes break, too, when one of them is killed.
+    # Pipes to the processes also break when one of them is killed.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         job = Job(asked, sequences, saved)
@@ -889,12 +896,12 @@ def check_state(asked: argparse.Namespace, saved: Dict[str, Any],
                        ("job", "tokenizer, --column, --eos or --from"),
                        ("rejected", "--rejects")):
         if saved.get(name) != due[name]:
-            raise ValueError("%s: the state is of another job: %s differs"
+            raise ValueError("%s: this state is of another job: %s differs"
                              % (printable(asked.state), what))
     if saved["ended"] and (not os.path.exists(asked.output) or
                            os.path.getsize(asked.output) != saved["size"]):
-        raise ValueError("%s: it is not the output that the state counts: "
-                         "remove %s to begin anew" % (
+        raise ValueError("%s: not the output of the job in the state: "
+                         "remove %s to start again" % (
                              printable(asked.output), printable(asked.state)))
 
 

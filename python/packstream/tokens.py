@@ -1,19 +1,17 @@
-"""tokens.py - writes token lists of parquet and Arrow files as token records to
-standard output:
+"""tokens.py - write token lists of parquet and Arrow files as token records:
 
     python -m packstream.tokens data.parquet | packstream -L 2048 -o data.pks
 
-Other columns of numbers are packed, too: lists as long as the tokens, such as
+Other numeric columns become channels: lists as long as the tokens, such as
 labels, or one number per row.  If there is a column attention_mask, padding is
-removed.  Folders of
-mosaicml-streaming (MDS) and litdata, and .tar files of WebDataset, are read
-with these packages.
+removed.  The packages mosaicml-streaming (MDS), litdata and webdataset read
+their own folders and .tar files.
 
-With -o FILE, FILE.new is written and renamed when complete; after an error or a
-signal an existing FILE is unchanged.
+With -o FILE, FILE.new is written and renamed when complete; after an error or
+a signal, an existing FILE is unchanged.
 
-Exit status as for tokcat: 0; 1 if input or output fails or memory runs out; 64
-for a wrong command line; 65 for data that cannot become token records.
+Exit status is as for tokcat: 0; 1 if input or output fails or memory runs out;
+64 for an invalid command line; 65 for invalid data.
 
 SPDX-License-Identifier: MIT
 """
@@ -37,9 +35,9 @@ PROGRAM = "packstream.tokens"
 def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = Parser(
         prog=PROGRAM, allow_abbrev=False,
-        description="Writes the token lists of parquet and Arrow files, or of "
-        "folders that save_to_disk of datasets made, as token records; also "
-        "of MDS, litdata and WebDataset.")
+        description="Write the token lists of parquet and Arrow files, or of "
+        "folders made by save_to_disk of datasets, as token records; also "
+        "those of MDS, litdata and WebDataset.")
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write to FILE instead of standard output")
@@ -47,21 +45,22 @@ def parse(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="the column of tokens (%(default)s)")
     parser.add_argument("--channel", action="append",
                         metavar="NAME[:FILL]", help="a column to pack with "
-                        "the tokens, FILL in padding; default: all columns "
-                        "of numbers")
+                        "the tokens, with FILL in padding; default: all "
+                        "numeric columns")
     parser.add_argument("--ignore", action="append", default=[],
-                        metavar="NAME", help="a column to leave out")
+                        metavar="NAME", help="a column to skip")
     parser.add_argument("-t", "--type", choices=("u16", "u32"),
-                        help="of tokens; u16 if the vocabulary fits, else u32")
+                        help="type of tokens; default: u16 if it fits the "
+                        "vocabulary, otherwise u32")
     parser.add_argument("--vocab", type=int, default=0, metavar="N",
-                        help="tokens are below N")
+                        help="size of the vocabulary; tokens are below N")
     parser.add_argument("--labels", choices=("aligned", "shifted"),
-                        help="what the labels are of: the token itself, or "
-                        "the next one")
+                        help="whether a label is that of its own token or of "
+                        "the next token")
     for name in ("pad", "bos", "eos"):
         parser.add_argument("--%s-id" % name, type=int, metavar="ID")
     parser.add_argument("-q", "--quiet", action="store_true",
-                        help="no progress on a terminal, and no warning")
+                        help="print no progress and no warnings")
     return parser.parse_args(arguments)
 
 
@@ -74,13 +73,14 @@ def split_channels(given: List[str]) -> Tuple[List[str], Dict[str, float]]:
             try:
                 fills[name] = float(fill) if "." in fill else int(fill)
             except ValueError:
-                raise UsageError("--channel=%s: %r is no number"
+                raise UsageError("--channel=%s: %r is not a number"
                                  % (text, fill)) from None
     return names, fills
 
 
 def open_writer(output: Optional[str], **options: Any) -> TokenWriter:
-    """After a signal, removes the new file, if any, and ends the program."""
+    """Opens the output.  A signal removes the new file, if any, and ends the
+    program."""
     early: List[int] = []
 
     def die(number: int, frame: Any = None) -> None:
@@ -134,7 +134,7 @@ def write_all(asked: argparse.Namespace) -> None:
                            None if asked.channel is None else names, fills,
                            asked.ignore)
     if sequences.left_out and not asked.quiet:
-        sys.stderr.write("%s: not packed, since not of numbers: %s\n" % (
+        sys.stderr.write("%s: columns skipped because not numeric: %s\n" % (
             PROGRAM, printable(", ".join(sequences.left_out))))
     check_not_input(sequences.files, asked.output)
     special = {name: getattr(asked, name + "_id")
@@ -156,7 +156,7 @@ def write_all(asked: argparse.Namespace) -> None:
             progress.show(len(columns), int(columns.offsets[-1]))
     progress.end()
     if empty and not asked.quiet:
-        sys.stderr.write("%s: %d rows without tokens were left out\n"
+        sys.stderr.write("%s: %d rows without tokens were skipped\n"
                          % (PROGRAM, empty))
 
 

@@ -9,16 +9,16 @@ the workers of a rank share its batches, so batches do not depend on the number
 of workers.  Set drop_last=True if ranks synchronize in each step; otherwise one
 rank may have one batch more.
 
-Accelerate's prepare() and Trainer share packs themselves; give them
+Accelerate's prepare() and Trainer share packs themselves; pass them
 packstream.open(...) instead.  A PackDataset passed to them either yields all
 packs for them to share, or raises an error if that is impossible.  Accelerate
-can distribute tensors only, which excludes the output of hf.rows.  Trainer's
-own collators are refused because they would collate whole batches as if they
+can distribute only tensors, which excludes the output of hf.rows.  Trainer's
+own collators are an error, because they would collate whole batches as if they
 were samples.
 
 state_dict() returns the resume point; a state for another number of packs or
-another order is refused.  In workers only torchdata's StatefulDataLoader can
-read it, and it resumes with as many ranks and workers as before.
+another order is an error.  With workers, only torchdata's StatefulDataLoader
+can read it, and it must resume with the same numbers of ranks and workers.
 
 SPDX-License-Identifier: MIT
 """
@@ -46,7 +46,8 @@ from packstream.packs import check_seed, first_own, shuffled
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
-    """A copy; unsigned integers of more than a byte become int64."""
+    """Copies an array to a tensor; unsigned integers of more than a byte
+    become int64."""
     if array.dtype.kind == "u" and array.itemsize > 1:
         return torch.from_numpy(array.astype(np.int64))
     return torch.from_numpy(array.copy())
@@ -64,14 +65,14 @@ class PackDataset(IterableDataset):
     tensors.  `labels` is passed on to `convert`.  `order`, an array of pack
     numbers, and drop_last are those of Packs.batches.
 
-    `shuffle` is a seed: the packs of files come in a new random order in each
-    epoch; call set_epoch(), as with DistributedSampler.
+    `shuffle` is a seed, with which the packs of files get a new random order
+    in each epoch; call set_epoch(), as with DistributedSampler.
 
-    rank and ranks default to torch.distributed's when the iteration begins; a
-    share that packdeal wrote for a rank is read whole.
-    If that is not initialized, every pack is read; a process started with
-    others by torchrun, mpirun or srun is then an error.  Pass rank and ranks
-    if several processes need the same packs, as in tensor parallelism."""
+    rank and ranks default to those of torch.distributed when the iteration
+    starts; a file that packdeal wrote for a rank is read completely.  If
+    torch.distributed is not initialized, every pack is read, which is an error
+    if torchrun, mpirun or srun has started several processes.  Pass both if
+    several processes need the same packs, as in tensor parallelism."""
 
     def __init__(self, source: Any, size: int, rank: Optional[int] = None,
                  ranks: Optional[int] = None,
@@ -103,8 +104,8 @@ class PackDataset(IterableDataset):
         self._parent: Optional[Tuple[int, torch.Tensor]] = None
 
     def __iter__(self) -> Iterator[Any]:
-        """From here on, even before the first batch, state_dict() describes
-        this iteration."""
+        """Starts an iteration, which state_dict() describes from now on, even
+        before the first batch."""
         if self._begun:         # a persistent worker
             self.epoch = int(self._main_memory()[EPOCH])
         self._begun = get_worker_info() is not None
@@ -159,8 +160,8 @@ class PackDataset(IterableDataset):
 
     def _own(self, order: Sequence[int], start: int, rank: int,
              ranks: int) -> Sequence[int]:
-        """The packs of a rank from `start` on, in its order, excluding those
-        that drop_last drops."""
+        """Yields the packs of a rank from `start` on, in order, without the
+        packs that drop_last drops."""
         own = order[first_own(0, rank, ranks, start)::ranks]
         if not self.drop_last:
             return own
@@ -197,7 +198,7 @@ class PackDataset(IterableDataset):
             self._share()
 
     def state_dict(self) -> Dict[str, Any]:
-        """The state to resume from after the last batch."""
+        """Returns the state to resume from after the last batch."""
         if not get_worker_info():
             if self._shared[IN_WORKERS]:
                 raise RuntimeError(
@@ -222,9 +223,9 @@ class PackDataset(IterableDataset):
         self._begun = False     # continue in the epoch of the state
 
     def _share(self) -> Tuple[int, int]:
-        """The rank of this process and the number of ranks.  If an Accelerate
-        DataLoader distributes its packs, all packs must be read: a share of
-        them would be divided a second time."""
+        """Returns the rank of this process and the number of ranks.  If an
+        Accelerate DataLoader distributes the packs, all packs must be read,
+        because a share would be divided a second time."""
         loader = accelerate_loader()
         if loader is not None and _is_of(loader, self) and _collates(loader):
             raise RuntimeError(
@@ -269,7 +270,7 @@ class PackDataset(IterableDataset):
         return 0, 1
 
     def _main_memory(self) -> torch.Tensor:
-        """In a worker: _shared of the process that started it."""
+        """Returns _shared of the process that started this worker."""
         parent = multiprocessing.parent_process()
         if self._parent and parent and self._parent[0] == parent.pid:
             return self._parent[1]
@@ -289,17 +290,18 @@ class PackDataset(IterableDataset):
         self._shared[EPOCH] = self.epoch
 
 
-# Variables in which torchrun, Open MPI, MPICH and Slurm pass the number of
-# processes.
+# Variables with the number of processes, set by torchrun, Open MPI, MPICH and
+# Slurm
 LAUNCHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
              "SLURM_STEP_NUM_TASKS")
 
 
 def launched() -> Optional[str]:
-    """The variable with the number of processes of this launch, or None.
+    """Returns the variable with the number of processes of this launch, or
+    None.
 
-    SLURM_NTASKS alone does not count: the sbatch script and the salloc shell
-    have it too, but are single processes.  Only tasks of srun have
+    SLURM_NTASKS alone is not enough: it is also set in sbatch scripts and
+    salloc shells, which are single processes.  Only tasks of srun have
     SLURM_STEP_ID or a nonzero SLURM_PROCID."""
     for name in LAUNCHERS:
         if os.environ.get(name, "").isdigit():
@@ -314,13 +316,14 @@ IN_WORKERS, EPOCH = range(2)
 
 
 def _shared_memory() -> torch.Tensor:
-    """IN_WORKERS, true if workers read the packs, and EPOCH.  Shared with
-    forked workers; persistent workers learn the epoch in no other way."""
+    """Returns shared memory with IN_WORKERS, true if workers read the packs,
+    and EPOCH, from which persistent workers learn the epoch."""
     return torch.frombuffer(mmap.mmap(-1, 16), dtype=torch.int64)
 
 
 def _check_state(of: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raises ValueError if a state refers to other packs than now."""
+    """Raises ValueError if a state refers to other packs than the current
+    packs."""
     for name, value in of.items():
         if value != now.get(name):
             raise ValueError("the state that was loaded does not fit: %s is "
@@ -328,7 +331,8 @@ def _check_state(of: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def accelerate_loader() -> Any:
-    """The Accelerate DataLoader that is being iterated over, or None."""
+    """Returns the Accelerate DataLoader that is being iterated over, or
+    None."""
     module = sys.modules.get("accelerate.state")
     if module is None or not module.GradientState._shared_state:
         return None
@@ -342,15 +346,15 @@ def _accelerate_processes() -> int:
 
 
 def _deals(loader: Any) -> bool:
-    """True if it distributes the output of an IterableDataset."""
+    """True if the loader distributes the output of an IterableDataset."""
     module = sys.modules["accelerate.data_loader"]
     return isinstance(loader, module.DataLoaderDispatcher) or \
         isinstance(loader.dataset, module.IterableDatasetShard)
 
 
 def _collates(loader: Any) -> bool:
-    """True if its collator is from a trainer's package, and so expects
-    samples, not batches."""
+    """True if the loader's collator is from a trainer's package, and so
+    expects samples instead of batches."""
     collate = loader.collate_fn
     collate = getattr(collate, "data_collator", collate)    # of Trainer's own
     collate = getattr(collate, "func", collate)             # of a partial

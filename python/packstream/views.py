@@ -1,9 +1,9 @@
 """views.py - arrays derived from the sequence boundaries of packs.
 
 `cu` of a batch of packs.py has the boundaries of each pack's sequences.  These
-functions derive from it what trainers need, for all packs of a batch at once; a
-plain dictionary of arrays works, too.  [S, L] is an array with a row per pack
-and a column per position; n is n_seq.
+functions derive the arrays that trainers need from it, for all packs of a
+batch at once; a batch can also be a plain dictionary of arrays.  [S, L] is an
+array with a row per pack and a column per position; n is n_seq.
 
 There are three views of the sequences of several packs as one row:
 
@@ -13,11 +13,11 @@ There are three views of the sequences of several packs as one row:
               S * L positions are in a sequence; a ghost can be empty
     "static"  as ghost, with empty sequences up to D + 1 per pack, so there are
               always S * (D + 1) + 1 boundaries; D is the depth in the header,
-              or the most that fit if that is None
+              or the maximum that can fit if that is None
 
-With packstream --align=N each sequence is followed by padding up to the next
-multiple of N.  In "ghost" and "static" it is part of the sequence, and
-seqused() has the number of tokens; in "ragged" it is removed.
+With packstream --align=N, each sequence is followed by padding up to the next
+multiple of N.  In "ghost" and "static", this padding is part of the sequence,
+and seqused() returns the number of tokens; in "ragged", it is removed.
 
 SPDX-License-Identifier: MIT
 """
@@ -30,7 +30,7 @@ import numpy as np
 
 IGNORED = -100                  # the label of a token without a target
 SHIFTED = 2                     # header.labels: labels are of the next token
-# Per-token masks of chat trainers: 1 where the token is a target.
+# Per-token masks of chat trainers, 1 where the token is a target
 MASKS = ("loss_mask", "assistant_masks", "completion_mask")
 Batch = Mapping[str, np.ndarray]
 
@@ -50,7 +50,7 @@ def loss_mask(batch: Batch, name: Optional[str] = None,
 
 
 def compact(batch: Batch, name: str = "tokens") -> np.ndarray:
-    """[T]: a per-token channel of all packs, without their padding."""
+    """[T]: a per-token channel of all packs, without padding."""
     return batch[name][~padding(batch)]
 
 
@@ -60,18 +60,19 @@ def per_sequence(batch: Batch, name: str) -> np.ndarray:
 
 
 def merged_cu(batch: Batch, view: str = "ghost") -> np.ndarray:
-    """int32: the boundaries of all packs as those of one row."""
+    """int32: the boundaries of all packs, joined into one row."""
     return _merged(batch, view).astype(np.int32)
 
 
 def seqused(batch: Batch, view: str = "ghost") -> np.ndarray:
-    """int32: the number of tokens of each sequence of merged_cu; for a ghost,
-    all positions."""
+    """int32: the number of tokens in each sequence of merged_cu; all positions
+    of a ghost count."""
     return _spans(batch, view, True)
 
 
 def max_seqlen(batch: Batch, view: str = "ghost") -> int:
-    """The longest sequence of the view; always L for static."""
+    """The length of the longest sequence of the view; always L for
+    "static"."""
     capacity = batch["tokens"].shape[1]
     if view == "static":
         return capacity
@@ -84,8 +85,8 @@ def max_seqlen(batch: Batch, view: str = "ghost") -> int:
 def positions(batch: Batch, view: str = "ghost",
               cu: Optional[np.ndarray] = None) -> np.ndarray:
     """int32 [S, L], or [T] if ragged: the position within the sequence.  A
-    ghost starts at 0, too; padding after a sequence continues its positions.
-    Faster if merged_cu of the view is passed."""
+    ghost also starts at 0; padding after a sequence continues its positions.
+    This is faster if merged_cu of the view is passed."""
     if cu is None:
         cu = _merged(batch, view)
     lengths = cu[1:] - cu[:-1]
@@ -116,14 +117,14 @@ def segments(batch: Batch) -> np.ndarray:
 
 
 def prefixes(batch: Batch) -> np.ndarray:
-    """int32 [S, D]: for each sequence the number, from 1, of the prefix it
-    continues, which is the first sequence of its group; for that one its own
-    number.  0 in unused slots.
+    """int32 [S, D]: for each sequence, the number (from 1) of the first
+    sequence of its group, which is the prefix that it continues.  0 in unused
+    slots.
 
-    The packs must be those of packstream --group, and groups whole: a flush,
-    --overlong=split or a dropped prefix leaves a group without its prefix.
-    Raises ValueError if sequences with the same value are neighbours in a pack
-    but not in the input, since they may be of two groups."""
+    The packs must be made by packstream --group, and groups must be complete:
+    a flush, --overlong=split or a dropped prefix leaves a group without its
+    prefix.  Raises ValueError if sequences with the same value are neighbours
+    in a pack but not in the input, because they can belong to two groups."""
     header = getattr(batch, "header", None)
     if header is None or header.group is None:
         raise ValueError("these packs have no groups: use packstream --group")
@@ -144,9 +145,9 @@ def prefixes(batch: Batch) -> np.ndarray:
 
 
 def prefix_segments(batch: Batch) -> np.ndarray:
-    """int32 [S, L]: segments(), but a sequence that continues a prefix has the
-    number of the prefix.  A token attends to positions up to its own where
-    segments() has its own segment or this number:
+    """int32 [S, L]: like segments(), but a sequence that continues a prefix
+    has the number of the prefix.  A token attends to positions up to its own
+    whose segments() is its own segment or this number:
 
         (segments[query] == segments[key]) |
         (prefix_segments[query] == segments[key])"""
@@ -155,7 +156,8 @@ def prefix_segments(batch: Batch) -> np.ndarray:
 
 
 def prefix_positions(batch: Batch) -> np.ndarray:
-    """int32 [S, L]: positions(), which go on from the end of the prefix."""
+    """int32 [S, L]: like positions(), but they continue from the end of the
+    prefix."""
     prefix = np.pad(prefixes(batch), ((0, 0), (1, 0)))
     before = np.pad(_lengths(batch), ((0, 0), (1, 0)))
     before = np.take_along_axis(before, prefix, axis=1) * (
@@ -165,17 +167,17 @@ def prefix_positions(batch: Batch) -> np.ndarray:
 
 
 def prefix_mask(batch: Batch) -> np.ndarray:
-    """bool [S, L, L]: the causal mask of the above, [pack, query, key].
-    Padding sees itself, as a sequence.  For short rows: it has L * L values a
-    pack."""
+    """bool [S, L, L]: the causal mask for these segments, [pack, query, key].
+    Padding attends to itself, as a sequence.  Use it for short rows: it has L
+    * L values per pack."""
     own, prefix = segments(batch), prefix_segments(batch)
     keys = own[:, None, :]
     return np.tril((own[:, :, None] == keys) | (prefix[:, :, None] == keys))
 
 
 def prefix_saved(batch: Batch) -> int:
-    """Tokens saved because each prefix is stored once: its length for every
-    sequence that continues it."""
+    """The number of tokens saved by storing each prefix only once: its length
+    for every sequence that continues it."""
     own = prefixes(batch)
     continues = (own != np.arange(1, own.shape[1] + 1)) & (own > 0)
     return int(np.take_along_axis(_lengths(batch), np.maximum(own - 1, 0),
@@ -183,7 +185,7 @@ def prefix_saved(batch: Batch) -> int:
 
 
 def _lengths(batch: Batch) -> np.ndarray:
-    """[S, D]: tokens of each sequence."""
+    """[S, D]: the number of tokens in each sequence."""
     seq_tok, cu = _seq_tok(batch), batch["cu"]
     return cu[:, 1:-1] - cu[:, :-2] if seq_tok is None else seq_tok
 
@@ -191,8 +193,8 @@ def _lengths(batch: Batch) -> np.ndarray:
 def labels(batch: Batch, name: Optional[str] = None,
            shifted: Optional[bool] = None) -> np.ndarray:
     """int64 [S, L]: the label of each token, for models that shift labels
-    themselves, as those of Hugging Face do.  IGNORED in the padding and for
-    the first token of each sequence, which no other token predicts.
+    themselves, like Hugging Face models.  IGNORED in the padding and for the
+    first token of each sequence, which no other token predicts.
 
     `name` selects the source:
 
@@ -203,12 +205,12 @@ def labels(batch: Batch, name: Optional[str] = None,
         a mask     the tokens, except where this channel of MASKS is 0
         a channel  its values, as labels
 
-    A mask applies to the token it is stored with: 0 for a token means that
-    no loss is computed for predicting that token.
+    A mask applies to the token with which it is stored: 0 means that no loss
+    is computed for predicting that token.
 
     The header of a batch of packs.py states whether labels are aligned, each
     stored with its own token, or shifted, stored with the token before it; the
-    default is aligned.  Other arrays need `shifted`.  Shifted labels are
+    default is aligned.  Other dictionaries need `shifted`.  Shifted labels are
     shifted back.  Raises ValueError if the last token of a sequence has a
     shifted label, which would be lost."""
     found = own_labels(batch, name, shifted)
@@ -218,7 +220,7 @@ def labels(batch: Batch, name: Optional[str] = None,
 
 def own_labels(batch: Batch, name: Optional[str] = None,
                shifted: Optional[bool] = None) -> np.ndarray:
-    """int64 [S, L]: as labels(), but the first token of a sequence keeps its
+    """int64 [S, L]: like labels(), but the first token of a sequence keeps its
     label, for bidirectional models such as BERT."""
     found, is_shifted = _stored_labels(batch, name, shifted)
     if is_shifted:
@@ -237,9 +239,9 @@ def own_labels(batch: Batch, name: Optional[str] = None,
 def targets(batch: Batch, name: Optional[str] = None,
             shifted: Optional[bool] = None) -> np.ndarray:
     """int64 [S, L]: the label of the next token, for a loss that does not
-    shift; IGNORED in the padding and for the last token of a sequence.
-    `name` and `shifted` are those of labels().  Labels that are stored
-    shifted are returned as stored, including those of last tokens."""
+    shift; IGNORED in the padding and for the last token of a sequence.  `name`
+    and `shifted` are as for labels().  Labels that are stored shifted are
+    returned as stored, including the labels of last tokens."""
     found, is_shifted = _stored_labels(batch, name, shifted)
     if not is_shifted:
         found.reshape(-1)[_edges(batch, found.shape[1])] = IGNORED
@@ -250,8 +252,8 @@ def targets(batch: Batch, name: Optional[str] = None,
 
 def _stored_labels(batch: Batch, name: Optional[str],
                    shifted: Optional[bool]) -> Tuple[np.ndarray, bool]:
-    """int64 [S, L], a copy with IGNORED in the padding; and True if each
-    token has the label of the next one."""
+    """Returns a copy, int64 [S, L], with IGNORED in the padding, and True if
+    each token has the label of the next token."""
     channels = _per_token(batch)
     masks = [name] if name in MASKS else []
     if name is None and "labels" in batch:
@@ -271,8 +273,8 @@ def _stored_labels(batch: Batch, name: Optional[str],
 
 
 def _per_token(batch: Batch) -> List[str]:
-    """The per-token arrays.  Shapes alone cannot identify them: per-sequence
-    channels have the same one if the depth is L."""
+    """Returns the per-token arrays.  Shapes alone cannot identify them,
+    because per-sequence channels have the same shape if the depth is L."""
     header = getattr(batch, "header", None)
     names = [name for name in batch if name in header.row.names] if header \
         else batch
@@ -281,7 +283,7 @@ def _per_token(batch: Batch) -> List[str]:
 
 
 def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
-    """Why this name cannot be a source of labels."""
+    """Returns the reason why this name cannot be a source of labels."""
     others = ", ".join(c for c in channels if c != "tokens") or "none"
     if name in batch:
         return ("%r is not a per-token channel (per-token channels: %s); "
@@ -291,8 +293,8 @@ def _not_per_token(batch: Batch, name: str, channels: List[str]) -> str:
 
 
 def _as_bool(mask: np.ndarray, name: str, ignored: np.ndarray) -> np.ndarray:
-    """A mask of 0 and 1 as bool.  Raises ValueError for other values, except
-    where `ignored`."""
+    """Converts a mask of 0 and 1 to bool.  Raises ValueError for other values,
+    except where `ignored`."""
     found = mask != 0
     other = found & (mask != 1) & ~ignored
     if other.any():
@@ -302,7 +304,7 @@ def _as_bool(mask: np.ndarray, name: str, ignored: np.ndarray) -> np.ndarray:
 
 
 def _are_shifted(batch: Batch, name: str, shifted: Optional[bool]) -> bool:
-    """True if each token has the label of the next one."""
+    """True if each token has the label of the next token."""
     if shifted is not None:
         return bool(shifted)
     header = getattr(batch, "header", None)
@@ -323,7 +325,8 @@ def _seq_tok(batch: Batch) -> Optional[np.ndarray]:
 
 
 def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
-    """int32: lengths of all sequences in one row; `tokens`: without gaps."""
+    """int32: lengths of all sequences in one row, excluding gaps if `tokens`
+    is set."""
     cu, seq_tok = batch["cu"], _seq_tok(batch)
     lengths = cu[:, 1:] - cu[:, :-1]
     if tokens and seq_tok is not None:
@@ -331,7 +334,7 @@ def _spans(batch: Batch, view: str, tokens: bool) -> np.ndarray:
         lengths[:, :-1][used] = seq_tok[used]
     if view == "static":
         header = getattr(batch, "header", None)
-        if header and header.depth is None:     # as many as can occur
+        if header and header.depth is None:     # the maximum possible
             more = max(header.most + 1 - lengths.shape[1], 0)
             lengths = np.pad(lengths, ((0, 0), (0, more)))
         return lengths.reshape(-1)
@@ -345,17 +348,17 @@ def _merged(batch: Batch, view: str) -> np.ndarray:
     merged = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=merged[1:])
     if merged[-1] >= 1 << 31:
-        raise OverflowError("a batch of 2^31 places or more")
+        raise OverflowError("a batch of 2^31 positions or more")
     return merged
 
 
 def _edges(batch: Batch, capacity: int) -> np.ndarray:
-    """Starts of sequences in one row of all S * L positions."""
+    """The starts of sequences, in one row of all S * L positions."""
     cu = batch["cu"]
     edges = cu + np.arange(len(cu))[:, None] * capacity
     return edges[_in_use(batch, cu.shape[1])]
 
 
 def _ends(batch: Batch, capacity: int) -> np.ndarray:
-    """Ends of their tokens."""
+    """The ends of the sequences' tokens, in the same row."""
     return _edges(batch, capacity) + _spans(batch, "ragged", True)

@@ -1,4 +1,4 @@
-"""writer.py - writes token records, for packstream to pack.
+"""writer.py - write token records for packstream.
 
     with packstream.TokenWriter("corpus.tok", vocab_size=50257) as writer:
         for document in documents:
@@ -22,7 +22,7 @@ from packstream.library import check, ffi, lib, need_library, new_error
 from packstream.schema import Channels, Columns, NativeColumns, Schema
 
 Path = Union[str, os.PathLike]
-# struct flock for a write lock on a whole file.
+# struct flock for a write lock on a whole file
 WHOLE_FILE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
@@ -34,9 +34,9 @@ def native_mark(mark: Mapping[str, Any]) -> Any:
 
 
 def is_replaced(path: Path) -> bool:
-    """Whether an output is written as NAME.new and renamed: if it is a regular
-    file or does not exist, and is not a system link to an open file such as
-    /dev/stdout."""
+    """True if an output is written as NAME.new and renamed: it must be a
+    regular file or not exist, and must not be a system link to an open file
+    such as /dev/stdout."""
     path = os.fsdecode(path)
     try:
         if not path or path.endswith("/") or not stat.S_ISREG(os.stat(path).st_mode):
@@ -51,12 +51,12 @@ def is_replaced(path: Path) -> bool:
 
 
 def new_name(path: Path) -> str:
-    """The name under which the replacement of a file is written."""
+    """Returns the name under which the replacement of a file is written."""
     return os.path.realpath(path) + ".new"
 
 
 def lock_file(fd: int, name: str) -> None:
-    """Excludes other jobs, where the file system has locks."""
+    """Locks the file against other jobs, if the file system supports locks."""
     try:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, WHOLE_FILE)
     except OSError as problem:
@@ -81,7 +81,7 @@ class NewFile:
             self._remove_left_over()
             self.fd = os.open(self.new_name, how, 0o666)
         self._lock(self.fd)
-        with contextlib.suppress(OSError):  # then those of a new file
+        with contextlib.suppress(OSError):  # keep those of a new file
             os.fchmod(self.fd, os.stat(self.name).st_mode & 0o777)
 
     def _lock(self, fd: int) -> None:
@@ -104,7 +104,7 @@ class NewFile:
         os.close(fd)
 
     def _has_name(self) -> bool:
-        """Whether the open file still is NAME.new."""
+        """True if the open file is still NAME.new."""
         with contextlib.suppress(FileNotFoundError):
             return os.path.samestat(os.fstat(self.fd),
                                     os.lstat(self.new_name))
@@ -124,7 +124,7 @@ class NewFile:
             raise
 
     def drop(self) -> None:
-        """Closes and removes the file; a forked child leaves its parent's."""
+        """Closes and removes the file, except in a forked child."""
         if self._process == os.getpid() and self._has_name():
             os.unlink(self.new_name)
         os.close(self.fd)
@@ -138,9 +138,9 @@ class TokenWriter:
     deleted unclosed, PATH.new is removed.
 
     Pipes, devices and open files are written directly.  The stream is framed,
-    and close() writes its end; without it readers report that the stream was
-    truncated.  With a `mark`, writing continues
-    in the file at the position of that mark().  The other parameters are those of Schema."""
+    and close() writes its end; without an end, readers report that the stream
+    was truncated.  With a `mark`, which mark() returned, writing continues at
+    that position in the file.  The other parameters are those of Schema."""
 
     def __init__(self, file: Union[str, os.PathLike, BinaryIO], *,
                  dtype: Any = None, vocab_size: int = 0,
@@ -154,7 +154,7 @@ class TokenWriter:
         self._owned = not hasattr(file, "fileno")
         if not self._owned:
             file.flush()
-            self._file = file       # it must not be closed before
+            self._file = file       # keeps the file open
             self._fd = file.fileno()
         elif is_replaced(file):
             self._new = NewFile(file)
@@ -181,8 +181,8 @@ class TokenWriter:
                 self._writer, lengths, len(lengths), err), err)
 
     def write(self, sequence: Union[Any, Columns]) -> None:
-        """Writes a sequence: an array of tokens; a mapping that has them and
-        the channels by name; or many at once, as Columns."""
+        """Writes a sequence: an array of tokens, a mapping of names to tokens
+        and channels, or many sequences as Columns."""
         if self._writer is None:
             raise ValueError("this writer is closed")
         if not isinstance(sequence, Columns):
@@ -208,8 +208,8 @@ class TokenWriter:
         check(call(self._writer, err), err)
 
     def mark(self) -> Dict[str, Any]:
-        """Writes buffered records and returns the position after them, for a
-        writer that continues the file: numbers and a string, for JSON."""
+        """Writes buffered records and returns the position after them as a
+        value for JSON, for a writer that continues the file."""
         self.flush()
         place, err = lib.ps_token_writer_mark(self._writer), new_error()
         record, size = ffi.new("unsigned char const **"), ffi.new("size_t *")
@@ -231,12 +231,12 @@ class TokenWriter:
             self._leave(whole)
 
     def discard(self) -> None:
-        """Closes the file without an end; PATH.new is removed."""
+        """Closes the file without an end, and removes PATH.new."""
         self._leave()
 
     def _leave(self, whole: bool = False) -> None:
-        """Closes the file.  A pipe gets the buffered bytes but no END, so its
-        reader can detect the truncation."""
+        """Closes the file.  Buffered bytes are written to a pipe, but no END,
+        so that its reader detects the truncation."""
         writer, self._writer = self._writer, None
         if writer is not None:
             if self._process == os.getpid():    # not in a forked child

@@ -152,9 +152,9 @@ def source_refused():
            ["x.parquet", "y.parquet"], channels=["x"])
     os.truncate("y.parquet", os.path.getsize("y.parquet") - 20)
     raises(ValueError, "y.parquet: ", read, ["x.parquet", "y.parquet"])
-    raises(ValueError, "of string, where numbers", read,
+    raises(ValueError, "of string, expected numbers", read,
            pa.table({"input_ids": [["a"]]}))
-    raises(ValueError, "of string, where lists", read,
+    raises(ValueError, "of string, expected lists", read,
            pa.table({"input_ids": ["a"]}))
     raises(ValueError, "row 1: labels: 2 values for 1 tokens", read,
            pa.table({"input_ids": rows, "labels": [[1, 2], [3, 4]]}),
@@ -332,8 +332,8 @@ def names_printed():
             (65, "x.parquet", "x.parquet: no column input_ids (columns: %s): "
              "tokenize the text first, or name the column of token ids"
              % shown),
-            (65, "y.parquet", "y.parquet: input_ids: values of struct<%s: int64>, where "
-             "numbers are due" % shown),
+            (65, "y.parquet", "y.parquet: input_ids: values of struct<%s: int64>, "
+             "expected numbers" % shown),
             (64, "--" + evil, "unrecognized arguments: --" + shown, usage)):
         if status == 65:
             raises(ValueError, why,
@@ -871,14 +871,14 @@ def program(packcat):
                  i for i, row in enumerate(rows) if row)),
             (65, ["no.parquet"], "no.parquet: neither parquet nor Arrow: use "
              "packstream.tokenize"),
-            (64, ["--channel=labels:x"], "no number"),
+            (64, ["--channel=labels:x"], "not a number"),
             (64, ["--vocab=-1"], "vocab_size: -1"),
             (64, ["--vocab=x"], "argument --vocab: invalid int value: 'x'"),
             (64, ["--pad-id=-1"], "pad=-1"),
             (64, ["--nonsense"], "unrecognized arguments: --nonsense"),
             (1, ["nowhere.parquet"], "nowhere.parquet"),
             (1, ["-o", ""], "No such file"),
-            (1, ["-o", "x.parquet"], "x.parquet is input and output"),
+            (1, ["-o", "x.parquet"], "x.parquet is both input and output"),
             (1, ["-o", "/dev/full"], "No space left")):
         found = forked.run(program_here, ["x.parquet", *wrong], told="wrong")
         with open("wrong") as file:
@@ -905,8 +905,8 @@ def packed_by_default(packcat):
     found = subprocess.run(
         [sys.executable, "-m", "packstream.tokens", "d.parquet", "-o", "d.tok",
          "--ignore=other"], check=True, capture_output=True, text=True)
-    assert found.stderr == "packstream.tokens: not packed, since not of " \
-        "numbers: name\n", found.stderr
+    assert found.stderr == "packstream.tokens: columns skipped because " \
+        "not numeric: name\n", found.stderr
     rows = subprocess.run([packcat, "--to=jsonl", "d.tok"], check=True,
                           capture_output=True, text=True).stdout
     assert [json.loads(row) for row in rows.splitlines()] == [
@@ -933,7 +933,7 @@ def output_stays(run):
     os.rename("x.parquet", "old.tok.new")
     assert forked.run(program_here, ["old.tok.new", "-o", "old.tok"],
                       told="wrong") == 1
-    assert b"old.tok.new is input and output" in content("wrong")
+    assert b"old.tok.new is both input and output" in content("wrong")
     os.rename("old.tok.new", "x.parquet")
     assert sorted(os.listdir()) == before
 

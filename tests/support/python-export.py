@@ -142,9 +142,9 @@ def refused(path, values, shifted):
             (65, ["--to=trl", shifted], "use views.targets()"),
             (64, [path, "--to=nemo"], "invalid choice: 'nemo'"),
             (64, [path, "--to=mds"], "name it with -o"),
-            (64, [path, "-o", "x.json"], "ends in .parquet or .arrow"),
+            (64, [path, "-o", "x.json"], "must end in .parquet or .arrow"),
             (1, ["nowhere.pks"], "nowhere.pks"),
-            (1, [path, "-o", path], "is input and output"),
+            (1, [path, "-o", path], "is both input and output"),
             (1, [path, "-o", "/dev/full"], "No space left")):
         more = [] if "--to" in " ".join(wrong) else ["--to=trl"]
         more += [] if "-o" in wrong or "--to=mds" in wrong else [

@@ -351,7 +351,7 @@ def completions():
     status, told = _main(_write(given), "--tokenizer=ended.json",
                          "--eos=<end>", "-o", "made.tok")
     assert status == 0 and told == \
-        "packstream.tokenize: 1 row without text was left out\n", told
+        "packstream.tokenize: 1 row without text was skipped\n", told
 
 
 def pairs():
@@ -682,7 +682,7 @@ def usage():
             file.write(text)
         _raises(why, _sequences, name, folder)
     status, told = _main(texts, "--tokenizer", bare, "-o", texts)
-    assert status == 1 and "two roles" in told, told
+    assert status == 1 and "is used twice" in told, told
     assert forked.run(_advised, texts, "--tokenizer", bare, "-o",
                       "made.tok") == 0
     with open("told") as file:
@@ -808,7 +808,7 @@ def states():
         saved = file.read()
     assert 0 < json.loads(saved)["rows"] < 1000
     for status, why, *more in (
-            (64, "--resume continues"),
+            (64, "use --resume to continue"),
             (65, "--column, --eos", "--resume", "--eos="),
             (65, "--rejects differs", "--resume", "--rejects=r")):
         found, told = _main(*given, *more)

@@ -90,11 +90,11 @@ shared() {
 # shellcheck disable=SC2034 # refused() reads it
 @test "graphs need a single process" {
     speaker="bert-train: "
-    refused 64 "--graphs=on is for one process" gpus -- --graphs=on x.pks
+    refused 64 "--graphs=on requires a single process" gpus -- --graphs=on x.pks
 }
 
 @test "without NCCL, the steps before a GPU failure are saved" {
-    ends_with "a kernel in front of: sums over ranks: unspecified launch" \
+    ends_with "a kernel before sums over ranks: unspecified launch" \
         gpus 1 kernel:300 -- --report=3 --steps=8 --save=part x.pks
     made=$(number part 32 8)
     [ "$made" -gt 0 ]
@@ -104,7 +104,7 @@ shared() {
 
 # Ranks whose GPUs wait for its sums can only be killed.
 @test "with NCCL, a GPU that fails ends all ranks; the checkpoint stays" {
-    ends_with "a kernel in front of: sums over ranks: unspecified launch" \
+    ends_with "a kernel before sums over ranks: unspecified launch" \
         apart 1 kernel:400 -- --steps=8 --save=part --save-every=1 x.pks
     made=$(number part 32 8)
     [ "$made" -gt 0 ]

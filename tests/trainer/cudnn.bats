@@ -80,14 +80,14 @@ same() {
     gpu --steps=2 x.pks >ours
     cudnn --steps=2 x.pks >theirs
     run -1 diff <(steps ours) <(steps theirs)
-    chooses cudnn "the fastest"
-    chooses cudnn "the fastest" --attention=auto --rows=padded
-    chooses varlen "a run with --save resumes bit for bit" --save=part
+    chooses cudnn "fastest"
+    chooses cudnn "fastest" --attention=auto --rows=padded
+    chooses varlen "runs with --save resume exactly" --save=part
     chooses varlen "--attention=cudnn needs --precision=bf16" \
         --precision=float --save=part
     chooses varlen "--attention=cudnn needs heads whose width" --heads=4
     chooses varlen "--attention=cudnn excludes --graphs=on" --graphs=on
-    chooses varlen "--graphs=rounded has the bits of" --graphs=rounded
+    chooses varlen "--graphs=rounded reproduces" --graphs=rounded
     fail=cudnnCreate:1 chooses varlen "attention by cuDNN, a handle: "
     for n in 1 2; do # forward, and backward
         fail=check_support:$n chooses varlen "attention by cuDNN, support: "

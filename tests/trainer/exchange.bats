@@ -158,8 +158,8 @@ fault() {
 
 @test "data from other ranks is checked" {
     packdeal -n 2 -b 4 -o 'x.%d.pks' x.pks
-    fault trade 65 'x.0.pks: pack * of a batch came from rank 1 with other contents'
-    fault offer 65 'x.0.pks: rank 1 has 1000000 packs more for a batch'
+    fault trade 65 'x.0.pks: pack * of a batch arrived damaged from rank 1'
+    fault offer 65 'x.0.pks: rank 1 adds 1000000 packs to a batch'
     fault table 65 'x.0.pks: rank 1 has a pack of * sequences and 1000 tokens'
 }
 
@@ -193,7 +193,7 @@ fault() {
     run -64 --separate-stderr ranks 2 "${small[@]}" --packs=1 'o.%d.pks'
     one_message 'o.%d.pks: --packs=1 is less than one for each of 2 ranks with shards'
     run -64 --separate-stderr train 'o.%d.pks' x.pks
-    one_message 'x.pks: has no %d for the rank, as other names have'
+    one_message 'x.pks: needs %d for the rank, like the other names'
 }
 
 @test "each rank reads its own shard, and writes to none" {
@@ -202,5 +202,5 @@ fault() {
     train --packs=10 --steps=3 'o.%d.pks' | sed 's/, "seconds.*//' | cmp one -
     cp x.pks o.1.pks
     run -64 --separate-stderr ranks 2 "${small[@]}" --save=o.1.pks 'o.%d.pks'
-    one_message 'o.1.pks: is an input, and --save would write to it'
+    one_message 'o.1.pks: is an input file, which --save would overwrite'
 }

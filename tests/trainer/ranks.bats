@@ -96,7 +96,7 @@ signal_rank() {
     signalled signal_mpirun
     signalled signal_rank
     [ "$(grep '^bert-train' err)" = \
-        'bert-train: rank 2: a signal ends the run' ]
+        'bert-train: rank 2: stopped by a signal' ]
 }
 
 @test "ranks that read different packs end, and one reports it" {
@@ -148,7 +148,7 @@ signal_rank() {
     run -64 --separate-stderr ranks 3 "${small[@]}" --packs=10 --save=part \
         --resume x.pks
     [ "$(grep '^bert-train' <<<"$stderr")" = \
-        'bert-train: x.pks: there are fewer files or epochs than before' ]
+        'bert-train: x.pks: fewer files or epochs than in the checkpoint' ]
 }
 
 @test "if one rank cannot start, all end" {
@@ -194,7 +194,7 @@ told_once() {
 @test "without MPI, one of several processes does not train alone" {
     far=${abs_top_builddir:?}/tests/trainer/bert-train-far
     run -1 --separate-stderr env OMPI_COMM_WORLD_SIZE=2 "$far" x.pks
-    [[ $stderr = *"one of several processes, and built without MPI" ]]
+    [[ $stderr = *"started as one of several processes, but built without MPI" ]]
     run -1 env PMI_SIZE=2 "$far" x.pks
     OMPI_COMM_WORLD_SIZE=1 "$far" --hidden=16 --steps=1 x.pks
 }

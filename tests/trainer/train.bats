@@ -68,21 +68,21 @@ numbers() {
 }
 
 @test "bert-sequences reports line and column of an invalid token" {
-    refused 65 "stdin: line 3, column 3: 'x' is no part of a number" \
+    refused 65 "stdin: line 3, column 3: 'x' is not part of a number" \
         sequences <<<$'5 6\n\n7 x'
     refused 65 "stdin: line 2, column 4: the token is not below" \
         sequences <<<$'5 6\n12 60'
     refused 65 "column 1: the token is not below" \
         sequences <<<99999999999999999999999
     refused 65 "line 1, column 2: a byte of 195" sequences <<<$'5\xc3\xa9'
-    refused 65 "'-' is no part" sequences <<<"-5"
+    refused 65 "'-' is not part" sequences <<<"-5"
     refused 1 "none: No such file" sequences none
 }
 
 @test "bert-sequences refuses contradictory options" {
     refused 64 "missing --vocab=N" bert-sequences </dev/null
-    refused 64 "have to be given" bert-sequences --vocab=9 --cls-id=1
-    refused 64 "have to be given" bert-sequences --vocab=9 --cls-id=1 \
+    refused 64 "must be given" bert-sequences --vocab=9 --cls-id=1
+    refused 64 "must be given" bert-sequences --vocab=9 --cls-id=1 \
         --sep-id=2 --mask-id=9
     refused 64 "--length=4: must be a number from 5 to 65536" \
         sequences --length=4
@@ -240,7 +240,7 @@ goes_on() {
     head -c 9000 x.pks >cut.pks
     refused 65 "cut.pks: " train --packs=2 cut.pks
     refused 65 "tokens of" train --vocab=20 x.pks
-    refused 64 "packs of 32 tokens, and only 16 positions" \
+    refused 64 "packs of 32 tokens need more than 16 positions" \
         train --positions=16 x.pks
     refused 64 "--packs and --sequences exclude" train --packs=1 --sequences=1
     refused 64 "--heads does not divide --hidden" train --heads=3 x.pks

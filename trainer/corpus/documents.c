@@ -42,14 +42,14 @@ static ps_result bad_place(const document_source *s, int c, ps_error *err)
     if (c < ' ' || c > '~')
         return tr_error(err, PS_ERR_CORRUPT,
                         "line %" PRIu64 ", column %" PRIu64
-                        ": a byte of %d is no part of a number", s->line,
+                        ": byte %d is not part of a number", s->line,
                         s->column, c);
     return tr_error(err, PS_ERR_CORRUPT,
                     "line %" PRIu64 ", column %" PRIu64
-                    ": '%c' is no part of a number", s->line, s->column, c);
+                    ": '%c' is not part of a number", s->line, s->column, c);
 }
 
-/* Reads a number from its first digit on; *after: the character after it. */
+/* Reads a number that starts with `first`, and the character after it. */
 static ps_result read_number(document_source *s, int first, int32_t *number,
                              int *after, ps_error *err)
 {

@@ -13,10 +13,10 @@
 
 #include "packstream.h"
 
-/* Longer documents are split, to limit memory. */
+/* Longer documents are split to limit memory. */
 #define DOCUMENT_TOKENS 65536
 
-/* Consecutive sentences, none of them empty. */
+/* Consecutive nonempty sentences. */
 typedef struct document {
     int32_t *token;     /* [DOCUMENT_TOKENS] */
     uint32_t *begin;    /* [n_sentences + 1] index of the first token */
@@ -26,20 +26,20 @@ typedef struct document {
 bool document_open(document *d);
 void document_free(document *d);
 
-/* The number of tokens in `count` sentences starting at `first`. */
+/* Returns the number of tokens in `count` sentences, starting at `first`. */
 uint32_t document_tokens(const document *d, uint32_t first, uint32_t count);
 
-/* A text being read. */
+/* A text that is being read. */
 typedef struct document_source {
     FILE *file;
-    uint32_t vocab_size; /* tokens are below it */
+    uint32_t vocab_size; /* limit of tokens */
     uint64_t line;       /* from 1 */
     uint64_t column;
 } document_source;
 
 /*
- * Reads the next document that has a sentence.  PS_OK; PS_END; PS_ERR_IO;
- * PS_ERR_CORRUPT and PS_ERR_RANGE with line and column.
+ * Reads the next document that has a sentence.  Returns PS_OK, PS_END,
+ * PS_ERR_IO, or PS_ERR_CORRUPT or PS_ERR_RANGE with line and column.
  */
 PS_MUST_CHECK ps_result document_read(document_source *s, document *d,
                                       ps_error *err);

@@ -26,7 +26,7 @@ static pair_text text_of(const document *d, uint32_t first, uint32_t count)
                        .n = document_tokens(d, first, count)};
 }
 
-/* How many sentences from `first` on have `tokens` or end the document. */
+/* Number of sentences for `tokens` tokens, or to the end of the document. */
 static uint32_t sentences_for(const document *d, uint32_t first,
                               uint32_t tokens)
 {
@@ -47,7 +47,7 @@ static pair_text from_elsewhere(pairs *p, const document *other,
     return text_of(other, first, sentences_for(other, first, tokens));
 }
 
-/* Drops tokens from either end of the longer text. */
+/* Drops tokens from the start or end of the longer text. */
 static void shorten(pairs *p, pair *to)
 {
     while (to->first.n + to->second.n > p->options.length) {

@@ -3,9 +3,9 @@
  *
  * Reads lines of token ids, one sentence each, with empty lines between
  * documents, and prints JSON Lines for tokcat(1).  Documents pass through a
- * pool; each is processed when it is half a pool old, and random second texts
- * are drawn from the pool.  So memory is bounded, and the same text and seed
- * give the same sequences.
+ * pool, from which random second texts are drawn.  A document is processed when
+ * half a pool of documents has followed it.  Memory is therefore bounded, and
+ * the same text and seed give the same sequences.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,20 +47,20 @@ static const option_entry entries[] = {
     {0, "cls-id", "N", "the token [CLS]", NUMBER(cls, 0, INT32_MAX)},
     {0, "sep-id", "N", "the token [SEP]", NUMBER(sep, 0, INT32_MAX)},
     {0, "mask-id", "N", "the token [MASK]", NUMBER(mask, 0, INT32_MAX)},
-    {0, "length", "N", "most tokens of a sequence (default: 128)",
+    {0, "length", "N", "maximum tokens in a sequence (default: 128)",
      NUMBER(length, 2 + SPECIALS, LENGTH_MAX)},
     {0, "short", "SHARE",
-     "share of documents that make shorter sequences (default: 0.1)",
+     "share of documents with shorter sequences (default: 0.1)",
      SHARE(short_share)},
     {0, "mask", "SHARE", "share of tokens to mask (default: 0.15)",
      SHARE(mask_share)},
     {0, "most", "N",
-     "most tokens to mask in a sequence; 0: no limit (default: 0)",
+     "maximum masked tokens in a sequence; 0: no limit (default: 0)",
      NUMBER(max, 0, LENGTH_MAX)},
     {0, "unmasked", NULL,
-     "mask no tokens and print no labels: bert-train then masks",
+     "do not mask or print labels: bert-train then masks",
      OPTION_FLAG(conf, unmasked)},
-    {0, "pool", "N", "documents to hold, of up to 65536 tokens (default: 64)",
+    {0, "pool", "N", "documents in memory, of up to 65536 tokens (default: 64)",
      NUMBER(pool, 2, POOL_MAX)},
     {0, "seed", "N", "random seed (default: 1)",
      NUMBER(seed, 0, UINT64_MAX)},
@@ -76,12 +76,12 @@ typedef struct pool {
     const document *current;
 } pool;
 
-/* A sequence being made. */
+/* A sequence that is being made. */
 typedef struct sequence {
     int32_t *token, *label;
     uint32_t *room;
     uint32_t n;
-    uint32_t second; /* start of the second text */
+    uint32_t second; /* index of the first token of the second text */
 } sequence;
 
 typedef struct job {
@@ -159,7 +159,7 @@ static const document *draw_other(void *context, uint64_t *random)
     return &p->document[at < own ? at : at + 1];
 }
 
-/* Prints the sequences of the oldest document not processed yet. */
+/* Prints the sequences of the oldest unprocessed document. */
 static void print_document(job *j)
 {
     const pair_options options = {.length = j->conf.length - SPECIALS,
@@ -222,8 +222,8 @@ static int check(const conf *c)
         return message_usage("missing --vocab=N");
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (ids[i] >= c->vocab)
-            return message_usage("--cls-id, --sep-id and --mask-id have to be "
-                                 "given, below --vocab");
+            return message_usage("--cls-id, --sep-id and --mask-id must be "
+                                 "given, and below --vocab");
     return STATUS_OK;
 }
 
@@ -262,7 +262,7 @@ static void close_job(job *j)
     free(j->sequence.room);
 }
 
-/* The end of a file ends a document. */
+/* Processes all files.  The end of a file also ends a document. */
 static int run(job *j, const char *const *names, int n)
 {
     int status = STATUS_OK;
@@ -283,8 +283,8 @@ int main(int argc, char **argv)
     const option_program program = {
         .usage = "--vocab=N --cls-id=N --sep-id=N --mask-id=N [OPTION]... "
                  "[FILE]...",
-        .summary = "Make sequences for BERT's pre-training, as JSON Lines, "
-                   "from lines of token ids:\none sentence a line, with an "
+        .summary = "Print training sequences for BERT, as JSON Lines, from "
+                   "lines of token ids:\none sentence per line, with an "
                    "empty line between documents.",
         .entries = entries};
     job j = {.conf = {.length = 128, .cls = NO_ID, .sep = NO_ID,

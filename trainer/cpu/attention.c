@@ -4,14 +4,15 @@
  * Two methods give the same result.  Varlen processes the spans in `cu` one by
  * one, at a cost of the sum of len^2, as in Zeng et al., "Boosting Distributed
  * Training Performance of the Unpadded BERT Model" (2022), section IV.A.  Dense
- * computes all L x L scores of a pack and masks those between rows of different
- * segments:  Krell et al. (2021), section 3.2.
+ * computes all L x L scores of a pack and masks the scores between rows of
+ * different segments, as in Krell et al. (2021), section 3.2.
  *
- * A piece of work is one head of one block (a span or a pack); threads share
- * the pieces and write to disjoint memory.
+ * A piece of work is one head of one block (a span or a pack).  Pieces are
+ * distributed over threads, which write to disjoint memory.
  *
- * `kept` holds the softmax matrices of the blocks, one after another; `scratch`
- * holds the offset of each span's matrices, then one square per thread.
+ * `kept` holds the softmax matrices of the blocks, one after another.
+ * `scratch` holds the offset of each span's matrices, then an n x n matrix per
+ * thread, where n is the length of the longest block.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,14 +23,14 @@
 #include "cpu/attention_block.h"
 #include "model/sizes.h"
 
-#define LINE 64 /* bytes of a cache line */
+#define LINE 64 /* size of a cache line, in bytes */
 
 static size_t span_length(const tr_batch *batch, size_t span)
 {
     return (size_t)(batch->cu[span + 1] - batch->cu[span]);
 }
 
-/* Numbers in the largest square. */
+/* Numbers in the largest block's n x n matrix. */
 static size_t square_of(const tr_batch *batch, bool dense)
 {
     const size_t n = dense ? batch->capacity : batch->max_span;
@@ -37,13 +38,13 @@ static size_t square_of(const tr_batch *batch, bool dense)
     return tr_times(n, n);
 }
 
-/* Size of the offsets of spans, rounded up to a cache line. */
+/* Size of the array of spans' offsets, rounded up to a cache line. */
 static size_t places_of(const tr_batch *batch)
 {
     return ((size_t)batch->n_spans * sizeof(size_t) + LINE - 1) / LINE * LINE;
 }
 
-/* Numbers in all spans' squares; sets place[] to offsets unless NULL. */
+/* Returns the numbers in all spans' matrices; place[], if any, gets offsets. */
 static size_t spread(const tr_batch *batch, size_t heads, size_t *place)
 {
     size_t all = 0;
@@ -82,7 +83,7 @@ size_t tr_cpu_attention_scratch(tr_device *d, const tr_batch *batch,
                             square_of(batch, dense)));
 }
 
-/* Empty spans can occur; they have no work. */
+/* Returns the block of a piece.  It has 0 rows if the span is empty. */
 static tr_block block_of(const tr_attend *a, size_t piece)
 {
     const tr_batch *const batch = a->batch;
@@ -104,7 +105,7 @@ static tr_block block_of(const tr_attend *a, size_t piece)
                          * square_of(batch, a->dense)};
 }
 
-/* Stores the offsets of spans; returns the number of pieces. */
+/* Stores the offsets of spans.  Returns the number of pieces. */
 static size_t begin(const tr_attend *a)
 {
     if (a->dense)

@@ -20,7 +20,7 @@ typedef struct part {
     size_t width; /* row stride */
 } part;
 
-/* c = scale a b; c is m x n, a is m x k. */
+/* c = scale a b, where c is m x n and a is m x k. */
 static void multiply(size_t m, size_t n, size_t k, real scale, part a,
                      bool a_turned, part b, bool b_turned, real *c,
                      size_t c_width)
@@ -41,7 +41,7 @@ static real scale_of(const tr_attend *a)
     return 1 / sqrt((real)head_width(a));
 }
 
-/* Offset of the block's queries (0), keys (1) or values (2) in qkv. */
+/* Returns the offset of a block's queries (0), keys (1) or values (2). */
 static size_t qkv_at(const tr_block *b, size_t which)
 {
     const tr_attend *const a = b->attend;
@@ -62,8 +62,7 @@ static size_t out_at(const tr_block *b)
 
 /*
  * Negates the dropped numbers of a row.  Rows and columns count from the start
- * of their sequence, so the mask does not depend on how batches are divided
- * into blocks.
+ * of their sequence, so the mask does not depend on the blocks.
  */
 static void mark_row(const tr_block *b, size_t row, real *kept)
 {
@@ -96,7 +95,7 @@ static void forward_row(const tr_block *b, size_t row, real *kept)
         mark_row(b, row, kept);
 }
 
-/* The weights of the values: softmax after dropout. */
+/* Returns the weights of the values, which are the softmax after dropout. */
 static part dropped(const tr_block *b)
 {
     const tr_dropout *const dropout = &b->attend->dropout;

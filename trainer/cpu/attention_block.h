@@ -11,10 +11,10 @@
 typedef struct tr_block {
     const tr_attend *attend;
     size_t head;
-    size_t row;             /* first row */
+    size_t row;             /* first row, in the batch */
     size_t n;               /* rows */
-    const int32_t *segment; /* [n] rows attend within a segment; NULL: to all */
-    /* n x n, the softmax before dropout; dropped numbers are negated. */
+    const int32_t *segment; /* [n] rows attend in their segment; NULL: to all */
+    /* [n x n] softmax before dropout; dropped numbers are negated. */
     real *kept;
     real *scratch; /* n x n */
 } tr_block;

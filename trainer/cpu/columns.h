@@ -13,7 +13,7 @@
 
 #include "model/scalar.h"
 
-/* sums[c] = sum over r of x[r][c]; `stride`: row stride of x. */
+/* sums[c] = sum over r of x[r][c], where `stride` is the row stride of x. */
 void tr_columns_sum(size_t rows, size_t columns, size_t stride,
                     const real *x, real *sums);
 

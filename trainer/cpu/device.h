@@ -1,9 +1,9 @@
 /*
  * device.h - the operations of ops.h on the CPU.
  *
- * Values are real.  Operations are complete when they return.  Threads are
- * OpenMP's; the division of work does not depend on their number, so results
- * are bit-identical for any number of threads.
+ * Values are real.  Operations are complete when they return.  They use OpenMP
+ * threads; the division of work does not depend on the number of threads, so
+ * results are bit-identical for any number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,10 +15,10 @@
 typedef struct tr_cpu {
     tr_device device; /* first */
     tr_results results;
-    bool halted;        /* a loss or a gradient was not finite */
-    const char *failed; /* first failure; NULL: none */
-    int threads;        /* that attention's scratch has room for */
-    double (*sums)[2];  /* LAMB's, per block */
+    bool halted;        /* true after a loss or gradient that is not finite */
+    const char *failed; /* first failure, or NULL */
+    int threads;        /* threads that the scratch has room for */
+    double (*sums)[2];  /* LAMB's sums, per block */
     size_t n_sums;
 } tr_cpu;
 
@@ -28,8 +28,8 @@ static inline tr_cpu *tr_cpu_of(tr_device *d)
 }
 
 /*
- * Opens the CPU.  Sets the BLAS to one thread, since operations are parallel
- * themselves.  NULL: out of memory.
+ * Opens the CPU.  Limits the BLAS to one thread, because operations are already
+ * parallel.  Returns NULL if out of memory.
  */
 tr_device *tr_cpu_open(void);
 
@@ -50,7 +50,7 @@ void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
                                    const void *x);
 
-/* A helper, not an operation. */
+/* A helper of other operations. */
 void tr_cpu_gelu_forward(size_t n, const real *u, real *y);
 void tr_cpu_gelu_backward(tr_device *d, size_t n, const void *u, void *dy);
 

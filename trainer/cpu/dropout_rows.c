@@ -43,7 +43,7 @@ void tr_dropout_sum(const tr_dropout *dropout, tr_dropout_key key,
         bias, y);
 }
 
-/* Two columns of each draw at a time, then the rest one by one. */
+/* Marks two columns of each draw at a time, then the remaining columns. */
 TR_VECTORS
 static void mark(tr_dropout_key key, uint32_t threshold, uint32_t row,
                  uint32_t n, real *x)

@@ -20,15 +20,16 @@ void tr_dropout_sum(const tr_dropout *dropout, tr_dropout_key key,
                     const real *bias, real *y);
 
 /*
- * mark negates the dropped scores of a row of nonnegative scores; the second
- * function drops marked scores.  `key` and `row` are as in tr_dropout_scores().
+ * tr_dropout_mark() negates the dropped scores of a row of nonnegative scores;
+ * the second function drops the marked scores.  `key` and `row` are as in
+ * tr_dropout_scores().
  */
 void tr_dropout_mark(const tr_dropout *dropout, tr_dropout_key key,
                      size_t row, size_t n, real *x);
 void tr_dropout_marked(const tr_dropout *dropout, size_t n,
                        const real *x, real *y);
 
-/* y = dropout(x), rows x columns numbers at a site. */
+/* y = dropout(x), for rows x columns numbers at a site. */
 void tr_dropout_rows(const tr_dropout *dropout, uint32_t site,
                      size_t rows, size_t columns, const real *x, real *y);
 

@@ -2,8 +2,8 @@
  * embedding.c - the encoder's input: the sum of word, position and type
  * vectors, then layer norm and dropout.
  *
- * Positions are looked up like words, since they restart with each sequence of
- * a pack.
+ * Positions are looked up like words, because they restart with each sequence
+ * of a pack.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -55,9 +55,9 @@ static void add_to(size_t n, const real *restrict dx, real *restrict sum)
 }
 
 /*
- * Adds each row of dx to row index[i] of `gradient`.  Each thread has its own
- * columns and takes the rows in order, so there are no races, and results do
- * not depend on the number of threads.
+ * Adds row i of dx to row index[i] of `gradient`.  Each thread has its own
+ * columns and adds the rows in order, so there are no races, and results do not
+ * depend on the number of threads.
  */
 static void scatter(size_t rows, size_t n, const int32_t *index,
                     const real *dx, real *gradient)

@@ -1,8 +1,8 @@
 /*
- * gelu.c - Gaussian error linear unit, tanh form.
+ * gelu.c - the Gaussian error linear unit, in its tanh form.
  *
- * x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is
- * x / (1 + exp(-2 u)): Hendrycks and Gimpel, "Gaussian Error Linear Units"
+ * GELU(x) is x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), or x
+ * / (1 + exp(-2 u)): see Hendrycks and Gimpel, "Gaussian Error Linear Units"
  * (2016), section 2.  The original BERT uses this form.
  *
  * SPDX-License-Identifier: MIT

@@ -7,7 +7,7 @@
 
 #include "cpu/blas.h"
 
-/* Large enough for the BLAS to be efficient, small enough to balance load. */
+/* A size for which the BLAS is efficient and threads are equally busy. */
 #define TILE_ROWS 256
 #define TILE_COLUMNS 512
 

@@ -12,8 +12,9 @@
 #include "model/scalar.h"
 
 /*
- * C = A B + beta C, row-major; A is m x k, B is k x n.  A turned operand is
- * stored as its transpose.  A and C have row strides; B is contiguous.
+ * C = A B + beta C.  Matrices are row-major; A is m x k, B is k x n.  A turned
+ * operand is stored as its transpose.  A and C have row strides; B is
+ * contiguous.
  */
 typedef struct tr_product {
     size_t m;
@@ -30,9 +31,9 @@ typedef struct tr_product {
 } tr_product;
 
 /*
- * The division of C into tiles does not depend on the number of threads, and
- * each tile is one BLAS call, so results do not either, as long as the BLAS
- * itself uses one thread.
+ * Computes the product.  Each tile of C is one BLAS call, and the tiles do not
+ * depend on the number of threads, so neither do the results, as long as the
+ * BLAS uses a single thread.
  */
 void tr_multiply(const tr_product *product);
 

@@ -23,7 +23,7 @@ void tr_cpu_gather_rows(tr_device *d, size_t n, size_t width,
                width * sizeof *to);
 }
 
-/* Single-threaded and in order, since an index can occur more than once. */
+/* Runs in one thread, because an index can occur more than once. */
 void tr_cpu_scatter_rows(tr_device *d, size_t n, size_t width,
                          const int32_t *index, const void *rows, void *x)
 {
@@ -57,7 +57,7 @@ void tr_cpu_tanh_backward(tr_device *d, size_t n, const void *y, void *dy)
         slope[i] *= 1 - at[i] * at[i];
 }
 
-/* A row without a label has a loss and gradients of 0. */
+/* Replaces x by its gradient, returns the loss.  Both are 0 without a label. */
 static double lose_row(size_t n, size_t stride, real *x, int32_t label,
                        real weight)
 {

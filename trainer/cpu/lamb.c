@@ -1,7 +1,7 @@
 /*
  * lamb.c - a LAMB step over all weights.
  *
- * Sums over many numbers are formed from sums over fixed blocks in order, so
+ * Sums over many numbers are computed from sums over fixed blocks, in order, so
  * results do not depend on the number of threads.
  *
  * SPDX-License-Identifier: MIT
@@ -16,7 +16,7 @@
 /* Arguments and scratch of a step. */
 typedef struct work {
     const tr_lamb_args *step;
-    double scale; /* of the gradient, from clipping */
+    double scale; /* factor applied to the gradient by clipping */
     real *weights;
     const real *gradients;
     real *mean;
@@ -73,7 +73,7 @@ static double norm_of(const real *x, size_t n, double (*sums)[2])
 
 /* ---- Updates ---- */
 
-/* The update of a weight, before learning rate and trust ratio. */
+/* Returns the update of a weight, without learning rate and trust ratio. */
 static double update_of(const work *w, double decay, size_t i, double weight)
 {
     const double mean = (double)w->mean[i] / w->step->correct1;
@@ -93,7 +93,7 @@ static void learn(const work *w, size_t i)
                           + (1 - beta2) * g * g);
 }
 
-/* Updates a block's moments; sums the squares of weights and updates. */
+/* Updates a block's moments, and sums the squares of weights and updates. */
 static void first_pass(const work *w, const tr_part *part, size_t block)
 {
     const double decay = part->decays ? w->step->decay : 0;
@@ -127,7 +127,7 @@ static void second_pass(const work *w, const tr_part *part, size_t block,
     }
 }
 
-/* Norm of the weights over norm of the update. */
+/* Returns the norm of the weights over the norm of the update. */
 static double trust_ratio(const work *w, const tr_part *part)
 {
     double sum[2] = {0, 0};
@@ -155,7 +155,7 @@ static void step_part(const work *w, const tr_part *part)
         second_pass(w, part, b, rate);
 }
 
-/* Counts a step, unless a loss or the gradient is not finite. */
+/* Counts a step.  Returns false if a loss or the gradient is not finite. */
 static bool count_step(tr_cpu *c, double norm)
 {
     tr_results *const r = &c->results;

@@ -1,5 +1,5 @@
 /*
- * layernorm.c - layer norm over rows, alone or of residual + dropout(branch).
+ * layernorm.c - layer norm of rows, or of residual + dropout(branch).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -106,7 +106,7 @@ void tr_cpu_sum_norm_forward(tr_device *d, const tr_norm *norm,
     }
 }
 
-/* n times the means of gain * dy and of gain * dy * hat. */
+/* Computes the sums of gain * dy and of gain * dy * hat. */
 TR_VECTORS
 static void backward_sums(size_t n, const real *gain, const real *dy,
                           const real *hat, real sums[2])

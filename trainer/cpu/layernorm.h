@@ -8,7 +8,7 @@
 
 #include "model/ops.h"
 
-/* hat[] holds the input, and then the normalised row. */
+/* Replaces hat[], the input, by the normalised row. */
 void tr_norm_row(const tr_norm *norm, real *hat, real *inverse, real *y);
 
 #endif /* TR_CPU_LAYERNORM_H */

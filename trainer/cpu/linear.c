@@ -10,7 +10,7 @@
 #include "cpu/columns.h"
 #include "cpu/gemm.h"
 
-/* Fills y with the bias; the product is then added. */
+/* Fills y with the bias, to which the product is then added. */
 static void spread_bias(const tr_linear *l, size_t rows, real *y)
 {
 #pragma omp parallel for schedule(static)
@@ -68,7 +68,7 @@ void tr_cpu_linear_backward_weight(tr_device *d, const tr_linear *l,
 {
     (void)d;
     tr_columns_sum(rows, l->out, l->stride, dy, l->bias_gradient);
-    if (rows == 0) { /* some BLAS leave the result unset */
+    if (rows == 0) { /* some BLAS then do not set the result */
         memset(l->weight_gradient, 0, l->out * l->in * sizeof(real));
         return;
     }

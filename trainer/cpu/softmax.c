@@ -16,7 +16,7 @@ void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x)
         x[i] = segment[i] == own ? x[i] : (real)-INFINITY;
 }
 
-/* In lanes, since not every compiler vectorises a maximum. */
+/* Uses explicit lanes, because not every compiler vectorises a maximum. */
 TR_VECTORS
 static real largest(size_t n, const real *x)
 {
@@ -68,7 +68,7 @@ void tr_softmax_row(size_t n, real *x)
     scale(n, 1 / sum(n, x), x);
 }
 
-/* Applies dropout to dx; returns the sum of y dx. */
+/* Applies dropout to dx.  Returns the sum of y dx. */
 TR_VECTORS
 static real pass_dropout(size_t n, const real *restrict y, real by,
                          real *restrict dx)

@@ -11,21 +11,22 @@
 
 #include "model/scalar.h"
 
-/* Sets scores of rows in other segments than `own` to minus infinity. */
+/* Sets the scores of rows outside segment `own` to minus infinity. */
 void tr_mask_row(size_t n, const int32_t *segment, int32_t own, real *x);
 
-/* In place. */
+/* Computes the softmax of x in place. */
 void tr_softmax_row(size_t n, real *x);
 
 /*
- * dx = y (dx - sum of y dx), where y is the softmax.  With dropout after it,
- * dropped numbers of y are negated, and `scale` is the factor of the others.
+ * dx = y (dx - sum of y dx), where y is the softmax.  If dropout follows the
+ * softmax, dropped numbers of y are negated, and `scale` is the factor applied
+ * to the others.
  */
 void tr_softmax_backward_row(size_t n, const real *y, real scale, real *dx);
 
 /*
- * Returns the negative log-likelihood of `label`; replaces x by its gradient
- * times `weight`.
+ * Returns the negative log-likelihood of `label`, and replaces x by its
+ * gradient times `weight`.
  */
 double tr_cross_entropy_row(size_t n, real *x, size_t label, real weight);
 

@@ -15,7 +15,7 @@
 
 #include "model/scalar.h"
 
-/* clang before 17 knows the attribute, but not together with `static`. */
+/* clang before 17 does not accept the attribute together with `static`. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) \
     && !defined(__clang__)
 #define TR_VECTORS __attribute__((target_clones("avx512f", "avx2", \
@@ -34,13 +34,13 @@ static inline real tr_exp(real x)
 #else
 
 /*
- * e^x to a few units in the last place.  Inlined, so that loops vectorise;
- * libm's is many times slower.  0 below -87, the end of float's range; values
- * above 88 count as 88.  NaN stays NaN.
+ * Returns e^x to a few units in the last place.  It is inline so that loops
+ * vectorise, and many times faster than libm's exp.  The result is 0 below -87,
+ * the end of float's range; values above 88 count as 88.  NaN stays NaN.
  *
- * x = n ln 2 + r with |r| <= ln 2 / 2: 2^n is assembled from bits, e^r is a
- * Taylor polynomial.  Adding 1.5 * 2^23 rounds to an integer and leaves it in
- * the lowest bits.
+ * With x = n ln 2 + r and |r| <= ln 2 / 2, 2^n is assembled from bits, and e^r
+ * is a Taylor polynomial.  Adding 1.5 * 2^23 rounds to an integer and leaves it
+ * in the lowest bits.
  */
 static inline real tr_exp(real x)
 {

@@ -1,5 +1,5 @@
 /*
- * attention.cu - memory sizes and dispatch of attention, see attention.h.
+ * attention.cu - memory sizes and dispatch of attention (attention.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,14 +37,14 @@ struct tr_attention_shape tr_attention_shape_of(size_t limit,
     return s;
 }
 
-/* Bytes of one real per row and head. */
+/* Size of an array of one real per row and head, in bytes. */
 static size_t real_a_row(const tr_batch *batch, size_t hidden, size_t heads)
 {
     const size_t tiles = batch->max_span / TILE + 1; /* upper limit */
 
     if (hidden / heads > TR_CUDA_HEAD_MAX
         || tr_times(batch->n_spans, tr_times(heads, tiles))
-               > INT32_MAX /* blocks */)
+               > INT32_MAX /* blocks in a grid */)
         return SIZE_MAX;
     return tr_times(sizeof(real), tr_times(batch->n_rows, heads));
 }

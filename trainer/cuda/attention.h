@@ -1,9 +1,9 @@
 /*
  * attention.h - attention on unpadded rows, span by span.
  *
- * With S = Q K^T / sqrt(width), P = softmax(S), P' = dropout(P), O = P' V:
- * dV = P'^T dO, dP = dropout(dO V^T), dS = P (dP - D), D = sum of dO O over
- * the row, dQ = dS K / sqrt(width), dK = dS^T Q / sqrt(width).
+ * With S = Q K^T / sqrt(width), P = softmax(S), P' = dropout(P), O = P' V: dV =
+ * P'^T dO, dP = dropout(dO V^T), dS = P (dP - D), D = the row's sum of dO O, dQ
+ * = dS K / sqrt(width), dK = dS^T Q / sqrt(width).
  *
  * No array grows with the square of the length.  Forward stores, for each row,
  * L, the logarithm of the sum of exponentials; backward recomputes
@@ -18,31 +18,31 @@
  *   queries      Q, dO   K, V       dQ, D
  *   keys         K, V    Q, dO      dK, dV
  *
- * No thread adds to another's output, and a row's sums are taken in the order
- * of the span's rows: results depend neither on the order of blocks nor on the
- * position of a span in the batch.  This takes nine matrix products, two more
- * than a backward pass that accumulates dQ atomically.
+ * No thread adds to another thread's output, and each sum follows the order of
+ * the span's rows, so results depend neither on the order of blocks nor on the
+ * position of a span in the batch.  The kernels compute nine matrix products,
+ * two more than with a backward pass that accumulates dQ atomically.
  *
- * Each kernel has two implementations: bfloat16 on tensor cores
- * (attention_mma.h), and float or double by plain sums (attention_kernel.h),
- * which is the reference and is described below.
+ * Each kernel has two implementations: one for bfloat16 on tensor cores
+ * (attention_mma.h), and one for float or double without tensor cores
+ * (attention_kernel.h), which is the reference and is described below.
  *
- * Shared memory, in bytes, with r the size of a real, and w the head's width
- * rounded up to 32, 64 or 128:
+ * A block uses this amount of shared memory, in bytes, where r is the size of a
+ * real and w the width of a head, rounded up to 32, 64 or 128:
  *
  *   per iterated row       2 (w r + 16), and in `keys` 2 r + 8 more
  *   per warp, forward      16 (w r + 16) + 16 * 36 r
  *   per warp, backward     2 * 16 (w r + 16) + 16 * 36 r
  *
- * If all rows of a group's longest span fit into a block's shared memory, with
- * 8 warps or at least with 4, they are loaded once.  Otherwise, and for spans
- * of more than 512 rows, they are loaded in chunks of 64, and a block computes
- * a single tile of as many rows as its warps own.
+ * If a block of 8 warps, or at least one of 4, has enough shared memory for all
+ * rows of a group's longest span, they are loaded once.  Otherwise, and for
+ * spans of more than 512 rows, they are loaded in chunks of 64, and a block
+ * computes a single tile: the rows that its warps own.
  *
- * Global memory traffic of both implementations, in bytes, for a span of n
- * rows, with h = n width times the size of a value.  t is 1 if the rows are
- * loaded once, otherwise n over the rows of a tile, rounded up (64 rows in
- * bfloat16):
+ * For a span of n rows, both implementations cause this traffic to global
+ * memory, in bytes, where h is n times the width times the size of a value, and
+ * t is 1 if the rows are loaded once, otherwise n divided by the rows of a tile
+ * (64 in bfloat16), rounded up:
  *
  *   forward   reads (1 + 2 t) h, writes h + n r
  *   queries   reads (3 + 2 t) h + 2 n r, writes h + n r
@@ -65,17 +65,17 @@ static constexpr unsigned MOST_WARPS = 8; /* per block */
 /* Launch parameters of a kernel for one group. */
 struct tr_attention_shape {
     uint32_t warps;
-    uint32_t chunk; /* rows in shared memory, a multiple of 32 */
-    uint32_t tiles; /* blocks that share a head of a span */
-    size_t shared;  /* bytes */
+    uint32_t chunk; /* iterated rows in shared memory, a multiple of 32 */
+    uint32_t tiles; /* number of blocks that share a head of a span */
+    size_t shared;  /* shared memory, in bytes */
 };
 
-/* `row`, `warp`: shared memory per iterated row and per warp, in bytes. */
+/* `row` and `warp` are the bytes of shared memory per iterated row and warp. */
 struct tr_attention_shape tr_attention_shape_of(size_t limit,
                                                 uint32_t longest,
                                                 size_t row, size_t warp);
 
-/* bfloat16 on tensor cores, and any type by plain sums. */
+/* The implementations for bfloat16 on tensor cores, and for any type. */
 void attention_forward_mma(tr_cuda *c, const tr_attend *a, const void *qkv,
                            void *out);
 void attention_forward_plain(tr_cuda *c, const tr_attend *a,
@@ -92,8 +92,8 @@ extern "C" {
 #endif
 
 /*
- * The operations of ops.h.  Heads wider than 128 have no kernel: the size
- * returned is SIZE_MAX.  `dense` is ignored: the result is the same.
+ * The operations of ops.h.  There is no kernel for heads wider than 128; sizes
+ * are then SIZE_MAX.  `dense` is ignored because it does not change the result.
  */
 size_t tr_cuda_attention_kept(tr_device *d, const tr_batch *batch,
                               size_t hidden, size_t heads, bool dense);

@@ -1,18 +1,19 @@
 /*
- * attention_backward.cu - attention's backward by plain sums: attention.h.
+ * attention_backward.cu - backward of attention without tensor cores
+ * (attention.h).
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/attention_kernel.h"
 
-/* Per row: L, D, and the dropout key. */
+/* L, D and the dropout key of a row. */
 struct known_row {
     real kept;
     real delta;
     tr_dropout_key key;
 };
 
-/* D of a lane's row, for the lanes that share it; `d_out` is shared memory. */
+/* Computes D of a lane's row, from `d_out` in shared memory. */
 template <int WIDTH>
 static __device__ inline real delta_of(const attention_job<real> &job,
                                        const real *d_out, const real *out)
@@ -27,8 +28,8 @@ static __device__ inline real delta_of(const attention_job<real> &job,
 }
 
 /*
- * Processes 32 keys, of which `there` are in the span, for a warp's 16
- * queries: P, dP, dS, and adds to dQ.
+ * Processes 32 keys, of which `there` are in the span, for a warp's 16 queries:
+ * computes P, dP and dS, and adds to dQ.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -45,7 +46,7 @@ queries_step(const attention_job<real> &job, const real *own, const real *keys,
 #pragma unroll
     for (unsigned i = 0; i < PART; i++)
         x[i] = 2 * i + half < there ? exp(mine[2 * i] * job.scale - r.kept) : 0;
-    __syncwarp(); /* before dP takes the place of S */
+    __syncwarp(); /* before dP overwrites S */
     score<WIDTH>(own + TILE * LD, values, scores);
 #pragma unroll
     for (unsigned i = 0; i < PART; i++) {
@@ -59,7 +60,7 @@ queries_step(const attention_job<real> &job, const real *own, const real *keys,
 }
 
 /*
- * Computes dQ, and D for the next kernel.
+ * Computes dQ, and the D that the next kernel reads.
  *
  * Grid: tiles of heads of spans.  Block: up to 8 warps, each with 16 queries at
  * a time.  Shared memory: keys, values, and per warp its queries, their d_out,
@@ -111,7 +112,7 @@ attention_queries_kernel(const attention_job<real> job)
             const real *const key = job.qkv + qkv_at + k * 3 * hidden + hidden;
 
             if (at == p.tile * tile) {
-                __syncthreads(); /* the rows before have been read */
+                __syncthreads(); /* earlier rows have been read */
                 load_past<WIDTH>(job, keys, key, 3 * hidden, key + hidden,
                                  3 * hidden, p.n - k);
                 __syncthreads();
@@ -130,9 +131,9 @@ attention_queries_kernel(const attention_job<real> job)
 }
 
 /*
- * Processes 32 queries, of which `there` are in the span, for a warp's 16
- * keys: P' transposed, not yet scaled, which adds to dV, and dS transposed,
- * which adds to dK.
+ * Processes 32 queries, of which `there` are in the span, for a warp's 16 keys:
+ * computes the transposes of P', not yet scaled, and of dS, and adds to dV and
+ * dK.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -175,7 +176,7 @@ keys_step(const attention_job<real> &job, const real *own, const real *queries,
     weigh<WIDTH>(x, queries, scores, d_k);
 }
 
-/* Loads L, D and keys of a block's next queries, from span row q on. */
+/* Loads L, D and dropout keys of the next queries, from row q of the span. */
 static __device__ inline void load_known(const attention_job<real> &job,
                                          const attention_piece &p,
                                          known_row *known, uint32_t q)
@@ -230,7 +231,7 @@ attention_keys_kernel(const attention_job<real> job)
         }
         for (uint32_t q = 0; q < p.n; q += job.chunk) {
             if (at == p.tile * tile) {
-                __syncthreads(); /* the rows before have been read */
+                __syncthreads(); /* earlier rows have been read */
                 load_past<WIDTH>(job, queries, job.qkv + qkv_at
                                                    + q * 3 * hidden,
                                  3 * hidden, job.d_out + out_at + q * hidden,

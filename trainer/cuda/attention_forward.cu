@@ -1,20 +1,21 @@
 /*
- * attention_forward.cu - attention's forward by plain sums: attention.h.
+ * attention_forward.cu - forward of attention without tensor cores
+ * (attention.h).
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cuda/attention_kernel.h"
 
-/* State of a row's softmax.  The two lanes of a row have the same max. */
+/* State of a row's softmax.  The two lanes that share it have the same max. */
 struct online_row {
     real max;
-    real sum; /* of this lane's part */
+    real sum; /* sum of this lane's part */
     tr_dropout_key key;
 };
 
 /*
- * Processes 32 keys, of which `there` are in the span: computes scores,
- * updates the running maximum, rescales the sums and adds to them.
+ * Processes 32 keys, of which `there` are in the span: computes scores, updates
+ * the running maximum, rescales the sums, and adds to them.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -45,7 +46,7 @@ forward_step(const attention_job<real> &job, const real *own, const real *keys,
                                     job.dropout.threshold))
             x[i] = 0;
     }
-    if (__any_sync(ALL_LANES, fade != 1)) /* some row's maximum grew */
+    if (__any_sync(ALL_LANES, fade != 1)) /* some row's maximum has grown */
         scale_rows<WIDTH>(fade, scores, o);
     weigh<WIDTH>(x, values, scores, o);
 }
@@ -86,7 +87,7 @@ attention_forward_kernel(const attention_job<real> job)
             const real *const key = q + k * 3 * hidden + hidden;
 
             if (at == p.tile * tile) {
-                __syncthreads(); /* the rows before have been read */
+                __syncthreads(); /* earlier rows have been read */
                 load_past<WIDTH>(job, keys, key, 3 * hidden, key + hidden,
                                  3 * hidden, p.n - k);
                 __syncthreads();

@@ -1,8 +1,8 @@
 /*
  * attention_kernel.h - shared code of the three attention kernels.
  *
- * WIDTH is the width of a head, rounded up.  Code without the type V is only
- * for kernels by plain sums.
+ * WIDTH is the width of a head, rounded up.  Code that is not a template over V
+ * is not used in bfloat16.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,33 +18,33 @@ static constexpr unsigned PART = STEP / 2; /* two lanes share a row */
 
 extern __shared__ __align__(128) float4 dynamic_shared[];
 
-/* Arguments of a launch; V is `value`. */
+/* Arguments of a launch.  V is the type of values. */
 template <typename V> struct attention_job {
     const V *qkv;
-    V *out; /* backward only reads it */
+    V *out; /* output of forward, input of backward */
     const V *d_out;
     V *d_qkv;
     real *kept;  /* [heads][rows] L */
     real *delta; /* [heads][rows] D */
     const int32_t *cu;
-    const int32_t *span; /* spans of the group */
-    size_t rows;         /* in the batch */
+    const int32_t *span; /* indices of the group's spans */
+    size_t rows;         /* rows in the batch */
     uint32_t heads;
     uint32_t width;
     uint32_t chunk;
     uint32_t tiles; /* blocks per head of a span */
-    real scale;     /* of scores */
-    tr_dropout dropout; /* with scale 1 if off */
+    real scale;     /* factor applied to scores */
+    tr_dropout dropout; /* its scale is 1 if dropout is off */
     uint32_t site;
 };
 
 /* The work of a block. */
 struct attention_piece {
     uint32_t head;
-    uint32_t first; /* first row of the span in the batch */
-    uint32_t place; /* the same in the padded batch, for dropout */
+    uint32_t first; /* index of the span's first row in the batch */
+    uint32_t place; /* its row number in the padded batch, for dropout */
     uint32_t n;     /* rows */
-    uint32_t tile;  /* the block's first tile */
+    uint32_t tile;  /* index of the block's first tile */
 };
 
 template <typename V>
@@ -81,8 +81,9 @@ struct attention_layout {
 /* ---- Load and store rows ---- */
 
 /*
- * Copies rows of a head to shared memory; `thread` is one of `threads` that
- * cooperate.  Missing rows (of `all`) and columns (of WIDTH) are set to 0.
+ * Copies `all` rows of a head to shared memory, by `threads` threads, of which
+ * this is number `thread`.  Missing rows, and missing columns up to WIDTH, are
+ * set to 0.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -139,8 +140,8 @@ load_past(const attention_job<real> &job, real *to, const real *x,
 }
 
 /*
- * Stores a warp's 16 rows from its sums, through `scores`.  Lanes 2 i and
- * 2 i + 1 have the scale of row i.
+ * Writes a warp's sums to its 16 rows, using `scores` as a buffer.  Lanes 2 i
+ * and 2 i + 1 pass the scale of row i.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -188,7 +189,7 @@ static __device__ inline void score(const real *own, const real *past,
     __syncwarp();
 }
 
-/* Scales the rows of sums; lanes 2 i and 2 i + 1 have the factor of row i. */
+/* Scales the rows of sums.  Lanes 2 i and 2 i + 1 pass the factor of row i. */
 template <int WIDTH>
 static __device__ inline void scale_rows(real by, real *scores,
                                          tile_sum (&sums)[WIDTH / TILE])
@@ -208,7 +209,7 @@ static __device__ inline void scale_rows(real by, real *scores,
 }
 
 /*
- * sums += x past; x is 16 x 32, half a row per lane, and overwrites the
+ * sums += x past.  x is 16 x 32, with half a row per lane, and overwrites the
  * scores.
  */
 template <int WIDTH>
@@ -248,7 +249,7 @@ template <typename F> static inline void by_width(const tr_attend *a, F f)
         f(std::integral_constant<int, TR_CUDA_HEAD_MAX>());
 }
 
-/* The arguments that all groups share. */
+/* Returns the arguments that all groups share. */
 template <typename V>
 static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
 {
@@ -270,7 +271,7 @@ static inline attention_job<V> job_of(const tr_attend *a, const void *qkv)
     return job;
 }
 
-/* Raises a kernel's shared memory limit to the maximum of a block, once. */
+/* Raises a kernel's limit of shared memory to the maximum, only once. */
 template <typename V>
 static inline bool allow_shared(tr_cuda *c, const char *name,
                                 void (*kernel)(attention_job<V>))
@@ -289,7 +290,7 @@ static inline bool allow_shared(tr_cuda *c, const char *name,
         name);
 }
 
-/* Launches a kernel for a group; ROW, WARP as in tr_attention_shape_of(). */
+/* Launches a kernel for a group; see tr_attention_shape_of(). */
 template <typename V>
 static inline void launch_group(tr_cuda *c, cudaStream_t stream,
                                 const char *name, const tr_group &group,
@@ -311,8 +312,8 @@ static inline void launch_group(tr_cuda *c, cudaStream_t stream,
 
 /*
  * Calls launch(group, stream) for each nonempty group, longest spans first.
- * The groups' streams start after all earlier operations and are joined before
- * later ones.
+ * The groups run in separate streams, after all earlier operations and before
+ * all later ones.
  */
 template <typename L>
 static inline void for_groups(tr_cuda *c, const tr_batch *batch,

@@ -18,15 +18,15 @@
 #include "cuda/ptx.h"
 
 static constexpr unsigned MMA_WARPS = 4;   /* per block */
-static constexpr unsigned MMA_CHUNK = 64;  /* rows copied at a time */
-static constexpr unsigned MMA_TILES = STEP / 8; /* of scores, per step */
+static constexpr unsigned MMA_CHUNK = 64;  /* iterated rows copied at a time */
+static constexpr unsigned MMA_TILES = STEP / 8; /* tiles of scores per step */
 
 static constexpr float LOG2_E = 1.4426950408889634f;
 static constexpr float LN_2 = 0.6931471805599453f;
 
 typedef __nv_bfloat16 bf16;
 
-/* Sizes in shared memory, in numbers; ldmatrix has no bank conflicts. */
+/* Sizes in shared memory, in numbers.  LD prevents bank conflicts. */
 template <int WIDTH> struct mma_layout {
     static constexpr unsigned LD = WIDTH + 8; /* row stride */
     static constexpr unsigned OWN = TILE * LD;
@@ -44,9 +44,9 @@ template <int WIDTH> struct mma_sums {
 /* ---- Load and store rows ---- */
 
 /*
- * Starts copies of ROWS rows of a head to shared memory; `thread` is one of BY
- * that cooperate.  Missing rows (of `rows`) and columns (of `width`) are set to
- * 0.  Readers must wait for the copies first.
+ * Starts to copy ROWS rows of a head to shared memory, by BY threads, of which
+ * this is number `thread`.  Rows from `rows` on, and columns from `width` on,
+ * are set to 0.  Readers must wait until the copies are complete.
  */
 template <int WIDTH, unsigned ROWS, unsigned BY>
 static __device__ inline void fetch(bf16 *to, const bf16 *from, size_t stride,
@@ -88,7 +88,7 @@ static __device__ inline void fetch_own(bf16 *to, const bf16 *from,
     fetch<WIDTH, TILE, 32>(to, from, stride, rows, width, threadIdx.x % 32);
 }
 
-/* Waits for the own rows; `later` batches were fetched after them. */
+/* Waits for a warp's own rows, after which `later` batches were fetched. */
 static __device__ inline void wait_own(unsigned later)
 {
     __pipeline_wait_prior(later);
@@ -115,8 +115,8 @@ static __device__ inline uint32_t pack(float low, float high)
 }
 
 /*
- * Stores a warp's 16 rows from its sums, through shared memory.  A lane has
- * rows lane / 4 and lane / 4 + 8, and the scale of each.
+ * Writes a warp's sums to its 16 rows, using shared memory as a buffer.  A lane
+ * holds rows lane / 4 and lane / 4 + 8, and passes their scales.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -127,7 +127,7 @@ store_sums(bf16 *to, size_t stride, uint32_t rows, uint32_t width,
     constexpr unsigned LD = mma_layout<WIDTH>::LD;
     const unsigned lane = threadIdx.x % 32;
 
-    __syncwarp(); /* what lay there has been read */
+    __syncwarp(); /* the earlier contents have been read */
 #pragma unroll
     for (unsigned t = 0; t < WIDTH / 8; t++)
 #pragma unroll
@@ -159,8 +159,9 @@ store_sums(bf16 *to, size_t stride, uint32_t rows, uint32_t width,
 /* ---- Products ---- */
 
 /*
- * A warp's own rows as left operands, one tile per 16 columns: in registers, or
- * reloaded each time if the head is too wide for that.
+ * A warp's own rows as left operands, one tile per 16 columns.  They stay in
+ * registers unless the head is too wide, and are then reloaded for each
+ * product.
  */
 template <int WIDTH, bool KEPT = WIDTH <= 64> struct mma_own;
 
@@ -203,7 +204,7 @@ template <int WIDTH> struct mma_own<WIDTH, false> {
     }
 };
 
-/* scores = own past^T for 8 TILES iterated rows. */
+/* scores = own past^T, for 8 TILES iterated rows. */
 template <int WIDTH, unsigned TILES>
 static __device__ inline void score(const mma_own<WIDTH> &own,
                                     const bf16 *past, float (&scores)[TILES][4])
@@ -232,7 +233,7 @@ static __device__ inline void score(const mma_own<WIDTH> &own,
     }
 }
 
-/* sums += x past; x is 16 x 8 TILES, as pairs of bfloat16. */
+/* sums += x past; x is 16 x (8 TILES), as pairs of bfloat16. */
 template <int WIDTH, unsigned TILES>
 static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
                                     const bf16 *past, mma_sums<WIDTH> &sums)
@@ -257,8 +258,9 @@ static __device__ inline void weigh(const uint32_t (&x)[TILES][2],
 
 /*
  * Calls step(all, x, y, column, there) for every 32 rows of a chunk that starts
- * at row `at` of n.  x and y point to the rows in shared memory, `there` of
- * which are in the span; `all` is a type that states whether all 32 are.
+ * at row `at` of n.  x and y point to the 32 rows in shared memory, and `there`
+ * is the number of rows left in the span.  The type of `all` is true if that is
+ * at least 32.
  */
 template <int WIDTH, typename F>
 static __device__ inline void

@@ -1,6 +1,6 @@
 /*
- * attention_mma_backward.cu - attention's backward in bfloat16:
- * attention_mma.h.
+ * attention_mma_backward.cu - backward of attention in bfloat16
+ * (attention_mma.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #ifndef TR_DOUBLE
 #include "cuda/attention_mma.h"
 
-/* The scale of scores, to base 2, and the scales that dropout applies to dP. */
+/* The scale of scores, to base 2, and the scales that dropout applies. */
 struct mma_scale {
     float score;
     float dropout;
@@ -23,7 +23,7 @@ static __device__ inline mma_scale scale_of(const attention_job<bf16> &job)
 
 /* ---- dQ ---- */
 
-/* A lane's two rows: L to base 2, D, and their dropout key. */
+/* L to base 2, D and the dropout key of a lane's two rows. */
 struct mma_known {
     float kept[2];
     float delta[2];
@@ -31,8 +31,8 @@ struct mma_known {
 };
 
 /*
- * Processes 32 keys, of which `there` are in the span, for a warp's 16
- * queries: P, dP, dS, and adds to dQ.
+ * Processes 32 keys, of which `there` are in the span, for a warp's 16 queries:
+ * computes P, dP and dS, and adds to dQ.
  */
 template <int WIDTH, bool ALL>
 static __device__ inline void
@@ -76,7 +76,7 @@ queries_step(const mma_own<WIDTH> &q, const mma_own<WIDTH> &d_out,
     weigh<WIDTH>(d_s, keys, d_q);
 }
 
-/* Loads L of a warp's rows and computes D, which the next kernel needs, too. */
+/* Loads L of a warp's rows, and computes and stores D for the next kernel. */
 template <int WIDTH>
 static __device__ inline mma_known
 known_of(const attention_job<bf16> &job, const attention_piece &p,
@@ -106,13 +106,13 @@ known_of(const attention_job<bf16> &job, const attention_piece &p,
     return r;
 }
 
-/* Numbers in shared memory: two chunks of two matrices, and two own tiles. */
+/* Numbers in shared memory: two chunks, and a warp's rows, of two matrices. */
 template <int WIDTH>
 static constexpr unsigned BACKWARD_SHARED
     = 4 * mma_layout<WIDTH>::PAST + 2 * MMA_WARPS * mma_layout<WIDTH>::OWN;
 
 /*
- * Computes dQ, and D for the next kernel.
+ * Computes dQ, and the D that the next kernel reads.
  *
  * Grid: tiles of 64 rows, of heads, of spans.  Shared memory: BACKWARD_SHARED.
  */
@@ -164,7 +164,7 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
         const bf16 *const values = keys + shared::PAST;
 
         __pipeline_wait_prior(0);
-        __syncthreads(); /* theirs are here, those before have been read */
+        __syncthreads(); /* rows are complete, earlier rows were read */
         if (at + MMA_CHUNK < p.n)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)
@@ -184,13 +184,13 @@ attention_queries_mma_kernel(const attention_job<bf16> job)
 struct mma_past {
     float kept[MMA_CHUNK]; /* L */
     float delta[MMA_CHUNK];
-    tr_dropout_key key[MMA_CHUNK]; /* only rows without TR_DRAW_BIT */
+    tr_dropout_key key[MMA_CHUNK]; /* unset for rows with TR_DRAW_BIT */
 };
 
 /*
- * Processes 16 queries for a warp's 16 keys: P' transposed, not yet scaled,
- * which adds to dV, and dS transposed, which adds to dK.  Queries outside the
- * span are rows of 0 with L = D = 0 and add nothing.
+ * Processes 16 queries for a warp's 16 keys: computes the transposes of P', not
+ * yet scaled, and of dS, and adds to dV and dK.  Queries outside the span are
+ * rows of 0 with L = D = 0, which add nothing.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -239,7 +239,7 @@ keys_step(const mma_own<WIDTH> &k, const mma_own<WIDTH> &v,
     weigh<WIDTH>(d_s, queries, d_k);
 }
 
-/* Fetches L, D and keys of a block's next queries, from span row q on. */
+/* Fetches L, D and dropout keys of the next queries, from row q of the span. */
 static __device__ inline void fetch_known(const attention_job<bf16> &job,
                                           const attention_piece &p,
                                           mma_past *known, uint32_t q)
@@ -258,8 +258,9 @@ static __device__ inline void fetch_known(const attention_job<bf16> &job,
 }
 
 /*
- * Fetches queries from span row q on, their d_out, L, D and dropout keys.
- * Recomputes the block's piece to save registers.
+ * Fetches the queries from row q of the span on, with their d_out, L, D and
+ * dropout keys.  Recomputes the block's piece, because keeping it would take
+ * registers.
  */
 template <int WIDTH>
 static __device__ inline void fetch_queries(const attention_job<bf16> &job,
@@ -343,7 +344,7 @@ attention_keys_mma_kernel(const attention_job<bf16> job)
         const bf16 *const d_out = queries + shared::PAST;
 
         __pipeline_wait_prior(0);
-        __syncthreads(); /* theirs are here, those before have been read */
+        __syncthreads(); /* rows are complete, earlier rows were read */
         if (at + MMA_CHUNK < p.n)
             fetch_queries<WIDTH>(job, at + MMA_CHUNK, past, known);
         if (row >= p.n)

@@ -1,5 +1,6 @@
 /*
- * attention_mma_forward.cu - attention's forward in bfloat16: attention_mma.h.
+ * attention_mma_forward.cu - forward of attention in bfloat16
+ * (attention_mma.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,10 +10,10 @@
 #include "cuda/attention_mma.h"
 
 /*
- * State of a row's softmax, to base 2: sums are of 2^(x - base).  The base
- * follows the maximum only once that exceeds it by more than LAG; the result is
- * the same, and sums are seldom rescaled.  The four lanes that share a row have
- * the same base.
+ * State of a row's softmax, to base 2: terms are 2^(x - base).  The base is
+ * raised to the maximum only when the maximum exceeds it by more than LAG, so
+ * that sums are seldom rescaled; the result is the same.  The four lanes that
+ * share a row have the same base.
  */
 static constexpr float LAG = 8;
 
@@ -21,7 +22,7 @@ struct mma_softmax {
     float sum[2]; /* partial sums of this lane */
 };
 
-/* Raises the bases where needed and rescales the sums. */
+/* Raises the bases if necessary, and then rescales the sums. */
 template <int WIDTH>
 static __device__ inline void raise_base(const mma_scores &s, float scale,
                                          mma_softmax &r, mma_sums<WIDTH> &o)
@@ -58,7 +59,8 @@ static __device__ inline void raise_base(const mma_scores &s, float scale,
 }
 
 /*
- * Processes 32 keys, of which `there` are in the span; ALL: all of them are.
+ * Processes 32 keys, of which `there` are in the span.  ALL states that all 32
+ * are.
  */
 template <int WIDTH, bool ALL>
 static __device__ inline void
@@ -102,14 +104,14 @@ forward_step(const mma_own<WIDTH> &q, const bf16 *keys, const bf16 *values,
     weigh<WIDTH>(p, values, o);
 }
 
-/* Numbers in shared memory: two chunks of keys and values, own queries. */
+/* Numbers in shared memory: two chunks of keys and values, and queries. */
 template <int WIDTH>
 static constexpr unsigned FORWARD_SHARED
     = 4 * mma_layout<WIDTH>::PAST + MMA_WARPS * mma_layout<WIDTH>::OWN;
 
 /*
- * Stores L and O of a warp's rows.  Recomputes the block's piece to save
- * registers.
+ * Stores L and O of a warp's rows.  Recomputes the block's piece, because
+ * keeping it would take registers.
  */
 template <int WIDTH>
 static __device__ inline void
@@ -180,7 +182,7 @@ attention_forward_mma_kernel(const attention_job<bf16> job)
         const bf16 *const values = keys + shared::PAST;
 
         __pipeline_wait_prior(0);
-        __syncthreads(); /* theirs are here, those before have been read */
+        __syncthreads(); /* rows are complete, earlier rows were read */
         if (at + MMA_CHUNK < p.n)
             fetch_next(at + MMA_CHUNK);
         if (row >= p.n)

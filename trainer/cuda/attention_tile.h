@@ -1,12 +1,12 @@
 /*
- * attention_tile.h - products of 16 x 16 tiles by plain sums, a warp at a time.
+ * attention_tile.h - products of 16 x 16 tiles by a warp, without tensor cores.
  *
- * Operands are tiles in shared memory with row stride `ld`; sums are spread
- * over the warp's registers.  All lanes must take part in every call.
+ * Operands are tiles in shared memory with row stride `ld`.  Sums are
+ * distributed over the warp's registers.  All lanes must make every call.
  *
- * A lane holds rows r and r + 8 of a sum, with r = lane / 4, and of these
- * columns c, c + 4, c + 8 and c + 12, with c = lane % 4.  Reads then have no
- * bank conflicts if ld is a multiple of 32 plus 4.
+ * A lane holds columns c, c + 4, c + 8 and c + 12 of rows r and r + 8 of a sum,
+ * where r = lane / 4 and c = lane % 4.  Reads then have no bank conflicts if ld
+ * is a multiple of 32, plus 4.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +26,7 @@ static inline __device__ void tile_zero(tile_sum &s)
         s.x[i / 4][i % 4] = 0;
 }
 
-/* s += a b, or a b^T if TURNED. */
+/* s += a b, or s += a b^T if TURNED. */
 template <bool TURNED>
 static inline __device__ void tile_multiply(tile_sum &s, const real *a,
                                             unsigned a_ld, const real *b,
@@ -50,7 +50,7 @@ static inline __device__ void tile_multiply(tile_sum &s, const real *a,
     }
 }
 
-/* Elementwise product. */
+/* Multiplies s by `by`, number by number. */
 static inline __device__ void tile_scale(tile_sum &s, const tile_sum &by)
 {
     for (unsigned i = 0; i < 8; i++)

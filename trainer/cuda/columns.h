@@ -1,6 +1,6 @@
 /*
- * columns.h - column sums of a matrix: first over slices of rows, then over
- * slices in double.  The order depends on the shape alone.
+ * columns.h - column sums of a matrix: first over slices of rows, then over the
+ * slices, in double precision.  The order depends on the shape alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,8 +14,8 @@
 #define COLUMN_THREADS (32 * COLUMN_WARPS)
 
 /*
- * The sum of column `column` of n rows with row stride `stride`, by a block of
- * WARPS, each of which takes every WARPS-th row; returned to warp 0.  All
+ * Sums column `column` of n rows with row stride `stride` by a block of WARPS
+ * warps, each of which adds every WARPS-th row.  Warp 0 receives the sum.  All
  * threads of the block must call it; lanes with `in` false only synchronise.
  */
 template <int WARPS>
@@ -39,8 +39,8 @@ static inline __device__ double partial_sum(const real *partial, size_t n,
 }
 
 /*
- * Sums the columns of `partial`: the first `width` into `first`, and the next
- * `width` into `second` unless that is NULL.
+ * Sums the columns of `partial`: the first `width` columns into `first`, and
+ * the next `width` columns into `second` unless `second` is NULL.
  */
 void tr_columns_sum_partials(tr_cuda *c, size_t n, size_t width,
                              const real *partial, real *first,

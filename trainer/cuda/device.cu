@@ -1,5 +1,5 @@
 /*
- * device.cu - open and close a GPU, its memory, and its failures.
+ * device.cu - opening and closing of a GPU, its memory, and its failures.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +17,9 @@
 #include "cuda/product.h"
 #include "cuda/stage.h"
 
-#define OLDEST 8 /* major compute capability; 8: A100 */
+#define OLDEST 8 /* lowest major compute capability; 8 is A100 */
 
-/* Errors of a kernel, which a later call reports. */
+/* True if the error is one of an earlier kernel. */
 static bool is_late(cudaError_t error)
 {
     return error == cudaErrorECCUncorrectable
@@ -37,7 +37,7 @@ bool tr_cuda_good(tr_cuda *c, cudaError_t error, const char *where)
     if (error && !c->failed) {
         c->failed = error;
         snprintf(c->why, sizeof c->why, "%s%s: %s",
-                 is_late(error) ? "a kernel in front of: " : "", where,
+                 is_late(error) ? "a kernel before " : "", where,
                  cudaGetErrorString(error));
     }
     return !c->failed;
@@ -67,7 +67,7 @@ static void *alloc(tr_device *d, size_t bytes)
 
     if (c->failed
         || !tr_cuda_memory(c, cudaMalloc(&block, bytes ? bytes : 1),
-                           "memory on the GPU"))
+                           "GPU memory"))
         return NULL;
     return block;
 }
@@ -76,8 +76,8 @@ static void release(tr_device *d, void *block)
 {
     tr_cuda *const c = cuda_of(d);
 
-    /* Operations that could not be waited for may still use it. */
-    if (tr_cuda_wait(c, "memory on the GPU"))
+    /* Free the block only if no operation can still use it. */
+    if (tr_cuda_wait(c, "GPU memory"))
         tr_cuda_free(c, block);
 }
 
@@ -175,7 +175,7 @@ const void *tr_cuda_weight(tr_cuda *c, const real *weight)
     if (c->copy == NULL || weight < c->weights
         || weight >= c->weights + c->n_weights) {
         tr_cuda_good(c, cudaErrorInvalidValue,
-                     "a weight that weights_written() was not told of");
+                     "weights_written() was not called for this weight");
         return NULL;
     }
     return c->copy + (weight - c->weights);
@@ -226,8 +226,8 @@ static bool open_device(tr_cuda *c, unsigned nth)
     if (count < 1)
         return tr_cuda_good(c, cudaErrorNoDevice, "GPU");
     device = (int)(nth % (unsigned)count);
-    /* Waits sleep, so that the loader can use the processor.  The flags apply
-     * to the device set before. */
+    /* Waits block the thread, so that the loader can use the processor.  The
+     * flags apply to the current device. */
     if (!tr_cuda_good(c, cudaSetDevice(device), "GPU")
         || !tr_cuda_good(
             c, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "GPU")
@@ -268,7 +268,7 @@ static bool open_streams(tr_cuda *c)
 static bool open_sums(tr_cuda *c)
 {
     return tr_cuda_good(c, cudaMalloc((void **)&c->sums, sizeof *c->sums),
-                        "memory on the GPU")
+                        "GPU memory")
            && tr_cuda_good(c,
                            cudaMallocHost((void **)&c->told,
                                           sizeof *c->told),
@@ -276,7 +276,7 @@ static bool open_sums(tr_cuda *c)
            && tr_cuda_good(c,
                            cudaMemsetAsync(c->sums, 0, sizeof *c->sums,
                                            c->stream),
-                           "memory on the GPU");
+                           "GPU memory");
 }
 
 static void close_device(tr_device *d)
@@ -337,8 +337,8 @@ static void fill_table(tr_cuda *c)
 }
 
 /*
- * The driver's threads inherit the signal mask.  Signals that they do not block
- * could be handled late, on one of them.
+ * The driver's threads inherit the signal mask.  They must block all signals,
+ * so that no signal is handled late, on one of these threads.
  */
 static bool open_all(tr_cuda *c, unsigned nth)
 {

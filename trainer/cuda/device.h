@@ -1,8 +1,9 @@
 /*
  * device.h - shared declarations of the CUDA back end.
  *
- * Built by nvcc for GPUs, and by g++ against tests/hostcuda for tests.  <<<>>>
- * is not used: launch() launches all kernels and records failures.
+ * The back end is built by nvcc for GPUs, and by g++ against tests/hostcuda for
+ * tests.  Kernels are launched by launch(), which records failures, and never
+ * with <<<>>>.
  *
  * `real` is float (double in a test build).  `value` is the storage type of
  * activations: real or __nv_bfloat16.  Kernels are templates over value; load()
@@ -18,26 +19,26 @@
 
 #include "cuda/open.h"
 
-/* Sequences are grouped by length: Zeng et al. (2022), IV.A.2. */
-#define TR_GROUPS 5 /* up to 128, 256, 384, 512 rows, and longer */
+/* Sequences are grouped by length, as in Zeng et al. (2022), section IV.A.2. */
+#define TR_GROUPS 5 /* spans of up to 128, 256, 384, 512 rows, and longer */
 #define TR_GROUP_ROWS 128
 
-#define TR_ATTENTION_KERNELS 9 /* three, for heads of up to 32, 64, 128 */
+#define TR_ATTENTION_KERNELS 9 /* 3 kernels for 3 widths */
 
 /* The spans of one group of a staged batch, longest first. */
 struct tr_group {
-    const int32_t *span; /* [count] on the device: indices in the batch */
+    const int32_t *span; /* [count] on the device: indices of spans */
     uint32_t count;
-    uint32_t longest; /* rows */
+    uint32_t longest; /* length of the longest span, in rows */
 };
 
-/* The spans for cuDNN, with counts rounded up: see sdpa.h. */
+/* The spans for cuDNN, with counts rounded up (sdpa.h). */
 struct tr_spans {
-    uint32_t count;   /* spans, including empty ones */
-    uint32_t longest; /* rows, rounded up */
-    int32_t place;    /* of the first row, in the batch of all ranks */
+    uint32_t count;   /* number of spans, including empty ones */
+    uint32_t longest; /* length of the longest span, rounded up */
+    int32_t place;    /* first row's number in the batch of all ranks */
     const int32_t *in, *out; /* [count + 1] on the device: offsets */
-    const int32_t *length;   /* [count] rows */
+    const int32_t *length;   /* [count] lengths, in rows */
 };
 
 /* Sums over steps, read by finish(). */
@@ -49,14 +50,14 @@ struct tr_sums {
     int halted; /* a loss or a gradient was not finite */
 };
 
-/* Rows to add to each row of a table: segments.h. */
+/* The rows to add to each row of a table (segments.h). */
 struct tr_segments;
 
 /* A batch on the device, with data derived from it. */
 struct tr_staged {
     tr_batch batch; /* with device pointers */
     struct tr_group group[TR_GROUPS];
-    struct tr_spans spans; /* if cuDNN computes attention */
+    struct tr_spans spans; /* set if cuDNN computes attention */
     const tr_segments *segments; /* on the host, its arrays on the device */
     bool mlm_distinct; /* mlm_row has no duplicates */
     bool cls_distinct;
@@ -76,7 +77,7 @@ struct tr_cuda {
     tr_precision precision;
     bool bf16;
     cudaStream_t stream; /* all operations, in order */
-    cudaStream_t copies; /* of batches to the device */
+    cudaStream_t copies; /* copies of batches to the device */
     cudaStream_t side[TR_GROUPS];
     cudaEvent_t fork, joined[TR_GROUPS];
     struct tr_products *products;
@@ -87,14 +88,15 @@ struct tr_cuda {
     struct tr_ranks *ranks; /* sums over ranks, by the host... */
     struct tr_nccl *nccl;   /* ...or by NCCL; both NULL with one rank */
     struct tr_sdpa *sdpa;   /* NULL: our own kernels */
-    size_t ragged;            /* row width of cuDNN's output, in numbers */
+    size_t ragged;            /* width of a row of cuDNN's output, in numbers */
     /* Called before each wait for `stream` (nccl.cc); may be NULL. */
     void (*await)(tr_cuda *c);
     struct tr_sums *sums; /* on the device */
     struct tr_sums *told; /* finish()'s copy of `sums` */
-    void *scratch;          /* between the kernels of one operation */
+    void *scratch;          /* data between the kernels of an operation */
     size_t scratch_bytes;
-    /* bfloat16 copies of the weights, at the same offsets; NULL if unused. */
+    /* The weights and their bfloat16 copy, at the same offsets.  NULL if
+     * unused. */
     const real *weights;
     size_t n_weights;
     __nv_bfloat16 *copy;
@@ -113,41 +115,43 @@ static inline tr_cuda *cuda_of(tr_device *d)
 /* Records the first failure; returns true if there is none. */
 bool tr_cuda_good(tr_cuda *c, cudaError_t error, const char *where);
 
-/* Waits for all operations in c->stream; true if nothing failed. */
+/* Waits for all operations in c->stream.  Returns false after a failure. */
 bool tr_cuda_wait(tr_cuda *c, const char *where);
 
-/* The same, except that lack of memory is not a failure. */
+/* Like tr_cuda_good(), but does not record lack of memory as a failure. */
 bool tr_cuda_memory(tr_cuda *c, cudaError_t error, const char *where);
 
 /*
- * The staged batch for a pointer that stage() returned.  Later operations in
- * c->stream wait until it is copied.
+ * Returns the staged batch for a pointer that stage() returned.  Later
+ * operations in c->stream wait until the batch is copied.
  */
 const tr_staged *tr_cuda_staged(const tr_batch *batch);
 
-/* The same for one of its arrays; other pointers are ignored. */
+/* Makes them wait, too, if the array belongs to a staged batch. */
 void tr_cuda_reads(tr_cuda *c, const void *array);
 
 /*
- * Scratch for the kernels of one operation, in c->stream; the next operation
- * overwrites it.  NULL: out of memory, or an earlier failure.
+ * Returns scratch for the kernels of one operation in c->stream; the next
+ * operation overwrites it.  Returns NULL if out of memory or after a failure.
  */
 void *tr_cuda_scratch(tr_cuda *c, size_t bytes);
 
-/* The address at which products read a weight: its bfloat16 copy, if any. */
+/*
+ * Returns the address of a weight's bfloat16 copy, if any, else the weight's.
+ */
 const void *tr_cuda_weight(tr_cuda *c, const real *weight);
 
 /* Frees device memory; invalidates all graphs. */
 void tr_cuda_free(tr_cuda *c, void *block);
 
 /*
- * Must be called before anything is launched in c->stream.  False: do not
- * launch it, since something failed, or the step is replayed as a graph that
- * contains it.  The arguments identify the launch.
+ * Must be called before each launch in c->stream, with arguments that identify
+ * the launch.  Returns false if it must be omitted, because something failed or
+ * because the step is replayed as a graph that contains it.
  */
 bool tr_cuda_asks(tr_cuda *c, const void *what, uint64_t size, uint64_t more);
 
-/* True if the step is replayed, so nothing may be launched. */
+/* True if the step is replayed, so that nothing may be launched. */
 bool tr_cuda_replays(const tr_cuda *c);
 
 void tr_cuda_gelu(tr_cuda *c, size_t n, const void *u, void *y);
@@ -157,7 +161,7 @@ void tr_cuda_gelu_backward(tr_device *device, size_t n, const void *u,
 /* Frees lamb.cu's table of chunks. */
 void tr_chunks_close(tr_cuda *c);
 
-/* Each file fills in its operations. */
+/* Each sets the operations that its file implements. */
 void tr_cuda_embed_ops(tr_ops *ops);
 void tr_cuda_gelu_ops(tr_ops *ops);
 void tr_cuda_graphs_ops(tr_ops *ops);
@@ -167,7 +171,7 @@ void tr_cuda_linear_ops(tr_ops *ops);
 void tr_cuda_norm_ops(tr_ops *ops);
 void tr_cuda_stage_ops(tr_ops *ops);
 
-/* Calls f with a value of the storage type of activations. */
+/* Calls f with a value of the type that stores activations. */
 template <typename F> static void by_value(const tr_cuda *c, F f)
 {
     if (c->bf16)
@@ -176,7 +180,7 @@ template <typename F> static void by_value(const tr_cuda *c, F f)
         f(real());
 }
 
-/* Launches a kernel in a stream, unless something has failed. */
+/* Launches a kernel in a stream, if tr_cuda_asks() permits. */
 template <typename... P, typename... A>
 static void launch(tr_cuda *c, cudaStream_t stream, const char *name,
                    dim3 grid, unsigned threads, size_t shared,

@@ -1,6 +1,6 @@
 /*
- * embed.cu - the embedding: the normed sum of word, position and type vectors,
- * and gradients.
+ * embed.cu - the embedding (the normalised sum of word, position and type
+ * vectors) and its gradients.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,7 @@
 #include "cuda/norm_row.h"
 #include "cuda/segments.h"
 
-/* Tables and row indices. */
+/* The tables, and each row's indices. */
 template <typename value> struct embed_in {
     const value *table[TR_TABLES];
     const int32_t *index[TR_TABLES];
@@ -91,10 +91,10 @@ struct table_gradients {
     real *word;
     real *position;
     real *type;
-    real *partial; /* rows of width */
+    real *partial; /* partial sums, `width` numbers each */
 };
 
-/* A chain of ifs: an indexed array would be in local memory. */
+/* An indexed array of pointers would be in local memory. */
 static inline __device__ real *table_of(const table_gradients &to,
                                         uint32_t table)
 {
@@ -103,7 +103,7 @@ static inline __device__ real *table_of(const table_gradients &to,
                                           : to.type;
 }
 
-/* Grid: one piece per block; block: up to THREADS, N columns at a time each. */
+/* Grid: one piece per block; block: up to THREADS, N columns per thread. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS, 4)
 pieces_kernel(const tr_piece *pieces, const int32_t *order, unsigned width,

@@ -1,9 +1,9 @@
 /*
- * gelu.cu - GELU, tanh form: see cpu/gelu.c.
+ * gelu.cu - GELU in its tanh form (cpu/gelu.c).
  *
- * In bfloat16 cuBLASLt applies GELU as part of a product.  Its documentation
- * does not state the form; the two differ by less than 5e-4, which bfloat16
- * rounds off.
+ * In bfloat16, cuBLASLt applies GELU as part of a product.  Its documentation
+ * does not state the form.  The two forms differ by less than 5e-4, which is
+ * lost when values are rounded to bfloat16.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ gelu_kernel(size_t n, const value *u, value *y)
     store_within<N>(x, y, at, 0, (long long)n);
 }
 
-/* Same grid and block.  Replaces dy by du. */
+/* Replaces dy by du.  Grid and block: N numbers per thread. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 gelu_backward_kernel(size_t n, const value *u, value *dy)
@@ -50,7 +50,7 @@ gelu_backward_kernel(size_t n, const value *u, value *dy)
     store_within<N>(d, dy, at, 0, (long long)n);
 }
 
-/* N numbers per thread if aligned, otherwise one. */
+/* Uses N numbers per thread if the arrays are aligned, otherwise one. */
 template <typename value>
 static void launch_numbers(tr_cuda *c, const char *name, size_t n,
                            void (*wide)(size_t, const value *, value *),

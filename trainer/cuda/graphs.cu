@@ -13,7 +13,7 @@
 #include "cuda/stage.h"
 #include "model/counter_rng.h"
 
-#define WHERE "a graph of a step"
+#define WHERE "CUDA graph of a step"
 
 /* Values that differ between steps of the same shape. */
 struct numbers {
@@ -27,21 +27,20 @@ struct shape {
     uint64_t groups[TR_GROUPS][2]; /* count and longest */
     uint64_t pieces, longs, partials;
     uint64_t distinct; /* bit 0: masked rows, bit 1: first rows */
-    /* Addresses: the first array, one that may be absent, and the arrays after
-     * which counts move no other. */
+    /* Addresses that, with the counts, determine those of all arrays. */
     uint64_t token, place, weight, order;
 };
 
 /* A shape seen before, and its graph if seen twice. */
 struct known {
     struct shape shape;
-    uint64_t used; /* number of its last step; 0: unused entry */
+    uint64_t used; /* number of its last step; 0: free entry */
     uint64_t asked;
     cudaGraphExec_t exec;
 };
 
 enum mode {
-    SINGLY,  /* launches one by one, in or outside a step */
+    SINGLY,  /* operations are launched one by one */
     CAPTURED,
     REPLAYED
 };
@@ -52,7 +51,7 @@ struct tr_graphs {
     uint64_t steps;
     enum mode mode;
     uint64_t asked; /* digest of the step's launches */
-    struct numbers numbers; /* of the current step, on the host... */
+    struct numbers numbers; /* the current step's, on the host... */
     struct numbers *there;  /* ...and on the device */
 };
 
@@ -64,10 +63,10 @@ bool tr_graphs_open(tr_cuda *c)
     return tr_cuda_good(c,
                         cudaMalloc((void **)&c->graphs->there,
                                    sizeof *c->graphs->there),
-                        "memory on the GPU");
+                        "GPU memory");
 }
 
-/* Launched graphs still complete. */
+/* A graph that has been launched still completes. */
 static void destroy(known *k)
 {
     if (k->exec)
@@ -93,7 +92,7 @@ void tr_cuda_free(tr_cuda *c, void *block)
     if (c->graphs && block)
         for (known &each : c->graphs->shapes)
             destroy(&each);
-    tr_cuda_good(c, cudaFree(block), "memory on the GPU");
+    tr_cuda_good(c, cudaFree(block), "GPU memory");
 }
 
 /* ---- Shapes ---- */
@@ -124,7 +123,7 @@ static shape shape_of(const tr_staged *staged)
 }
 
 /*
- * Returns the entry of a shape.  For a new shape, adds an entry and returns
+ * Returns the entry of a shape.  If the shape is new, adds an entry and returns
  * NULL.
  */
 static known *look_up(tr_graphs *g, const shape *s)
@@ -192,7 +191,7 @@ static const uint64_t *step_begin(tr_device *d, const tr_batch *batch,
 {
     tr_cuda *const c = cuda_of(d);
     tr_graphs *const g = c->graphs;
-    const shape s = shape_of(tr_cuda_staged(batch)); /* outside of graphs */
+    const shape s = shape_of(tr_cuda_staged(batch)); /* not part of the graph */
 
     if (c->failed)
         return NULL;
@@ -237,7 +236,7 @@ static void step_end(tr_device *d)
         end_capture(c, g->now);
     else if (g->now->asked != g->asked)
         tr_cuda_good(c, cudaErrorInvalidValue,
-                     "a step that is not that of its graph");
+                     "the step differs from its graph");
     launch(c, c->stream, "numbers of a step", dim3(1), 32, 0, numbers_kernel,
            g->numbers, g->there);
     if (c->failed

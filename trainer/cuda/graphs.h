@@ -2,8 +2,8 @@
  * graphs.h - repeated steps as CUDA graphs.
  *
  * The launches of a step depend only on the shape of its staged batch, which is
- * the key of a graph.  The shape is all that the host knows of a batch,
- * including the addresses of its arrays, so each of the two slots has its own
+ * the key of a graph.  The shape consists of the counts of the batch and the
+ * addresses of its arrays, so each of the two slots (stage.cu) has its own
  * graphs.
  *
  *   first step of a shape  launched without a graph: it allocates what cannot
@@ -30,22 +30,22 @@
 
 #define TR_SHAPES 64 /* half of them for each slot */
 
-/* The arguments of a LAMB step, in the type that kernels use. */
+/* The arguments of a LAMB step, in the type that kernels compute with. */
 struct tr_lamb_numbers {
     real beta1, rest1; /* 1 - beta1 */
     real beta2, rest2;
-    real correct1, correct2; /* factors */
+    real correct1, correct2; /* bias corrections, as factors */
     real epsilon;
     real decay;
     double clip;
     double rate;
 };
 
-/* False: failed, recorded by tr_cuda_good(). */
+/* Returns false after a failure, which tr_cuda_good() has recorded. */
 bool tr_graphs_open(tr_cuda *c);
 void tr_graphs_close(tr_cuda *c);
 
-/* Device address of LAMB's scalars; NULL: does not run as a graph. */
+/* Returns the device address of LAMB's numbers, or NULL outside of graphs. */
 const tr_lamb_numbers *tr_graphs_lamb(tr_cuda *c,
                                       const tr_lamb_numbers *numbers);
 

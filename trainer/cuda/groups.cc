@@ -9,7 +9,7 @@
 
 #include "model/bucket_pad.h"
 
-/* Moves groups towards the end of `list`, the last one first. */
+/* Rounds up the groups, which move towards the end of `list`. */
 static void round_up(const tr_batch *batch, int32_t *list,
                      struct tr_group *group)
 {

@@ -41,7 +41,7 @@ static void gather_rows(tr_device *d, size_t n, size_t width,
     });
 }
 
-/* True if an earlier row has the same index; all threads must call it. */
+/* True if an earlier row has the same index.  All threads must call it. */
 static inline __device__ bool named_before(const int32_t *index)
 {
     const int32_t own = index[blockIdx.x];
@@ -54,7 +54,8 @@ static inline __device__ bool named_before(const int32_t *index)
 
 /*
  * Grid: one row per block; block: up to THREADS.  The first row with an index
- * adds all rows that share it, in order; `distinct`: none do.
+ * adds all rows with this index, in order.  `distinct` states that no index
+ * occurs twice.
  */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
@@ -115,7 +116,7 @@ static void scatter_rows(tr_device *d, size_t n, size_t width,
 
 /* ---- tanh ---- */
 
-/* Grid and block: N numbers per thread; dy NULL: forward, y is x. */
+/* Grid and block: N numbers per thread.  Computes forward if dy is NULL. */
 template <typename value, int N>
 static __global__ void __launch_bounds__(THREADS)
 tanh_kernel(size_t n, value *y, value *dy)
@@ -221,7 +222,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
     largest = block_max(o.largest);
     sum[0] = o.sum * exp(o.largest - largest);
     block_sums(sum);
-    __syncthreads(); /* all have read the label's value before it changes */
+    __syncthreads(); /* the label's value must be read before it changes */
     if (threadIdx.x == 0)
         loss[blockIdx.x] = log((double)sum[0]) + (double)largest - (double)own;
     for (unsigned i = threadIdx.x * N; i < stride; i += blockDim.x * N) {
@@ -232,7 +233,7 @@ cross_entropy_kernel(unsigned columns, size_t stride, value *x,
             some[j] = exp(some[j] - largest) * (weight / sum[0]);
             some[j] -= i + j == (unsigned)label ? weight : 0;
         }
-            store<N>(some, row + i); /* exp(-infinity) after the columns */
+            store<N>(some, row + i); /* sets values after the columns to 0 */
     }
 }
 

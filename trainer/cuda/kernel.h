@@ -42,7 +42,7 @@ static inline __device__ void from_real(real x, __nv_bfloat16 *to)
     *to = __float2bfloat16((float)x);
 }
 
-/* Most numbers of type T in one access. */
+/* Maximum numbers of type T in one access. */
 template <typename T> static constexpr int WIDE = 16 / (int)sizeof(T);
 
 /* N numbers that are loaded or stored at once. */
@@ -50,7 +50,7 @@ template <typename T, int N> struct alignas(N * sizeof(T)) bunch {
     T v[N];
 };
 
-/* N numbers; p is aligned to N * sizeof(T), at most to 16 bytes. */
+/* Loads N numbers.  p is aligned to the smaller of their size and 16 bytes. */
 template <int N, typename T>
 static inline __device__ void load(const T *p, real (&x)[N])
 {
@@ -83,8 +83,8 @@ static inline __device__ void store(const real (&x)[N], T *p)
 }
 
 /*
- * The same with p + at aligned; only numbers from `begin` to `end` - 1 exist,
- * the others are read as `absent`.
+ * Loads N numbers from p + at, which must be aligned as above.  Only numbers
+ * `begin` to `end` - 1 exist; the others are read as `absent`.
  */
 template <int N, typename T>
 static inline __device__ void load_within(const T *p, long long at,
@@ -117,7 +117,7 @@ static inline __device__ void store_within(const real (&x)[N], T *p,
 
 /* ---- Sums ---- */
 
-/* Returned to all lanes; the order is a fixed tree. */
+/* Returns the sum to all lanes.  Numbers are added in a fixed tree. */
 template <typename T> static inline __device__ T warp_sum(T x)
 {
     for (int by = 16; by; by /= 2)
@@ -135,7 +135,7 @@ template <typename T> static inline __device__ T warp_max(T x)
     return x;
 }
 
-/* M sums over a block of at most 32 whole warps, returned to all threads. */
+/* Returns M sums over a block of at most 32 whole warps to all threads. */
 template <int M, typename T> static inline __device__ void block_sums(T (&x)[M])
 {
     __shared__ T part[M][32];
@@ -146,7 +146,7 @@ template <int M, typename T> static inline __device__ void block_sums(T (&x)[M])
         x[m] = warp_sum(x[m]);
     if (blockDim.x == 32)
         return;
-    __syncthreads(); /* part may still be read for the sums before */
+    __syncthreads(); /* `part` may still be read by an earlier call */
     if (lane == 0)
         for (int m = 0; m < M; m++)
             part[m][threadIdx.x / 32] = x[m];
@@ -173,7 +173,7 @@ static inline __device__ real block_max(real x)
 
 /* ---- Dropout ---- */
 
-/* The dropout parameters of a row. */
+/* Dropout parameters of a row. */
 struct dropout_row {
     tr_dropout_key key;
     uint32_t threshold; /* 0: none */
@@ -187,7 +187,7 @@ static inline __device__ dropout_row dropout_of(const tr_dropout &dropout,
             dropout.scale};
 }
 
-/* x in this column after dropout. */
+/* Applies dropout to x, which is in this column. */
 static inline __device__ real drop(const dropout_row &row, uint32_t column,
                                    real x)
 {
@@ -202,13 +202,13 @@ static inline unsigned blocks_of(size_t n, size_t each)
     return (unsigned)(n / each + (n % each != 0));
 }
 
-/* Threads for n items: whole warps, at most `most`. */
+/* Number of threads for n items: whole warps, at most `most`. */
 static inline unsigned threads_of(size_t n, unsigned most)
 {
     return n < most ? blocks_of(n ? n : 1, 32) * 32 : most;
 }
 
-/* True if all pointers are aligned to 16 bytes; NULL is. */
+/* True if all pointers are aligned to 16 bytes.  NULL counts as aligned. */
 template <typename... P> static bool aligned(const P *...p)
 {
     return (((uintptr_t)p % 16 == 0) && ...);

@@ -1,19 +1,19 @@
 /*
  * lamb.cu - a LAMB step over all tensors at once.
  *
- * The arenas are divided into chunks, each within one tensor; the table of
- * chunks is built once.  A step is three launches over all chunks, with two
- * small ones in between:
+ * The arenas are divided into chunks, each within one tensor.  The table of
+ * chunks is built once.  A step consists of three launches over all chunks and
+ * two small launches in between:
  *
- *   norm     of the gradient: a sum per chunk
- *   begin    one block: total norm, clipping, finiteness check
- *   moments  also norms of weights and updates: two sums per chunk
- *   ratios   trust ratios, one block per tensor
- *   update   the weights and their bfloat16 copy
+ *   norm     sums the squares of the gradient, per chunk
+ *   begin    computes the total norm and clipping, and checks for finite values
+ *   moments  updates the moments, and sums squares of weights and of updates
+ *   ratios   computes trust ratios, one block per tensor
+ *   update   updates the weights and their bfloat16 copy
  *
- * The host is not involved: if a norm or a loss is not finite, `begin` sets a
- * flag on the device, and later kernels return at once.  Sums over chunks are
- * taken in order.
+ * The host does not check results: if a norm or a loss is not finite, `begin`
+ * sets a flag on the device, and later kernels return at once.  Sums over
+ * chunks are computed in order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,7 @@
 #include "cuda/graphs.h"
 #include "cuda/kernel.h"
 
-#define CHUNK ((size_t)1 << 12) /* numbers */
+#define CHUNK ((size_t)1 << 12) /* numbers in a chunk */
 #define ONE_BLOCK 1024
 
 /* Numbers `begin` to `end` - 1, within one tensor. */
@@ -43,18 +43,18 @@ struct tensor {
     double ratio;
 };
 
-/* The gradient's norm is over `numbers`, in blocks of CHUNK; everything else
- * uses the table. */
+/* The table of chunks.  Only the gradient's norm does not use it: it covers
+ * `numbers` in blocks of CHUNK. */
 struct tr_chunks {
     tr_part *parts; /* key of the table */
     size_t n_parts;
     size_t numbers;
     size_t n_chunks;
-    chunk *chunks;     /* [n_chunks] on the device, as all below */
+    chunk *chunks;     /* [n_chunks] on the device, like all below */
     tensor *tensors;   /* [n_parts] */
-    double *norms;     /* [blocks of numbers] */
+    double *norms;     /* [blocks] squares of the gradient */
     double (*sums)[2]; /* [n_chunks] squares of weights and of updates */
-    double *clip;      /* factor of the gradients */
+    double *clip;      /* factor applied to the gradients */
 };
 
 /* ---- The table ---- */
@@ -82,7 +82,7 @@ void tr_chunks_close(tr_cuda *c)
     c->chunks = NULL;
 }
 
-/* Chunks of a part end at multiples of CHUNK, and with the part. */
+/* Chunks end at multiples of CHUNK and at the end of the part. */
 static size_t chunks_of(const tr_part *p)
 {
     return p->count ? (p->offset + p->count - 1) / CHUNK - p->offset / CHUNK
@@ -173,7 +173,7 @@ static bool fits(const tr_chunks *t, size_t n_parts, const tr_part *parts,
     return true;
 }
 
-/* The table for these parts, rebuilt if they changed. */
+/* Returns the table for these parts, and rebuilds it if they have changed. */
 static tr_chunks *table_of(tr_cuda *c, size_t n_parts,
                            const tr_part *parts, size_t numbers)
 {
@@ -191,10 +191,10 @@ static tr_chunks *table_of(tr_cuda *c, size_t n_parts,
 
 /* ---- The gradient ---- */
 
-/* A step's numbers: a copy, or an address if the step is a graph. */
+/* A step's arguments: a copy, or an address if the step runs as a graph. */
 struct step_numbers {
     tr_lamb_numbers here;
-    const tr_lamb_numbers *shared; /* NULL: here */
+    const tr_lamb_numbers *shared; /* NULL: use `here` */
 };
 
 static inline __device__ tr_lamb_numbers numbers_of(const step_numbers &s)
@@ -259,10 +259,10 @@ struct arenas {
     const real *gradients;
     real *mean;
     real *square;
-    __nv_bfloat16 *copy; /* of the weights; NULL: none */
+    __nv_bfloat16 *copy; /* bfloat16 weights; may be NULL */
 };
 
-/* The update of a weight, before learning rate and trust ratio. */
+/* Returns the update of a weight, without learning rate and trust ratio. */
 static inline __device__ real update_of(const tr_lamb_numbers &s,
                                         real decay, real mean, real square,
                                         real weight)
@@ -316,7 +316,7 @@ moments_kernel(step_numbers step, const chunk *chunks, const double *clip,
     }
 }
 
-/* Norm of weights over norm of update.  Grid: one tensor per block. */
+/* Divides the norms of weights and updates.  Grid: one tensor per block. */
 static __global__ void __launch_bounds__(THREADS)
 ratios_kernel(const int *halted, const double (*sums)[2], tensor *tensors)
 {

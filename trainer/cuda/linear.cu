@@ -3,8 +3,8 @@
  *
  * If cuBLASLt supports it, GELU or its derivative is fused into a product;
  * otherwise gelu.cu applies it.  columns.cu computes the gradients of biases:
- * cuBLASLt's epilogue for them is a separate kernel, and 15 % slower on an
- * H200.
+ * cuBLASLt's epilogue for them runs as a separate kernel and is 15 % slower on
+ * an H200.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,14 +1,14 @@
 /*
  * nccl.cc - sum gradients over ranks, GPU to GPU.
  *
- * NCCL sums each array in a separate stream while kernels compute the next one;
- * the host does not wait.
+ * NCCL sums each array in a separate stream while kernels compute the next
+ * array; the host does not wait.
  *
- * If a rank never joins a sum, the other GPUs wait forever, and so would hosts
- * that wait for them.  So before each wait the host polls NCCL until the sums
- * are complete, and aborts if NCCL reports that another rank has failed.  NCCL
- * does not notice a running process whose GPU has failed; that process has to
- * end the others (tr_device, is_waited_for).
+ * If a rank never joins a sum, the other GPUs wait forever, and so would a host
+ * that waits for its GPU.  Before each wait, the host therefore polls NCCL
+ * until the sums are complete, and aborts if NCCL reports that another rank has
+ * failed.  NCCL does not detect that a GPU has failed while its process still
+ * runs; that process has to end the others (is_waited_for in ops.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,13 +21,13 @@
 #include "cuda/ranks.h"
 
 #define WHERE "sums over ranks"
-#define NAP 50000 /* nanoseconds */
+#define NAP 50000 /* interval of polls, in nanoseconds */
 
 struct tr_nccl {
-    ncclComm_t ranks; /* NULL: aborted */
+    ncclComm_t ranks; /* NULL after an abort */
     cudaStream_t stream;
     cudaEvent_t computed;
-    cudaEvent_t summed[2]; /* for this step and the previous one */
+    cudaEvent_t summed[2]; /* for this step and the previous step */
     unsigned steps;
     const tr_batch *(*stage)(tr_device *d, const tr_batch *batch);
     void (*close)(tr_device *d); /* the overridden function */
@@ -102,7 +102,7 @@ static bool sum_end(tr_device *d)
     return tr_cuda_good(c, cudaStreamWaitEvent(c->stream, summed, 0), WHERE);
 }
 
-/* The host waits here for kernels of two batches ago... */
+/* The host waits here for the sums of the step before the last... */
 static const tr_batch *stage(tr_device *d, const tr_batch *batch)
 {
     tr_nccl *const r = cuda_of(d)->nccl;
@@ -111,7 +111,7 @@ static const tr_batch *stage(tr_device *d, const tr_batch *batch)
     return r->stage(d, batch);
 }
 
-/* ...and here for all of them. */
+/* ...and here for the sums of the last step. */
 static void await_all(tr_cuda *c)
 {
     await(c, c->nccl->summed[(c->nccl->steps + 1) % 2]);

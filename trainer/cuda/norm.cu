@@ -6,13 +6,13 @@
 #include "cuda/columns.h"
 #include "cuda/norm_row.h"
 
-/* Most blocks of backward; each writes two partial sums of width. */
+/* Maximum blocks of backward; each writes two rows of partial sums. */
 #define BACK_BLOCKS 2048
-#define BACK_ROWS 16 /* fewest rows per block, if there are enough */
+#define BACK_ROWS 16 /* minimum rows per block */
 
 template <typename value> struct norm_in {
     const value *x;
-    const value *branch; /* NULL: x alone is the input */
+    const value *branch; /* NULL if x alone is the input */
     const real *bias;
     tr_dropout dropout;
     uint32_t site;
@@ -97,8 +97,8 @@ static void sum_norm_forward(tr_device *d, const tr_norm *norm,
 }
 
 /*
- * Grid: blocks that take every gridDim.x-th row; block: see by_width().
- * partial: sums of dy * hat and of dy over a block's rows.
+ * Grid: blocks that process every gridDim.x-th row; block: see by_width().
+ * `partial` receives the sums of dy * hat and of dy over a block's rows.
  */
 template <typename value, int N, int K>
 static __global__ void __launch_bounds__(ROW_THREADS)

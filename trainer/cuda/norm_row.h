@@ -1,8 +1,8 @@
 /*
- * norm_row.h - layer norm of a row by a block.
+ * norm_row.h - layer norm of a row, computed by a block.
  *
  * Each thread holds K bunches of N columns in registers, so a row is read from
- * memory once; N numbers take 16 bytes, or N is 1.
+ * memory only once.  A bunch is 16 bytes, or one number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include "cuda/kernel.h"
 
 #define ROW_THREADS 512
-#define ROW_COLUMNS 16 /* most per thread */
+#define ROW_COLUMNS 16 /* maximum columns per thread */
 static_assert(ROW_THREADS * ROW_COLUMNS == TR_CUDA_HIDDEN_MAX,
               "the widest row");
 
@@ -78,15 +78,15 @@ static inline __device__ void norm_row(const norm_out<value> &out, size_t row,
     }
 }
 
-/* N and K, as a type. */
+/* Passes N and K to a function as a type. */
 template <int N_, int K_> struct row_shape {
     static constexpr int N = N_;
     static constexpr int K = K_;
 };
 
 /*
- * Calls f(shape, threads) with a shape for rows of this width; `wide`: all
- * arrays are aligned to 16 bytes.
+ * Calls f(shape, threads) with a shape for rows of this width.  `wide` states
+ * that all arrays are aligned to 16 bytes.
  */
 template <typename value, typename F>
 static void by_width(tr_cuda *c, size_t width, bool wide, F f)
@@ -116,13 +116,13 @@ template <typename value> struct norm_back {
     const real *inverse;
     const value *dy;
     value *dx;
-    value *d_branch;     /* dx after `dropout`; NULL: none */
-    tr_dropout before; /* applied to dy */
+    value *d_branch;     /* receives dx after `dropout`; may be NULL */
+    tr_dropout before; /* dropout applied to dy */
     tr_dropout dropout;
     uint32_t site;
 };
 
-/* Backward, including the gradients of gain and bias; norm.cu. */
+/* Computes backward, including the gradients of gain and bias (norm.cu). */
 template <typename value>
 void tr_norm_backward_rows(tr_cuda *c, const tr_norm *norm,
                            norm_back<value> back);

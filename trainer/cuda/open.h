@@ -1,5 +1,5 @@
 /*
- * open.h - the C interface of the CUDA back end: a device of ops.h.
+ * open.h - the C interface of the CUDA back end, a device as in ops.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /*
- * Storage and multiplication of values.  Sums, weights and gradients of weights
- * are always float.
+ * Formats for storing and multiplying values.  Sums, weights and gradients of
+ * weights are always float.
  */
 typedef enum tr_precision {
     TR_FLOAT, /* float, as on the CPU */
@@ -22,16 +22,17 @@ typedef enum tr_precision {
     TR_BF16   /* stored as bfloat16 */
 } tr_precision;
 
-#define TR_CUDA_HEAD_MAX 128    /* width of the widest head */
-#define TR_CUDNN_HEAD 8         /* head widths for cuDNN: multiples of this */
-#define TR_CUDA_HIDDEN_MAX 8192 /* width of the widest norm */
+#define TR_CUDA_HEAD_MAX 128    /* maximum width of a head */
+#define TR_CUDNN_HEAD 8         /* divides head widths for cuDNN */
+#define TR_CUDA_HIDDEN_MAX 8192 /* maximum width of a layer norm */
 
 struct tr_workers;
 
 /*
- * Opens GPU `nth`, modulo the number of GPUs.  NULL: `why`, of `size` bytes,
- * has the reason.  Only the thread that opened it may use it, except for GPU 0:
- * each thread has a current GPU, which is GPU 0 until it chooses another.
+ * Opens GPU `nth`, modulo the number of GPUs.  Returns NULL on failure, with
+ * the reason in `why`, which has `size` bytes.  Only the thread that opened a
+ * GPU may use it, because each thread has a current GPU.  Other threads may use
+ * GPU 0, which is current in a thread until it chooses another.
  */
 tr_device *tr_cuda_open(unsigned nth, tr_precision precision, char *why,
                         size_t size);
@@ -40,18 +41,18 @@ tr_device *tr_cuda_open(unsigned nth, tr_precision precision, char *why,
 extern const bool tr_cudnn_is_built;
 
 /*
- * Switches attention to cuDNN, for this many heads in rows of `hidden`.  The
- * device must store bfloat16, and head width must be a multiple of
- * TR_CUDNN_HEAD.  Call it before the first stage().  False: `why` has the
- * reason.
+ * Makes cuDNN compute attention, for `heads` heads in rows of `hidden` values.
+ * The device must store bfloat16, and the width of a head must be a multiple of
+ * TR_CUDNN_HEAD.  Call it before the first stage().  Returns false on failure,
+ * with the reason in `why`.
  */
 bool tr_cuda_use_cudnn(tr_device *d, size_t hidden, size_t heads,
                        double dropout, char *why, size_t size);
 
 /*
  * Prepares sum_begin() and sum_end() for up to n_sums sums at a time, of
- * n_gradients numbers in total.  All ranks must join together.  False: failed,
- * as finish() reports.
+ * n_gradients numbers in total.  All ranks must call it.  Returns false on
+ * failure; finish() reports the reason.
  */
 bool tr_cuda_join(tr_device *d, const struct tr_workers *w,
                   real *gradients, size_t n_gradients, size_t n_sums);

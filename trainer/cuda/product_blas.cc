@@ -1,8 +1,9 @@
 /*
  * product_blas.cc - matrix products by OpenBLAS, for the test build.
  *
- * A product is a host function in the stream, so it runs in order with the
- * kernels.  bfloat16 is converted to real, and sums are real, as on a GPU.
+ * Each product is queued as a host function, so it runs in order with the
+ * kernels of the stream.  bfloat16 is converted to real, and sums are real, as
+ * on a GPU.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,14 +1,15 @@
 /*
  * product_lt.cu - products by cuBLASLt.
  *
- * cuBLASLt's matrices are column-major.  A row-major matrix is then its own
- * transpose, so C = A B is computed as C^T = B^T A^T: our B is its A, and our
- * columns are its rows.
+ * cuBLASLt's matrices are column-major, so a row-major matrix is read as its
+ * transpose.  C = A B is therefore computed as C^T = B^T A^T: cuBLASLt's A is
+ * our B, and its rows are our columns.
  *
  * The algorithm for a shape is chosen once and reused by the other layers of a
  * step.  The next step usually has other row counts, and its plans replace the
- * least recently used.  cuBLASLt's first heuristic result is used: timing
- * candidates would make the choice, and so the results of a resumed run, vary.
+ * least recently used plans.  The choice is the first result of cuBLASLt's
+ * heuristic.  If candidates were timed, the choice could differ in a resumed
+ * run, and so could its results.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,9 +22,9 @@
 
 #include "cuda/product.h"
 
-#define WORKSPACE ((size_t)32 << 20) /* NVIDIA's advice for sm_90 and later */
+#define WORKSPACE ((size_t)32 << 20) /* NVIDIA's recommendation for sm_90 */
 
-static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues want float");
+static_assert(sizeof(real) == sizeof(float), "cuBLASLt's epilogues need float");
 
 /* The key of a plan. */
 struct shape {
@@ -33,8 +34,8 @@ struct shape {
     uint32_t c_real;
     uint32_t epilogue;
     uint32_t beta;
-    uint32_t alignment; /* bytes, of all operands */
-    uint32_t spare;     /* 0: shapes are compared byte by byte */
+    uint32_t alignment; /* alignment of all operands, in bytes */
+    uint32_t spare;     /* padding, 0; shapes are compared byte by byte */
 };
 
 struct plan {
@@ -43,7 +44,7 @@ struct plan {
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
-    uint64_t used; /* number of its last product; 0: unused entry */
+    uint64_t used; /* number of its last product; 0: free entry */
     bool missing;  /* no algorithm supports this epilogue */
 };
 
@@ -51,7 +52,7 @@ struct tr_products {
     cublasLtHandle_t handle;
     void *workspace;
     struct plan plans[TR_PLANS];
-    uint64_t used; /* products so far */
+    uint64_t used; /* number of products so far */
 };
 
 static cudaError_t error_of(cublasStatus_t status)
@@ -70,7 +71,7 @@ static bool good(tr_cuda *c, cublasStatus_t status)
     return tr_cuda_good(c, error_of(status), cublasLtGetStatusName(status));
 }
 
-/* The same; the message names the product. */
+/* Like good(), but the message describes the product. */
 static bool good_product(tr_cuda *c, const struct shape *s,
                          cublasStatus_t status)
 {
@@ -132,7 +133,7 @@ static cublasLtEpilogue_t epilogue_of(const tr_product *p)
                                         : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/* True if cuBLASLt might not support it. */
+/* True if cuBLASLt might not support the epilogue. */
 static bool is_rare(uint32_t epilogue)
 {
     return epilogue != CUBLASLT_EPILOGUE_DEFAULT
@@ -142,9 +143,9 @@ static bool is_rare(uint32_t epilogue)
 /* ---- A plan ---- */
 
 /*
- * The largest power of two, up to a cache line, that divides all addresses.
- * Arrays start at cache lines; a larger limit would give each layer its own
- * plan.
+ * Returns the largest power of two, up to a cache line, that divides all
+ * addresses.  Arrays start at cache lines, so with a larger limit the layers
+ * could not share plans.
  */
 static uint32_t alignment_of(const tr_product *p)
 {
@@ -179,7 +180,7 @@ static bool set(tr_cuda *c, const plan *plan,
                                                   sizeof value));
 }
 
-/* Sets the epilogue's pointers, which can differ in each call. */
+/* Sets the pointers of the epilogue, which can differ in each call. */
 static bool point(tr_cuda *c, const tr_product *p, const plan *plan)
 {
     return (p->bias == NULL
@@ -269,7 +270,7 @@ static bool choose(tr_cuda *c, plan *plan)
     return good_product(c, &plan->shape, status);
 }
 
-/* The cached or new plan for a product; NULL: failed. */
+/* Returns the cached plan or a new plan for a product, or NULL on failure. */
 static plan *plan_of(tr_cuda *c, const tr_product *p)
 {
     tr_products *const all = c->products;
@@ -293,8 +294,8 @@ static plan *plan_of(tr_cuda *c, const tr_product *p)
 }
 
 /*
- * A bias, or its copy, aligned to 16 bytes: plans record the alignment of
- * matrices but not of a bias.
+ * Returns a bias that is aligned to 16 bytes: the given bias or a copy of it.
+ * A plan knows the alignment of matrices, but not the alignment of a bias.
  */
 static const void *aligned_bias(tr_cuda *c, const tr_product *p)
 {
@@ -312,7 +313,7 @@ static const void *aligned_bias(tr_cuda *c, const tr_product *p)
     return copy;
 }
 
-/* In bfloat16, if all operands have the alignment of tensor cores. */
+/* Fuses bfloat16 products whose operands are aligned for tensor cores. */
 bool tr_cuda_fuses(tr_cuda *c, const tr_product *p)
 {
     const plan *plan;

@@ -1,8 +1,8 @@
 /*
  * ptx.h - PTX instructions that CUDA C++ does not provide.
  *
- * Operands are 8 x 8 tiles of bfloat16, or several.  Lane l of a warp holds
- * numbers 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each tile.
+ * Operands consist of 8 x 8 tiles of bfloat16.  Lane l of a warp holds numbers
+ * 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each tile.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static __device__ inline void ldmatrix_x4(uint32_t (&tile)[4],
                  : "memory");
 }
 
-/* The same, each tile transposed. */
+/* Like ldmatrix_x4(), but transposes each tile. */
 static __device__ inline void ldmatrix_x4_trans(uint32_t (&tile)[4],
                                                 const __nv_bfloat16 *row)
 {
@@ -45,9 +45,10 @@ static __device__ inline void ldmatrix_x4_trans(uint32_t (&tile)[4],
 }
 
 /*
- * c += a b in float, 16 x 8.  a, 16 x 16, is four tiles: upper left, lower
- * left, upper right, lower right; b, 16 x 8, is two transposed tiles, upper
- * first; c is two tiles with two numbers per lane.
+ * c += a b, in float.  a (16 x 16) consists of four tiles: upper left, lower
+ * left, upper right, lower right.  b (16 x 8) consists of two transposed tiles,
+ * upper and lower.  c (16 x 8) consists of two tiles, with two numbers per lane
+ * and tile.
  */
 static __device__ inline void mma_m16n8k16(float (&c)[4],
                                            const uint32_t (&a)[4], uint32_t b0,
@@ -59,7 +60,7 @@ static __device__ inline void mma_m16n8k16(float (&c)[4],
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* 2^x to 2 units in the last place; results below 2^-126 are 0. */
+/* Returns 2^x to 2 units in the last place; results below 2^-126 become 0. */
 static __device__ inline float ex2_approx(float x)
 {
     float y;

@@ -1,13 +1,13 @@
 /*
  * ranks.cc - sum gradients over ranks, through the host.
  *
- * Used without NCCL, or if ranks share a GPU.  Each array is copied to pinned
- * memory in a separate stream while kernels compute the next one.  MPI sums it
- * there, and makes progress while later arrays are copied.
+ * This method is used without NCCL, or if ranks share a GPU.  Each array is
+ * copied to pinned memory in a separate stream while kernels compute the next
+ * array.  MPI sums it there, while later arrays are copied.
  *
- * A rank whose device failed still joins the exchange, with undefined values,
- * so that no other rank waits for it forever.  The ranks agree to continue
- * before they use the sums.
+ * A rank whose device has failed still joins the sums, with undefined values,
+ * so that no rank waits forever.  All ranks agree to continue before they use
+ * the sums.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -61,7 +61,7 @@ static void sum_begin(tr_device *d, real *x, size_t n)
     tr_cuda_good(c, cudaEventRecord(s->copied, r->stream), WHERE);
 }
 
-/* Waits for a copy; makes progress on sums meanwhile. */
+/* Waits for a copy, and makes progress on other sums meanwhile. */
 static void wait_for(tr_cuda *c, const sum *s)
 {
     const tr_ranks *const r = c->ranks;
@@ -142,7 +142,7 @@ static bool open_events(tr_cuda *c, tr_ranks *r, size_t n_sums)
                         WHERE);
 }
 
-/* True if each rank has its own GPU; equal on all ranks. */
+/* True if each rank has its own GPU.  All ranks get the same result. */
 static bool are_apart(const tr_cuda *c, const tr_workers *w)
 {
     double shared = 0;

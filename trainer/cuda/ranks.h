@@ -1,5 +1,5 @@
 /*
- * ranks.h - sum gradients over ranks, by the host or by NCCL.
+ * ranks.h - sum gradients over ranks, through the host or by NCCL.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 /* True if this build has NCCL. */
 extern const bool tr_nccl_is_built;
 
-/* tr_cuda_join() if each rank has its own GPU. */
+/* Implements tr_cuda_join() if each rank has its own GPU. */
 bool tr_nccl_join(tr_cuda *c, const tr_workers *w);
 
 #endif /* TR_CUDA_RANKS_H */

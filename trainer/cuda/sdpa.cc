@@ -1,10 +1,12 @@
 /*
- * sdpa.cc - attention by cuDNN: plans, workspace and operations.  The graphs
- * are in sdpa_graph.h, the layout of batches in sdpa.h.
+ * sdpa.cc - attention by cuDNN: plans, workspace and operations.  sdpa_graph.h
+ * builds the graphs; sdpa.h describes the layout of batches.
  *
- * Attention's scratch holds dropout's seed and offset, then cuDNN's workspace.
+ * The scratch of attention holds the seed and offset of dropout, then cuDNN's
+ * workspace.
  *
- * This file has no kernels: cudnn-frontend is compiled for the host only.
+ * This file must not contain kernels, because cudnn-frontend is compiled for
+ * the host only.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,15 +31,15 @@
 struct tr_sdpa {
     cudnnHandle_t handle;
     uint32_t heads, width;
-    uint32_t dropout; /* in training */
+    uint32_t dropout; /* rate in training, times 2^32 */
     struct plan {
         tr_sdpa_shape shape;
         std::unique_ptr<fe::graph::Graph> forward, backward;
-        size_t workspace; /* bytes, enough for both */
+        size_t workspace; /* for both directions, in bytes */
         uint64_t used;    /* sequence number of its last use; 0: unused */
     } plans[PLANS];
-    uint64_t used;    /* uses so far */
-    size_t workspace; /* bytes in the current scratch */
+    uint64_t used;    /* number of uses so far */
+    size_t workspace; /* size in the current scratch, in bytes */
     void (*close)(tr_device *d); /* the overridden function */
 };
 
@@ -54,7 +56,7 @@ static bool fail(tr_cuda *c, const char *call, const char *said)
         c->failed = cudaErrorUnknown;
         snprintf(c->why, sizeof c->why, WHERE ", %s: %s", call, said);
         for (char *p = c->why; (p = strchr(p, '\n')) != NULL;)
-            *p = ' '; /* messages have one line */
+            *p = ' '; /* a message is a single line */
     }
     return false;
 }
@@ -112,8 +114,8 @@ static bool build(tr_cuda *c, const tr_sdpa_shape &shape, bool backward,
 }
 
 /*
- * The cached or new plan for a shape; NULL: failed.  Waits for kernels of a
- * plan before evicting it.
+ * Returns the cached plan or a new plan for a shape, or NULL on failure.
+ * Before a plan is evicted, waits until its kernels have finished.
  */
 static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
 {
@@ -143,7 +145,7 @@ static const plan *plan_of(tr_cuda *c, const tr_sdpa_shape &shape)
 
 /* ---- Memory ---- */
 
-/* SIZE_MAX also if an offset would exceed int32_t. */
+/* Also returns SIZE_MAX if an offset would exceed int32_t. */
 static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
                    size_t heads, bool)
 {
@@ -157,7 +159,7 @@ static size_t kept(tr_device *d, const tr_batch *batch, size_t hidden,
                     heads * sizeof(float));
 }
 
-/* Creates the batch's plans, before the step begins. */
+/* Also creates the plans of the batch, before the step begins. */
 static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
 {
     tr_cuda *const c = cuda_of(d);
@@ -169,20 +171,20 @@ static size_t scratch(tr_device *d, const tr_batch *batch, size_t, size_t, bool)
     p = plan_of(c, {spans.count, spans.longest, all->heads, all->width,
                     all->dropout});
     all->workspace = p ? p->workspace : 0;
-    /* Another 256, since scratch is only aligned to a cache line. */
+    /* twice, because scratch is aligned only to a cache line */
     return p ? tr_plus(2 * SEED_BYTES, p->workspace) : SIZE_MAX;
 }
 
 /* ---- The operations ---- */
 
-/* A seed for each layer and step; see sdpa.h. */
+/* Returns a seed that differs between layers and steps (sdpa.h). */
 static int64_t seed_of(const tr_attend *a, const tr_spans *spans)
 {
     return (int64_t)tr_counter_rng(tr_counter_rng(a->dropout.seed, a->site),
                                    (uint32_t)spans->place);
 }
 
-/* Pointers of both directions; the type is not const. */
+/* Pointers that both directions pass to cuDNN; they cannot be const. */
 static pointers pointers_of(const tr_cuda *c, const tr_attend *a,
                             const tr_spans *spans, int64_t *seed,
                             const void *qkv, const void *out)
@@ -203,7 +205,7 @@ static pointers pointers_of(const tr_cuda *c, const tr_attend *a,
             {TR_SDPA_OFFSET, seed + 1}};
 }
 
-/* Runs one direction; `more`: its additional pointers. */
+/* Runs one direction; `more` holds its additional pointers. */
 static void run(tr_cuda *c, const tr_attend *a, bool backward,
                 const void *qkv, const void *out, const pointers &more)
 {
@@ -218,7 +220,7 @@ static void run(tr_cuda *c, const tr_attend *a, bool backward,
     if (p == NULL || a->batch->n_rows == 0)
         return;
     if (p->workspace > c->sdpa->workspace || a->hidden != c->ragged) {
-        fail(c, "workspace", "another model than it was opened for");
+        fail(c, "workspace", "the model is not the one it was opened for");
         return;
     }
     if (a->dropout.threshold)
@@ -275,7 +277,7 @@ static void close_sdpa(tr_device *d)
     close(d);
 }
 
-/* True if cuDNN supports the model on this GPU, in the smallest bucket. */
+/* True if cuDNN supports the model and GPU in the smallest bucket. */
 static bool has_plans(tr_cuda *c)
 {
     const tr_sdpa *const s = c->sdpa;

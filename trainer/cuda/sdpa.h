@@ -1,27 +1,28 @@
 /*
- * sdpa.h - attention by cuDNN instead of our own kernels, in bfloat16.
+ * sdpa.h - bfloat16 attention by cuDNN instead of the kernels of attention.h.
  *
- * cuDNN takes unpadded rows as tensors of spans x heads x longest x width with
- * ragged offsets, which give each span's start, in numbers, and a length in
- * rows.  Both are in device memory and are staged with the batch.
+ * cuDNN accepts unpadded rows as ragged tensors of spans x heads x longest x
+ * width: it needs the offset of each span, in numbers, and its length, in
+ * rows.  Offsets and lengths are in device memory and are staged with the
+ * batch.
  *
- * cuDNN plans and compiles for a number of spans and a longest span, which
- * differ from batch to batch.  So both are rounded up to buckets.  The batch is
- * extended with empty spans, of length 0 at the end offset; they read and write
- * nothing.  Plans are cached by shape; a new one replaces the least recently
- * used.
+ * cuDNN's plans are compiled for a number of spans and for the length of the
+ * longest span.  Both differ from batch to batch, so they are rounded up to
+ * bucket sizes.  The batch is extended with empty spans at the end, which read
+ * and write nothing.  Plans are cached by shape; a new plan replaces the least
+ * recently used one.
  *
  *   spans    32, 64, 128, 256, 512, then multiples of 512
  *   longest  128, 256, 384, 512, then powers of two
  *
- * Forward stores the log-sum-exp of each row: one float per head and row of the
- * buckets.
+ * Forward stores the log-sum-exp of each row as a float, for every head and for
+ * all rows of the buckets.
  *
- * Dropout is cuDNN's own.  Its masks depend on a seed and an offset in device
+ * cuDNN also draws dropout.  Its masks depend on a seed and an offset in device
  * memory, and on the index in spans x heads x longest x longest.  The seed is
- * derived from the step, the layer's site and the first row of the batch in
- * that of all ranks; the offset is 0.  A kernel writes both before each
- * operation, with equal values for forward and backward.
+ * derived from the step, the layer's site and the number of the batch's first
+ * row in the batch of all ranks; the offset is 0.  A kernel writes the seed and
+ * the offset before each operation; forward and backward get the same values.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,19 +31,19 @@
 
 #include "cuda/device.h"
 
-/* Sets the bucket sizes of a batch; does not touch pointers. */
+/* Sets the bucket sizes of a batch, but not its pointers. */
 void tr_spans_count(const tr_batch *batch, tr_spans *spans);
 
 /*
- * Fills arrays of spans->count numbers, one more for offsets.  A row has
- * `hidden` numbers in attention's output and three times as many in its input;
- * the total must not exceed INT32_MAX.
+ * Fills the arrays: spans->count lengths, and offsets with one more entry.  A
+ * row has `hidden` numbers in the output of attention and three times as many
+ * in its input; their total must not exceed INT32_MAX.
  */
 void tr_spans_fill(const tr_batch *batch, const tr_spans *spans,
                    size_t hidden, int32_t *in, int32_t *out,
                    int32_t *length);
 
-/* Queues a write of seed and offset to device memory, in c->stream. */
+/* Queues a kernel in c->stream that writes the seed and the offset to `to`. */
 void tr_sdpa_seed(tr_cuda *c, int64_t *to, int64_t seed, int64_t offset);
 
 #endif /* TR_CUDA_SDPA_H */

@@ -1,8 +1,8 @@
 /*
- * sdpa_graph.h - attention, forward and backward, as cudnn-frontend graphs.
+ * sdpa_graph.h - forward and backward of attention as cudnn-frontend graphs.
  *
  * The trainer runs these graphs; tests/cuda/plan-cudnn.cc plans them for GPUs
- * that are not present.
+ * that are absent.
  *
  * Backward may add to a query's gradient in any order: cuDNN's deterministic
  * mode does not support ragged rows on sm_80 or dropout on sm_100, and on sm_90
@@ -32,11 +32,11 @@ struct tr_sdpa_shape {
     uint32_t spans;   /* bucket sizes, like `longest`: see sdpa.h */
     uint32_t longest;
     uint32_t heads;
-    uint32_t width;   /* of a head */
-    uint32_t dropout; /* number of dropped draws out of 2^32; 0: none */
+    uint32_t width;   /* width of a head */
+    uint32_t dropout; /* rate times 2^32; 0: no dropout */
 };
 
-/* Identifies tensors when a graph runs. */
+/* Identify tensors when a graph runs. */
 enum tr_sdpa_uid : int64_t {
     TR_SDPA_IN = 1, /* span offsets in queries, keys and values */
     TR_SDPA_OUT,    /* span offsets in the output */
@@ -68,7 +68,10 @@ tr_sdpa_integers(fe::graph::Graph &graph, tr_sdpa_uid uid,
                             .set_data_type(type));
 }
 
-/* Spans, heads, rows, columns; a batch row holds `parts` x heads x width. */
+/*
+ * Lays out a tensor of spans x heads x rows x columns.  A row of the batch
+ * holds parts x heads x width numbers.
+ */
 static inline void tr_sdpa_lay(fe::graph::Tensor_attributes &t,
                                const tr_sdpa_shape &s, tr_sdpa_uid uid,
                                int64_t parts, tr_sdpa_tensor offsets)
@@ -92,7 +95,7 @@ tr_sdpa_rows(fe::graph::Graph &graph, const tr_sdpa_shape &s,
     return graph.tensor(t);
 }
 
-/* Not ragged: backward on sm_80 accepts nothing else. */
+/* On sm_80, backward does not support ragged statistics. */
 static inline void tr_sdpa_lay_stats(fe::graph::Tensor_attributes &t,
                                      const tr_sdpa_shape &s)
 {

@@ -5,7 +5,7 @@
  */
 #include "cuda/sdpa.h"
 
-/* One thread. */
+/* Grid and block: one thread. */
 static __global__ void __launch_bounds__(1)
 seed_kernel(int64_t *to, int64_t seed, int64_t offset)
 {

@@ -9,9 +9,9 @@
 
 #include "model/bucket_pad.h"
 
-#define DIGIT 11 /* bits */
+#define DIGIT 11 /* bits sorted per pass */
 
-/* One pass of a radix sort; stable. */
+/* One pass of a stable radix sort. */
 static void sort_digit(uint32_t n, const int32_t *index, unsigned shift,
                        const int32_t *from, int32_t *to)
 {

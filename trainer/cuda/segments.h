@@ -1,12 +1,12 @@
 /*
- * segments.h - which rows of a batch to add to each row of a table, for
- * gradients of embeddings.
+ * segments.h - list the rows of a batch that are added to each row of a table,
+ * for the gradients of embeddings.
  *
- * The host sorts the rows by table index.  A segment is the rows with the same
- * index, in batch order; one block sums it, so no two blocks write to the same
- * address, and the order is fixed.  [MASK], frequent tokens and the two types
- * have so many rows that their segments are split into pieces; a second launch
- * adds the pieces' sums.
+ * The host sorts the rows by table index.  A segment consists of the rows with
+ * the same index, in batch order.  A single block sums it, so no two blocks
+ * write to the same address, and the order is fixed.  The segments of [MASK],
+ * of frequent tokens and of the two types are so long that they are split into
+ * pieces; a second launch adds the sums of the pieces.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TR_PIECE_ROWS 64 /* most rows in a piece */
+#define TR_PIECE_ROWS 64 /* maximum rows in a piece */
 
 enum tr_table { TR_TABLE_WORD, TR_TABLE_POSITION, TR_TABLE_TYPE,
                   TR_TABLES };
@@ -27,10 +27,10 @@ struct tr_piece {
     int32_t to;      /* row of the table */
     uint32_t first;
     uint32_t count;  /* 0: unused */
-    int32_t partial; /* index of its partial sum; -1: the whole segment */
+    int32_t partial; /* index of its partial sum; -1 if it is a whole segment */
 };
 
-/* A segment of several pieces, as `count` consecutive partial sums. */
+/* A segment of several pieces, which has `count` consecutive partial sums. */
 struct tr_long {
     uint32_t table;
     int32_t to;
@@ -47,11 +47,11 @@ struct tr_segments {
     uint32_t n_partials;
 };
 
-/* In a rounded batch the counts are multiples of these. */
+/* In a rounded batch, the counts are multiples of these. */
 #define TR_PIECES_ROUND 1024
 #define TR_LONGS_ROUND 64
 
-/* The most pieces and long segments. */
+/* Maximum numbers of pieces and of long segments. */
 static inline size_t tr_pieces_max(size_t rows)
 {
     return TR_TABLES * rows + TR_PIECES_ROUND;
@@ -63,16 +63,17 @@ static inline size_t tr_longs_max(size_t rows)
 }
 
 /*
- * Fills the arrays, which have room for the most.  index[]: each row's index in
- * each table, nonnegative; spare: room for n_rows.
+ * Fills the arrays, which must have room for the maximum numbers.  index[]
+ * holds each row's index in each table, nonnegative; `spare` has room for
+ * n_rows.
  */
 void tr_segments_make(struct tr_segments *segments, uint32_t n_rows,
                       const int32_t *const index[TR_TABLES],
                       int32_t *spare);
 
 /*
- * Rounds the counts up with unused pieces and long segments, and sets the
- * number of partial sums to the most there can be.
+ * Rounds the counts up by adding unused pieces and long segments, and sets the
+ * number of partial sums to its maximum.
  */
 void tr_segments_round(struct tr_segments *segments, uint32_t n_rows);
 

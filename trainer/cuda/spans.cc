@@ -1,5 +1,5 @@
 /*
- * spans.cc - bucket sizes and offsets of spans for cuDNN, see sdpa.h.
+ * spans.cc - bucket sizes and offsets of spans for cuDNN (sdpa.h).
  *
  * SPDX-License-Identifier: MIT
  */

@@ -3,8 +3,8 @@
  *
  * There are two slots, each with a pinned host buffer and a device buffer.  A
  * batch and the data derived from it are packed into the host buffer and copied
- * in a separate stream, while kernels work on the previous batch.  The host
- * waits only for the copy of two batches ago:
+ * in a separate stream, while kernels process the previous batch.  The host
+ * waits only for the copy of the batch before the last:
  *
  *   kernels of this batch  wait for  its copy
  *   its copy               waits for  kernels of the batch before the last
@@ -23,10 +23,10 @@
 #include "cuda/segments.h"
 #include "model/bucket_pad.h"
 
-/* In a rounded batch, room for spans is a multiple of this. */
+/* In a rounded batch, the room for spans is a multiple of this. */
 #define SPANS_ROUND 64
 
-/* Entries of all tables together must fit an int32_t. */
+/* The number of entries of all tables must fit in an int32_t. */
 #define MOST_ROWS (INT32_MAX / TR_TABLES)
 
 struct slot {
@@ -39,9 +39,9 @@ struct slot {
     int32_t *spare;
     size_t spare_rows;
     cudaEvent_t copied;
-    cudaEvent_t over; /* the kernels that read it have finished */
-    bool fresh;       /* no kernel waits for the copy yet */
-    bool read;        /* by kernels launched after `over` was recorded */
+    cudaEvent_t over; /* recorded after the kernels that read the slot */
+    bool fresh;       /* c->stream does not wait for the copy yet */
+    bool read;        /* read by kernels launched since `over` was recorded */
 };
 
 struct tr_stages {
@@ -135,14 +135,16 @@ const tr_staged *tr_cuda_holder(const tr_cuda *c, const void *array)
 
 /* ---- Packing ---- */
 
-/* Position of the next array; host NULL: only measures sizes. */
+/* Position of the next array.  With host NULL, only sizes are measured. */
 struct layout {
     char *host;
     char *device;
     size_t at;
 };
 
-/* Reserves n numbers of type T; returns their host address, or NULL. */
+/*
+ * Reserves n numbers of type T.  Returns their host address, if there is one.
+ */
 template <typename T>
 static T *reserve(layout *l, size_t n, T **on_device)
 {
@@ -153,7 +155,7 @@ static T *reserve(layout *l, size_t n, T **on_device)
     return host;
 }
 
-/* Copies an array and sets its pointer to the device address. */
+/* Copies an array and sets its pointer to its device address. */
 template <typename T> static void pack(layout *l, size_t n, const T **array)
 {
     T *there;
@@ -164,7 +166,7 @@ template <typename T> static void pack(layout *l, size_t n, const T **array)
     *array = there;
 }
 
-/* Room for spans, rounded so that later arrays do not move. */
+/* Room for spans, rounded up so that later arrays seldom move. */
 static uint32_t spans_of(const tr_batch *b)
 {
     return b->rounded ? tr_round_up(b->n_spans, SPANS_ROUND) : b->n_spans;
@@ -233,7 +235,7 @@ static void pack_spans(layout *l, const tr_batch *batch, size_t hidden,
     spans->length = length;
 }
 
-/* Must be last: only the used part of its last array is copied. */
+/* Segments must be last: only the used part of the last array is copied. */
 static void pack_segments(layout *l, const tr_batch *batch, int32_t *spare,
                           tr_segments *segments)
 {
@@ -257,7 +259,7 @@ static void pack_segments(layout *l, const tr_batch *batch, int32_t *spare,
     segments->pieces = there.pieces;
 }
 
-/* Returns the number of bytes. */
+/* Packs a batch, or only measures it if `host` is NULL.  Returns its size. */
 static size_t pack_batch(slot *s, char *host, const tr_batch *batch)
 {
     layout l = {host, s->device, 0};
@@ -286,7 +288,7 @@ static bool make_room(tr_cuda *c, slot *s, size_t rows, size_t bytes)
     if (bytes <= s->bytes)
         return true;
     free_buffers(s);
-    bytes += bytes / 4; /* the next batches may be larger */
+    bytes += bytes / 4; /* the next batches can be larger */
     if (!tr_cuda_memory(c, cudaMallocHost((void **)&s->host, bytes),
                         "pinned memory for batches")
         || !tr_cuda_memory(c, cudaMalloc((void **)&s->device, bytes),
@@ -323,7 +325,7 @@ static const tr_batch *stage(tr_device *d, const tr_batch *batch)
     if (c->failed)
         return NULL;
     if (batch->n_rows > MOST_ROWS) {
-        tr_cuda_good(c, cudaErrorInvalidValue, "a batch of so many rows");
+        tr_cuda_good(c, cudaErrorInvalidValue, "batch with too many rows");
         return NULL;
     }
     for (slot &each : c->stages->slots) {

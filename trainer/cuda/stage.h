@@ -8,11 +8,11 @@
 
 #include "cuda/device.h"
 
-/* False: failed, recorded by tr_cuda_good(). */
+/* Returns false after a failure, which tr_cuda_good() has recorded. */
 bool tr_stages_open(tr_cuda *c);
 void tr_stages_close(tr_cuda *c);
 
-/* The staged batch that contains this array; NULL: none. */
+/* Returns the staged batch that contains this array, or NULL. */
 const tr_staged *tr_cuda_holder(const tr_cuda *c, const void *array);
 
 #endif /* TR_CUDA_STAGE_H */

@@ -1,9 +1,10 @@
 /*
- * batch_builder.c - build the arrays of a batch pack by pack.
+ * batch_builder.c - build the arrays of a batch, pack by pack.
  *
- * A batch may span several files, so each pack is viewed on its own, and its
- * channels are copied straight to their rows in the batch.  The boundaries of
- * all packs then form one ps_spans, from which the other arrays follow.
+ * The packs of a batch may come from several files, so each pack is viewed
+ * separately, and its channels are copied to their rows in the batch.  The
+ * boundaries of all packs then form one ps_spans, from which the other arrays
+ * are derived.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -79,8 +80,8 @@ static ps_result check_labels(const tr_builder *f, ps_error *err)
 
     if (f->info->schema.labels == PS_LABELS_SHIFTED)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "its labels are shifted to the next token: masked "
-                        "tokens need tokcat --labels=aligned");
+                        "its labels are shifted to the next token: use "
+                        "tokcat --labels=aligned");
     if (type != PS_I32 && type != PS_I64)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "channel labels is %s, which cannot hold %d: use "
@@ -92,7 +93,7 @@ static ps_result check_labels(const tr_builder *f, ps_error *err)
     return PS_OK;
 }
 
-/* Masking needs the id of [MASK], which the stream must declare. */
+/* Prepares masking, which needs the id of [MASK] from the stream's header. */
 static ps_result use_masking(tr_builder *f, ps_error *err)
 {
     const ps_schema *schema = &f->info->schema;
@@ -123,7 +124,7 @@ ps_result tr_builder_use(tr_builder *f, const ps_pack_info *info, ps_error *err)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "has packs of %" PRIu32 " tokens, previous files of "
                         "%" PRIu32, info->capacity, f->capacity);
-    /* Dense attention would include the gaps. */
+    /* Dense attention would attend to the gaps. */
     if (info->align > 1)
         return tr_error(err, PS_ERR_ARGUMENT,
                         "its sequences are aligned to %" PRIu32
@@ -175,7 +176,7 @@ static bool grow(void *array, uint64_t count, size_t size)
     return true;
 }
 
-/* Up to one sequence per row, and one dummy sequence per pack. */
+/* A row can be a sequence, and a pack can have one dummy sequence. */
 static bool grow_all(tr_builder *f, uint64_t packs, uint64_t capacity)
 {
     const uint64_t rows = packs * capacity;
@@ -215,7 +216,7 @@ static ps_result check_whole(const tr_builder *f, const ps_pack *pack,
     return PS_OK;
 }
 
-/* Copies a channel and checks its range; padding is ignored. */
+/* Copies a channel and checks its values.  Padding is ignored. */
 static ps_result take(const tr_builder *f, const ps_pack *pack,
                       const ps_spans *spans, const channel *c, int32_t *to,
                       ps_error *err)
@@ -255,7 +256,7 @@ static ps_result take_channels(const tr_builder *f, const ps_pack *pack,
     return r;
 }
 
-/* The mask of a sequence does not depend on where it is packed. */
+/* Masks tokens.  The mask of a sequence does not depend on how it is packed. */
 static void hide_tokens(const tr_builder *f, const ps_pack *pack, uint64_t key)
 {
     for (uint32_t i = 0; i < pack->n_seq; i++) {
@@ -278,7 +279,7 @@ void tr_builder_pad(const tr_builder *f, uint32_t n_tok)
     }
 }
 
-/* The boundaries of `spans` follow those already present. */
+/* Appends the boundaries of `spans`. */
 static void add_spans(tr_builder *f, const ps_spans *spans)
 {
     ps_spans *all = &f->spans;
@@ -361,7 +362,7 @@ static uint32_t list_targets(const tr_builder *f)
     return n;
 }
 
-/* ps_spans_weights returns floats, one per row, even if `real` is double. */
+/* ps_spans_weights returns a float for each row, even if `real` is double. */
 static void weigh_targets(const tr_builder *f, const tr_batch_totals *all)
 {
     const uint32_t n = f->batch.n_mlm;
@@ -430,7 +431,7 @@ tr_batch_totals tr_builder_totals(const tr_builder *f)
     return f->totals;
 }
 
-/* If this rank has no packs, nothing has written the first boundary. */
+/* If this rank has no packs, the first boundary has not been written yet. */
 void tr_builder_finish_among(tr_builder *f, const tr_batch_totals *all)
 {
     f->cu[f->spans.n_spans] = (int32_t)f->spans.n_rows;
@@ -462,7 +463,7 @@ static extent extent_at(const tr_builder *f, extent at)
     const uint32_t seqs = f->n_seqs[at.pack];
     extent n = {.pack = 1,
                 .row = f->capacity,
-                .span = seqs + 1, /* with a dummy sequence, maybe empty */
+                .span = seqs + 1, /* includes the dummy sequence */
                 .seq = seqs};
 
     while (at.target + n.target < f->batch.n_mlm &&
@@ -495,7 +496,7 @@ static void move_pack(tr_builder *f, extent to, extent from, extent n)
     f->pack_row[to.pack] = from.row;
 }
 
-/* All other arrays follow from these. */
+/* Digest of the arrays from which all others are derived. */
 static uint64_t digest_of(const tr_builder *f)
 {
     const tr_batch *const b = &f->batch;

@@ -1,5 +1,5 @@
 /*
- * batch_builder_move.c - packs moved from one builder to another.
+ * batch_builder_move.c - move packs from one builder to another.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #include "data/error.h"
 
-/* Boundaries cover all spans, including dummy sequences. */
+/* The boundaries from the cursor on, which include those of dummy sequences. */
 static const int32_t *boundaries_at(const tr_builder *f,
                                     const tr_builder_cursor *at)
 {
@@ -61,7 +61,7 @@ ps_result tr_builder_reserve(tr_builder *f, uint32_t packs, ps_error *err)
     return r;
 }
 
-/* Appends the boundaries of the pack's sequences and its dummy sequence. */
+/* Appends the boundaries of a pack's sequences and of its dummy sequence. */
 static bool move_spans(tr_builder *f, const tr_pack_size *pack,
                        const int32_t *lengths)
 {

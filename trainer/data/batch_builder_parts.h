@@ -15,9 +15,9 @@ enum { TOKENS, TYPES, LABELS, NSP, CHANNELS };
 typedef struct channel {
     const char *name;
     ps_kind kind;
-    int64_t min, end; /* valid values: min to end - 1, */
-    int32_t without;    /* or this, the value if the channel is absent */
-    const ps_field *field; /* NULL if absent */
+    int64_t min, end; /* range of valid values: min to end - 1 */
+    int32_t without;    /* valid, too; the value if the channel is absent */
+    const ps_field *field; /* NULL if the channel is absent */
 } channel;
 
 /* The arrays of a batch: type, name, dimension. */
@@ -58,12 +58,12 @@ struct tr_builder {
     ARRAYS(MEMBER)
 };
 
-/* Doubles the capacity, at least to one pack.  As tr_builder_reserve. */
+/* Doubles the capacity, to at least one pack.  See tr_builder_reserve. */
 PS_MUST_CHECK ps_result tr_builder_grow(tr_builder *f, ps_error *err);
 
 /*
- * Writes the padding of the pack that is being added; padding in the stream
- * has undefined values.
+ * Sets the padding of the pack that is being added, because padding in the
+ * stream has undefined values.
  */
 void tr_builder_pad(const tr_builder *f, uint32_t n_tok);
 

@@ -18,9 +18,9 @@
 struct tr_loader {
     tr_loader_options options;
     tr_builder *builder;
-    tr_source *source;     /* NULL: rank 0 reads for this rank */
-    tr_assigner *assigner; /* NULL: one rank, or packs are exchanged */
-    tr_exchange *exchange; /* NULL: this rank trains on what it reads */
+    tr_source *source;     /* NULL if rank 0 reads for this rank */
+    tr_assigner *assigner; /* NULL with one rank, or if packs are exchanged */
+    tr_exchange *exchange; /* NULL if this rank trains on the packs it reads */
     tr_batch_shape shape;
 };
 
@@ -149,7 +149,7 @@ static bool is_full(const tr_loader *l)
            (l->options.sequences > 0 && n.sequences == l->options.sequences);
 }
 
-/* Adds the next pack; sets *turned instead if a new epoch begins. */
+/* Adds the next pack, or sets *turned if a new epoch begins. */
 static ps_result add_pack(tr_loader *l, bool *turned, ps_error *err)
 {
     ps_result r = tr_source_add(l->source, l->options.sequences, err);

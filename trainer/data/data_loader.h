@@ -1,8 +1,8 @@
 /*
  * data_loader.h - read batches from pack streams.
  *
- * Reads files, or standard input, in turn, and groups packs into batches, by
- * number of packs or of sequences.  These channels are used if present:
+ * Reads files or standard input in turn, and groups packs into batches by the
+ * number of packs or sequences.  These channels are used if present:
  *
  *   token_type_ids       per token; default 0
  *   labels               per token, i32 or i64: the original token where it was
@@ -23,13 +23,13 @@
 #include "packstream.h"
 #include "ranks/workers.h"
 
-/* Weights of masked tokens: Krell et al. (2021), section 3.3. */
+/* Loss weights of masked tokens, as in Krell et al. (2021), section 3.3. */
 typedef enum tr_loss_weighting {
-    TR_LOSS_PER_SEQUENCE, /* equal for each sequence of the batch */
-    TR_LOSS_PER_TOKEN     /* equal for each masked token of the batch */
+    TR_LOSS_PER_SEQUENCE, /* each sequence of the batch has the same weight */
+    TR_LOSS_PER_TOKEN     /* each masked token has the same weight */
 } tr_loss_weighting;
 
-/* How several ranks read the input. */
+/* Ways in which several ranks read the input. */
 typedef enum tr_input_kind {
     TR_INPUT_SHARED, /* each rank reads all files and selects its packs */
     TR_INPUT_SHARDS, /* each rank reads its own files; packs are exchanged */
@@ -37,33 +37,33 @@ typedef enum tr_input_kind {
 } tr_input_kind;
 
 typedef struct tr_loader_options {
-    const char *const *names; /* files; "-": standard input */
+    const char *const *names; /* file names; "-" is standard input */
     uint32_t n_names;
     uint32_t epochs;     /* at least 1 */
-    uint32_t packs;      /* per batch; 0: set by `sequences` */
-    uint32_t sequences;  /* per batch; 0: set by `packs` */
+    uint32_t packs;      /* packs per batch; 0: use `sequences` */
+    uint32_t sequences;  /* sequences per batch; 0: use `packs` */
     uint32_t vocab_size; /* 0: as declared by the first stream */
     uint32_t types;      /* number of token types */
     tr_loss_weighting loss;
-    double mask_share;   /* error for streams with labels; below 0: not set,
-                            0.15 for streams without labels */
-    uint64_t seed;       /* of masks */
+    double mask_share;   /* share of masked tokens; below 0: not set, 0.15 for
+                            streams without labels; an error with labels */
+    uint64_t seed;       /* seed of masks */
     uint32_t rank;       /* this rank, below `ranks` */
     uint32_t ranks;      /* at least 1 */
-    uint32_t hidden;     /* width of the model, for the cost of packs */
-    bool pads;           /* padding is computed, and so has a cost */
+    uint32_t hidden;     /* width of the model, for computing costs */
+    bool pads;           /* padding is computed, and so counts as cost */
     tr_input_kind input;
     bool ahead; /* set by the loader if its own thread reads */
 } tr_loader_options;
 
-/* Contents of the batch of all ranks. */
+/* Counts of the batch of all ranks. */
 typedef struct tr_batch_counts {
     uint64_t tokens; /* excluding padding */
     uint32_t packs;
     uint32_t sequences;
     uint32_t rows;
     uint32_t targets; /* masked tokens and labelled sequences */
-    uint64_t digest;  /* of all arrays */
+    uint64_t digest;  /* digest of all arrays */
 } tr_batch_counts;
 
 /* A resume point: the input position after a batch. */
@@ -76,23 +76,24 @@ typedef struct tr_input_position {
 typedef struct tr_loader tr_loader;
 
 /*
- * Opens the first file.  PS_OK, PS_ERR_ARGUMENT (the stream does not fit the
- * options), and the results of ps_pack_reader_open.  After a failure
- * tr_loader_name names the file, and *l must be freed, too.
+ * Opens the first file.  Returns PS_OK, PS_ERR_ARGUMENT if the stream does not
+ * match the options, or an error of ps_pack_reader_open.  After a failure,
+ * tr_loader_name returns the file, and *l must be freed.
  */
 PS_MUST_CHECK ps_result tr_loader_open(tr_loader **l,
                                        const tr_loader_options *options,
                                        ps_error *err);
 
 /*
- * Connects ranks that exchange packs.  All ranks must call it once
- * tr_loader_open has succeeded everywhere, before the functions below.  PS_OK,
- * PS_ERR_ARGUMENT (this rank's packs do not fit rank 0's), PS_ERR_MEMORY.
+ * Connects ranks that exchange packs.  All ranks must call it after
+ * tr_loader_open has succeeded on all of them, and before the functions below.
+ * Returns PS_OK, PS_ERR_MEMORY, or PS_ERR_ARGUMENT if this rank's packs do not
+ * match rank 0's.
  */
 PS_MUST_CHECK ps_result tr_loader_join(tr_loader *l, const tr_workers *w,
                                        ps_error *err);
 
-/* The file that is being read. */
+/* Name of the file that is being read. */
 const char *tr_loader_name(const tr_loader *l);
 
 /* Properties of the batches of all ranks. */
@@ -106,44 +107,45 @@ typedef struct tr_batch_shape {
 const tr_batch_shape *tr_loader_shape(const tr_loader *l);
 
 /*
- * Reads the next batch; the last one of an epoch may be smaller.  PS_OK;
- * PS_END, also if another rank has failed, which reports the reason;
- * PS_ERR_ARGUMENT (a pack crosses the end of a batch, or another file does not
- * fit), PS_ERR_RANGE (a value outside the model's limits), and the results of
- * ps_pack_reader_next.
+ * Reads the next batch; the last batch of an epoch may be smaller.  Returns
+ * PS_OK; PS_END, also if another rank has failed, which then reports the
+ * reason; PS_ERR_ARGUMENT if a pack crosses the end of a batch or a file does
+ * not match the first; PS_ERR_RANGE if a value exceeds the model's limits; or
+ * an error of ps_pack_reader_next.
  */
 PS_MUST_CHECK ps_result tr_loader_next(tr_loader *l, ps_error *err);
 
 /*
- * This rank's part of the batch, valid until the next tr_loader_next; may be
- * empty.  Loss weights refer to the batch of all ranks.
+ * This rank's part of the batch, which may be empty, valid until the next
+ * tr_loader_next.  Loss weights refer to the batch of all ranks.
  */
 const tr_batch *tr_loader_batch(const tr_loader *l);
 tr_batch_counts tr_loader_counts(const tr_loader *l);
 
-/* Times of the last exchange; zero without exchange. */
+/* Times of the last exchange, or zero if packs are not exchanged. */
 typedef struct tr_exchange_times {
-    double exchange;  /* seconds, including reading */
-    double waited;    /* seconds tr_loader_next waited for it */
-    double imbalance; /* max/mean cost of ranks */
+    double exchange;  /* duration, including reading, in seconds */
+    double waited;    /* time tr_loader_next waited, in seconds */
+    double imbalance; /* highest cost of a rank / mean cost */
 } tr_exchange_times;
 
 tr_exchange_times tr_loader_times(const tr_loader *l);
 
 /*
- * The resume point, valid before tr_loader_next or after it returned PS_OK.
- * Resume before the first batch.
+ * The resume point, valid before tr_loader_next is called or after it has
+ * returned PS_OK.  tr_loader_resume must be called before the first batch.
  */
 tr_input_position tr_loader_position(const tr_loader *l);
-/* With shards: the positions of the n ranks after rank 0. */
+/* The positions of the n ranks after rank 0, if each rank reads shards. */
 const tr_input_position *tr_loader_positions(const tr_loader *l, uint32_t *n);
 PS_MUST_CHECK ps_result tr_loader_resume(tr_loader *l,
                                          const tr_input_position *position,
                                          ps_error *err);
 
 /*
- * Limits the number of batches, before the first one and equally in all ranks.
- * A loader that reads ahead opens and reads nothing beyond them.
+ * Limits the number of batches.  Must be called before the first batch, with
+ * the same number on all ranks.  A loader that reads ahead reads nothing beyond
+ * them.
  */
 void tr_loader_limit(tr_loader *l, uint64_t batches);
 

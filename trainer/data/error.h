@@ -13,7 +13,7 @@
 ps_result tr_error(ps_error *err, ps_result code, const char *format, ...)
     MESSAGE_PRINTF(3, 4);
 
-/* The same with PS_ERR_IO and the text of errno. */
+/* Fills in `err` with PS_ERR_IO and the text of errno. */
 ps_result tr_error_errno(ps_error *err);
 
 #endif /* TR_DATA_ERROR_H */

@@ -22,7 +22,7 @@ static bool is_pattern(const char *name)
     return pattern_places(name, &places) && places > 0;
 }
 
-/* An unreadable name is reported when it is opened. */
+/* True for input that can be read only once.  Ignores missing files. */
 static bool is_stream(const char *name)
 {
     struct stat st;

@@ -14,13 +14,13 @@ bool tr_input_is_stdin(const char *name);
 
 /*
  * Sets the kind: TR_INPUT_SHARDS if the names contain %d for the rank,
- * TR_INPUT_RANK0 if one of them is a pipe or standard input, otherwise
- * TR_INPUT_SHARED.  Returns NULL, or a name that lacks the %d of the others.
+ * TR_INPUT_RANK0 if one is a pipe or standard input, otherwise
+ * TR_INPUT_SHARED.  Returns NULL, or a name without %d if other names have %d.
  */
 const char *tr_input_find_kind(const char *const *names, uint32_t n,
                                tr_input_kind *input);
 
-/* The name of a rank's file, owned by the caller; NULL: out of memory. */
+/* Returns the name of a rank's file, to be freed, or NULL if out of memory. */
 char *tr_input_name(const tr_loader_options *options, uint32_t file,
                     uint32_t rank);
 

@@ -1,8 +1,9 @@
 /*
  * masking.h - choose the tokens of a sequence to mask.
  *
- * Devlin et al. (2018), section 3.1: 15 % of tokens are selected; of these 80 %
- * become [MASK], 10 % a random token, and 10 % stay unchanged.
+ * As in Devlin et al. (2018), section 3.1, 15 % of the tokens are selected.  Of
+ * these, 80 % become [MASK], 10 % become a random token, and 10 % are
+ * unchanged.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,19 +23,19 @@
 #define TR_MASKING_SPECIALS PS_SPECIALS
 
 typedef struct tr_masking {
-    double share;        /* of the tokens that may be masked, 0 to 1 */
-    uint32_t max;       /* per sequence; 0: limited by `share` alone */
-    uint32_t vocab_size; /* at least 1; random tokens are below it */
+    double share;        /* share of maskable tokens that are selected */
+    uint32_t max;       /* maximum per sequence; 0: no limit */
+    uint32_t vocab_size; /* at least 1; limits random tokens */
     uint32_t mask_id;
-    uint32_t special[TR_MASKING_SPECIALS]; /* ids never masked; */
-    uint32_t n_special;                 /* UINT32_MAX: unused entry */
+    uint32_t special[TR_MASKING_SPECIALS]; /* unmaskable ids, or UINT32_MAX */
+    uint32_t n_special;
 } tr_masking;
 
 /*
- * Masks some of `n` tokens, at least one if any may be masked: label[i] is then
- * the original token, and TR_MASKING_NONE elsewhere.  `room` is scratch for n
- * numbers.  The choice depends on the key and the tokens alone.  Returns the
- * number of masked tokens.
+ * Masks some of n tokens, and at least one if any may be masked.  Sets label[i]
+ * to the original token if token i is masked, otherwise to TR_MASKING_NONE.
+ * `room` is scratch for n numbers.  The choice depends only on the key and the
+ * tokens.  Returns the number of masked tokens.
  */
 uint32_t tr_masking_apply(const tr_masking *m, uint64_t key, uint32_t n,
                           int32_t *token, int32_t *label, uint32_t *room);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Digits and a decimal point, unsigned, finite. */
+/* Accepts finite numbers of digits and a decimal point, without a sign. */
 static bool parse(const char *text, double *number)
 {
     char *end;

@@ -8,7 +8,7 @@
 
 #include "cli/options.h"
 
-/* Setters of a double, for OPTION_CALL_FOR. */
+/* Setters of options of type double, for OPTION_CALL_FOR. */
 option_setter tr_option_share;    /* 0 to 1 */
 option_setter tr_option_below_1;  /* 0 to below 1 */
 option_setter tr_option_positive; /* 0 or more */

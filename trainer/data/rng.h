@@ -1,5 +1,6 @@
 /*
- * rng.h - pseudo-random numbers, identical on every machine, from any seed.
+ * rng.h - pseudo-random numbers, identical on every machine.  Any seed is
+ * valid.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,13 +17,13 @@ static inline uint64_t draw(uint64_t *state)
     return splitmix_finish(*state += SPLITMIX_GAMMA);
 }
 
-/* Below `n`, which must not be 0.  The bias is below n / 2^32. */
+/* Returns a number below n, with n > 0.  The bias is below n / 2^32. */
 static inline uint32_t tr_rng_below(uint64_t *state, uint32_t n)
 {
     return (uint32_t)((draw(state) >> 32) * n >> 32);
 }
 
-/* True with probability `share`, 0 to 1. */
+/* Returns true with probability `share`, which is 0 to 1. */
 static inline bool tr_rng_chance(uint64_t *state, double share)
 {
     return (double)(draw(state) >> 11) * 0x1p-53 < share;

@@ -16,16 +16,16 @@
 #include "data/input_files.h"
 #include "data/rng.h"
 
-#define AHEAD 64 /* packs read ahead */
+#define AHEAD 64 /* number of packs read ahead */
 
 struct tr_source {
     const tr_loader_options *options;
     tr_builder *to;
     uint32_t epoch;
     _Atomic uint32_t file; /* atomic for tr_source_name in another thread */
-    char **names;          /* of all files */
+    char **names;          /* names of all files */
     int fd;
-    int quit[2]; /* pipe that tr_source_stop writes to; -1: none */
+    int quit[2]; /* pipe that tr_source_stop writes to, or -1 */
     ps_pack_reader *reader;
     ps_loader *loader; /* NULL until the first pack is requested */
 };
@@ -41,7 +41,7 @@ const char *tr_source_name(const tr_source *s)
 
 static ps_result open_file(tr_source *s, ps_error *err)
 {
-    /* wait_input waits for the writer of a pipe. */
+    /* Do not wait for the writer of a pipe: wait_input does. */
     const int now = s->options->ahead ? O_NONBLOCK : 0;
     const char *name = s->names[s->file];
 
@@ -157,7 +157,7 @@ void tr_source_stop(tr_source *s)
 
 /* ---- Packs ---- */
 
-/* The key of masks, different in each epoch. */
+/* Key of masks, which differs between epochs. */
 static uint64_t stream_key(const tr_source *s, const ps_pack *pack)
 {
     uint64_t key = tr_rng_mix(s->options->seed, s->epoch);
@@ -181,8 +181,8 @@ static ps_result check_fits(const tr_source *s, const ps_pack *pack,
 
 /*
  * Returns the next pack of the file.  A thread of ps_loader reads ahead, unless
- * this source runs in a thread of its own.  Packs are taken one at a time, as a
- * batch may span two files.
+ * this source already runs in a separate thread.  Packs are read one at a time,
+ * because a batch may span two files.
  */
 static ps_result next_pack(tr_source *s, ps_pack *pack, ps_error *err)
 {
@@ -251,7 +251,7 @@ ps_result tr_source_resume(tr_source *s, const tr_input_position *position,
     if (position->file >= s->options->n_names ||
         position->epoch >= s->options->epochs)
         return tr_error(err, PS_ERR_ARGUMENT,
-                        "there are fewer files or epochs than before");
+                        "fewer files or epochs than in the checkpoint");
     s->epoch = position->epoch;
     if (position->file != s->file) {
         close_file(s);

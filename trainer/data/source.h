@@ -12,8 +12,8 @@
 typedef struct tr_source tr_source;
 
 /*
- * Opens the first file; packs are added to `to`.  Results are those of
- * tr_loader_open.  *s must be freed after a failure, too.
+ * Opens the first file.  Packs will be added to `to`.  Results are as in
+ * tr_loader_open.  *s must be freed even after a failure.
  */
 PS_MUST_CHECK ps_result tr_source_open(tr_source **s,
                                        const tr_loader_options *options,
@@ -25,13 +25,13 @@ const char *tr_source_name(const tr_source *s);
 
 /*
  * Adds the next pack.  It is an error if the builder then has more than
- * `sequences` (0: no limit).  PS_OK; PS_END at the end of the epoch, until
- * tr_source_next_epoch; and the failures of tr_loader_next.
+ * `sequences` sequences (0: no limit).  Returns PS_OK, PS_END at the end of the
+ * epoch, until tr_source_next_epoch, or an error of tr_loader_next.
  */
 PS_MUST_CHECK ps_result tr_source_add(tr_source *s, uint32_t sequences,
                                       ps_error *err);
 
-/* Starts the next epoch; PS_END after the last one. */
+/* Starts the next epoch.  Returns PS_END after the last epoch. */
 PS_MUST_CHECK ps_result tr_source_next_epoch(tr_source *s, ps_error *err);
 
 /*

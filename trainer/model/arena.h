@@ -12,14 +12,17 @@ typedef struct tr_arena {
     tr_device *device;
     size_t n;
     real *at;   /* on the device */
-    real *host; /* the mirror; `at` itself if the device is on the host */
+    real *host; /* the mirror; equals `at` if the device is the host */
 } tr_arena;
 
-/* Allocates n zeros.  False: out of memory. */
+/* Allocates n zeros.  Returns false if out of memory. */
 bool tr_arena_open(tr_arena *arena, tr_device *device, size_t n);
 void tr_arena_free(tr_arena *arena);
 
-/* fetch copies device to mirror, store mirror to device. */
+/*
+ * fetch copies from the device to the mirror, store from the mirror to the
+ * device.
+ */
 void tr_arena_fetch(const tr_arena *arena);
 void tr_arena_store(const tr_arena *arena);
 

@@ -4,10 +4,10 @@
  * Every token position of the packs is a row, including padding: n_rows =
  * n_packs * L.  A span is a range of rows that attend to each other: a
  * sequence, or the padding at the end of a pack (a dummy sequence), so every
- * row belongs to exactly one span.  Dummy sequences are in no loss.  This
- * layout is called padded; unpad.h removes padding rows.
+ * row belongs to exactly one span.  Dummy sequences do not contribute to any
+ * loss.  This layout is called padded; unpad.h removes the padding rows.
  *
- * The model reads batches and never owns them.
+ * The caller owns a batch; the model only reads it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,40 +21,40 @@
 
 typedef struct tr_batch {
     uint32_t n_packs;
-    uint32_t capacity; /* L: rows per pack; 0: varies */
-    uint32_t n_rows;   /* n_packs * capacity, or the sum over packs */
+    uint32_t capacity; /* L, rows per pack; 0 if packs differ */
+    uint32_t n_rows;   /* total over all packs */
 
     /* One entry per row. */
-    const int32_t *token;    /* below vocab_size */
-    const int32_t *type;     /* below types */
+    const int32_t *token;    /* token ID, below vocab_size */
+    const int32_t *type;     /* token type, below types */
     const int32_t *position; /* 0, 1, ... within each span; below positions */
-    const int32_t *segment;  /* within its pack, from 1; 0: dummy sequence */
+    const int32_t *segment;  /* sequence in its pack, from 1; 0: dummy */
 
-    /* Span i is rows cu[i] to cu[i + 1] - 1; cu[n_spans] is n_rows.  No span
-     * crosses a pack boundary. */
+    /* Span i consists of rows cu[i] to cu[i + 1] - 1; cu[n_spans] is n_rows.
+     * No span crosses a pack boundary. */
     uint32_t n_spans;
     uint32_t max_span;
     const int32_t *cu; /* [n_spans + 1] */
 
     /* Sequences, excluding dummy sequences. */
     uint32_t n_seq;
-    const int32_t *cls_row;   /* [n_seq] first row */
-    const int32_t *nsp_label; /* [n_seq] 0 or 1; -1: no label */
-    const real *nsp_weight;   /* [n_seq] 0 without a label */
+    const int32_t *cls_row;   /* [n_seq] first row of each sequence */
+    const int32_t *nsp_label; /* [n_seq] 0 or 1; -1 without a label */
+    const real *nsp_weight;   /* [n_seq] loss weight; 0 without a label */
 
     /* Masked tokens, in row order. */
     uint32_t n_mlm;
     const int32_t *mlm_row;   /* [n_mlm] */
     const int32_t *mlm_label; /* [n_mlm] the original token */
-    const int32_t *mlm_seq;   /* [n_mlm] its sequence, below n_seq */
-    const real *mlm_weight;   /* [n_mlm] weight in the loss */
+    const int32_t *mlm_seq;   /* [n_mlm] index of its sequence, below n_seq */
+    const real *mlm_weight;   /* [n_mlm] loss weight */
 
-    /* [n_rows] row in the padded batch of all ranks, for dropout; NULL: the
-     * row itself. */
+    /* [n_rows] row number in the padded batch of all ranks, for dropout.  NULL
+     * if equal to the row's index. */
     const int32_t *place;
 
-    /* Counts are rounded up (bucket_pad.h), including those that a device
-     * derives from the batch. */
+    /* True if counts are rounded up (bucket_pad.h).  A device then also rounds
+     * up the counts that it derives from the batch. */
     bool rounded;
 } tr_batch;
 

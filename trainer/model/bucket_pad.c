@@ -10,10 +10,10 @@
 
 #include "model/sizes.h"
 
-#define PADDING_ROWS 128 /* most rows in a span of padding */
+#define PADDING_ROWS 128 /* maximum rows in a span of padding */
 #define MOST_ROWS (INT32_MAX - TR_BUCKET_ROWS)
 
-/* Output positions. */
+/* Where the next output arrays are written. */
 typedef struct rounding {
     real *reals;
     int32_t *numbers;
@@ -31,7 +31,7 @@ static const int32_t *extend(rounding *to, const int32_t *x, size_t n,
     return longer;
 }
 
-/* Appends rows of padding in spans of their own. */
+/* Appends rows of padding, in separate spans. */
 static void add_rows(rounding *to, tr_batch *b, uint32_t more)
 {
     const uint32_t spans = tr_round_up(more, PADDING_ROWS) / PADDING_ROWS;
@@ -61,12 +61,13 @@ typedef struct picked {
     const int32_t **row;
     const int32_t **label;
     const real **weight;
-    const int32_t **seq; /* NULL: none */
+    const int32_t **seq; /* may be NULL */
 } picked;
 
 /*
- * Extends n picked rows to `all`, at most the number of rows, with the lowest
- * rows that are not picked yet.  Picked rows stay in ascending order.
+ * Extends the n picked rows to `all` rows, at most the rows of the batch, by
+ * picking the lowest rows that are not picked yet.  Picked rows stay in
+ * ascending order.
  */
 static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
 {
@@ -97,7 +98,7 @@ static void add_picked(rounding *to, uint32_t n, uint32_t all, picked p)
         *p.seq = seq;
 }
 
-/* Rounds n picked rows up to a multiple, at most `most`. */
+/* Rounds n picked rows up to a multiple, but to at most `most`. */
 static uint32_t picks(uint32_t n, uint32_t multiple, uint32_t most)
 {
     const uint32_t all = tr_round_up(n, multiple);

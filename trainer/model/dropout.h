@@ -1,9 +1,9 @@
 /*
  * dropout.h - select the values that dropout zeroes.
  *
- * The choice is a function of the seed, the site (position in the network), the
- * row and the column.  No mask is stored: backward computes it again, and every
- * device drops the same values.
+ * The selection is a function of the seed, the site (the layer of the network),
+ * the row and the column.  No mask is stored: backward computes the selection
+ * again, and every device drops the same values.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,7 @@
 #include "model/host_device.h"
 #include "model/ops.h"
 
-/* The key of one row at one site. */
+/* A random key that selects the dropped values of one row at one site. */
 typedef struct tr_dropout_key {
     uint32_t first;
     uint32_t second;
@@ -65,7 +65,7 @@ static inline tr_dropout_key tr_dropout_at_row(const tr_dropout *dropout,
     return tr_dropout_row(dropout, site, tr_dropout_place(dropout, row));
 }
 
-/* True if the value in this column is kept. */
+/* Returns true if dropout keeps the value in this column. */
 TR_HOST_DEVICE
 static inline bool tr_dropout_keeps(tr_dropout_key key, uint32_t column,
                                     uint32_t threshold)
@@ -78,15 +78,15 @@ static inline bool tr_dropout_keeps(tr_dropout_key key, uint32_t column,
 }
 
 /*
- * Attention scores are drawn four at a time, since there is one per pair of
- * tokens.  Rows and columns count from the start of their sequence.  The four
- * scores whose rows and columns differ only in bit 3 share a draw: on tensor
- * cores one lane holds all four, both in a tile and in its transpose.  The key
- * of a row ignores this bit.
+ * Random numbers for attention scores are drawn four at a time, because there
+ * is a score per pair of tokens.  Rows and columns count from the start of
+ * their sequence.  Four scores whose rows and columns differ only in bit 3
+ * share a draw: on tensor cores one lane holds all four, both in a tile and in
+ * its transpose.  A row's key ignores this bit.
  */
 #define TR_DRAW_BIT 8u
 
-/* Four draws of 16 bits: words by the row's bit, halves by the column's. */
+/* Four 16-bit draws.  The row's bit selects a word, the column's bit a half. */
 typedef struct tr_dropout_four {
     uint32_t row[2];
 } tr_dropout_four;
@@ -117,8 +117,8 @@ static inline tr_dropout_four tr_dropout_draw(tr_dropout_key key,
 }
 
 /*
- * True if a score is kept, given its row's word and its column's bit (0 or 1).
- * The threshold of the lower half has a resolution of 2^-16.
+ * Returns true if a score is kept, given the word of its row and the bit of its
+ * column (0 or 1).  In the lower half, the threshold has a resolution of 2^-16.
  */
 TR_HOST_DEVICE
 static inline bool tr_dropout_stays(uint32_t word, uint32_t bit,
@@ -127,7 +127,7 @@ static inline bool tr_dropout_stays(uint32_t word, uint32_t bit,
     return (bit ? word : word << 16) >= threshold;
 }
 
-/* The same for a single score. */
+/* Like tr_dropout_stays(), for a single score. */
 TR_HOST_DEVICE
 static inline bool tr_dropout_score_stays(tr_dropout_key key, uint32_t row,
                                           uint32_t column,

@@ -1,14 +1,14 @@
 /*
  * ops.h - the operations that a model needs from a compute device.
  *
- * A device has its own memory for weights, gradients and activations, and some
- * twenty operations on it.  The model decides the order of operations and their
- * arrays; it never reads an array.  cpu/ implements the operations for
+ * A device owns the memory for weights, gradients and activations, and provides
+ * some twenty operations on it.  The model chooses the order of operations and
+ * their arrays, but never reads an array.  cpu/ implements the operations for
  * processors, cuda/ for GPUs.
  *
  * Operations are asynchronous and run in the order in which they were queued.
- * None returns an error: after a failure all later operations do nothing, and
- * finish() reports it.
+ * Operations do not return errors: after a failure, all later operations do
+ * nothing, and finish() reports the failure.
  *
  * Arrays are row-major.  There are three types of numbers:
  *   value  activations and their gradients, device.value_size bytes each:
@@ -16,7 +16,7 @@
  *   real   weights, their gradients, and statistics of rows;
  *   index  int32_t.
  * Operations take weights as values: a device that computes in bfloat16 keeps
- * a bfloat16 copy and finds it by the address of the weight.
+ * a bfloat16 copy of the weights and finds it by a weight's address.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-#define TR_LINE_BYTES 64 /* cache line; arrays start at a multiple */
-#define TR_ROW_BYTES 16  /* row alignment of logits, for tensor cores */
-#define TR_SPARE 8       /* readable numbers after an arena: heads_mlm.c */
+#define TR_LINE_BYTES 64 /* size of a cache line; arrays are aligned to it */
+#define TR_ROW_BYTES 16  /* alignment of rows of logits, for tensor cores */
+#define TR_SPARE 8       /* readable numbers after an arena, see heads_mlm.c */
 
 typedef struct tr_device tr_device;
 
@@ -60,19 +60,19 @@ typedef struct tr_norm {
     real *bias_gradient;
 } tr_norm;
 
-/* What norm_forward keeps for backward. */
+/* Values that a forward norm keeps for norm_backward. */
 typedef struct tr_norm_kept {
     void *hat;     /* rows x width values */
-    real *inverse; /* [rows] 1 / deviation */
+    real *inverse; /* [rows] 1 / standard deviation */
 } tr_norm_kept;
 
 /* The parameters of dropout.h. */
 typedef struct tr_dropout {
     uint64_t seed;
-    uint32_t threshold; /* number of dropped draws out of 2^32; 0: none */
-    real scale;         /* factor of kept values */
-    const int32_t *place; /* the staged batch's, see batch.h */
-    const uint64_t *shared; /* from step_begin(); NULL: use `seed` */
+    uint32_t threshold; /* rate times 2^32; 0: no dropout */
+    real scale;         /* factor applied to kept values */
+    const int32_t *place; /* the staged batch's `place`, see batch.h */
+    const uint64_t *shared; /* seed from step_begin(); NULL: use `seed` */
 } tr_dropout;
 
 /* The embedding tables: word, position and type vectors are summed. */
@@ -90,24 +90,24 @@ typedef struct tr_attend {
     const tr_batch *batch; /* staged */
     size_t hidden;
     size_t heads;
-    bool dense; /* whole packs with a mask, not span by span */
+    bool dense; /* mask whole packs instead of going span by span */
     tr_dropout dropout;
     uint32_t site;
     void *kept;    /* attention_kept() bytes */
     void *scratch; /* attention_scratch() bytes */
 } tr_attend;
 
-/* The sum that a loss is added to. */
+/* The loss terms, each with its own sum. */
 typedef enum tr_loss { TR_LOSS_MLM, TR_LOSS_NSP, TR_LOSSES } tr_loss;
 
 /* A tensor: `count` numbers starting at `offset` in the arenas. */
 typedef struct tr_part {
     size_t offset;
     size_t count;
-    bool decays; /* weight decay and trust ratio apply */
+    bool decays; /* subject to weight decay and the trust ratio */
 } tr_part;
 
-/* Arguments of one LAMB step, see lamb.h. */
+/* Arguments of one LAMB step (lamb.h). */
 typedef struct tr_lamb_args {
     double beta1, beta2; /* raised to the power of the step's factor */
     double correct1, correct2;
@@ -117,16 +117,16 @@ typedef struct tr_lamb_args {
     double rate;
 } tr_lamb_args;
 
-/* Results, as of finish(). */
+/* Results that finish() reports. */
 typedef struct tr_results {
     double loss[TR_LOSSES]; /* of the last forward */
     double gradient; /* norm before clipping, in the last lamb() */
-    /* Since the last finish(): lamb() calls that changed the weights, and the
-     * sums of the losses before them. */
+    /* lamb() calls since the last finish() that changed the weights, and the
+     * sums of the losses of these steps. */
     uint64_t steps;
     double sum[TR_LOSSES];
-    /* On a GPU, since the last finish(): steps launched as graphs, and kernels,
-     * products and fills launched one by one. */
+    /* On a GPU, counts since the last finish(): steps launched as graphs, and
+     * kernels, products and fills launched one by one. */
     uint64_t graphs, launches;
 } tr_results;
 
@@ -134,49 +134,51 @@ typedef struct tr_ops {
     /* ---- Memory ---- */
 
     /*
-     * Aligned to a cache line.  NULL: out of memory, which is not a failure of
-     * the device, or an earlier operation failed.
+     * Allocates memory, aligned to a cache line.  Returns NULL if an earlier
+     * operation failed, or if out of memory, which does not count as a failure
+     * of the device.
      */
     void *(*alloc)(tr_device *d, size_t bytes);
     void (*release)(tr_device *d, void *block);
     /* Sets all bytes to `byte`: 0 gives zeros, 0xff gives NaN. */
     void (*fill)(tr_device *d, void *to, int byte, size_t bytes);
-    /* Copies from or to host memory, and waits until it is done. */
+    /* Copy to or from host memory, and wait for completion. */
     void (*upload)(tr_device *d, void *to, const void *from, size_t bytes);
     void (*download)(tr_device *d, void *to, const void *from, size_t bytes);
 
     /*
-     * Reports that upload() wrote the weights, so that the device refreshes a
-     * copy that it has in another format.
+     * Must be called after upload() wrote weights, so that the device updates
+     * its copy of them in another format.
      */
     void (*weights_written)(tr_device *d, const real *weights, size_t n);
 
     /*
-     * Copies the batch to the device.  The host's arrays may be overwritten
-     * once this returns, with on_host only after finish().  The result omits
-     * arrays that no operation reads.  It is valid until the call after next.
-     * NULL as with alloc().
+     * Copies a batch to the device.  The caller may overwrite its arrays when
+     * stage() returns or, if `on_host` is set, after finish().  The result
+     * omits arrays that no operation reads, and is valid until the second call
+     * after this one.  Returns NULL in the same cases as alloc().
      */
     const tr_batch *(*stage)(tr_device *d, const tr_batch *batch);
 
     /*
-     * Marks the operations of a step, up to step_end().  They may depend only
-     * on the shape of this staged batch, on `seed` (for dropout), on the values
-     * that lamb() supplies, and on memory that stays allocated, so that a
-     * device can replay an earlier step of the same shape.  None of them may
-     * wait.  Returns the address of the seed for tr_dropout, or NULL.
-     * Optional: a step works without step_begin() and step_end(), too.
+     * Marks the operations up to step_end() as a step that the device may
+     * replay for another batch of the same shape.  They may depend only on the
+     * shape of this staged batch, on `seed` (for dropout), on the arguments of
+     * lamb(), and on memory that stays allocated, and they must not wait.
+     * Returns the address of the seed for tr_dropout, or NULL.  Calling
+     * step_begin() and step_end() is optional.
      */
     const uint64_t *(*step_begin)(tr_device *d, const tr_batch *batch,
                                   uint64_t seed);
     void (*step_end)(tr_device *d);
 
-    /* Waits for all operations.  False: one failed; `why` has the reason. */
+    /* Waits for all operations.  Returns false if any failed; `why` has the
+     * reason. */
     bool (*finish)(tr_device *d, tr_results *results, const char **why);
 
     /* ---- Products ---- */
 
-    /* bias: add the bias here; otherwise the next operation adds it. */
+    /* Adds the bias if `bias` is set; otherwise the next operation must. */
     void (*linear_forward)(tr_device *d, const tr_linear *l, size_t rows,
                            const void *x, bool bias, void *y);
     /* y = gelu(u), tanh form, with u = x W^T + b */
@@ -190,14 +192,15 @@ typedef struct tr_ops {
     void (*linear_gelu_backward)(tr_device *d, const tr_linear *l,
                                  size_t rows, const void *dy, const void *u,
                                  void *du);
-    /* Sets the gradients to dy^T x and to the column sums of dy. */
+    /* Sets the weight gradient to dy^T x, the bias gradient to the column sums
+     * of dy. */
     void (*linear_backward_weight)(tr_device *d, const tr_linear *l,
                                    size_t rows, const void *dy,
                                    const void *x);
 
     /* ---- Row by row ---- */
 
-    /* dy is replaced by du = dy gelu'(u). */
+    /* Replaces dy by du = dy gelu'(u). */
     void (*gelu_backward)(tr_device *d, size_t n, const void *u, void *dy);
 
     /* y = norm(x) */
@@ -211,8 +214,8 @@ typedef struct tr_ops {
                              const tr_norm_kept *kept, void *y);
     /*
      * Computes dx, the gradient of the norm's input, and the gradients of gain
-     * and bias.  dx may be dy.  With dropout, d_branch is the branch's share
-     * of dx; without, it is not written and may be NULL.
+     * and bias.  dx may be dy.  With dropout, d_branch receives the gradient of
+     * the branch; without, it is not written and may be NULL.
      */
     void (*norm_backward)(tr_device *d, const tr_norm *norm, size_t rows,
                           const tr_norm_kept *kept, const void *dy,
@@ -225,8 +228,8 @@ typedef struct tr_ops {
                           const tr_dropout *dropout, uint32_t site,
                           const tr_norm_kept *kept, void *y);
     /*
-     * Overwrites the norm's gradients, and adds to those of the tables.
-     * Overwrites dy.
+     * Sets the gradients of the norm, adds to the gradients of the tables, and
+     * overwrites dy.
      */
     void (*embed_backward)(tr_device *d, const tr_tables *tables,
                            const tr_norm *norm, const tr_batch *batch,
@@ -235,14 +238,15 @@ typedef struct tr_ops {
 
     /* ---- Attention ---- */
 
-    /* Bytes for an unstaged batch; SIZE_MAX: too large. */
+    /* Sizes of the arrays for an unstaged batch, in bytes; SIZE_MAX if too
+     * large. */
     size_t (*attention_kept)(tr_device *d, const tr_batch *batch,
                              size_t hidden, size_t heads, bool dense);
     size_t (*attention_scratch)(tr_device *d, const tr_batch *batch,
                                 size_t hidden, size_t heads, bool dense);
     /*
-     * qkv: n_rows x 3 hidden: queries, keys and values side by side, and the
-     * heads side by side in each.  out: n_rows x hidden.
+     * A row of `qkv` (n_rows x 3 hidden) holds queries, keys and values side by
+     * side, each with its heads side by side.  `out` is n_rows x hidden.
      */
     void (*attention_forward)(tr_device *d, const tr_attend *a,
                               const void *qkv, void *out);
@@ -252,19 +256,19 @@ typedef struct tr_ops {
 
     /* ---- Heads ---- */
 
-    /* rows[i] = x[index[i]], and the reverse, x[index[i]] += rows[i]. */
+    /* gather: rows[i] = x[index[i]].  scatter: x[index[i]] += rows[i]. */
     void (*gather_rows)(tr_device *d, size_t n, size_t width,
                         const int32_t *index, const void *x, void *rows);
     void (*scatter_rows)(tr_device *d, size_t n, size_t width,
                          const int32_t *index, const void *rows, void *x);
-    /* x = tanh(x); dy is replaced by dy (1 - y^2) */
+    /* Forward replaces x by tanh(x), backward replaces dy by dy (1 - y^2). */
     void (*tanh_forward)(tr_device *d, size_t n, void *x);
     void (*tanh_backward)(tr_device *d, size_t n, const void *y, void *dy);
     /*
-     * loss[i] is the negative log-likelihood of row i's label; finish() reports
-     * the weighted sum.  x is replaced by the gradient of that sum.  A row with
-     * a negative label has a loss and gradients of 0.  The row stride is a
-     * multiple of TR_ROW_BYTES; values after `columns` are not read, and are
+     * Sets loss[i] to the negative log-likelihood of row i's label, and
+     * replaces x by the gradient of the weighted sum, which finish() reports.
+     * A row with a negative label has loss 0 and gradient 0.  The row stride is
+     * a multiple of TR_ROW_BYTES; values after `columns` are not read and are
      * set to 0.
      */
     void (*cross_entropy)(tr_device *d, tr_loss which, size_t rows,
@@ -275,10 +279,11 @@ typedef struct tr_ops {
     /* ---- Ranks, for devices that are not on the host ---- */
 
     /*
-     * sum_begin starts to sum x[i] over all ranks, in place, while operations
-     * queued next continue; operations queued after sum_end see all sums.
-     * False: something failed; some ranks then have no sums, but all return.
-     * All ranks start the same sums in the same order, even after a failure.
+     * sum_begin starts to sum x[i] over all ranks, in place; operations queued
+     * after it run meanwhile.  Operations queued after sum_end see all sums.
+     * sum_end returns false on failure; some ranks then lack the sums, but
+     * sum_end returns on every rank.  All ranks must start the same sums in the
+     * same order, even after a failure.
      */
     void (*sum_begin)(tr_device *d, real *x, size_t n);
     bool (*sum_end)(tr_device *d);
@@ -286,9 +291,9 @@ typedef struct tr_ops {
     /* ---- The optimiser ---- */
 
     /*
-     * One step over all tensors.  If the gradient's norm or a loss is not
-     * finite, this step and all later ones until finish() change nothing; the
-     * results' `steps` does not count them.
+     * Updates all tensors.  If the gradient's norm or a loss is not finite,
+     * this step and all later steps until finish() change nothing and are not
+     * counted in the results' `steps`.
      */
     void (*lamb)(tr_device *d, const tr_lamb_args *step, size_t n_parts,
                  const tr_part *parts, size_t numbers, real *weights,
@@ -296,17 +301,18 @@ typedef struct tr_ops {
 
     /* ---- The end ---- */
 
-    /* All blocks must be released. */
+    /* Closes the device.  All blocks must be released before. */
     void (*close)(tr_device *d);
 } tr_ops;
 
 struct tr_device {
     const tr_ops *ops;
     size_t value_size; /* bytes */
-    /* Values are real, memory is the host's, and operations are complete when
-     * they return. */
+    /* True if values are real, memory is host memory, and operations are
+     * complete when they return. */
     bool on_host;
-    /* Other ranks' devices wait for this one; if it fails, they hang. */
+    /* True if other ranks' devices wait for this device, and hang if it fails.
+     * */
     bool is_waited_for;
 };
 

@@ -1,8 +1,8 @@
 /*
  * scalar.h - the floating-point type of the trainer.
  *
- * float; double in test builds (-DTR_DOUBLE), where equal results have to agree
- * to ten digits.
+ * It is float, or double in test builds (-DTR_DOUBLE), whose results have to
+ * agree to ten digits.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * sizes.h - saturating size arithmetic: overflow gives SIZE_MAX.
+ * sizes.h - saturating size arithmetic: an overflow yields SIZE_MAX.
  *
  * SPDX-License-Identifier: MIT
  */

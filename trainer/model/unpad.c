@@ -13,8 +13,8 @@
 /* The state of one conversion from a padded batch. */
 typedef struct stripping {
     const tr_batch *from;
-    int32_t *start; /* [n_packs + 1] the first row of each pack */
-    int32_t *next;  /* where the next array goes */
+    int32_t *start; /* [n_packs + 1] new first row of each pack */
+    int32_t *next;  /* where the next array is written */
 } stripping;
 
 static uint32_t tokens_of(const tr_batch *batch, uint32_t pack)
@@ -57,7 +57,10 @@ static uint32_t place_packs(stripping *s, tr_rows rows)
     return same;
 }
 
-/* The entries of x for the remaining rows; NULL: their row numbers. */
+/*
+ * Copies the entries of x for the remaining rows, or their row numbers if x is
+ * NULL.
+ */
 static const int32_t *keep(stripping *s, const int32_t *x)
 {
     const int32_t *const kept = s->next;
@@ -72,7 +75,10 @@ static const int32_t *keep(stripping *s, const int32_t *x)
     return kept;
 }
 
-/* The new indices of rows that hold tokens or begin a pack or its padding. */
+/*
+ * Maps row numbers to the new batch.  Each row holds a token, or is the first
+ * row of a pack or of its padding.
+ */
 static const int32_t *move(stripping *s, const int32_t *rows, size_t n)
 {
     const int32_t *const moved = s->next;
@@ -95,7 +101,7 @@ static uint32_t longest(const int32_t *cu, uint32_t n)
     return (uint32_t)most;
 }
 
-/* Room for as much as the padded batch has. */
+/* Allocates room for arrays as large as those of the padded batch. */
 static bool make_room(tr_unpad *s, const tr_batch *batch)
 {
     const size_t n =

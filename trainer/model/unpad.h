@@ -10,23 +10,23 @@
 
 #include "model/batch.h"
 
-/* Which rows of a batch are computed. */
+/* Selects the rows of a batch that are computed. */
 typedef enum tr_rows {
     TR_PADDED,   /* all */
-    TR_STRIPPED, /* for each pack, as many as the fullest pack has tokens */
-    TR_UNPADDED  /* only those that hold tokens */
+    TR_STRIPPED, /* in each pack, as many as the fullest pack has tokens */
+    TR_UNPADDED  /* only rows that hold tokens */
 } tr_rows;
 
-/* Zero-initialise. */
+/* Zero-initialise before the first call. */
 typedef struct tr_unpad {
     tr_batch batch;
     int32_t *numbers; /* the arrays of `batch` that differ from the input's */
-    size_t room; /* of `numbers` */
+    size_t room; /* capacity of `numbers` */
 } tr_unpad;
 
 /*
- * Returns a padded batch reduced to `rows`, valid until the next call.
- * Unchanged arrays are shared with `batch`.  NULL: out of memory.
+ * Reduces a padded batch to `rows`.  The result is valid until the next call
+ * and shares unchanged arrays with `batch`.  Returns NULL if out of memory.
  */
 const tr_batch *tr_unpad_rows(tr_unpad *s, const tr_batch *batch, tr_rows rows);
 void tr_unpad_free(tr_unpad *s);

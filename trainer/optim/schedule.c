@@ -1,7 +1,7 @@
 /*
  * schedule.c - the learning rate as a function of sequences.
  *
- * Steps of packs differ in their number of sequences, so the number of steps
+ * Steps on packs have different numbers of sequences, so the number of steps
  * does not measure progress.
  *
  * SPDX-License-Identifier: MIT

@@ -11,12 +11,12 @@
 /* A linear rise to `peak`, then a polynomial decay to 0 at `total`. */
 typedef struct tr_schedule {
     double peak;
-    uint64_t warmup; /* sequences before the peak */
-    uint64_t total;  /* sequences; 0: no decay */
-    double power;    /* exponent of the decay; 1: linear */
+    uint64_t warmup; /* sequences until the peak */
+    uint64_t total;  /* sequences until the rate is 0; 0: no decay */
+    double power;    /* exponent of the decay; 1 is linear */
 } tr_schedule;
 
-/* The rate of a step, given the number of sequences including it. */
+/* Returns the rate of a step, from the number of sequences up to its end. */
 double tr_schedule_rate(const tr_schedule *s, uint64_t sequences);
 
 #endif /* TR_OPTIM_SCHEDULE_H */

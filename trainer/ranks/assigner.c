@@ -13,8 +13,8 @@
 struct tr_assigner {
     uint32_t ranks;
     ps_cost cost;
-    bool pads; /* padding costs as much as a span of its length */
-    uint32_t each; /* packs per rank that there is room for */
+    bool pads; /* padding costs as much as a sequence */
+    uint32_t each; /* capacity, in packs per rank */
     ps_deal *deal;
     uint64_t *costs; /* [ranks * each] */
     uint32_t *dealt;
@@ -74,7 +74,7 @@ static uint64_t span_cost(const tr_assigner *s, uint64_t tokens,
     return s->cost.tokens * tokens + s->cost.squares * squares;
 }
 
-/* Dummy sequences have no segment; a full pack's has no rows. */
+/* A dummy sequence has segment 0.  It is empty if the pack is full. */
 static void add_costs(const tr_assigner *s, const tr_batch *batch)
 {
     memset(s->costs, 0, (size_t)s->ranks * s->each * sizeof *s->costs);
@@ -88,7 +88,7 @@ static void add_costs(const tr_assigner *s, const tr_batch *batch)
     }
 }
 
-/* Missing packs are filled in with a cost of 0. */
+/* Adds packs of cost 0, so that ranks get equally many packs. */
 ps_result tr_assigner_assign(tr_assigner *s, const tr_batch *batch,
                              const uint32_t **ranks, ps_error *err)
 {

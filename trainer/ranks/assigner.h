@@ -1,8 +1,8 @@
 /*
  * assigner.h - assign the packs of a batch to ranks.
  *
- * Every rank computes the same assignment: an equal number of packs per rank,
- * give or take one, with about equal work.  The method is ps_deal's.
+ * Every rank computes the same assignment, by ps_deal.  The numbers of packs
+ * per rank differ by at most one, and ranks have about equal work.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,13 +15,14 @@
 
 typedef struct tr_assigner tr_assigner;
 
-/* Uses the options' ranks and model width.  NULL: out of memory. */
+/* Uses the options' ranks and width.  Returns NULL if out of memory. */
 tr_assigner *tr_assigner_open(const tr_loader_options *options);
 void tr_assigner_free(tr_assigner *s);
 
 /*
- * Sets *ranks to the rank of each pack of the batch, valid until the next call.
- * PS_OK, PS_ERR_ARGUMENT (too many packs), PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Sets *ranks to the rank of each pack of the batch, valid until the next
+ * call.  Returns PS_OK, PS_ERR_ARGUMENT if there are too many packs,
+ * PS_ERR_MEMORY or PS_ERR_LIMIT.
  */
 PS_MUST_CHECK ps_result tr_assigner_assign(tr_assigner *s,
                                            const tr_batch *batch,
@@ -29,8 +30,9 @@ PS_MUST_CHECK ps_result tr_assigner_assign(tr_assigner *s,
                                            ps_error *err);
 
 /*
- * The same for packs outside a batch: the cost of one, where `squares` is the
- * sum of its squared sequence lengths, and the ranks of n packs.
+ * tr_assigner_cost returns the cost of a pack, where `squares` is the sum of
+ * its squared sequence lengths.  tr_assigner_assign_costs is like
+ * tr_assigner_assign, for n packs with the given costs.
  */
 uint64_t tr_assigner_cost(const tr_assigner *s, uint32_t capacity,
                           uint32_t n_tok, uint64_t squares);

@@ -1,5 +1,5 @@
 /*
- * exchange.c - exchange packs between ranks, in a second thread.
+ * exchange.c - exchange packs between ranks, in a separate thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -64,7 +64,7 @@ static ps_result start(tr_exchange *x, ps_error *err)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return x->has_thread ? PS_OK
                          : tr_error(err, PS_ERR_MEMORY,
-                                    "no thread to exchange packs");
+                                    "cannot create a thread for exchanges");
 }
 
 static void begin(tr_exchange *x)
@@ -83,7 +83,7 @@ static void wait_made(tr_exchange *x, uint64_t count)
     (void)pthread_mutex_unlock(&x->lock);
 }
 
-/* The caller trains on one batch while the thread fills the other. */
+/* The caller trains on one batch while the thread fills another. */
 ps_result tr_exchange_next(tr_exchange *x, ps_error *err)
 {
     const double asked = now();
@@ -186,7 +186,7 @@ ps_result tr_exchange_open(tr_exchange **to, const tr_loader_options *options,
     return r;
 }
 
-/* Every rank takes over rank 0's shape. */
+/* Every rank adopts the batch shape of rank 0. */
 static ps_result take_form(tr_exchange *x, tr_batch_shape *shape, ps_error *err)
 {
     const tr_batch_shape first = x->offers[0].shape;
@@ -215,7 +215,7 @@ ps_result tr_exchange_join(tr_exchange *x, const tr_workers *w,
     return take_form(x, shape, err);
 }
 
-/* An exchange in progress is completed first: all ranks take part. */
+/* Completes an exchange in progress, because all ranks take part in it. */
 void tr_exchange_free(tr_exchange *x)
 {
     if (x == NULL)

@@ -14,7 +14,7 @@
 
 /* ---- Offers ---- */
 
-/* Keeps the first failure of this rank.  Returns r == PS_OK. */
+/* Records the first failure of this rank.  Returns true if r is PS_OK. */
 static bool note(tr_exchange *x, ps_result r)
 {
     if (r != PS_OK && x->failed == PS_OK)
@@ -38,7 +38,7 @@ void tr_exchange_expect(tr_exchange *x)
         x->offers[i].more = has_source(x, i);
 }
 
-/* Gathers all offers.  False: a rank has failed. */
+/* Gathers all offers.  Returns false if a rank has failed. */
 static bool tell(tr_exchange *x)
 {
     ours(x)->failed = x->failed != PS_OK;
@@ -48,7 +48,7 @@ static bool tell(tr_exchange *x)
     return !x->over;
 }
 
-/* This rank's share of `amount`, split over ranks that have packs left. */
+/* This rank's share of `amount`, divided among ranks that have packs left. */
 static uint32_t part_of(const tr_exchange *x, uint64_t amount)
 {
     uint64_t before = 0, among = 0;
@@ -62,7 +62,7 @@ static uint32_t part_of(const tr_exchange *x, uint64_t amount)
     return (uint32_t)(amount / among + (before < amount % among));
 }
 
-/* Packs that the batch still lacks. */
+/* Number of packs that the batch still lacks. */
 static uint64_t missing(const tr_exchange *x)
 {
     uint64_t packs = 0;
@@ -81,7 +81,7 @@ static bool some_have_more(const tr_exchange *x)
     return more;
 }
 
-/* Reads this rank's share, or up to the end of the epoch. */
+/* Reads this rank's share, or to the end of the epoch. */
 static void read_part(tr_exchange *x)
 {
     const uint32_t packs = x->options->packs;
@@ -108,8 +108,9 @@ static void read_part(tr_exchange *x)
 }
 
 /*
- * With --sequences each rank contributes its share or what it has left.  Other
- * ranks do not make up for the rest: their next pack might be too large.
+ * With --sequences, each rank contributes its share, or fewer at the end of the
+ * epoch.  Other ranks cannot make up for the rest, because their next pack
+ * might have too many sequences.
  */
 static void read_batch(tr_exchange *x)
 {
@@ -123,7 +124,7 @@ static void read_batch(tr_exchange *x)
     } while (tell(x) && missing(x) > 0 && some_have_more(x));
 }
 
-/* Reads the next batch that is not empty, until the last epoch ends. */
+/* Reads the next nonempty batch, unless the last epoch has ended. */
 static void read_some(tr_exchange *x)
 {
     uint64_t packs = 0;
@@ -160,8 +161,8 @@ static bool make_room(tr_exchange *x, numbers *n, uint64_t count)
 }
 
 /*
- * Serialises this rank's packs and fills in their rows of the table.  Without
- * memory the rows are valid dummies, since other ranks check them.
+ * Serialises this rank's packs and fills in their rows of the table.  If out of
+ * memory, writes dummy rows that pass the checks of other ranks.
  */
 static void list_ours(tr_exchange *x)
 {
@@ -189,8 +190,8 @@ static void list_ours(tr_exchange *x)
 }
 
 /*
- * A bad offer or table is seen by all ranks, and all end.  Lack of memory is
- * local; the ready phase reports it.
+ * All ranks see an invalid offer or table, and end.  The ready phase reports
+ * lack of memory, which is local.
  */
 static bool make_table(tr_exchange *x)
 {
@@ -209,7 +210,7 @@ static bool make_table(tr_exchange *x)
 
 /* ---- Packs ---- */
 
-/* How many numbers this rank receives. */
+/* Number of numbers that this rank receives. */
 static uint64_t arrivals(const tr_exchange *x)
 {
     uint64_t n = 0;
@@ -219,7 +220,7 @@ static uint64_t arrivals(const tr_exchange *x)
     return n;
 }
 
-/* Assigns the packs and makes room for those that arrive. */
+/* Assigns the packs and makes room for packs that this rank receives. */
 static void prepare(tr_exchange *x, slot *s)
 {
     const tr_batch_counts n = tr_builder_counts(x->mine);
@@ -245,7 +246,7 @@ static size_t count_of(const tr_exchange *x, uint32_t i)
     return (size_t)tr_pack_numbers(pack->n_seq, pack->n_tok);
 }
 
-/* Groups packs by receiving rank; order within a rank is kept. */
+/* Groups packs by receiving rank, in stable order. */
 static void sort_out(tr_exchange *x)
 {
     const uint32_t rank = x->workers->rank;
@@ -286,8 +287,7 @@ static ps_result fill_slot(tr_exchange *x, slot *s)
         if (XXH3_64bits(from, n * sizeof *from) != row->digest)
             return tr_error(&x->err, PS_ERR_CORRUPT,
                             "pack %" PRIu32
-                            " of a batch came from rank %" PRIu32
-                            " with other contents",
+                            " of a batch arrived damaged from rank %" PRIu32,
                             i, tr_plan_reader(&x->plan, i));
         r = tr_builder_insert(s->builder, i, &row->pack, from, &x->err);
         from += n;
@@ -297,7 +297,7 @@ static ps_result fill_slot(tr_exchange *x, slot *s)
 
 /* ---- Exchanges ---- */
 
-/* Counts and a digest of the whole batch; all ranks must agree on them. */
+/* Counts and digest of the whole batch, which all ranks compare. */
 static void count_all(tr_exchange *x, slot *s)
 {
     const tr_plan *const p = &x->plan;
@@ -323,7 +323,7 @@ static void count_all(tr_exchange *x, slot *s)
                                            s->count.digest);
 }
 
-/* All ranks take the same branches, so each phase has all or none. */
+/* All ranks take the same branches, so all or none take part in a phase. */
 void tr_exchange_make(tr_exchange *x, slot *s)
 {
     read_some(x);

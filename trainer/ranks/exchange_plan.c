@@ -61,7 +61,7 @@ void tr_plan_free(tr_plan *p)
 
 /* ---- Numbers from other ranks ---- */
 
-/* int32 must be able to number the rows of all packs. */
+/* Row numbers of all packs must fit in an int32_t. */
 ps_result tr_plan_begin(tr_plan *p, uint32_t capacity, const uint64_t *packs,
                         ps_error *err)
 {
@@ -73,8 +73,8 @@ ps_result tr_plan_begin(tr_plan *p, uint32_t capacity, const uint64_t *packs,
         if (packs[i] > p->max - n)
             return tr_error(
                 err, PS_ERR_CORRUPT,
-                "rank %" PRIu32 " has %" PRIu64 " packs more for a "
-                "batch that has %" PRIu64 ", of %" PRIu32 " at most",
+                "rank %" PRIu32 " adds %" PRIu64 " packs to a batch "
+                "of %" PRIu64 ", which can have %" PRIu32,
                 i, packs[i], n, p->max);
         p->first[i] = (uint32_t)n;
         p->told.begin[i] = (int)n;
@@ -98,8 +98,8 @@ ps_result tr_plan_check(const tr_plan *p, ps_error *err)
             pack->squares < n || pack->squares > n * n)
             return tr_error(err, PS_ERR_CORRUPT,
                             "rank %" PRIu32 " has a pack of %" PRIu32
-                            " sequences and %" PRIu32 " tokens, of %" PRIu32
-                            " at most", tr_plan_reader(p, i), pack->n_seq,
+                            " sequences and %" PRIu32 " tokens; the limit is %"
+                            PRIu32, tr_plan_reader(p, i), pack->n_seq,
                             pack->n_tok, p->capacity);
     }
     return PS_OK;
@@ -155,7 +155,7 @@ ps_result tr_plan_assign(tr_plan *p, tr_assigner *s, double *imbalance,
 
 /* ---- How much moves ---- */
 
-/* Sums cannot overflow: fewer than 2^31 tokens, at most 5 numbers each. */
+/* Sums do not overflow: fewer than 2^31 tokens have at most 5 numbers each. */
 static bool begin_parts(tr_workers_parts *parts, const uint64_t *counts,
                         uint32_t ranks)
 {

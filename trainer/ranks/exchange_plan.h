@@ -1,9 +1,9 @@
 /*
  * exchange_plan.h - decide which packs move between ranks.
  *
- * All ranks have the same table of packs and so make the same plan; only the
- * counts sent and received differ.  Numbers from other ranks are validated
- * here.
+ * All ranks have the same table of packs and so make the same plan, except for
+ * the counts that they send and receive.  Numbers from other ranks are
+ * validated here.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,14 +18,14 @@
 /* A pack's entry in the table. */
 typedef struct tr_plan_pack {
     tr_pack_size pack;
-    uint64_t digest; /* of its serialised numbers */
+    uint64_t digest; /* digest of its serialised numbers */
 } tr_plan_pack;
 
 typedef struct tr_plan {
     uint32_t rank, ranks;
     uint32_t capacity;
-    uint32_t max;       /* most packs in a batch */
-    uint32_t n;         /* packs of this batch, ordered by rank */
+    uint32_t max;       /* maximum packs in a batch */
+    uint32_t n;         /* packs in this batch, ordered by rank */
     uint32_t *first;    /* [ranks + 1] index of each rank's first pack */
     tr_plan_pack *packs;   /* [max] */
     uint64_t *costs;    /* [max] */
@@ -35,32 +35,32 @@ typedef struct tr_plan {
     tr_workers_parts sent, got; /* numbers to and from each rank */
 } tr_plan;
 
-/* Free it after a failure, too.  PS_OK, PS_ERR_MEMORY. */
+/* Returns PS_OK or PS_ERR_MEMORY.  Free the plan even after a failure. */
 PS_MUST_CHECK ps_result tr_plan_open(tr_plan *p, uint32_t rank, uint32_t ranks,
                                      uint32_t max, ps_error *err);
 void tr_plan_free(tr_plan *p);
 
 /*
- * Begins a batch with packs[i] packs of rank i.  PS_OK, PS_ERR_CORRUPT (more
- * than a batch has).
+ * Begins a batch with packs[i] packs of rank i.  Returns PS_OK, PS_ERR_CORRUPT
+ * if there are more packs than a batch can have, or PS_ERR_LIMIT.
  */
 PS_MUST_CHECK ps_result tr_plan_begin(tr_plan *p, uint32_t capacity,
                                       const uint64_t *packs, ps_error *err);
 
-/* Validates p->packs.  PS_OK, PS_ERR_CORRUPT. */
+/* Validates p->packs.  Returns PS_OK or PS_ERR_CORRUPT. */
 PS_MUST_CHECK ps_result tr_plan_check(const tr_plan *p, ps_error *err);
 
 /*
- * Assigns packs to ranks and computes the imbalance (max/mean cost).  PS_OK,
- * PS_ERR_MEMORY, PS_ERR_LIMIT.
+ * Assigns packs to ranks and computes the imbalance (max/mean cost).  Returns
+ * PS_OK, PS_ERR_MEMORY or PS_ERR_LIMIT.
  */
 PS_MUST_CHECK ps_result tr_plan_assign(tr_plan *p, tr_assigner *s,
                                        double *imbalance, ps_error *err);
 
-/* Computes `sent` and `got`.  PS_OK, PS_ERR_LIMIT (a count exceeds int). */
+/* Computes `sent` and `got`.  PS_ERR_LIMIT means that a count exceeds int. */
 PS_MUST_CHECK ps_result tr_plan_count(tr_plan *p, ps_error *err);
 
-/* The rank that has read a pack. */
+/* Returns the rank that has read a pack. */
 uint32_t tr_plan_reader(const tr_plan *p, uint32_t place);
 
 #endif /* TR_RANKS_EXCHANGE_PLAN_H */

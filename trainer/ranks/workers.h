@@ -1,8 +1,8 @@
 /*
  * workers.h - processes (ranks) that train one model, connected by MPI.
  *
- * Each rank has the whole model and computes gradients of its packs of every
- * batch.  Gradients are summed over all ranks, so that all make the same
+ * Each rank has the whole model and computes the gradients of its packs in
+ * every batch.  Gradients are summed over all ranks, so all ranks make the same
  * update.  Without mpirun there is one rank, and these functions do nothing.
  *
  * All ranks must make the same calls in the same order.  If MPI itself fails,
@@ -29,13 +29,13 @@ typedef struct tr_workers_second tr_workers_second;
 typedef struct tr_workers {
     uint32_t rank;      /* this process, below `ranks` */
     uint32_t ranks;     /* at least 1 */
-    uint32_t local;     /* lower ranks on this machine */
-    tr_workers_sums *sums; /* in progress; NULL: one rank */
-    tr_workers_second *second; /* communicator of the second threads */
-    bool has_second;        /* MPI supports calls from two threads */
+    uint32_t local;     /* number of lower ranks on this machine */
+    tr_workers_sums *sums; /* sums in progress */
+    tr_workers_second *second; /* for the second threads */
+    bool has_second;        /* true if MPI supports calls from two threads */
 } tr_workers;
 
-/* The number of processes that the launcher reports; 0: no launcher. */
+/* Number of processes that the launcher reports, or 0 without a launcher. */
 long tr_workers_launched(void);
 
 /* Returns NULL, or an error message. */
@@ -45,13 +45,13 @@ const char *tr_workers_open(tr_workers *w);
 void tr_workers_close(tr_workers *w);
 
 /*
- * sum_begin starts to sum x[i] over all ranks, in place; it also makes progress
- * on sums already started, even if n is 0.  sum_end waits for all.
+ * sum_begin starts to sum x[i] over all ranks, in place.  It also makes
+ * progress on earlier sums, even if n is 0.  sum_end waits for all sums.
  */
 void tr_workers_sum_begin(const tr_workers *w, real *x, size_t n);
 void tr_workers_sum_end(const tr_workers *w);
 
-/* Sums n numbers and waits.  For small n. */
+/* Sums n numbers over all ranks and waits.  Intended for small n. */
 void tr_workers_sum(const tr_workers *w, double *x, int n);
 
 /* Copies `x` from rank 0 to all ranks. */
@@ -59,39 +59,41 @@ void tr_workers_copy(const tr_workers *w, void *x, size_t bytes);
 
 /* The outcome of tr_workers_agree. */
 typedef struct tr_workers_verdict {
-    uint32_t first; /* lowest rank that failed; `ranks`: none */
+    uint32_t first; /* lowest rank that failed, or `ranks` if none has */
     int status;     /* exit status of `first`, or 0 */
-    bool same;      /* all ranks have the same digest */
+    bool same;      /* true if all ranks have the same digest */
 } tr_workers_verdict;
 
-/* Ends all ranks with this status, even ranks that wait for another. */
+/* Ends all ranks with this status, even ranks that wait for other ranks. */
 void tr_workers_abort(const tr_workers *w, int status);
 
-/* Collects an exit status, 0 or more, and a digest from each rank. */
+/* Compares the exit statuses (0 or more) and the digests of all ranks. */
 tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
                                     uint64_t digest);
 
 /*
- * For the second threads only.  These functions sleep while they wait.
+ * Only the second threads may call these functions, which sleep while they
+ * wait.
  *
- * Gathers `bytes` from each rank, in rank order; ours are already in place.
+ * Gathers `bytes` from each rank, in rank order.  This rank's bytes must
+ * already be in place.
  */
 void tr_workers_gather(const tr_workers *w, void *all, size_t bytes);
 
 /*
- * How many items go to or come from each rank, and the index of the first.
- * All are at least 0, and each begin + count is below 2^31.
+ * The number of items sent to or received from each rank, and the index of the
+ * first.  All are at least 0, and each begin + count is below 2^31.
  */
 typedef struct tr_workers_parts {
     int *count;
     int *begin;
 } tr_workers_parts;
 
-/* Gathers parts->count items from each rank; ours are already in place. */
+/* Gathers parts->count items from each rank.  This rank's must be in place. */
 void tr_workers_gather_parts(const tr_workers *w, void *all,
                              const tr_workers_parts *parts, size_t item_bytes);
 
-/* Sends each rank its part of `from`, and receives a part from each. */
+/* Sends a part of `from` to each rank, and receives a part from each. */
 void tr_workers_trade(const tr_workers *w, const int32_t *from,
                       const tr_workers_parts *sent, int32_t *to,
                       const tr_workers_parts *got);

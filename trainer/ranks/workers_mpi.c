@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PENDING_MAX 64              /* concurrent sums */
+#define PENDING_MAX 64              /* maximum concurrent sums */
 #define PIECE_MAX ((size_t)1 << 28) /* numbers per sum, bytes per copy */
 
 #ifdef TR_DOUBLE
@@ -25,12 +25,10 @@ struct tr_workers_sums {
 };
 
 struct tr_workers_second {
-    MPI_Comm ranks; /* a duplicate, so that messages cannot mix */
+    MPI_Comm ranks; /* duplicate, which keeps messages apart */
 };
 
-/*
- * All collective calls are made before any call that can fail on a single rank.
- */
+/* Makes all collective calls before any call that can fail on a single rank. */
 static tr_workers_second *open_second(void)
 {
     tr_workers_second *second;
@@ -60,14 +58,15 @@ const char *tr_workers_open(tr_workers *w)
     int rank = 0, ranks = 1, level;
 
     *w = (tr_workers){.rank = 0, .ranks = 1};
-    /* Without mpirun MPI_Init would start a helper process. */
+    /* Without mpirun, MPI_Init would start a helper process. */
     if (tr_workers_launched() == 0 && getenv("PMIX_RANK") == NULL)
         return NULL;
     (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks == 1 && tr_workers_launched() > 1)
-        return "one of several processes, which this MPI does not connect";
+        return "started as one of several processes, which this MPI does not "
+               "connect";
     *w = (tr_workers){.rank = (uint32_t)rank,
                       .ranks = (uint32_t)ranks,
                       .local = local_rank(),
@@ -116,7 +115,7 @@ void tr_workers_sum_begin(const tr_workers *w, real *x, size_t n)
         x += m;
         n -= m;
     }
-    /* Open MPI makes progress only inside its calls. */
+    /* Open MPI makes progress only during calls of its functions. */
     (void)MPI_Testall(sums->n, sums->list, &all, MPI_STATUSES_IGNORE);
 }
 
@@ -150,8 +149,8 @@ void tr_workers_copy(const tr_workers *w, void *x, size_t bytes)
 
 /*
  * Rank and status are packed into one number, so that a minimum finds both.
- * All digests are equal if their minimum and maximum are; the maximum is the
- * complement of the smallest complement.
+ * All digests are equal if their minimum and maximum are equal; the maximum is
+ * the complement of the smallest complement.
  */
 tr_workers_verdict tr_workers_agree(const tr_workers *w, int status,
                                     uint64_t digest)
@@ -177,11 +176,10 @@ void tr_workers_abort(const tr_workers *w, int status)
 /* ---- Second threads ---- */
 
 #define LOOKS 20      /* polls before the first sleep */
-#define NAP 50000     /* nanoseconds */
+#define NAP 50000     /* sleep, in nanoseconds */
 
 /*
- * Polls and sleeps: MPI_Wait would spin on the processor that the first thread
- * computes on.
+ * Polls and sleeps, because MPI_Wait would spin and slow down the first thread.
  */
 static void wait_for(MPI_Request *request)
 {

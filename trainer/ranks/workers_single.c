@@ -12,7 +12,7 @@ const char *tr_workers_open(tr_workers *w)
     *w = (tr_workers){.rank = 0, .ranks = 1};
     return tr_workers_launched() <= 1
                ? NULL
-               : "one of several processes, and built without MPI";
+               : "started as one of several processes, but built without MPI";
 }
 
 void tr_workers_close(tr_workers *w)

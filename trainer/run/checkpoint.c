@@ -1,11 +1,11 @@
 /*
  * checkpoint.c - the state of a training run in a file.
  *
- * Layout: a header of fixed size, settings, weights, first moments, second
- * moments, the input positions of other ranks if each reads its own shards, and
- * an XXH3 digest of everything before it.  The header is little-endian; weights
- * and moments are in the machine's format.  A file with another number format
- * is rejected.
+ * The file consists of a header of fixed size, settings, weights, first
+ * moments, second moments, the input positions of other ranks if each reads its
+ * own shards, and an XXH3 digest of everything before the digest.  The header
+ * is little-endian; weights and moments are in the machine's format.  A file
+ * from a machine with another number format is rejected.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -55,7 +55,7 @@ typedef struct stream {
     atomic_file *file; /* output */
     int fd;            /* input */
     XXH3_state_t *digest;
-    ps_error *err; /* of reads */
+    ps_error *err; /* receives errors of reads */
 } stream;
 
 /* ---- Numbers ---- */
@@ -134,7 +134,7 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
         return tr_error(err, PS_ERR_MAGIC, "not a checkpoint");
     if (load_u32(head + AT_VERSION) != LAYOUT)
         return tr_error(err, PS_ERR_UNSUPPORTED,
-                        "a checkpoint of another version");
+                        "unsupported version of a checkpoint");
     if (probe != PROBE || load_u32(head + AT_REAL_BYTES) != sizeof(real))
         return tr_error(err, PS_ERR_UNSUPPORTED,
                         "saved by another type of machine or build");
@@ -145,7 +145,7 @@ static ps_result check_head(const unsigned char *head, ps_error *err)
 
 /* ---- Bytes ---- */
 
-/* In pieces: a write can be shorter than requested. */
+/* Writes n bytes.  A single write can be shorter than requested. */
 static bool put(stream *s, const void *bytes, size_t n)
 {
     const int fd = s->file->next.fd;
@@ -180,7 +180,7 @@ static ps_result get(stream *s, void *bytes, size_t n)
     return PS_OK;
 }
 
-/* False: out of memory. */
+/* Starts a digest.  Returns false if out of memory. */
 static bool begin(stream *s)
 {
     s->digest = XXH3_createState();
@@ -237,7 +237,7 @@ bool checkpoint_write(atomic_file *f, const checkpoint *c,
 
 /* ---- Reading ---- */
 
-/* Reports the first word that differs. */
+/* Reports the first word that differs between two settings. */
 static ps_result other_settings(const char *saved, const char *ours,
                                 ps_error *err)
 {

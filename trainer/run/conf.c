@@ -60,15 +60,15 @@ static const option_word stats[] = {{"text", false}, {"json", true}, {NULL, 0}};
 
 static const option_entry entries[] = {
     /* Batches. */
-    {0, "packs", "N", "packs of a step, on all ranks (default: 16)",
+    {0, "packs", "N", "packs per step, on all ranks together (default: 16)",
      NUMBER(loader.packs, 1, ROWS_MAX)},
     {0, "sequences", "N",
-     "sequences of a step instead; make the packs with\n"
-     "packstream --flush-every=N",
+     "sequences per step, instead of --packs; needs packs\n"
+     "from packstream --flush-every=N",
      NUMBER(loader.sequences, 1, ROWS_MAX)},
     {0, "epochs", "N", "read the files N times (default: 1)",
      NUMBER(loader.epochs, 1, EPOCHS_MAX)},
-    {0, "steps", "N", "stop after N steps, those before --resume included",
+    {0, "steps", "N", "stop after N steps, including steps before --resume",
      COUNT(steps, 1)},
     {0, "vocab", "N", "size of the vocabulary (default: the stream's)",
      NUMBER(loader.vocab_size, 1, INT32_MAX)},
@@ -76,8 +76,8 @@ static const option_entry entries[] = {
      "share of tokens to mask in streams without labels\n(default: 0.15)",
      SHARE(loader.mask_share)},
     {0, "loss", "WORD",
-     "what has the same weight: each sequence, or each masked\n"
-     "token (default: sequence)",
+     "what the loss weighs equally: each sequence, or each\n"
+     "masked token (default: sequence)",
      WORDS(loader.loss, losses)},
 
     /* The model. */
@@ -90,69 +90,71 @@ static const option_entry entries[] = {
     {0, "intermediate", "N",
      "width of the feed-forward network (default: 4 x hidden)",
      NUMBER(model.intermediate, 1, 4 * WIDTH_MAX)},
-    {0, "positions", "N", "longest sequence (default: a pack's capacity)",
+    {0, "positions", "N",
+     "maximum tokens in a sequence (default: as in a pack)",
      NUMBER(model.positions, 1, WIDTH_MAX)},
-    {0, "dropout", "SHARE", "dropout (default: 0.1)", BELOW_1(model.dropout)},
+    {0, "dropout", "SHARE", "dropout rate (default: 0.1)",
+     BELOW_1(model.dropout)},
 
     /* Computation. */
-    {0, "device", "WORD", "cpu, or cuda: a GPU for each process (default: cpu)",
+    {0, "device", "WORD", "cpu, or cuda: one GPU per process (default: cpu)",
      WORDS(device, devices)},
     {0, "precision", "WORD",
-     "of products and activations: float, tf32 or bf16\n"
+     "format of products and activations: float, tf32, bf16\n"
      "(default: float on the CPU, bf16 on a GPU)",
      WORDS(precision, precisions)},
     {0, "attention", "WORD",
-     "varlen: each sequence by itself; dense: all pairs of a\n"
-     "pack under a mask; cudnn: varlen by cuDNN; auto: cudnn\n"
-     "on a GPU, unless --save is given (default: auto)",
+     "varlen: one sequence at a time; dense: all pairs of a\n"
+     "pack, masked; cudnn: varlen by cuDNN; auto: cudnn on\n"
+     "a GPU unless --save is given (default: auto)",
      WORDS(attention, attentions)},
     {0, "rows", "WORD",
-     "padding to compute: padded (all), stripped (up to the\n"
-     "longest row of a step) or unpadded (none)\n"
+     "how much padding to compute: padded (all), stripped (up\n"
+     "to the fullest pack of a step) or unpadded (none)\n"
      "(default: unpadded; padded if --attention=dense)",
      WORDS(rows, rows)},
     {0, "graphs", "WORD",
      "launch steps of the same shape as CUDA graphs: off or\n"
-     "on; rounded: round shapes up only (default: off)",
+     "on; rounded: only round shapes up (default: off)",
      WORDS(graphs, graphs)},
 
     /* The optimiser. */
     {0, "rate", "X", "peak learning rate (default: 0.004)",
      POSITIVE(rate.peak)},
-    {0, "warmup", "N", "sequences until the peak (default: 0)",
+    {0, "warmup", "N", "sequences until the rate peaks (default: 0)",
      COUNT(rate.warmup, 0)},
     {0, "total", "N", "sequences until the rate is 0 (default: 0, never)",
      COUNT(rate.total, 0)},
-    {0, "power", "X", "power of the decay to 0; 1 is linear (default: 1)",
+    {0, "power", "X", "exponent of the decay to 0; 1: linear (default: 1)",
      POSITIVE(rate.power)},
-    {0, "beta1", "X", "LAMB's decay of means (default: 0.9)",
+    {0, "beta1", "X", "LAMB's decay of mean gradients (default: 0.9)",
      BELOW_1(lamb.beta1)},
-    {0, "beta2", "X", "and of mean squares (default: 0.999)",
+    {0, "beta2", "X", "LAMB's decay of mean squares (default: 0.999)",
      BELOW_1(lamb.beta2)},
     {0, "factor", "X",
-     "power of both; 0: sequences per pack of each step\n"
+     "exponent of both; 0: sequences per pack in each step\n"
      "(default: 0; 1 with --sequences)",
      POSITIVE(factor)},
     {0, "decay", "X", "weight decay (default: 0.01)", SHARE(lamb.decay)},
-    {0, "clip", "X", "longest gradient; 0: any (default: 1)",
+    {0, "clip", "X", "maximum norm of the gradient; 0: no limit (default: 1)",
      POSITIVE(lamb.clip)},
     {0, "seed", "N", "seed of weights, dropout and masks (default: 1)",
      COUNT(seed, 0)},
 
     /* The run. */
     {0, "save", "FILE", "write checkpoints to FILE", OPTION_TEXT(conf, save)},
-    {0, "save-every", "N", "after every N steps, not only at the end",
+    {0, "save-every", "N", "also write one after every N steps",
      COUNT(save_every, 1)},
     {0, "resume", NULL, "continue from the checkpoint, if there is one",
      OPTION_FLAG(conf, resume)},
-    {0, "report", "N", "print a line after every N steps (default: 10)",
+    {0, "report", "N", "print a line every N steps (default: 10)",
      COUNT(report, 1)},
-    {0, "stats", "WORD", "text or json lines (default: text)",
+    {0, "stats", "WORD", "print lines as text or json (default: text)",
      WORDS(stats, stats)},
     {0},
 };
 
-/* A negative share means that it is not set. */
+/* A negative share means that the option is not set. */
 static conf defaults(void)
 {
     return (conf){.loader = {.epochs = 1, .types = 2, .mask_share = -1},
@@ -175,7 +177,7 @@ static conf defaults(void)
                   .report = 10};
 }
 
-/* Returns why cuDNN's attention cannot be used; NULL: it can. */
+/* Returns why cuDNN cannot compute attention, or NULL if it can. */
 static const char *check_cudnn(const conf *c)
 {
     if (c->device != CONF_CUDA)
@@ -190,7 +192,7 @@ static const char *check_cudnn(const conf *c)
     return NULL;
 }
 
-/* Returns why auto does not choose cuDNN; NULL: it does. */
+/* Returns why --attention=auto does not choose cuDNN, or NULL if it does. */
 static const char *avoid_cudnn(const conf *c)
 {
     const char *const wrong = check_cudnn(c);
@@ -200,10 +202,10 @@ static const char *avoid_cudnn(const conf *c)
     if (wrong != NULL)
         return wrong;
     if (c->graphs != BERT_EXACT)
-        return "--graphs=rounded has the bits of --graphs=on";
+        return "--graphs=rounded reproduces --graphs=on";
     if (c->save != NULL)
-        return "a run with --save resumes bit for bit; --attention=cudnn is "
-               "faster, but may not";
+        return "runs with --save resume exactly; --attention=cudnn is "
+               "faster, but not reproducible";
     return NULL;
 }
 
@@ -215,11 +217,11 @@ static void choose_attention(conf *c)
     if (c->device == CONF_CUDA)
         c->attention_why = why != NULL
                                ? why
-                               : "the fastest; --attention=varlen repeats a "
-                                 "run bit for bit";
+                               : "fastest; --attention=varlen is "
+                                 "reproducible";
 }
 
-/* Returns what the device does not support; NULL: nothing. */
+/* Returns an error message if the device does not support the options. */
 static const char *check_device(conf *c)
 {
     const bool cuda = c->device == CONF_CUDA;
@@ -242,7 +244,7 @@ static const char *check_device(conf *c)
     return NULL;
 }
 
-/* Checks combinations of options. */
+/* Checks combinations of options.  Returns NULL or an error message. */
 static const char *check(conf *c)
 {
     const char *wrong;
@@ -267,7 +269,7 @@ static const char *check(conf *c)
     if (c->rows == TR_UNPADDED && c->attention == BERT_DENSE)
         return "--attention=dense does not support --rows=unpadded";
     c->loader.pads = c->rows != TR_UNPADDED;
-    /* Batches of a given number of sequences do not depend on packing. */
+    /* With --sequences, the size of a batch does not depend on packing. */
     if (c->factor < 0)
         c->factor = c->loader.sequences > 0 ? 1 : 0;
     wrong = check_device(c);
@@ -290,7 +292,7 @@ static int finish(conf *c, int argc, char **argv, int first)
                                &c->loader.input);
     if (wrong == NULL)
         return -1;
-    return message_usage("%s: has no %%d for the rank, as other names have",
+    return message_usage("%s: needs %%d for the rank, like the other names",
                          message_name(wrong));
 }
 
@@ -298,9 +300,9 @@ int conf_parse(conf *c, int argc, char **argv)
 {
     const option_program program = {
         .usage = "[OPTION]... [FILE]...",
-        .summary = "Train a BERT on packs, from files or standard input.  If "
-                   "names have a %d, each\nof several processes reads the "
-                   "files of its own rank.",
+        .summary = "Train a BERT on packs from files or standard input.  If "
+                   "names contain %d, each\nof several processes reads "
+                   "the files of its rank.",
         .entries = entries};
     option_outcome outcome;
     int first;

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* There is one stderr.  One thread at a time prints messages. */
+/* A process has one stderr, and only one thread at a time prints messages. */
 static struct {
     bool hold;
     char text[4096];

@@ -1,8 +1,9 @@
 /*
  * rank_message.h - error messages of a run, printed by one rank for all.
  *
- * When ranks fail together each has a message, but only the lowest rank's is
- * printed.  So a rank holds its last message until it knows which rank that is.
+ * When several ranks fail together, only the message of the lowest rank is
+ * printed.  Each rank therefore holds its last message until it knows which
+ * rank is the lowest.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,10 +14,10 @@
 
 #include "cli/message.h"
 
-/* As message_error; holds the text instead after rank_message_hold(true). */
+/* Like message_error, but only holds the text after rank_message_hold(true). */
 void rank_message(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
-/* "WHAT: WHY"; returns the exit status for the error. */
+/* Prints "WHAT: " and the error.  Returns the exit status for the error. */
 int rank_message_failure(const char *what, const ps_error *err);
 
 void rank_message_hold(bool hold);

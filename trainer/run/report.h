@@ -9,25 +9,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One step, or several; losses are then means. */
+/* One step or several steps, whose losses are then summed. */
 typedef struct report_step {
-    uint64_t step;      /* the last one */
-    uint64_t sequences; /* including the last step */
+    uint64_t step;      /* number of the last step */
+    uint64_t sequences; /* since the start, including the last step */
     double loss, mlm, nsp;
-    double gradient; /* its norm */
+    double gradient; /* norm of the gradient */
     double rate;
-    uint64_t packs, tokens, rows, learnt; /* in these steps; rows include */
-    double seconds;   /* padding, `learnt` counts sequences */
-    double processor; /* seconds, of all threads */
+    /* Counts in these steps: `rows` includes padding, `learnt` is sequences. */
+    uint64_t packs, tokens, rows, learnt;
+    double seconds;   /* duration of these steps */
+    double processor; /* processor time of all threads, in seconds */
     uint64_t graphs, launches; /* as in tr_results */
     double exchange, waited, imbalance; /* sums of tr_exchange_times */
     uint32_t steps;
 } report_step;
 
-/* Adds a step to the unprinted ones. */
+/* Adds a step to the unprinted steps. */
 void report_add(report_step *sum, const report_step *step);
 
-/* Prints them and clears the sum; false: writing failed. */
+/* Prints the steps and clears the sum.  Returns false if writing failed. */
 bool report_print(report_step *sum, bool json);
 
 #endif /* TR_RUN_REPORT_H */

@@ -23,7 +23,7 @@ static bool look(const char *input, struct stat *st)
     return stat(input, st) == 0;
 }
 
-/* A file that does not exist yet is compared by name. */
+/* True for the same file.  Files that do not exist are compared by name. */
 static bool is_same(const char *name, const char *input)
 {
     struct stat ours, its;
@@ -33,7 +33,7 @@ static bool is_same(const char *name, const char *input)
             its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
 }
 
-/* Checks the files of all ranks that are visible here. */
+/* True if a rank reads the file, as far as its inputs are visible here. */
 static bool is_input(const conf *c, const char *name)
 {
     const uint32_t ranks =
@@ -64,7 +64,7 @@ static int refuse_inputs(const conf *c)
     else if (is_input(c, next))
         wrong = next;
     if (wrong != NULL)
-        rank_message("%s: is an input, and --save would write to it",
+        rank_message("%s: is an input file, which --save would overwrite",
                      message_name(wrong));
     free(next);
     return wrong == NULL ? STATUS_OK : STATUS_USAGE;

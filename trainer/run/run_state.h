@@ -17,27 +17,27 @@
 #include "run/conf.h"
 
 typedef struct run_state {
-    const char *name; /* checkpoint file; NULL: none */
+    const char *name; /* checkpoint file, or NULL */
     atomic_file file;
     char settings[CHECKPOINT_SETTINGS];
-    checkpoint_run run; /* after the last complete step */
-    tr_input_position *positions; /* with shards: of ranks 1, 2, ... */
+    checkpoint_run run; /* counters after the last complete step */
+    tr_input_position *positions; /* with shards: ranks after rank 0 */
     uint32_t n_positions;
-    uint64_t saved; /* steps in the file */
-    bool failed;    /* the file or device failed; already reported */
+    uint64_t saved; /* number of steps when the file was written */
+    bool failed;    /* true after a reported failure of file or device */
 } run_state;
 
 /*
- * Opens the file of --save, if given, before any input is read.  On failure
- * these functions print a message and return an exit status.
+ * Opens the file of --save, if given, before any input is read.  On failure,
+ * the functions that return int print a message and return an exit status.
  */
 int run_state_open(run_state *s, const conf *c);
 void run_state_close(run_state *s);
 
-/* Allocates the positions; false: out of memory. */
+/* Allocates the positions.  Returns false if out of memory. */
 bool run_state_alloc(run_state *s, const tr_loader *f);
 
-/* Records the input positions of other ranks after the loader's batch. */
+/* Records the input positions of the other ranks after the current batch. */
 void run_state_note_positions(run_state *s, const tr_loader *f);
 
 /* Resumes from the file, if it exists. */

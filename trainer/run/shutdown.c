@@ -1,12 +1,12 @@
 /*
  * shutdown.c - run a final action before a signal ends the process.
  *
- * A signal can be delivered to any thread that does not block it, and libraries
- * have threads of their own.  So no wait here is sure to be interrupted;
- * instead, the handler notifies a dedicated thread.  That thread blocks
- * signals, so they reach the main thread, where the handler runs before the
- * main thread continues: a signal that came before the end of the input is
- * known by then.
+ * A signal can be delivered to any thread that does not block it, including
+ * threads of libraries, so it does not reliably interrupt a wait of the main
+ * thread.  The handler therefore notifies a dedicated thread.  That thread
+ * blocks all signals, so that the handler runs in the main thread before the
+ * main thread continues: a signal that arrives before the end of the input is
+ * then known.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,14 +21,14 @@
 
 #include "cli/message.h"
 
-/* The only objects that handlers write. */
+/* The only variables that handlers write. */
 static atomic_int came;
 static atomic_int broken;
 static sem_t bell;
 
-/* One per process. */
+/* The state of this module. */
 static struct {
-    pthread_mutex_t turn; /* held by the main thread unless allowed */
+    pthread_mutex_t turn; /* unlocked while the action may run */
     bool runs;
     shutdown_action *last;
     void *context;
@@ -36,7 +36,7 @@ static struct {
 
 /* ---- Signals ---- */
 
-/* Each signal is caught only once; the second one ends the process. */
+/* Each signal is caught only once.  A second signal ends the process. */
 static void remember(int signal)
 {
     int none = 0;
@@ -52,7 +52,7 @@ static void remember_broken(int signal)
     atomic_store(&broken, signal);
 }
 
-/* Signals that were ignored at start, as with nohup, stay ignored. */
+/* Sets a handler, unless the signal was ignored at start, as with nohup. */
 static void handle(int signal, void (*handler)(int), unsigned flags)
 {
     struct sigaction action = {.sa_handler = handler,

@@ -1,8 +1,9 @@
 /*
  * train.c - bert-train: BERT pre-training on packed data.
  *
- * Steps are queued on the device.  The host waits for them only to print or
- * save, which settles the queued steps.  The CPU settles each step at once.
+ * Steps are queued on the device.  The host waits for the queued steps only
+ * before it prints or saves, which settles them.  On the CPU, each step is
+ * settled at once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +13,7 @@
 #include "run/shutdown.h"
 #include "run/train_parts.h"
 
-/* Saves the last complete step, whatever ended the run. */
+/* Saves the state after the last complete step, even if the run has failed. */
 static int finish(training *t, int status)
 {
     int settled, saved, printed;
@@ -43,7 +44,7 @@ static int finish(training *t, int status)
 
 static void close_all(training *t)
 {
-    tr_loader_free(t->loader); /* its thread may communicate with other ranks */
+    tr_loader_free(t->loader); /* the loader's thread may still use MPI */
     tr_workers_close(&t->workers);
     tr_lamb_free(t->lamb);
     bert_model_free(t->model);
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
                   .workers = {.ranks = 1}};
     int status;
 
-    message_init("bert-train"); /* tests build it under other names, too */
+    message_init("bert-train"); /* tests build the program under other names */
     status = train_parse(&t, argc, argv);
     if (status >= 0) {
         close_all(&t);

@@ -24,7 +24,7 @@ int train_fail_loader(const training *t, const ps_error *err)
         t->loader == NULL ? "input" : tr_loader_name(t->loader), err);
 }
 
-/* Reports that the digests of ranks differ. */
+/* Reports that digests differ between ranks. */
 static int fail_difference(const training *t)
 {
     if (t->loader == NULL) {
@@ -41,7 +41,7 @@ int train_agree(training *t, int status, uint64_t digest)
     tr_workers_verdict all;
 
     if (status == STATUS_OK && t->workers.rank > 0 && signals_stopped() != 0) {
-        rank_message("rank %" PRIu32 ": a signal ends the run",
+        rank_message("rank %" PRIu32 ": stopped by a signal",
                      t->workers.rank);
         status = STATUS_FAILURE;
     }

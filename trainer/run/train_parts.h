@@ -1,9 +1,9 @@
 /*
- * train_parts.h - the struct of a training run, and the functions its files
- * share.
+ * train_parts.h - the state of a training run, and the functions that its
+ * source files share.
  *
- * Functions that return int print or hold a message on failure and return an
- * exit status, unless stated otherwise.
+ * Functions that return int return an exit status; on failure they print or
+ * hold a message, unless stated otherwise.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,14 +25,14 @@
 #include "run/report.h"
 #include "run/run_state.h"
 
-/* The state after a queued step, if it succeeds. */
+/* The state after a queued step, valid if the step succeeds. */
 typedef struct queued_step {
-    report_step report; /* excluding the device's results */
+    report_step report; /* without the device's results */
     checkpoint_run run;
-    bool idle; /* it had no targets */
+    bool idle; /* true if the batch had no targets */
 } queued_step;
 
-#define QUEUE_MAX 64 /* steps */
+#define QUEUE_MAX 64 /* maximum number of queued steps */
 
 /* The members of a run. */
 typedef struct training {
@@ -46,8 +46,8 @@ typedef struct training {
     checkpoint_run now; /* state.run plus the queued steps */
     queued_step queue[QUEUE_MAX];
     uint64_t n_queued;
-    double started, used; /* seconds, when the first step was queued */
-    uint64_t idle;        /* steps without targets */
+    double started, used; /* clocks at the first queued step, in seconds */
+    uint64_t idle;        /* number of steps without targets */
     report_step unprinted;
     pthread_mutex_t printer; /* protects `unprinted` */
 } training;
@@ -59,25 +59,25 @@ static inline bool train_is_alone(const training *t)
 
 /* ---- train_agree.c ---- */
 
-/* Reports `what`; returns STATUS_FAILURE. */
+/* Reports `what`.  Returns STATUS_FAILURE. */
 int train_fail(const char *what);
 
-/* A signal can also truncate the input; then it ends the process here. */
+/* Reports an error of the loader.  Ends the process after a signal. */
 int train_fail_loader(const training *t, const ps_error *err);
 
 /*
- * Returns STATUS_OK if all ranks succeeded with the same digest.  Otherwise all
- * end with the status of the lowest rank that failed, which prints its message.
- * Every failure passes through here before the next joint operation, so no rank
- * waits for one that has ended.
+ * Returns STATUS_OK if all ranks succeeded with the same digest.  Otherwise,
+ * all ranks end with the status of the lowest rank that failed, and this rank
+ * prints its message.  Every failure passes through here before the next joint
+ * operation, so no rank waits for a rank that has ended.
  */
 int train_agree(training *t, int status, uint64_t digest);
 
 /* ---- train_setup.c ---- */
 
 /*
- * Returns -1, or the exit status.  Rank 0 parses first, so that the help or a
- * message is printed once.
+ * Parses the options.  Returns -1 to continue, or the exit status.  Rank 0
+ * parses first, so that the help or a message is printed only once.
  */
 int train_parse(training *t, int argc, char **argv);
 
@@ -86,7 +86,7 @@ int train_prepare(training *t);
 
 int train_open_loader(training *t);
 
-/* Called once all ranks have opened their input. */
+/* Connects the loaders, once all ranks have opened their input. */
 int train_join_loader(training *t);
 
 int train_open_model(training *t);
@@ -94,7 +94,7 @@ int train_resume(training *t);
 
 /* ---- train_device.c ---- */
 
-/* If cuDNN cannot be opened and auto chose it, continues without. */
+/* Opens the device, without cuDNN if it fails and --attention=auto chose it. */
 int train_open_device(training *t);
 
 /* Connects the devices of all ranks for sums. */
@@ -103,7 +103,7 @@ int train_join_devices(training *t);
 /* A bert_bucket_done: starts to sum a bucket over ranks during backward. */
 void train_sum_bucket(void *context, size_t i);
 
-/* If a device failed, all ranks end before they use its sums. */
+/* Waits for all sums.  Fails on all ranks if a device has failed. */
 int train_end_sums(training *t);
 
 /* ---- train_steps.c ---- */
@@ -112,24 +112,24 @@ int train_steps(training *t);
 
 /* ---- train_settle.c ---- */
 
-/* Seconds. */
+/* Returns the time of a clock, in seconds. */
 double train_clock(clockid_t clock);
 
 /*
- * Waits for the queued steps.  After a failure the model and state.run are as
- * after the last successful step.  If the device itself failed, nothing can be
- * saved, which is reported once.  Only for the main thread, as it may call
- * MPI_Abort: that ends all ranks if a device failed that others wait for.
+ * Waits for the queued steps.  After a failure, the model and state.run are as
+ * after the last successful step.  If the device itself has failed, nothing can
+ * be saved, which is reported once.  Only the main thread may call this,
+ * because it calls MPI_Abort if a device has failed that other ranks wait for.
  */
 int train_settle(training *t);
 
 /* Reports `what`, or the failure of the device that caused it. */
 int train_fail_memory(training *t, const char *what);
 
-/* Prints the unprinted steps.  The reader may be slow. */
+/* Prints the unprinted steps.  This can block, if the reader is slow. */
 int train_print(training *t);
 
-/* The shutdown_action of a run; the main thread waits or prints meanwhile. */
+/* The shutdown_action of a run, while the main thread waits or prints. */
 int train_save_and_print(void *context);
 
 #endif /* TR_RUN_TRAIN_PARTS_H */

@@ -10,7 +10,7 @@
 #include "run/rank_message.h"
 #include "run/shutdown.h"
 
-#define PATIENCE 1 /* seconds to wait for the reader after a signal */
+#define PATIENCE 1 /* time to wait for the reader after a signal, in seconds */
 
 double train_clock(clockid_t clock)
 {
@@ -20,7 +20,7 @@ double train_clock(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Records the steps that succeeded; the last one gets the sums of all. */
+/* Records the steps that succeeded.  The last step gets the sums. */
 static void record_steps(training *t, const tr_results *r)
 {
     report_step *last = &t->queue[r->steps - 1].report;
@@ -41,7 +41,7 @@ static void record_steps(training *t, const tr_results *r)
     run_state_note_positions(&t->state, t->loader);
 }
 
-/* train_settle without MPI_Abort. */
+/* Like train_settle, but never calls MPI_Abort. */
 static int finish_steps(training *t)
 {
     uint64_t n = t->n_queued;
@@ -85,7 +85,7 @@ int train_fail_memory(training *t, const char *what)
 
 /* ---- Printing ---- */
 
-/* If the reader is gone, main ends the process by SIGPIPE. */
+/* Reports a failed write, except after SIGPIPE, by which main() ends. */
 static int fail_stdout(void)
 {
     shutdown_now();

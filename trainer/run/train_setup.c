@@ -1,5 +1,5 @@
 /*
- * train_setup.c - from the command line to the first step.
+ * train_setup.c - prepare a run, from the command line to the first step.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +35,7 @@ int train_parse(training *t, int argc, char **argv)
     return all != STATUS_OK ? all : status;
 }
 
-/* A name may be a pipe on rank 0's machine only, so rank 0 decides. */
+/* Rank 0 decides, because a name can be a pipe on its machine only. */
 static int set_input(training *t)
 {
     tr_input_kind *const input = &t->conf.loader.input;
@@ -47,18 +47,19 @@ static int set_input(training *t)
                       "MPI_THREAD_MULTIPLE");
 }
 
-/* Refuses CUDA graphs with several processes. */
+/* Rejects CUDA graphs with several processes. */
 static int check_graphs(const training *t)
 {
     if (train_is_alone(t) || t->conf.graphs != BERT_GRAPHS)
         return STATUS_OK;
-    rank_message("--graphs=on is for one process");
+    rank_message("--graphs=on requires a single process");
     return STATUS_USAGE;
 }
 
 /*
- * Rank 0 saves for all.  mpirun passes a signal to all ranks, and kills rank 0
- * once another rank ends by it.  So the others catch the signal and continue.
+ * Rank 0 saves for all ranks.  mpirun passes a signal to all ranks, and kills
+ * rank 0 as soon as another rank ends by the signal.  The other ranks therefore
+ * catch the signal and continue.
  */
 static int set_ranks(training *t)
 {
@@ -74,7 +75,7 @@ static int set_ranks(training *t)
 
 int train_prepare(training *t)
 {
-    /* Before the first rank waits for a writer of its pipe. */
+    /* Agree before any rank waits for the writer of a pipe. */
     int status = train_agree(t, check_graphs(t), 0);
 
     if (status == STATUS_OK)
@@ -87,7 +88,7 @@ int train_prepare(training *t)
         status = run_state_open(&t->state, &t->conf);
     if (status == STATUS_OK && t->conf.save != NULL &&
         !shutdown_catch(train_save_and_print, t))
-        return train_fail("no thread to wait for signals");
+        return train_fail("cannot create a thread for signals");
     return status;
 }
 
@@ -120,7 +121,7 @@ int train_join_loader(training *t)
         t->conf.model.positions = capacity;
     if (t->conf.model.positions >= capacity)
         return STATUS_OK;
-    rank_message("%s: packs of %" PRIu32 " tokens, and only %" PRIu32
+    rank_message("%s: packs of %" PRIu32 " tokens need more than %" PRIu32
                  " positions",
                  tr_loader_name(t->loader), capacity, t->conf.model.positions);
     return STATUS_USAGE;
@@ -157,7 +158,7 @@ int train_open_model(training *t)
     config.vocab_size = tr_loader_shape(t->loader)->vocab_size;
     t->model = bert_model_open(t->device, &config, t->conf.seed);
     if (t->model == NULL)
-        return train_fail_memory(t, "no memory for such a model");
+        return train_fail_memory(t, "no memory for the model");
     t->lamb = open_lamb(t);
     if (t->lamb == NULL)
         return train_fail_memory(t, "no memory for the optimiser");

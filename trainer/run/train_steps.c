@@ -16,7 +16,7 @@ static double factor_of(const training *t)
                               : (double)n.sequences / (double)n.packs;
 }
 
-/* Starts a step on the loader's batch. */
+/* Queues a step on the loader's batch. */
 static int learn(training *t, double rate)
 {
     const bert_step how = {.attention = (bert_attention)t->conf.attention,
@@ -27,8 +27,8 @@ static int learn(training *t, double rate)
 
     if (!bert_model_forward(t->model, tr_loader_batch(t->loader), &how))
         status = train_fail_memory(t, "no memory for a batch in the model");
-    /* A single rank has nothing to agree on.  A signal must not be handled in a
-     * step that the device may capture, as waiting is impossible then. */
+    /* A step that the device may capture must not wait, so signals are not
+     * handled here; graphs run on a single rank, which need not agree. */
     if (t->conf.graphs != BERT_GRAPHS || status != STATUS_OK)
         status = train_agree(t, status, 0);
     if (status != STATUS_OK)
@@ -42,7 +42,7 @@ static int learn(training *t, double rate)
     return status;
 }
 
-/* Records a queued step; a checkpoint may resume after it. */
+/* Records a queued step, after which a run can resume. */
 static void count_step(training *t, const report_step *step)
 {
     checkpoint_run *run = &t->now;
@@ -58,7 +58,7 @@ static void count_step(training *t, const report_step *step)
         .idle = tr_loader_counts(t->loader).targets == 0};
 }
 
-/* True after every `every` steps; 0: never. */
+/* True after every `every` steps, never if it is 0. */
 static bool is_due(const training *t, uint64_t every)
 {
     return every > 0 && t->now.steps % every == 0;

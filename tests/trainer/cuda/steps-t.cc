@@ -627,7 +627,7 @@ static void test_late(const char *what, bool late)
 
     hostcuda_fail(what);
     good = !r.ops->finish(r.d, &results, &why)
-           && (strncmp(why, "a kernel in front of: ", 22) == 0) == late;
+           && (strncmp(why, "a kernel before ", 16) == 0) == late;
     hostcuda_fail(NULL);
     ok(good, "%s: %s", what, why);
     tr_device_close(r.d);

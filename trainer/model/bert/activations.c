@@ -16,11 +16,11 @@
 #define MAX (PTRDIFF_MAX / LINE * LINE - LINE)
 
 /*
- * Arrays are assigned twice: first without a block, to find its size, and then
- * within the block.
+ * Arrays are laid out twice: first without a block, to compute its size, and
+ * then in the block.
  */
 typedef struct dealing {
-    unsigned char *block; /* or NULL */
+    unsigned char *block; /* NULL in the first layout */
     size_t used;          /* bytes */
     size_t value;         /* bytes per value */
     bool too_large;
@@ -142,7 +142,7 @@ void bert_activations_free(bert_activations *a)
 }
 
 /*
- * Makes room for at least so many bytes; the contents are lost.  Grows by half
+ * Grows the block to at least `bytes`; its contents are lost.  It grows by half
  * if memory allows, so that slowly growing batches do not reallocate every
  * time.
  */

@@ -1,8 +1,8 @@
 /*
  * activations.h - values kept from a forward pass to its backward pass.
  *
- * They share one block of the device, which grows to the largest batch.  A
- * void * points to values, see ops.h.
+ * All arrays share one block of device memory, which grows to fit the largest
+ * batch.  A void * points to values (see ops.h).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,12 +15,12 @@
 /* A layer's activations; sizes are per row unless stated otherwise. */
 typedef struct bert_layer_kept {
     void *qkv;                /* 3 hidden */
-    void *attend;             /* attention_kept() bytes in total */
+    void *attend;             /* attention_kept() bytes for all rows */
     void *context;            /* hidden: output of attention */
     tr_norm_kept attention;   /* the norm after attention */
-    void *middle;             /* hidden: its output */
+    void *middle;             /* hidden: output of that norm */
     void *up;                 /* intermediate: before GELU */
-    void *gelu;               /* intermediate: after it */
+    void *gelu;               /* intermediate: after GELU */
     tr_norm_kept output;      /* the norm after the feed-forward network */
     void *out;                /* hidden */
 } bert_layer_kept;
@@ -54,7 +54,7 @@ typedef struct bert_scratch {
     void *d_branch;  /* hidden */
     void *d_wide;    /* intermediate */
     void *d_qkv;     /* 3 hidden */
-    void *attention; /* attention_scratch() bytes in total */
+    void *attention; /* attention_scratch() bytes for all rows */
 } bert_scratch;
 
 typedef struct bert_activations {
@@ -69,20 +69,20 @@ typedef struct bert_activations {
     unsigned char *block;
     size_t room;          /* size of the block, in bytes */
     size_t used;
-    size_t scratch_start; /* the block holds scratch arrays from here on */
+    size_t scratch_start; /* start of scratch in the block, in bytes */
 } bert_activations;
 
 bool bert_activations_open(bert_activations *a, tr_device *device,
                            const bert_config *config);
 void bert_activations_free(bert_activations *a);
 
-/* Makes room for an unstaged batch; false: out of memory. */
+/* Allocates room for an unstaged batch.  Returns false if out of memory. */
 bool bert_activations_fit(bert_activations *a, const bert_config *config,
                           const tr_batch *batch, bool dense);
 
 /*
- * For tests: sets the whole block, or its scratch part, to NaN, to find reads
- * of unwritten values.
+ * Sets the whole block, or only its scratch part, to NaN, so that tests detect
+ * reads of unwritten values.
  */
 void bert_activations_poison(bert_activations *a, bool all);
 

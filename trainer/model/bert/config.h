@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* All at least 1; `heads` divides `hidden`. */
+/* Every integer is at least 1, and `heads` divides `hidden`. */
 typedef struct bert_config {
     uint32_t vocab_size;
     uint32_t hidden;       /* width of the residual stream */
@@ -17,7 +17,7 @@ typedef struct bert_config {
     uint32_t intermediate; /* width of the feed-forward network */
     uint32_t positions;    /* longest sequence, in tokens */
     uint32_t types;        /* token types, 2 in BERT */
-    double dropout;        /* rate of every dropout, at least 0, below 1 */
+    double dropout;        /* dropout rate, at least 0 and below 1 */
 } bert_config;
 
 #endif /* BERT_CONFIG_H */

@@ -1,5 +1,5 @@
 /*
- * dropout_sites.h - the sites of dropout in the network.
+ * dropout_sites.h - number the dropout layers of the network.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 
 #define BERT_SITE_EMBEDDING 0
 
-/* Within a layer. */
+/* Sites within an encoder layer. */
 enum { BERT_SITE_SCORES, BERT_SITE_ATTENTION, BERT_SITE_OUTPUT };
 
 static inline uint32_t bert_dropout_site(uint32_t layer, uint32_t place)

@@ -7,7 +7,7 @@
 
 #include "model/bert/dropout_sites.h"
 
-/* A layer's parts. */
+/* The parameters of a layer. */
 typedef struct layer_parts {
     tr_linear qkv;
     tr_linear out;
@@ -105,8 +105,8 @@ void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
 }
 
 /*
- * Computes d_sum, the gradient of the FFN's input, from d_x, that of its
- * output.
+ * Computes d_sum, the gradient of the feed-forward network's input, from d_x,
+ * the gradient of its output.
  */
 static void backward_network(const bert_pass *pass, uint32_t layer,
                              const layer_parts *parts)
@@ -129,7 +129,10 @@ static void backward_network(const bert_pass *pass, uint32_t layer,
     ops->linear_backward_input(d, &parts->up, rows, s->d_wide, 1, s->d_sum);
 }
 
-/* From d_sum, the gradient of attention's normed output, to d_x. */
+/*
+ * Computes d_x, the gradient of the layer's input, from d_sum, the gradient of
+ * the attention block's normalised output.
+ */
 static void backward_attention(const bert_pass *pass, uint32_t layer,
                                const layer_parts *parts, const void *x)
 {

@@ -13,7 +13,10 @@
 void bert_encoder_forward(const bert_pass *pass, uint32_t layer,
                           const void *x);
 
-/* scratch.d_x holds the gradient of the layer's output, then that of x. */
+/*
+ * Replaces scratch.d_x, the gradient of the layer's output, by the gradient of
+ * x.
+ */
 void bert_encoder_backward(const bert_pass *pass, uint32_t layer,
                            const void *x);
 

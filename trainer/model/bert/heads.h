@@ -12,13 +12,15 @@
 #include "model/bert/pass.h"
 
 /*
- * hidden: the encoder's output.  Unweighted losses are stored in the
- * activations, one per row; the device's finish() reports weighted sums.
+ * `hidden` is the encoder's output.  The activations receive one unweighted
+ * loss per row; the device's finish() reports the weighted sums.
  */
 void bert_mlm_forward(const bert_pass *pass, const void *hidden);
 void bert_nsp_forward(const bert_pass *pass, const void *hidden);
 
-/* Add to the gradient of the encoder's output.  Overwrite activations. */
+/*
+ * Both add to the gradient of the encoder's output and overwrite activations.
+ */
 void bert_mlm_backward(const bert_pass *pass, void *d_hidden);
 void bert_nsp_backward(const bert_pass *pass, void *d_hidden);
 

@@ -32,9 +32,9 @@ static tr_linear decoder_of(const bert_pass *pass)
 }
 
 /*
- * The decoder with `stride` columns: on tensor cores a product is much slower
- * unless its dimensions are multiples of 8.  The additional rows of the weight
- * are the first rows of the position table; cross_entropy() zeroes their
+ * The decoder with `stride` columns: tensor cores compute a product much more
+ * slowly unless its dimensions are multiples of 8.  The additional rows of the
+ * weight are the first rows of the position table; cross_entropy() zeroes their
  * logits.
  */
 static tr_linear rounded_decoder_of(const bert_pass *pass)

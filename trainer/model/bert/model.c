@@ -112,7 +112,7 @@ size_t bert_model_buckets(const bert_model *model)
     return (size_t)model->config.layers + 2;
 }
 
-/* Start of bucket i's gradients; the last bucket is at the front. */
+/* Offset of bucket i's gradients.  The last bucket has the lowest offset. */
 static size_t bucket_begin(const bert_model *model, size_t i)
 {
     const uint32_t layers = model->config.layers;
@@ -152,7 +152,7 @@ void bert_model_set_graph_mode(bert_model *model, bert_graph_mode how)
     model->graph_mode = how;
 }
 
-/* The part of a batch that is computed; NULL: out of memory. */
+/* Returns the rows of a batch that are computed, or NULL if out of memory. */
 static const tr_batch *rows_of(bert_model *model, const tr_batch *padded,
                                tr_rows rows)
 {
@@ -201,7 +201,7 @@ static tr_norm embedding_norm(const bert_params *p)
     return bert_params_norm(p, BERT_EMBEDDING_GAIN, BERT_EMBEDDING_BIAS);
 }
 
-/* The input of a layer; with layer = layers, the encoder's output. */
+/* The input of a layer.  For layer = config.layers, the encoder's output. */
 static const void *input_of(const bert_model *model, uint32_t layer)
 {
     const bert_activations *const a = &model->activations;
@@ -252,8 +252,9 @@ static size_t output_size(const bert_model *model)
 }
 
 /*
- * Zeroes the gradients of positions and types, which operations only add to.
- * Those of words are set by the decoder before input rows are added.
+ * Zeroes the gradients of the position and type tables, because operations only
+ * add to them.  The decoder's backward sets the gradients of the word table
+ * before the input rows are added.
  */
 static void clear_tables(const bert_model *model)
 {

@@ -18,10 +18,10 @@ struct bert_model {
     tr_unpad unpad;
     tr_bucket_pad bucket_pad;
     bert_activations activations;
-    bert_pass pass; /* the last forward's */
+    bert_pass pass; /* context of the last forward */
     bert_bucket_done *done; /* called for each bucket; may be NULL */
     void *context;
-    bool poison;    /* tests: activations are NaN before they are computed */
+    bool poison;    /* for tests: set activations to NaN before a pass */
 };
 
 #endif /* BERT_MODEL_PARTS_H */

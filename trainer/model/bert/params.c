@@ -18,7 +18,7 @@ typedef struct tensor_shape {
     enum side columns;
 } tensor_shape;
 
-/* Vectors (rows is ONE) do not decay. */
+/* Vectors (tensors of ONE row) are exempt from weight decay. */
 static const tensor_shape front[BERT_FRONT] = {
     {"word_embeddings.weight", VOCAB, HIDDEN},
     {"position_embeddings.weight", POSITIONS, HIDDEN},

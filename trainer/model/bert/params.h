@@ -25,8 +25,8 @@ enum {
 };
 
 /*
- * Tensors of a layer.  Query, key and value are contiguous and are used as one
- * (3 * hidden) x hidden matrix.
+ * Tensors of an encoder layer.  The query, key and value weights are contiguous
+ * and are used as one (3 * hidden) x hidden matrix.
  */
 enum {
     BERT_QUERY_WEIGHT,
@@ -49,8 +49,8 @@ enum {
 };
 
 /*
- * Tensors after the layers.  The decoder's bias can have any length and would
- * misalign what follows; that is only the last bias, of two numbers.
+ * Tensors after the layers.  The decoder's bias can have any length and
+ * misaligns the tensors after it, so only a bias of two numbers follows it.
  */
 enum {
     BERT_POOLER_WEIGHT,
@@ -74,11 +74,14 @@ typedef struct bert_params {
     tr_arena gradients;
 } bert_params;
 
-/* The tensor table; all zero on failure: out of memory or invalid config. */
+/*
+ * Fills in the tensor table.  Returns false, with *params zeroed, if out of
+ * memory or if the config is invalid.
+ */
 bool bert_params_open(bert_params *params, const bert_config *config);
 void bert_params_free(bert_params *params);
 
-/* Allocates zeroed arenas; false: out of memory. */
+/* Allocates zeroed arenas.  Returns false if out of memory. */
 bool bert_params_alloc(bert_params *params, tr_device *device);
 
 /* Draws the initial weights, on the host. */
@@ -88,11 +91,14 @@ void bert_params_init(bert_params *params, uint64_t seed);
 size_t bert_params_layer(uint32_t layer, size_t tensor);
 size_t bert_params_back(const bert_params *params, size_t tensor);
 
-/* Address on the device. */
+/* Device address of a tensor's weights or gradients. */
 const real *bert_params_weight(const bert_params *params, size_t tensor);
 real *bert_params_gradient(const bert_params *params, size_t tensor);
 
-/* `times` adjacent layers as one; weight and bias are those of the first. */
+/*
+ * Treats `times` adjacent linear layers as one; `weight` and `bias` are the
+ * tensors of the first.
+ */
 tr_linear bert_params_linear(const bert_params *params, size_t weight,
                              size_t bias, size_t times);
 tr_norm bert_params_norm(const bert_params *params, size_t gain, size_t bias);

@@ -14,17 +14,18 @@
 #include "model/counter_rng.h"
 
 #define DEVIATION 0.02
-#define CUT 2.0 /* deviations */
+#define CUT 2.0 /* in standard deviations */
 
-/* At least 0, below 1. */
+/* Returns a number that is at least 0 and below 1. */
 static double uniform(uint64_t seed, uint64_t place)
 {
     return (double)(tr_counter_rng(seed, place) >> 11) * 0x1p-53;
 }
 
 /*
- * A truncated normal number, by rejection: one drawn uniformly between the cuts
- * is accepted with a probability proportional to the density.
+ * Draws from the truncated normal distribution by rejection: a number drawn
+ * uniformly between the cuts is accepted with a probability proportional to the
+ * density.
  */
 static double draw(uint64_t seed)
 {

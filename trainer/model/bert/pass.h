@@ -11,7 +11,7 @@
 
 typedef struct bert_pass {
     tr_device *device;
-    const tr_ops *ops; /* the device's */
+    const tr_ops *ops; /* device->ops */
     const bert_params *params;
     const bert_config *config;
     const tr_batch *batch; /* as staged */
