@@ -9,7 +9,7 @@
  *     options       option tables, parsing and --help
  *     pattern       output names with %d for the rank
  *     progress      the progress line on a terminal
- *     range         the value "A:B" that several programs take
+ *     range         a range of records, "A:B"
  *     report        totals as JSON; formatting of numbers
  *     signals       wait for input; catch signals that end a job
  *     threads       number of available processors
@@ -44,7 +44,7 @@ enum {
 void message_init(const char *argv0);
 const char *message_program(void);
 
-/* Warnings are suppressed after message_quiet(true). */
+/* Suppresses warnings from now on, or prints them again. */
 void message_quiet(bool quiet);
 void message_warning(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
@@ -71,7 +71,7 @@ void message_errno(const char *format, ...) MESSAGE_PRINTF(1, 2);
 int message_failure(const char *what, const ps_error *err);
 
 /*
- * Reports that memory is exhausted, in the library's words; returns
+ * Reports that memory is exhausted, with the library's text for it; returns
  * STATUS_FAILURE.
  */
 int message_memory(void);

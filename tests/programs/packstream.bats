@@ -76,7 +76,7 @@ framed() {
 --pad-id|-1 4294967295|must be a token id
 -M|0 64MB|must be a number of bytes from 1, such as 64Mi
 --shuffle|0 1e3|must be a number from 1 to 18446744073709551615
---shuffle|18446744073709551616|exceeds the largest number, 18446744073709551615
+--shuffle|18446744073709551616|exceeds the maximum, 18446744073709551615
 --flush-every|0|must be a number of records from 1
 --flush-idle|0 31536000001|must be a number of milliseconds from 1 to 31536000000
 -a|best|must be auto, spfhp, nnlshp, bestfit, nextfit, none or concat
@@ -152,11 +152,11 @@ END
     framed 1,2,3 >x
     packstream -L 4 x >out
     packstream -L 4 -t u16 x | cmp - out
-    bad_option "x: the records hold u16 tokens, not u32" -L 4 -t u32
+    bad_option "x: the records have u16 tokens, not u32" -L 4 -t u32
     echo 70000 | tokcat --from=ids -t u32 >x
     packstream -L 4 x >out
     packstream -L 4 -t u32 x | cmp - out
-    bad_option "x: the records hold u32 tokens, not u16" -L 4 -t u16
+    bad_option "x: the records have u32 tokens, not u16" -L 4 -t u16
 }
 
 @test "the pad id is the option's, otherwise the records', otherwise 0" {

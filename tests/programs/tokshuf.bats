@@ -250,7 +250,7 @@ ids() {
     tokshuf -t u32 --no-shuffle --by-length=2 x |
         cmp - <(record32 4; record32 1 2 3)
     bert_lines 50 20 | tokcat --from=jsonl >x
-    refused 64 'x: the records hold u16 tokens, not u32' tokshuf -t u32 x
+    refused 64 'x: the records have u16 tokens, not u32' tokshuf -t u32 x
     jsonl() {
         packstream -q -L 64 -a none "$@" | packcat --to=jsonl
     }
