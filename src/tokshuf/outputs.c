@@ -29,7 +29,7 @@ static int check_distinct(const conf *c)
             if (files_check_distinct(name, other) != STATUS_OK)
                 return STATUS_FAILURE;
             if (common != NULL) {
-                message_error("%s: named for two outputs: give each its own "
+                message_error("%s: used for two outputs: give each its own "
                               "name",
                               message_name(common));
                 return STATUS_FAILURE;

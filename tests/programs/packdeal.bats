@@ -1017,7 +1017,7 @@ numbers that are not both 0" -n 2 -b 2 --rank=0 --cost=$cost
     ln -s dir d0
     ln -s dir d1
     echo old >dir/r
-    speaker=packdeal refused 1 'd1/r.new: named for two outputs: give each '\
+    speaker=packdeal refused 1 'd1/r.new: used for two outputs: give each '\
 'its own name' \
         packdeal -q -n 2 -b 4 -o d%d/r x.pks
     [ "$(cat dir/r)" = old ]

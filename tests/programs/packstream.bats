@@ -480,11 +480,11 @@ EOF
     packstream -L 8 rejects | packcat --to=jsonl | grep -c '"reason":2'
     # Rejects to stdout, packs to a file; but not both to one file.
     packstream -L 3 --overlong=truncate --rejects=- -o out x | cmp - rejects
-    is 1 "packstream: stdout: named for two outputs: give each its own name" \
+    is 1 "packstream: stdout: used for two outputs: give each its own name" \
         packstream -L 2 --overlong=drop --rejects=- x
     [ -z "$output" ]
     cp x same
-    is 1 "packstream: same: named for two outputs: give each its own name" \
+    is 1 "packstream: same: used for two outputs: give each its own name" \
         packstream -L 2 --overlong=drop --rejects=same -o same x
     cmp x same
     # Without any rejects.

@@ -115,22 +115,22 @@ ids() {
     echo old >x
     speaker=tokshuf
     refused 1 'none/y.new: No such file' tokshuf --split=1:x,1:none/y a.tok
-    refused 1 './x: named for two outputs: give each its own name' \
+    refused 1 './x: used for two outputs: give each its own name' \
         tokshuf --split=1:x,1:./x a.tok
-    refused 1 './y: named for two outputs: give each its own name' \
+    refused 1 './y: used for two outputs: give each its own name' \
         tokshuf --split=1:y,1:./y a.tok
     # Another output must not have a temporary name.
     echo old >y.new
-    refused 1 'y.new: named for two outputs: give each its own name' \
+    refused 1 'y.new: used for two outputs: give each its own name' \
         tokshuf --split=1:y.new,1:./y a.tok
-    refused 1 './y.new: named for two outputs: give each its own name' \
+    refused 1 './y.new: used for two outputs: give each its own name' \
         tokshuf --split=1:y,1:x,1:./y.new a.tok
     [ "$(cat y.new)" = old ]
     absent y y.new.new x.new
     rm y.new
     run -1 bash -c 'set -o pipefail
         tokshuf --split=1:/dev/stdout,1:/dev/stdout a.tok | cat'
-    [ "$output" = 'tokshuf: /dev/stdout: named for two outputs: give each its '\
+    [ "$output" = 'tokshuf: /dev/stdout: used for two outputs: give each its '\
 'own name' ]
     refused 1 'a.tok: is also an input: choose another output' \
         tokshuf --split=1:x,1:a.tok a.tok
