@@ -339,7 +339,7 @@ x.pks framed records are framed, not raw
 framed.pks x records are raw, not framed
 framed.pks framed32 tokens are u32, not u16
 framed.pks vocab vocab_size is 7000, not none
-framed.pks channels channel 'source' is additional
+framed.pks channels unexpected channel 'source'
 END
     fails 65 "*not the input of these packs: tokens are u32, not u16" \
         --verify -t u32 --against=wide.tok x.pks

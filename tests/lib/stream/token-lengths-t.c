@@ -101,11 +101,11 @@ static void test_broken_rules(void **state)
         bool seal;
         const char *why;
     } cases[] = {
-        {HEAD, 4, 0, true, "length of 0 follows"},
-        {HEAD, 4, 7, true, "length of 7 follows one of 7"},
-        {HEAD + 12, 4, 10, true, "length of 9 follows one of 10"},
+        {HEAD, 4, 0, true, "length 0 follows"},
+        {HEAD, 4, 7, true, "length 7 follows length 7"},
+        {HEAD + 12, 4, 10, true, "length 9 follows length 10"},
         {HEAD, 4, 6, true, "counts 4 sequences and 31 tokens"},
-        {HEAD + 4, 8, 0, true, "length 5 is listed without sequences"},
+        {HEAD + 4, 8, 0, true, "length 5 has a count of 0"},
         {HEAD + 4, 8, 2, true, "counts 5 sequences and 35 tokens"},
         {HEAD + 4, 8, UINT64_MAX, true, "counts exceed 64 bits"},
         {HEAD + 4, 8, UINT64_MAX / 4, true, "counts exceed 64 bits"},
