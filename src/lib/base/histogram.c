@@ -114,8 +114,7 @@ ps_result ps_histogram_add(ps_histogram *h, uint32_t length, uint64_t count,
 
     if (length == 0 || count == 0)
         return ps_fail(err, PS_ERR_ARGUMENT,
-                       "histogram: the %s is 0",
-                       length == 0 ? "length" : "count");
+                       "histogram: %s of 0", length == 0 ? "length" : "count");
     if (count > MAX - h->sequences)
         return ps_fail(err, PS_ERR_LIMIT,
                        "histogram: exceeds 2^63 - 1 sequences");
