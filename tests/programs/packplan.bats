@@ -452,7 +452,7 @@ END
     bad_option "--plan $why" -L 8 --plan
     bad_option "--plan $why" -L 8 --plan -a ffd -d 1,2
     bad_option "--scaling $why" -L 8 --scaling -a all
-    bad_option '--overhead: needs one value for all depths, or one for each' \
+    bad_option '--overhead needs one value for all depths, or one for each' \
         -L 8 -d 1,2 --overhead=1,2,3
 }
 

@@ -471,10 +471,10 @@ as record 0 at byte 0 of x.tok*" --against=x.tok
 @test "totals that are consistent but do not match the input" {
     { record16 1 2 3 4 5; record16 6 7; record16 8 9 10 11; } >x.tok
     packs -L 3 --overlong=drop
-    tampered "END of stream 0: input_tokens is 12, but the \
-input makes 11
-packstat: x.pks: END of stream 0: rejected_tokens is 10, but the \
-input makes 9" "end rejected_tokens" 10 "end input_tokens" 12
+    tampered "END of stream 0: input_tokens is 12, but must \
+be 11 for this input
+packstat: x.pks: END of stream 0: rejected_tokens is 10, but must \
+be 9 for this input" "end rejected_tokens" 10 "end input_tokens" 12
     packs -L 3 --overlong=truncate
     tampered "END *: truncated_sequences is 1, but must be 2 for this input" \
         "end truncated_sequences" 1
