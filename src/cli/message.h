@@ -52,7 +52,7 @@ void message_warning(const char *format, ...) MESSAGE_PRINTF(1, 2);
 void message_note(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
 /*
- * Shows a line on the terminal until the next one replaces it.  The next
+ * Shows a line on the terminal until the next line replaces it.  The next
  * message erases it; message_wipe erases it without a message.  `text` is cut
  * to MESSAGE_COLUMNS bytes.
  */
@@ -80,7 +80,7 @@ int message_memory(void);
 int message_usage(const char *format, ...) MESSAGE_PRINTF(1, 2);
 
 /*
- * Makes a name printable: control characters and bytes beyond ASCII become '?'.
+ * Makes a name printable: control characters and non-ASCII bytes become '?'.
  * Returns one of a few static buffers, which are reused in turn.
  */
 const char *message_name(const char *name);

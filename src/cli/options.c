@@ -334,7 +334,7 @@ static void report_unknown(const parser *p, const char *word)
                                                 : "unknown option");
         return;
     }
-    /* An unknown long name, or an ambiguous prefix. */
+    /* The long name is unknown, or an ambiguous prefix. */
     length = strcspn(word + 2, "=");
     for (const struct option *o = p->longs; o->name != NULL; o++)
         if (strncmp(o->name, word + 2, length) == 0)

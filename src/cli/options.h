@@ -63,7 +63,7 @@ typedef struct option_entry {
     size_t size;
     uint64_t min; /* range of numbers accepted; max 0: words only */
     uint64_t max; /* inclusive */
-    /* words accepted besides numbers, or by `set`; NULL: none */
+    /* words accepted in addition to numbers, or by `set`; NULL: none */
     const option_word *words;
     option_setter *set; /* for OPTION_TYPE_CALL */
     bool optional;      /* the value is optional, given as --long=VALUE */

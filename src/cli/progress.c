@@ -97,7 +97,7 @@ typedef struct line {
     size_t length; /* at most MESSAGE_COLUMNS */
 } line;
 
-/* Appends a value, separated from the previous one by two spaces. */
+/* Appends a value, separated from the previous value by two spaces. */
 static void append(line *l, const char *format, ...) MESSAGE_PRINTF(2, 3);
 
 static void append(line *l, const char *format, ...)

@@ -2,8 +2,8 @@
  * file_end.h - detect that another program truncated the regular file being
  * written; shared by the library and the programs.
  *
- * To continue writing after a truncation would leave a hole in the file.  With
- * O_APPEND there is no hole, but the lost bytes would go unnoticed.
+ * Without this check, writing after a truncation would leave a hole in the
+ * file.  With O_APPEND there is no hole, but the lost bytes would go unnoticed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -62,7 +62,7 @@ static inline bool file_end_holds(file_end *end, int fd)
         end->kind = S_ISREG(st.st_mode) && place >= 0 ? FILE_END_BEGUN
                                                       : FILE_END_NONE;
         end->appends = (fcntl(fd, F_GETFL) & O_APPEND) != 0;
-        /* The offset may lie past the end of the file. */
+        /* The offset can be past the end of the file. */
         end->at = place < st.st_size ? (uint64_t)place : end->size;
     }
     if (end->kind == FILE_END_WATCHED && end->size < end->at)

@@ -103,7 +103,7 @@ bool files_are_one(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* True if a link of this name can be the kernel's, to an open file. */
+/* True if a symbolic link of this name can be the kernel's. */
 static bool is_of_system(const char *name)
 {
     return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;

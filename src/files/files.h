@@ -32,8 +32,8 @@
 struct stat;
 
 /*
- * Call this first in main.  If a descriptor from 0 to 2 is closed, it is opened
- * such that any use fails with EBADF.  SIGPIPE gets its default action, in case
+ * Call this first in main.  Closed descriptors from 0 to 2 are opened in a way
+ * that makes any use fail with EBADF.  SIGPIPE gets its default action, in case
  * the parent ignored or blocked it, and SIGXFSZ is ignored.
  */
 void files_init(void);
@@ -106,8 +106,8 @@ int files_check_readable(const char *const *names, int n);
  * `input_fd` (-1: none).  On failure, prints a message and returns -1.
  *
  * An existing file keeps its contents until files_begin truncates it, so call
- * files_begin only after all checks that can be made in advance.  Stdout is
- * never truncated.  On failure, files_begin prints a message and returns false.
+ * files_begin only after all checks have succeeded.  Stdout is never truncated.
+ * On failure, files_begin prints a message and returns false.
  */
 int files_open_output(const char *name, bool binary, int input_fd);
 bool files_begin(int fd, const char *name);

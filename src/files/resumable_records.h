@@ -61,7 +61,7 @@ int resumable_records_schema(const resumable_records *k, bool framed,
                              ps_type type, ps_schema *schema);
 
 /*
- * Checks that the existing output has the schema of the records to come.
+ * Checks that the existing output has the schema of the new records.
  * `state` is the state's name, for messages.
  */
 int resumable_records_compare(const resumable_records *k, const char *state,

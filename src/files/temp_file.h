@@ -24,7 +24,7 @@ typedef enum temp_file_result {
     TEMP_FILE_LOCKED,   /* another process is writing the file */
     TEMP_FILE_UNOPENED, /* exists and cannot be opened; see errno */
     TEMP_FILE_SPECIAL,  /* exists and is not a regular file */
-    TEMP_FILE_LINKED,   /* exists and has another name as well */
+    TEMP_FILE_LINKED,   /* exists and has another hard link */
     TEMP_FILE_FOREIGN   /* exists and does not start with `magic` */
 } temp_file_result;
 
@@ -48,7 +48,8 @@ temp_file_result temp_file_create_new(temp_file *t);
 temp_file_result temp_file_create(temp_file *t);
 
 /*
- * Opens a file that temp_file_create would remove, or with `create` a new one.
+ * Opens a file that temp_file_create would remove.  If `create` is set, the
+ * file may also be new.
  */
 temp_file_result temp_file_open(temp_file *t, bool create);
 

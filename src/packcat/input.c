@@ -223,7 +223,7 @@ static bool advance(input *in)
     if (in->next == in->options.n_names)
         return false;
     close_current(in);
-    /* Call the hook: to open a pipe can block until its writer opens it. */
+    /* Call the hook: opening a pipe can block until its writer opens it. */
     return before_wait(in, &in->err) == PS_OK && open_next(in);
 }
 

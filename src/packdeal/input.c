@@ -43,7 +43,7 @@ static ps_result open_any(input_file *file, ps_error *err)
     return r;
 }
 
-/* Raises the depth to that of another file; 0: unknown. */
+/* Raises the depth to the depth of another file; 0: unknown. */
 static void raise_depth(input *in, uint32_t depth)
 {
     if (in->info.depth != 0 && (depth == 0 || depth > in->info.depth))
@@ -373,7 +373,7 @@ static bool read_cost(input *in, input_file *file, uint64_t number,
 }
 
 /*
- * Reads the costs of all packs, file by file.  To read heads in order is much
+ * Reads the costs of all packs, file by file.  Reading heads in order is much
  * faster than in random order, especially in compressed files, where a frame
  * has to be decompressed for each head.  If the costs would take too much
  * memory, or most packs are skipped, heads are read on demand instead.  On

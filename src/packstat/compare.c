@@ -49,7 +49,7 @@ void compare_open(comparison *c, const packstat_conf *conf,
                       .open = true,
                       .place = {0, PS_PACK_HEADER_BYTES}};
 
-    /* The vocabulary size used for packing raw records, or a smaller one. */
+    /* Use the lower of the vocabulary sizes of the packs and of --vocab. */
     if (!info->schema.framed && info->schema.vocab_size != 0 &&
         (vocab_size == 0 || vocab_size > info->schema.vocab_size))
         vocab_size = info->schema.vocab_size;
@@ -385,7 +385,7 @@ bool compare_pack(comparison *c, const ps_pack *pack, const ps_totals *totals)
     }
     c->place = (fault_place){pack->index, pack->offset};
 
-    /* Ids below `lowest` are neither in this pack nor in later ones. */
+    /* Ids below `lowest` are neither in this pack nor in later packs. */
     for (uint32_t i = 0; i < pack->n_seq; i++) {
         const uint64_t id = ps_pack_piece(c->info, pack, i).id;
 

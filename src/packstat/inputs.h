@@ -3,7 +3,7 @@
  * files, read as one stream, and the rejects that packstream wrote; see
  * packstream(1), --rejects.
  *
- * These functions print errors with the name of the file in question.
+ * These functions print errors with the name of the file.
  *
  * SPDX-License-Identifier: MIT
  */

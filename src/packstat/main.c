@@ -116,7 +116,7 @@ static int stat_file(const packstat_conf *conf, const char *name,
         return STATUS_FAILURE;
     out->fd = fd;
 
-    /* Random access to packs, if only some of them are needed. */
+    /* Use random access if only some packs are needed. */
     if (conf->range_given || conf->quick)
         result = packs_open_file(&packs_in, fd, &err);
     /* A damaged LENGTHS is detected when the records are read. */

@@ -219,7 +219,7 @@ static int check_raw(const conf *c)
                          "header to store it in", lost);
 }
 
-/* Refuses contradictory options for the same key. */
+/* Refuses options that contradict each other about a key. */
 static int check_keys(const conf *c)
 {
     if (ignores(c, c->ids_key))

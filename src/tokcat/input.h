@@ -108,9 +108,9 @@ void input_close(input_file *in);
 void input_free(input_file *in);
 
 /*
- * Reads until `n` bytes are buffered or the file ends.  *ready is the number of
- * bytes buffered, at most `n`.  The buffer grows only as data arrives, so a
- * wrong `n` does not waste memory.
+ * Reads until at least `n` bytes are buffered or the file ends.  *ready is the
+ * number of bytes buffered.  The buffer grows only as data arrives, so a wrong
+ * `n` does not waste memory.
  */
 int input_need(input_file *in, size_t n, size_t *ready);
 

@@ -722,7 +722,7 @@ bool json_element(ps_type type, const char *text, uint64_t *bits)
     unsigned char element[MAX_WIDTH] = {0};
     place p;
 
-    /* To skip strings, lists and objects, a newline would be needed. */
+    /* Refuse strings, lists and objects: parsing them needs a newline. */
     if (strchr("\"[{", *text) != NULL)
         return false;
     c.values = element;

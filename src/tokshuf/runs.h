@@ -103,8 +103,7 @@ void runs_store(const runs *r, checkpoint *to);
 int runs_load(runs *r, const unsigned char *numbers, size_t n, bool *fits);
 
 /*
- * Removes a kept file if it exists, unless the file does not start with the
- * magic of a file of runs.  Prints nothing.
+ * Removes a kept file if it exists and is a file of runs.  Prints nothing.
  */
 temp_file_result runs_remove(const runs_name *kept);
 

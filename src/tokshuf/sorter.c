@@ -23,7 +23,7 @@
 /* Number of records that are kept even if fewer are wanted. */
 #define MIN_SAMPLE 1000
 
-/* Memory per entry, in bytes.  To sort takes the same amount in addition. */
+/* Memory per entry, in bytes, half of it for sorting. */
 #define ENTRY_BYTES (2 * (uint64_t)sizeof(sorter_entry))
 
 void sorter_open_kept(sorter *s, const ps_schema *schema, uint64_t memory,

@@ -36,7 +36,7 @@ typedef struct sorter_entry {
 typedef struct sorter {
     const ps_schema *schema;
     uint64_t memory; /* limit, in bytes */
-    /* number of records wanted, from the start of the order */
+    /* number of records to return, from the start of the order */
     uint64_t limit;
     bool kept;             /* runs are kept with a state */
     unsigned char *bytes;  /* payloads in memory; owned */

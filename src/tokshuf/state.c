@@ -58,7 +58,7 @@ enum {
     HEAD_SIZE, /* size of the first file of runs, in bytes */
     HEAD_SUM,  /* its digest */
     HEAD_RUNS, /* its number of runs */
-    HEAD_SIZE_1, /* likewise for the second file */
+    HEAD_SIZE_1, /* the same numbers of the second file */
     HEAD_SUM_1,
     HEAD_RUNS_1,
     HEAD_NUMBERS

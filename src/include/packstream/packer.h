@@ -187,8 +187,8 @@ PS_MUST_CHECK ps_result ps_packer_open(ps_packer **packer, int fd,
                                        ps_error *err);
 
 /*
- * Adds the next sequence of the input.  Its payload is copied, unless it lies
- * in a block of a token reader: then the packer keeps a reference to the block.
+ * Adds the next sequence of the input.  Its payload is copied unless it is in a
+ * block of a token reader; the packer then keeps a reference to the block.
  * Ids count up from 0 and include dropped sequences.  The option `overlong`
  * determines the handling of a sequence longer than the capacity; with
  * PS_OVERLONG_DROP its payload may be NULL.  PS_POLICY_CONCAT splits sequences
@@ -294,7 +294,7 @@ typedef enum ps_flush {
 } ps_flush;
 
 /*
- * Writes packs as `flush` says.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON the
+ * Writes packs in mode `flush`.  After PS_FLUSH_FINISH and PS_FLUSH_ABANDON the
  * packer accepts no more sequences and cannot be drained or finished.
  * PS_OK, PS_ERR_ARGUMENT (the stream has ended, or `flush` is invalid),
  * _MEMORY, _IO; with PS_FLUSH_FINISH also _CORRUPT (totals do not balance), and
@@ -337,7 +337,7 @@ void ps_packer_free(ps_packer *packer);
  * packer's for sequences of these lengths.
  *
  * lengths[i] is from 1 to the capacity, in tokens.  `order` receives the n
- * sequence numbers, from 0, pack by pack.  Pack p ends before index ends[p].
+ * sequence numbers, from 0, pack by pack; pack p ends before index ends[p].
  * Both arrays must have room for n elements.  *n_packs receives the number of
  * packs.
  *
@@ -415,8 +415,8 @@ PS_MUST_CHECK ps_result ps_state_read(const unsigned char *state,
                                       ps_error *err);
 
 /*
- * Checks whether a state, of a finished stream or not, is from a packer with
- * this schema and these options.  `threads` and `first_pack` may differ.
+ * Checks whether a state is from a packer with this schema and these options.
+ * `threads` and `first_pack` may differ, and the stream may have ended.
  * PS_OK, PS_ERR_ARGUMENT (the text names the difference), _MEMORY and the
  * failures of ps_state_read.
  */

@@ -169,7 +169,8 @@ const ps_pack_info *ps_pack_reader_stream(const ps_pack_reader *reader);
 /*
  * Returns the next pack, which is valid until the next call.  Its checksum,
  * head and sequence rows have been verified: every sequence has tokens, and
- * starts where the previous one ends or at the next multiple of the alignment.
+ * starts where the previous sequence ends or at the next multiple of the
+ * alignment.
  *
  * Returns PS_END after the END record of the last stream.  Its totals and
  * digest then agree with the packs read, and nothing follows it.  A compressed
@@ -235,8 +236,8 @@ void ps_pack_reader_save(const ps_pack_reader *reader,
  * check that they match the mark.  Any other input is read and verified from
  * the start.  An input may also start later, as the output of a resumed
  * packstream does: with the header, then a block that starts no later than the
- * position.  The reader then skips packs before the position and trusts the
- * mark for those missing, until the digest in END confirms them.
+ * position.  The reader then skips packs before the position.  It trusts the
+ * mark about the missing packs until the digest in END confirms it.
  *
  * PS_OK, PS_ERR_ARGUMENT (the mark belongs to another stream, or packs were
  * read), _MAGIC (not a mark), _CORRUPT (a damaged mark, failures of
@@ -370,8 +371,8 @@ typedef struct ps_pack_writer ps_pack_writer;
 /*
  * Starts a share of the stream with header `info`, as returned by
  * ps_pack_reader_stream or ps_pack_file_stream.
- * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version can have fields that
- * this one cannot copy, and a share cannot be joined), _MEMORY, _IO.
+ * PS_OK, PS_ERR_UNSUPPORTED (a stream of a later version, whose fields may be
+ * unknown, or a share that is to be joined), _MEMORY, _IO.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_open(
     ps_pack_writer **writer, int fd, const ps_pack_info *info,
@@ -419,7 +420,7 @@ PS_MUST_CHECK ps_result ps_pack_writer_end(ps_pack_writer *writer,
 
 /*
  * Waits until everything is written.  Call it after the last stream has ended.
- * PS_OK, PS_ERR_ARGUMENT (it has not ended), _IO, _MEMORY.
+ * PS_OK, PS_ERR_ARGUMENT (the stream has not ended), _IO, _MEMORY.
  */
 PS_MUST_CHECK ps_result ps_pack_writer_finish(ps_pack_writer *writer,
                                               ps_error *err);

@@ -32,8 +32,8 @@ PS_MUST_CHECK ps_result ps_histogram_open(ps_histogram **histogram,
                                           ps_error *err);
 
 /*
- * Adds `count` sequences of `length` tokens, both at least 1.  Lengths may come
- * in any order and repeatedly.
+ * Adds `count` sequences of `length` tokens, both at least 1.  Lengths can be
+ * added in any order and repeatedly.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _LIMIT (more than 2^63 - 1 sequences or
  * tokens).
  */

@@ -78,7 +78,7 @@ typedef enum ps_label_convention {
 typedef struct ps_schema {
     bool framed;         /* the stream has a header; otherwise it is raw */
     ps_type token_type;  /* PS_U16 or PS_U32 */
-    uint32_t vocab_size; /* tokens are below it; 0: not declared */
+    uint32_t vocab_size; /* number of token ids; 0: not declared */
     uint32_t special[PS_SPECIALS]; /* indexed by ps_special */
     ps_label_convention labels;
     uint8_t tokenizer[32]; /* digest of the tokenizer; zeros: unknown */

@@ -74,7 +74,7 @@ typedef struct ps_token_reader ps_token_reader;
 
 /*
  * Starts reading token records from `fd`.  The magic distinguishes framed
- * streams from raw ones, whose tokens have type `raw_type`.  zstd frames are
+ * streams from raw streams, whose tokens have type `raw_type`.  zstd frames are
  * decompressed.  Empty input is a raw stream without records.  `options` is
  * copied; NULL selects the defaults.
  * PS_OK, PS_ERR_ARGUMENT, _MEMORY, _IO, _MAGIC (a pack stream), _UNSUPPORTED,

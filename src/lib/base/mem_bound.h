@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 /*
- * Overhead of malloc, in bytes: of each allocation, and in addition of those
- * from PS_MEM_LARGE bytes on, which may be mapped.
+ * Overhead of malloc, in bytes: PS_MEM_HEAD per allocation, and PS_MEM_PAGE
+ * more if it has at least PS_MEM_LARGE bytes, since it may then be mapped.
  */
 #define PS_MEM_HEAD 32
 #define PS_MEM_PAGE 4096

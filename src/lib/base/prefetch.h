@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  *
  * Bytes that another thread or the kernel wrote are in the cache of another
- * processor.  To wait for them takes longer than most of the work on them.
+ * processor.  Waiting for them takes longer than most of the work on them.
  */
 
 #ifndef LIB_BASE_PREFETCH_H

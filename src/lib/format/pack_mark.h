@@ -28,7 +28,7 @@ typedef struct ps_index_seen {
  */
 #define PS_INDEX_UNSEEN UINT32_MAX
 
-/* State of a reader at a position between two packs, or after the last one. */
+/* State of a reader at a position between two packs or after the last pack. */
 typedef struct ps_pack_place {
     uint64_t first_header; /* checksum of the first stream's header */
     uint64_t header;       /* checksum of this stream's header */

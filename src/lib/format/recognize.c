@@ -77,7 +77,7 @@ const char *ps_recognize(const void *bytes, size_t n)
     if (is_json(p, n))
         return "JSON (use tokcat --from=jsonl)";
 
-    /* Text in any ASCII-compatible encoding, unless it is too short to tell. */
+    /* Text in any ASCII-compatible encoding.  A few bytes are not enough. */
     if (n < PS_RECOGNIZE_BYTES)
         return NULL;
     for (size_t i = 0; i < n; i++)

@@ -372,7 +372,7 @@ ps_result ps_input_skip(ps_input *in, uint64_t n, ps_error *err)
         ps_input_take(in, got);
         n -= got;
 
-        /* Skip bytes that were not read yet without reading them. */
+        /* Seek past bytes that have not been read yet, if possible. */
         if (n > 0 && in->zstd == NULL && !in->at_eof) {
             uint64_t skipped = ps_read_ahead_skip(in->read_ahead, n);
 

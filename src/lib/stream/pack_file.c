@@ -193,7 +193,7 @@ static ps_result check_packs(const ps_pack_info *info, const stream *s,
 
 /*
  * Finds the stream that ends at *end, and sets *end to its start.  Its header
- * must have the same geometry as the first.
+ * must have the same geometry as the first header.
  */
 static ps_result find_stream(ps_pack_file *f, uint64_t *end, ps_error *err)
 {

@@ -62,7 +62,7 @@ static ps_result read_start(ps_token_reader *r, ps_type raw_type,
 
     /*
      * The writer may pause after a raw record with few tokens, but not before
-     * its count is complete.  To wait for more bytes could block.
+     * its count is complete.  Waiting for more bytes could therefore block.
      */
     if (result == PS_OK && got == 1)
         result = ps_input_peek(

@@ -112,7 +112,7 @@ static ps_result add_sequence(ps_unpacker *u, const ps_pack *pack,
     ps_result r;
 
     if (piece.id == UINT64_MAX)
-        fault = "has the reserved id 2^64 - 1";
+        fault = "has the invalid id 2^64 - 1";
     else if (piece.id < u->watermark)
         fault = "is a duplicate, or too late for its watermark";
     if (fault != NULL)
