@@ -383,7 +383,7 @@ END
  newer packstream" 24 Q 1
     header "the stream uses unknown features (incompat flags\
  0x8000000000000000): use a newer packstream" 24 Q 0x8000000000000000
-    header "tokens of 3 bytes" 40 B 3
+    header "invalid size: tokens of 3 bytes" 40 B 3
     # A newer minor version and compatible features change nothing.
     cp good x
     check edit x 14 H 9 32 Q 0xff

@@ -181,7 +181,7 @@ static ps_result decode_fixed(const unsigned char *from, ps_pack_info *info,
                        (unsigned)info->align);
 
     if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
-        return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
+        return ps_fail(err, PS_ERR_CORRUPT, "invalid size: tokens of %u bytes",
                        (unsigned)from[AT_TOKEN_BYTES]);
     info->group = from[AT_GROUP];
     info->share = (load_u64(from + AT_COMPAT) & COMPAT_SHARE) != 0;

@@ -105,7 +105,7 @@ ps_result ps_token_header_decode(const unsigned char *from, size_t size,
         return r;
     *schema = (ps_schema){.framed = true};
     if (!ps_token_type(from[AT_TOKEN_BYTES], &schema->token_type))
-        return ps_fail(err, PS_ERR_CORRUPT, "tokens of %u bytes",
+        return ps_fail(err, PS_ERR_CORRUPT, "invalid size: tokens of %u bytes",
                        (unsigned)from[AT_TOKEN_BYTES]);
     schema->labels = (ps_label_convention)from[AT_LABELS];
     schema->vocab_size = load_u32(from + AT_VOCAB_SIZE);

@@ -257,9 +257,9 @@ static ps_result read_table(ps_random_input *f, uint64_t *end, ps_error *err)
     }
     if (*end < sizeof footer || !ps_is_seek_footer(footer))
         return ps_fail(err, PS_ERR_UNSUPPORTED,
-                       "no seek table ends at byte %" PRIu64 ": truncated, or "
-                       "compressed without one: decompress the file with zstd "
-                       "-d first",
+                       "no seek table ends at byte %" PRIu64 ": the file is "
+                       "truncated or was compressed without one: decompress "
+                       "it with zstd -d first",
                        *end);
     if (r == PS_OK)
         r = reserve(&f->compressed, n, err);
